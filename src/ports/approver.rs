@@ -1,0 +1,46 @@
+//! The port to whoever decides: the user, a proxy user, or nobody.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::syntax::SymbolPath;
+
+/// What an agent means to do, before code is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntentView {
+    pub symbol: SymbolPath,
+    pub intent: String,
+    pub reason: String,
+}
+
+/// A checked proposal as the approver sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposalView {
+    /// Number of the proposal in its run, from 1.
+    pub id: u32,
+    pub symbol: SymbolPath,
+    /// All symbols that it changes.
+    pub symbols: Vec<SymbolPath>,
+    pub reason: String,
+    /// Unified diff.
+    pub diff: String,
+    /// The evidence, as text for a reader.
+    pub evidence: String,
+}
+
+/// A decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    Accept,
+    Reject { reason: String },
+    /// Not yet: do it differently, as the text says.
+    Steer { text: String },
+}
+
+/// Decides on intents and proposals. The swarm gives every call a deadline.
+#[async_trait]
+pub trait Approver: Send + Sync {
+    async fn intent(&self, view: IntentView) -> Verdict;
+    async fn proposal(&self, view: ProposalView) -> Verdict;
+}

@@ -1,0 +1,17 @@
+//! The only traits of Starling: what the swarm needs from the outside world, without naming any adapter.
+
+mod approver;
+mod editor;
+mod language;
+mod model;
+mod tests;
+
+pub use approver::{Approver, IntentView, ProposalView, Verdict};
+pub use editor::{ApplyError, Current, DocVersion, Editor, EditorError, FileEdit};
+pub use language::{Diagnostics, LanguageService, Problem, Severity};
+pub use model::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Finish, Message, ModelError,
+    ModelNotice, ModelProfile, NoWatch, Role, Tokens, ToolCall, ToolCalling, ToolSpec,
+    Usage,
+};
+pub use tests::{TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus};

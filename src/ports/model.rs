@@ -1,0 +1,302 @@
+//! The port to chat models: requests, replies, usage and the errors a caller can act on.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+/// A count of model tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Tokens(pub u64);
+
+impl Tokens {
+    /// A cheap, slightly high guess for text that no tokenizer has seen: one token for 3.5 bytes.
+    pub fn estimate(text: &str) -> Self {
+        Tokens((text.len() as u64 * 2).div_ceil(7))
+    }
+
+    pub fn saturating_sub(self, other: Tokens) -> Tokens {
+        Tokens(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Tokens {
+    type Output = Tokens;
+    fn add(self, other: Tokens) -> Tokens {
+        Tokens(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Tokens {
+    fn add_assign(&mut self, other: Tokens) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Tokens {
+    fn sum<I: Iterator<Item = Tokens>>(iter: I) -> Tokens {
+        iter.fold(Tokens(0), Add::add)
+    }
+}
+
+impl fmt::Display for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n if n < 10_000 => write!(f, "{n}"),
+            n => write!(f, "{:.1}k", n as f64 / 1000.0),
+        }
+    }
+}
+
+/// An amount of money in US dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Dollars(pub f64);
+
+impl Add for Dollars {
+    type Output = Dollars;
+    fn add(self, other: Dollars) -> Dollars {
+        Dollars(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Dollars {
+    fn add_assign(&mut self, other: Dollars) {
+        self.0 += other.0;
+    }
+}
+
+impl fmt::Display for Dollars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${:.4}", self.0)
+    }
+}
+
+/// What a model is asked to be. Each role has its own list of models to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Picks the symbols where work begins.
+    Scout,
+    /// Owns a symbol: reads, asks, proposes.
+    Agent,
+    /// Writes a candidate for a change that an agent has described.
+    Editor,
+    /// Stands in for the user: sees the task and the evidence, approves or not.
+    Proxy,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    System { text: String },
+    User { text: String },
+    Assistant { text: String, tool_calls: Vec<ToolCall> },
+    /// The result of the tool call with this id.
+    Tool { call_id: String, text: String },
+}
+
+impl Message {
+    /// The text of the message, without its tool calls.
+    pub fn text(&self) -> &str {
+        match self {
+            Message::System { text }
+            | Message::User { text }
+            | Message::Assistant { text, .. }
+            | Message::Tool { text, .. } => text,
+        }
+    }
+}
+
+/// A tool as it is described to a model. `parameters` is a JSON schema object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    pub parameters: serde_json::Value,
+}
+
+/// A call that a model asks for. `arguments` is JSON text as the model wrote it: it may be broken.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ToolCall {
+    pub id: String,
+    pub name: String,
+    pub arguments: String,
+}
+
+/// One request to a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChatRequest {
+    /// Names the conversation (for example `agent pkg/a.py::f`), the same for all its requests.
+    /// A replay finds the recorded reply by it, a local model the cache of the prefix.
+    pub conversation: String,
+    pub messages: Vec<Message>,
+    pub tools: Vec<ToolSpec>,
+    pub max_output: Tokens,
+    pub temperature: f32,
+    pub seed: Option<u64>,
+    /// The answer ends before any of these texts.
+    pub stop: Vec<String>,
+}
+
+/// Why a model stopped writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    Stop,
+    ToolCalls,
+    /// Cut by the output limit.
+    Length,
+    /// Withheld by the provider's filter.
+    Filtered,
+}
+
+/// Tokens of one request. `cached` is the part of `prompt` that the provider took from its cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub prompt: Tokens,
+    pub cached: Tokens,
+    pub output: Tokens,
+}
+
+impl Add for Usage {
+    type Output = Usage;
+    fn add(self, other: Usage) -> Usage {
+        Usage {
+            prompt: self.prompt + other.prompt,
+            cached: self.cached + other.cached,
+            output: self.output + other.output,
+        }
+    }
+}
+
+/// A whole answer. `usage` and `cost` cover everything spent for it, retries and continuations
+/// included; `calls` is the number of requests that reached a provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChatReply {
+    pub model: String,
+    pub text: String,
+    pub tool_calls: Vec<ToolCall>,
+    pub finish: Finish,
+    pub usage: Usage,
+    pub cost: Dollars,
+    pub calls: u32,
+}
+
+/// Why no answer came.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelError {
+    #[error("{model}: too many requests")]
+    RateLimited { model: String, retry_after: Option<Duration> },
+    #[error("{model}: the server answered {status}: {message}")]
+    Server { model: String, status: u16, message: String },
+    #[error("{model}: no answer within {} s", .after.as_secs())]
+    Timeout { model: String, after: Duration },
+    /// The connection failed or the stream ended in the middle.
+    #[error("{model}: connection lost: {message}")]
+    Transport { model: String, message: String },
+    /// The provider refuses this request; trying again cannot help.
+    #[error("{model}: request refused ({status}): {message}")]
+    Refused { model: String, status: u16, message: String },
+    /// The prompt is longer than the context window.
+    #[error("{model}: the prompt of {prompt} tokens is over the context window of {window}")]
+    TooLong { model: String, prompt: Tokens, window: Tokens },
+    /// The answer could not be read as a chat completion.
+    #[error("{model}: unreadable answer: {message}")]
+    Malformed { model: String, message: String },
+    /// The model cannot be used at all (missing key, missing weights, unknown name).
+    #[error("{model}: {message}")]
+    Unavailable { model: String, message: String },
+}
+
+impl ModelError {
+    /// Whether the same request may succeed a little later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            ModelError::RateLimited { .. }
+            | ModelError::Server { .. }
+            | ModelError::Timeout { .. }
+            | ModelError::Transport { .. }
+            | ModelError::Malformed { .. } => true,
+            ModelError::Refused { .. }
+            | ModelError::TooLong { .. }
+            | ModelError::Unavailable { .. } => false,
+        }
+    }
+}
+
+/// Something the user should see while a model call is under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "notice", rename_all = "snake_case")]
+pub enum ModelNotice {
+    Retrying { model: String, attempt: u32, wait_ms: u64, error: String },
+    FellBack { from: String, to: String, error: String },
+    /// The answer was cut by the output limit and is being continued; `joined` characters so far.
+    Continued { model: String, joined: usize },
+    /// A model is made ready, for example weights are loaded.
+    Preparing { model: String, message: String },
+}
+
+/// Watches one model call. Calls must return at once.
+pub trait ChatWatch: Send + Sync {
+    /// A piece of the answer, as it streams.
+    fn delta(&self, text: &str);
+    fn notice(&self, notice: ModelNotice);
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoWatch;
+
+
+impl ChatWatch for NoWatch {
+    fn delta(&self, _text: &str) {}
+    fn notice(&self, _notice: ModelNotice) {}
+}
+
+/// How tools are offered to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCalling {
+    /// By the provider's own tool calling.
+    Native,
+    /// By a plain text protocol in the prompt.
+    Text,
+}
+
+/// What a model can do and costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelProfile {
+    /// The name as the user configured it.
+    pub name: String,
+    /// Prompt and answer together.
+    pub context_window: Tokens,
+    /// The longest single answer.
+    pub max_output: Tokens,
+    pub tool_calling: ToolCalling,
+    /// Answers come from a recording. Surfaces must say so.
+    pub replayed: bool,
+}
+
+/// A chat model. Dropping the future of [`ChatModel::chat`] ends the call.
+#[async_trait]
+pub trait ChatModel: Send + Sync {
+    fn profile(&self) -> &ModelProfile;
+
+    /// Answers one request.
+    ///
+    /// # Errors
+    /// See [`ModelError`]; an adapter reports what happened and does not retry by itself, the
+    /// layers in `model` do.
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError>;
+}

@@ -1,0 +1,70 @@
+//! The port to the project's tests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::syntax::FilePath;
+
+/// What to run, over which texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestRequest {
+    /// Whole texts that stand in the shadow in place of the files on disk: unsaved buffers,
+    /// accepted edits and the change under test. `None` means that the file does not exist.
+    pub overlay: Vec<(FilePath, Option<Arc<str>>)>,
+    /// Test files or test ids to run, as the runner gave them out; empty: everything that the command runs.
+    pub select: Vec<String>,
+    pub deadline: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestStatus {
+    Passed,
+    Failed,
+    Error,
+    Skipped,
+}
+
+/// One test by its id, with the failing assertion and a traceback cut to the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestCase {
+    pub id: String,
+    pub status: TestStatus,
+    /// Empty for a passed test.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestOutcome {
+    Passed,
+    Failed,
+    /// Stopped at the deadline.
+    TimedOut,
+    /// The command could not be started, or ran no test.
+    NotRun,
+}
+
+/// What a test run showed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestReport {
+    pub outcome: TestOutcome,
+    /// The command as a person would type it.
+    pub command: String,
+    pub cases: Vec<TestCase>,
+    /// The end of the output, capped.
+    pub output: String,
+    pub millis: u64,
+}
+
+/// Runs the project's tests in a shadow, never in the user's tree.
+#[async_trait]
+pub trait TestRunner: Send + Sync {
+    /// The command that [`TestRunner::run`] uses, or `None` when no tests were found.
+    fn command(&self) -> Option<String>;
+
+    async fn run(&self, request: TestRequest) -> TestReport;
+}

@@ -1,0 +1,16 @@
+use serde::{Deserialize, Serialize};
+
+/// Something that a rewrite took away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "lost", rename_all = "snake_case")]
+pub enum Loss {
+    Child { name: String },
+    Decorator { text: String },
+    Comment { text: String },
+    Docstring,
+}
+
+/// Lines (from 1) with text that stands for code left out: `# ... rest unchanged`, `# existing code`,
+/// `[omitted]`, a lone `...` with such a comment. A plain `...` body (stub, protocol, overload), an
+/// ellipsis in an index, string or doctest is none; a mark that `before` has on a line of its own is none either.
+pub fn omission_marks(before: &str, after: &str) -> Vec<(u32, String)> { todo!() }

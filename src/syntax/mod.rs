@@ -1,0 +1,20 @@
+//! Source as symbols: trees, symbol paths, contracts and outlines. A language is data: a grammar and
+//! queries. Knows texts, not files.
+
+mod contract;
+mod guard;
+mod language;
+mod outline;
+mod path;
+mod reference;
+mod rewrite;
+mod tree;
+
+pub use contract::{Contract, Parameter, ParameterKind};
+pub use guard::{Loss, omission_marks};
+pub use language::Language;
+pub use outline::{outline, signature};
+pub use path::{BadSymbolPath, FilePath, SymbolPath};
+pub use reference::{Reference, references};
+pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, rewrite};
+pub use tree::{Symbol, SymbolId, SymbolKind, SymbolTree};

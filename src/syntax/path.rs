@@ -1,0 +1,120 @@
+//! Names for files and symbols.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A file by its path from the workspace root, with `/` between parts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FilePath(String);
+
+impl FilePath {
+    pub fn new(path: impl Into<String>) -> Self {
+        let path = path.into().replace('\\', "/");
+        FilePath(path.strip_prefix("./").map(str::to_owned).unwrap_or(path))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The part after the last `/`.
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// The part before the last `/`; empty at the root.
+    pub fn directory(&self) -> &str {
+        self.0.rsplit_once('/').map_or("", |(dir, _)| dir)
+    }
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// `path/to/file.py::Class.method`; a second definition of the same name in the same place is
+/// `name#2`; the module body (and a file without a grammar) is `path/to/file.py::`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct SymbolPath {
+    pub file: FilePath,
+    /// Empty for the module body.
+    pub name: String,
+}
+
+impl SymbolPath {
+    pub fn new(file: FilePath, name: impl Into<String>) -> Self {
+        SymbolPath { file, name: name.into() }
+    }
+
+    pub fn module(file: FilePath) -> Self {
+        SymbolPath { file, name: String::new() }
+    }
+
+    pub fn is_module(&self) -> bool {
+        self.name.is_empty()
+    }
+
+    /// Whether `other` is this symbol or lies inside it.
+    pub fn encloses(&self, other: &SymbolPath) -> bool {
+        self.file == other.file
+            && (self.name.is_empty()
+                || self.name == other.name
+                || other.name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('.')))
+    }
+
+    /// The last part of the name, without `#2`.
+    pub fn base_name(&self) -> &str {
+        let last = self.name.rsplit('.').next().unwrap_or(&self.name);
+        last.split('#').next().unwrap_or(last)
+    }
+}
+
+impl fmt::Display for SymbolPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}::{}", self.file, self.name)
+    }
+}
+
+impl fmt::Debug for SymbolPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is not `file::name`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a symbol path: write path/to/file.py::Class.method")]
+pub struct BadSymbolPath(pub String);
+
+impl FromStr for SymbolPath {
+    type Err = BadSymbolPath;
+
+    fn from_str(text: &str) -> Result<Self, BadSymbolPath> {
+        match text.trim().split_once("::") {
+            Some((file, name)) if !file.is_empty() => {
+                Ok(SymbolPath::new(FilePath::new(file), name.replace("::", ".")))
+            }
+            Some(_) | None => Err(BadSymbolPath(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for SymbolPath {
+    type Error = BadSymbolPath;
+
+    fn try_from(text: String) -> Result<Self, BadSymbolPath> {
+        text.parse()
+    }
+}
+
+impl From<SymbolPath> for String {
+    fn from(path: SymbolPath) -> String {
+        path.to_string()
+    }
+}

@@ -1,0 +1,31 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of a text, in lower-case hexadecimal.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContentHash(String);
+
+impl ContentHash {
+    pub fn of(text: &str) -> Self {
+        use fmt::Write;
+        let digest = Sha256::digest(text.as_bytes());
+        let mut hex = String::with_capacity(64);
+        for byte in digest.iter() {
+            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+        }
+        ContentHash(hex)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", &self.0[..12])
+    }
+}

@@ -1,0 +1,13 @@
+//! Text as values: byte ranges, positions in the units of the LSP, content hashes and change sets.
+
+mod change;
+mod diff;
+mod hash;
+mod position;
+mod range;
+
+pub use change::{ApplyMismatch, ChangeSet, Conflict, Edit};
+pub use diff::unified_diff;
+pub use hash::ContentHash;
+pub use position::{Encoding, Position, offset_of, position_of};
+pub use range::ByteRange;
