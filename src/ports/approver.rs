@@ -33,9 +33,13 @@ pub struct ProposalView {
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
     Accept,
-    Reject { reason: String },
+    Reject {
+        reason: String,
+    },
     /// Not yet: do it differently, as the text says.
-    Steer { text: String },
+    Steer {
+        text: String,
+    },
 }
 
 /// Decides on intents and proposals. The swarm gives every call a deadline.

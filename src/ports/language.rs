@@ -30,8 +30,13 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Diagnostics {
-    Known { tool: String, problems: Vec<Problem> },
-    Unknown { reason: String },
+    Known {
+        tool: String,
+        problems: Vec<Problem>,
+    },
+    Unknown {
+        reason: String,
+    },
 }
 
 /// A language service. Answers speak of the given text, never of another version.

@@ -94,11 +94,21 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    System { text: String },
-    User { text: String },
-    Assistant { text: String, tool_calls: Vec<ToolCall> },
+    System {
+        text: String,
+    },
+    User {
+        text: String,
+    },
+    Assistant {
+        text: String,
+        tool_calls: Vec<ToolCall>,
+    },
     /// The result of the tool call with this id.
-    Tool { call_id: String, text: String },
+    Tool {
+        call_id: String,
+        text: String,
+    },
 }
 
 impl Message {
@@ -193,9 +203,16 @@ pub struct ChatReply {
 #[serde(rename_all = "snake_case")]
 pub enum ModelError {
     #[error("{model}: too many requests")]
-    RateLimited { model: String, retry_after: Option<Duration> },
+    RateLimited {
+        model: String,
+        retry_after: Option<Duration>,
+    },
     #[error("{model}: the server answered {status}: {message}")]
-    Server { model: String, status: u16, message: String },
+    Server {
+        model: String,
+        status: u16,
+        message: String,
+    },
     #[error("{model}: no answer within {} s", .after.as_secs())]
     Timeout { model: String, after: Duration },
     /// The connection failed or the stream ended in the middle.
@@ -203,10 +220,18 @@ pub enum ModelError {
     Transport { model: String, message: String },
     /// The provider refuses this request; trying again cannot help.
     #[error("{model}: request refused ({status}): {message}")]
-    Refused { model: String, status: u16, message: String },
+    Refused {
+        model: String,
+        status: u16,
+        message: String,
+    },
     /// The prompt is longer than the context window.
     #[error("{model}: the prompt of {prompt} tokens is over the context window of {window}")]
-    TooLong { model: String, prompt: Tokens, window: Tokens },
+    TooLong {
+        model: String,
+        prompt: Tokens,
+        window: Tokens,
+    },
     /// The answer could not be read as a chat completion.
     #[error("{model}: unreadable answer: {message}")]
     Malformed { model: String, message: String },
@@ -235,8 +260,17 @@ impl ModelError {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
 pub enum ModelNotice {
-    Retrying { model: String, attempt: u32, wait_ms: u64, error: String },
-    FellBack { from: String, to: String, error: String },
+    Retrying {
+        model: String,
+        attempt: u32,
+        wait_ms: u64,
+        error: String,
+    },
+    FellBack {
+        from: String,
+        to: String,
+        error: String,
+    },
     /// The answer was cut by the output limit and is being continued; `joined` characters so far.
     Continued { model: String, joined: usize },
     /// A model is made ready, for example weights are loaded.
@@ -253,7 +287,6 @@ pub trait ChatWatch: Send + Sync {
 /// Watches nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoWatch;
-
 
 impl ChatWatch for NoWatch {
     fn delta(&self, _text: &str) {}
@@ -299,4 +332,19 @@ pub trait ChatModel: Send + Sync {
         request: &ChatRequest,
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError>;
+}
+
+/// One finished call as a trajectory keeps it and a replay reads it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Exchange {
+    pub conversation: String,
+    pub role: Role,
+    /// Counts the calls of this conversation from 0.
+    pub ordinal: u32,
+    /// The messages of the request that the previous exchange of the conversation did not hold.
+    pub prompt: Vec<Message>,
+    /// Names of the tools on offer.
+    pub tools: Vec<String>,
+    pub reply: Result<ChatReply, ModelError>,
+    pub millis: u64,
 }

@@ -2,7 +2,13 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ParameterKind { PositionalOnly, Positional, KeywordOnly, VarPositional, VarKeyword }
+pub enum ParameterKind {
+    PositionalOnly,
+    Positional,
+    KeywordOnly,
+    VarPositional,
+    VarKeyword,
+}
 
 /// One parameter; texts as written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +37,11 @@ pub struct Contract {
 
 impl Contract {
     /// What differs, in words, for example `parameter "y" added (required)`. Empty when equal.
-    pub fn changes(&self, newer: &Contract) -> Vec<String> { todo!() }
+    pub fn changes(&self, newer: &Contract) -> Vec<String> {
+        todo!()
+    }
     /// Whether code that uses the older contract can break. Raised exceptions, annotations alone and added optional parameters at the end do not break.
-    pub fn can_break(&self, newer: &Contract) -> bool { todo!() }
+    pub fn can_break(&self, newer: &Contract) -> bool {
+        todo!()
+    }
 }

@@ -13,4 +13,6 @@ pub enum Loss {
 /// Lines (from 1) with text that stands for code left out: `# ... rest unchanged`, `# existing code`,
 /// `[omitted]`, a lone `...` with such a comment. A plain `...` body (stub, protocol, overload), an
 /// ellipsis in an index, string or doctest is none; a mark that `before` has on a line of its own is none either.
-pub fn omission_marks(before: &str, after: &str) -> Vec<(u32, String)> { todo!() }
+pub fn omission_marks(before: &str, after: &str) -> Vec<(u32, String)> {
+    todo!()
+}

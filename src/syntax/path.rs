@@ -49,11 +49,17 @@ pub struct SymbolPath {
 
 impl SymbolPath {
     pub fn new(file: FilePath, name: impl Into<String>) -> Self {
-        SymbolPath { file, name: name.into() }
+        SymbolPath {
+            file,
+            name: name.into(),
+        }
     }
 
     pub fn module(file: FilePath) -> Self {
-        SymbolPath { file, name: String::new() }
+        SymbolPath {
+            file,
+            name: String::new(),
+        }
     }
 
     pub fn is_module(&self) -> bool {
@@ -65,7 +71,10 @@ impl SymbolPath {
         self.file == other.file
             && (self.name.is_empty()
                 || self.name == other.name
-                || other.name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('.')))
+                || other
+                    .name
+                    .strip_prefix(&self.name)
+                    .is_some_and(|rest| rest.starts_with('.')))
     }
 
     /// The last part of the name, without `#2`.
@@ -97,9 +106,10 @@ impl FromStr for SymbolPath {
 
     fn from_str(text: &str) -> Result<Self, BadSymbolPath> {
         match text.trim().split_once("::") {
-            Some((file, name)) if !file.is_empty() => {
-                Ok(SymbolPath::new(FilePath::new(file), name.replace("::", ".")))
-            }
+            Some((file, name)) if !file.is_empty() => Ok(SymbolPath::new(
+                FilePath::new(file),
+                name.replace("::", "."),
+            )),
             Some(_) | None => Err(BadSymbolPath(text.to_owned())),
         }
     }

@@ -16,4 +16,6 @@ pub struct Reference {
 }
 
 /// All identifiers called `name`. For a file without a grammar: whole words.
-pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> { todo!() }
+pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> {
+    todo!()
+}

@@ -53,21 +53,43 @@ pub struct SymbolTree {
 }
 
 impl SymbolTree {
-    pub fn parse(file: FilePath, text: Arc<str>) -> Self { todo!() }
-    pub fn file(&self) -> &FilePath { todo!() }
-    pub fn text(&self) -> &Arc<str> { todo!() }
-    pub fn language(&self) -> Language { todo!() }
+    pub fn parse(file: FilePath, text: Arc<str>) -> Self {
+        todo!()
+    }
+    pub fn file(&self) -> &FilePath {
+        todo!()
+    }
+    pub fn text(&self) -> &Arc<str> {
+        todo!()
+    }
+    pub fn language(&self) -> Language {
+        todo!()
+    }
     /// In order of their start; the module body first.
-    pub fn symbols(&self) -> &[Symbol] { todo!() }
-    pub fn get(&self, id: SymbolId) -> &Symbol { todo!() }
+    pub fn symbols(&self) -> &[Symbol] {
+        todo!()
+    }
+    pub fn get(&self, id: SymbolId) -> &Symbol {
+        todo!()
+    }
     /// By `SymbolPath::name`, e.g. `Class.method`, `f#2`, or empty for the module.
-    pub fn find(&self, name: &str) -> Option<&Symbol> { todo!() }
+    pub fn find(&self, name: &str) -> Option<&Symbol> {
+        todo!()
+    }
     /// The innermost symbol that owns the byte.
-    pub fn owner(&self, offset: usize) -> &Symbol { todo!() }
+    pub fn owner(&self, offset: usize) -> &Symbol {
+        todo!()
+    }
     /// The innermost symbol at a line, from 1.
-    pub fn at_line(&self, line: u32) -> &Symbol { todo!() }
+    pub fn at_line(&self, line: u32) -> &Symbol {
+        todo!()
+    }
     /// The parts of a symbol's span that no child owns.
-    pub fn own_ranges(&self, symbol: &Symbol) -> Vec<ByteRange> { todo!() }
+    pub fn own_ranges(&self, symbol: &Symbol) -> Vec<ByteRange> {
+        todo!()
+    }
     /// Where the grammar could not read the text.
-    pub fn errors(&self) -> &[ByteRange] { todo!() }
+    pub fn errors(&self) -> &[ByteRange] {
+        todo!()
+    }
 }

@@ -40,24 +40,48 @@ impl ChangeSet {
     ///
     /// # Errors
     /// `None` when two edits overlap or one reaches past `base_len`.
-    pub fn new(base_len: usize, edits: Vec<Edit>) -> Option<Self> { todo!() }
-    pub fn unchanged(base_len: usize) -> Self { todo!() }
+    pub fn new(base_len: usize, edits: Vec<Edit>) -> Option<Self> {
+        todo!()
+    }
+    pub fn unchanged(base_len: usize) -> Self {
+        todo!()
+    }
     /// One replacement.
-    pub fn replace(base_len: usize, range: ByteRange, insert: impl Into<String>) -> Option<Self> { todo!() }
+    pub fn replace(base_len: usize, range: ByteRange, insert: impl Into<String>) -> Option<Self> {
+        todo!()
+    }
     /// The smallest line-wise change sets that turns `old` into `new`, narrowed inside changed lines
     /// to the differing bytes at character borders.
-    pub fn between(old: &str, new: &str) -> Self { todo!() }
-    pub fn edits(&self) -> &[Edit] { &self.edits }
-    pub fn base_len(&self) -> usize { self.base_len }
-    pub fn is_empty(&self) -> bool { self.edits.is_empty() }
-    pub fn apply(&self, base: &str) -> Result<String, ApplyMismatch> { todo!() }
+    pub fn between(old: &str, new: &str) -> Self {
+        todo!()
+    }
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits
+    }
+    pub fn base_len(&self) -> usize {
+        self.base_len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.edits.is_empty()
+    }
+    pub fn apply(&self, base: &str) -> Result<String, ApplyMismatch> {
+        todo!()
+    }
     /// The change set that takes the changed text back to `base`.
-    pub fn invert(&self, base: &str) -> Result<ChangeSet, ApplyMismatch> { todo!() }
+    pub fn invert(&self, base: &str) -> Result<ChangeSet, ApplyMismatch> {
+        todo!()
+    }
     /// First `self`, then `next` (whose base is the text after `self`), as one change set.
-    pub fn compose(&self, next: &ChangeSet) -> Result<ChangeSet, ApplyMismatch> { todo!() }
+    pub fn compose(&self, next: &ChangeSet) -> Result<ChangeSet, ApplyMismatch> {
+        todo!()
+    }
     /// `self` as it must be applied after `theirs`; both have the same base. Insertions at the same
     /// place and overlapping replacements conflict, unless both sides are the same edit.
-    pub fn rebase(&self, theirs: &ChangeSet) -> Result<ChangeSet, Conflict> { todo!() }
+    pub fn rebase(&self, theirs: &ChangeSet) -> Result<ChangeSet, Conflict> {
+        todo!()
+    }
     /// Where a byte offset of the base lies after the change (the start of the insert, when it was replaced).
-    pub fn map_offset(&self, offset: usize) -> usize { todo!() }
+    pub fn map_offset(&self, offset: usize) -> usize {
+        todo!()
+    }
 }
