@@ -1,1 +1,3 @@
-//!
+//! placeholder until the workspace lands
+#[derive(Debug, Clone)]
+pub struct Snapshot;
