@@ -65,11 +65,7 @@ pub enum Cause {
         reason: String,
     },
     /// A contract that the symbol relies on has changed.
-    FollowUp {
-        changed: SymbolPath,
-        changes: Vec<String>,
-        lines: Vec<u32>,
-    },
+    FollowUp { changed: SymbolPath, changes: Vec<String>, lines: Vec<u32>, text: String },
     FailedTests {
         message: String,
     },
