@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ pub trait Prompt: Serialize {
             .get_template(Self::TEMPLATE)
             .expect("every template is compiled by a test of this module");
         let text = template
-            .render(self)
+            .render(minijinja::value::Serde(self))
             .expect("every template is rendered with its struct by a test of this module");
         format!("{}\n", text.trim())
     }
@@ -51,8 +52,8 @@ templates![
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the default delimiters are valid"));
     for (name, source) in SOURCES {
         environment.add_template(name, source).expect("templates are compiled by a test");
     }

@@ -1,1 +1,3 @@
-//!
+//! stub
+use crate::syntax::FilePath;
+pub fn frames(_t: &str) -> Vec<(FilePath, u32)> { Vec::new() }

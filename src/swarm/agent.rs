@@ -152,8 +152,9 @@ async fn act(hub: &Arc<Hub>, mind: &mut Mind, asked: Vec<Asked>) -> (Vec<(Asked,
         let pairs = asked.into_iter().map(|one| (one, "stopped".to_owned())).collect();
         return (pairs, ending);
     }
+    let party = &mind.party;
     let reading = asked.iter().enumerate().filter_map(|(at, one)| match &one.action {
-        Ok(action) => Some(async move { (at, gather(hub, &mind.party, action).await) }),
+        Ok(action) => Some(async move { (at, gather(hub, party, action).await) }),
         Err(_) => None,
     });
     for (at, text) in join_all(reading).await {

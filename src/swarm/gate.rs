@@ -36,7 +36,7 @@ pub(super) async fn check(hub: &Arc<Hub>, draft: &Draft, callers: Vec<SymbolPath
     let world = hub.state().world.clone();
     let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
     let (diagnostics, report) =
-        tokio::join!(diagnostics(hub, &world, draft), tests(hub, with_draft.overlay()));
+        tokio::join!(diagnostics(hub, &world, draft), tests(hub, &with_draft));
     let before = hub.state().before.clone();
     let tests = match &report {
         Some(report) => TestEvidence::compare(before.as_ref(), report),
@@ -53,17 +53,14 @@ pub(super) async fn check(hub: &Arc<Hub>, draft: &Draft, callers: Vec<SymbolPath
     (evidence, report)
 }
 
-async fn tests(hub: &Arc<Hub>, overlay: Vec<(FilePath, Option<Arc<str>>)>) -> Option<TestReport> {
+async fn tests(hub: &Arc<Hub>, world: &Snapshot) -> Option<TestReport> {
     hub.outside.tests.command()?;
-    Some(run_tests(hub, overlay, Vec::new()).await)
+    Some(run_tests(hub, world, Vec::new()).await)
 }
 
-/// Runs the tests over the disk with these texts in place of files.
-pub(super) async fn run_tests(
-    hub: &Arc<Hub>,
-    overlay: Vec<(FilePath, Option<Arc<str>>)>,
-    select: Vec<String>,
-) -> TestReport {
+/// Runs the tests on one state of the workspace.
+pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<String>) -> TestReport {
+    let overlay = world.overlay().iter().map(|(file, text)| (file.clone(), text.clone())).collect();
     let _turn = hub.testing.acquire().await;
     let deadline = test_deadline(hub);
     let request = TestRequest { overlay, select, deadline };

@@ -212,8 +212,8 @@ async fn test_before(hub: &Arc<Hub>) {
     if hub.outside.tests.command().is_none() {
         return;
     }
-    let overlay = hub.state().world.overlay();
-    let report = gate::run_tests(hub, overlay, Vec::new()).await;
+    let world = hub.state().world.clone();
+    let report = gate::run_tests(hub, &world, Vec::new()).await;
     hub.event(Event::TestsRun { phase: TestPhase::Before, proposal: None, report: report.clone() });
     let failing = failing_ids(&report);
     let mut state = hub.state();

@@ -39,8 +39,8 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
     if let Some(report) = hub.state().latest.clone() {
         return Some(report);
     }
-    let overlay = hub.state().world.overlay();
-    let report = gate::run_tests(hub, overlay, Vec::new()).await;
+    let world = hub.state().world.clone();
+    let report = gate::run_tests(hub, &world, Vec::new()).await;
     hub.event(Event::TestsRun { phase: TestPhase::Settling, proposal: None, report: report.clone() });
     hub.state().latest = Some(report.clone());
     Some(report)

@@ -35,8 +35,8 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, wanted: &RunTests) -> String {
     if hub.outside.tests.command().is_none() {
         return "This project has no tests that can be run here.".to_owned();
     }
-    let overlay = hub.state().world.overlay();
-    let report = gate::run_tests(hub, overlay, wanted.select.clone()).await;
+    let world = hub.state().world.clone();
+    let report = gate::run_tests(hub, &world, wanted.select.clone()).await;
     match TestEvidence::compare(None, &report) {
         TestEvidence::Unknown { reason } => reason,
         TestEvidence::Known { command, broken, passed, details, .. } => {
