@@ -52,10 +52,15 @@ templates![
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build();
     environment.set_syntax(syntax.expect("the default delimiters are valid"));
     for (name, source) in SOURCES {
-        environment.add_template(name, source).expect("templates are compiled by a test");
+        environment
+            .add_template(name, source)
+            .expect("templates are compiled by a test");
     }
     environment
 });

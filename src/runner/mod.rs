@@ -1,3 +1,5 @@
 //! stub
 use crate::syntax::FilePath;
-pub fn frames(_t: &str) -> Vec<(FilePath, u32)> { Vec::new() }
+pub fn frames(_t: &str) -> Vec<(FilePath, u32)> {
+    Vec::new()
+}

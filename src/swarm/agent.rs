@@ -51,7 +51,9 @@ impl Mind {
     pub fn seat(&self) -> Seat {
         match self.party {
             Party::Solo => Seat::Solo,
-            Party::Agent(_) | Party::User | Party::Scout | Party::Proxy | Party::Starling => Seat::Owner,
+            Party::Agent(_) | Party::User | Party::Scout | Party::Proxy | Party::Starling => {
+                Seat::Owner
+            }
         }
     }
 }
@@ -61,7 +63,11 @@ pub(super) async fn work(hub: &Arc<Hub>, party: &Party) {
     while let Some((mut mind, causes)) = hub.take_work(party) {
         let (outcome, summary) = carry_out(hub, &mut mind, &causes).await;
         decline_requests(hub, &mind, &causes, &outcome, &summary);
-        hub.event(Event::AgentFinished { agent: party.clone(), outcome, summary });
+        hub.event(Event::AgentFinished {
+            agent: party.clone(),
+            outcome,
+            summary,
+        });
         hub.park(mind);
     }
 }
@@ -86,7 +92,10 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
             None => take_messages(hub, mind),
         }
     }
-    gave_up(format!("{} turns without an end", hub.ledger.limits().turns))
+    gave_up(format!(
+        "{} turns without an end",
+        hub.ledger.limits().turns
+    ))
 }
 
 /// One model call and what it asks for. `Some` ends the piece of work.
@@ -95,11 +104,21 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let calling = model.profile().tool_calling;
     let seat = mind.seat();
     let conversation = mind.conversation.as_mut()?;
-    let reply = match hub.call(&mind.party, model, conversation, protocol::tools(calling, seat)).await {
+    let reply = match hub
+        .call(
+            &mind.party,
+            model,
+            conversation,
+            protocol::tools(calling, seat),
+        )
+        .await
+    {
         Ok(reply) => reply,
         Err(error) => return Some(gave_up(error.to_string())),
     };
-    conversation.messages.push(protocol::assistant_message(&reply));
+    conversation
+        .messages
+        .push(protocol::assistant_message(&reply));
     let asked = protocol::parse(calling, seat, &reply);
     if asked.is_empty() {
         return malformed(hub, mind, protocol::nothing_asked(calling, seat, &reply));
@@ -109,9 +128,15 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     }
     let (results, ending) = act(hub, mind, asked).await;
     let unusable = ending.is_none() && results.iter().all(|(asked, _)| asked.action.is_err());
-    let what = results.iter().filter_map(|(asked, _)| asked.action.as_ref().err()).next().cloned();
+    let what = results
+        .iter()
+        .filter_map(|(asked, _)| asked.action.as_ref().err())
+        .next()
+        .cloned();
     if let Some(conversation) = mind.conversation.as_mut() {
-        conversation.messages.extend(protocol::result_messages(results));
+        conversation
+            .messages
+            .extend(protocol::result_messages(results));
     }
     match what {
         Some(what) if unusable => note_malformed(hub, mind, what),
@@ -128,12 +153,23 @@ fn malformed(hub: &Hub, mind: &mut Mind, what: String) -> Option<Ending> {
 
 fn note_malformed(hub: &Hub, mind: &mut Mind, what: String) -> Option<Ending> {
     mind.malformed += 1;
-    hub.event(Event::Malformed { agent: mind.party.clone(), what: what.clone() });
-    (mind.malformed >= MALFORMED_MOST).then(|| gave_up(format!("{MALFORMED_MOST} unusable replies in a row: {what}")))
+    hub.event(Event::Malformed {
+        agent: mind.party.clone(),
+        what: what.clone(),
+    });
+    (mind.malformed >= MALFORMED_MOST).then(|| {
+        gave_up(format!(
+            "{MALFORMED_MOST} unusable replies in a row: {what}"
+        ))
+    })
 }
 
 /// Carries out what a turn asks for: reading together, then proposals one after the other, then the end.
-async fn act(hub: &Arc<Hub>, mind: &mut Mind, asked: Vec<Asked>) -> (Vec<(Asked, String)>, Option<Ending>) {
+async fn act(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    asked: Vec<Asked>,
+) -> (Vec<(Asked, String)>, Option<Ending>) {
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let mut ending = None;
     for (at, one) in asked.iter().enumerate() {
@@ -141,7 +177,10 @@ async fn act(hub: &Arc<Hub>, mind: &mut Mind, asked: Vec<Asked>) -> (Vec<(Asked,
         *count += 1;
         if *count > SAME_CALL_MOST {
             let what = format!("`{} {}` was called {count} times", one.label.0, one.label.1);
-            hub.event(Event::Malformed { agent: mind.party.clone(), what: what.clone() });
+            hub.event(Event::Malformed {
+                agent: mind.party.clone(),
+                what: what.clone(),
+            });
             ending = Some(gave_up(what));
         }
         if let Err(error) = &one.action {
@@ -149,14 +188,20 @@ async fn act(hub: &Arc<Hub>, mind: &mut Mind, asked: Vec<Asked>) -> (Vec<(Asked,
         }
     }
     if ending.is_some() {
-        let pairs = asked.into_iter().map(|one| (one, "stopped".to_owned())).collect();
+        let pairs = asked
+            .into_iter()
+            .map(|one| (one, "stopped".to_owned()))
+            .collect();
         return (pairs, ending);
     }
     let party = &mind.party;
-    let reading = asked.iter().enumerate().filter_map(|(at, one)| match &one.action {
-        Ok(action) => Some(async move { (at, gather(hub, party, action).await) }),
-        Err(_) => None,
-    });
+    let reading = asked
+        .iter()
+        .enumerate()
+        .filter_map(|(at, one)| match &one.action {
+            Ok(action) => Some(async move { (at, gather(hub, party, action).await) }),
+            Err(_) => None,
+        });
     for (at, text) in join_all(reading).await {
         results[at] = text;
     }
@@ -164,7 +209,9 @@ async fn act(hub: &Arc<Hub>, mind: &mut Mind, asked: Vec<Asked>) -> (Vec<(Asked,
         let Ok(action) = &one.action else { continue };
         match action {
             Action::Read(read) => context::remember_view(hub, mind, &read.symbols),
-            Action::Request(wanted) => results[at] = Some(request::request_change(hub, &mind.party, wanted)),
+            Action::Request(wanted) => {
+                results[at] = Some(request::request_change(hub, &mind.party, wanted))
+            }
             Action::Intent(intent) => results[at] = Some(propose::intent(hub, mind, intent).await),
             Action::Propose(change) => {
                 let (text, end) = proposed(hub, mind, change).await;
@@ -173,7 +220,11 @@ async fn act(hub: &Arc<Hub>, mind: &mut Mind, asked: Vec<Asked>) -> (Vec<(Asked,
             }
             Action::Finish(finish) => {
                 results[at] = Some("finished".to_owned());
-                let outcome = if mind.changed { AgentOutcome::Changed } else { AgentOutcome::NothingToChange };
+                let outcome = if mind.changed {
+                    AgentOutcome::Changed
+                } else {
+                    AgentOutcome::NothingToChange
+                };
                 ending = ending.or(Some((outcome, finish.summary.clone())));
             }
             Action::Wake(_)
@@ -185,7 +236,11 @@ async fn act(hub: &Arc<Hub>, mind: &mut Mind, asked: Vec<Asked>) -> (Vec<(Asked,
             | Action::RunTests(_) => {}
         }
     }
-    let pairs: Vec<(Asked, String)> = asked.into_iter().zip(results).map(|(one, text)| (one, text.unwrap_or_default())).collect();
+    let pairs: Vec<(Asked, String)> = asked
+        .into_iter()
+        .zip(results)
+        .map(|(one, text)| (one, text.unwrap_or_default()))
+        .collect();
     for (one, text) in &pairs {
         tools::report(hub, &mind.party, one, text);
     }
@@ -195,14 +250,26 @@ async fn act(hub: &Arc<Hub>, mind: &mut Mind, asked: Vec<Asked>) -> (Vec<(Asked,
 /// Carries out one action that changes nothing; `None` for the others.
 async fn gather(hub: &Arc<Hub>, party: &Party, action: &Action) -> Option<String> {
     match action {
-        Action::Ask(question) => {
-            Some(ask::ask(hub, vec![party.clone()], &question.symbol, &question.question).await)
-        }
+        Action::Ask(question) => Some(
+            ask::ask(
+                hub,
+                vec![party.clone()],
+                &question.symbol,
+                &question.question,
+            )
+            .await,
+        ),
         Action::RunTests(wanted) => Some(tools::run_tests(hub, wanted).await),
-        Action::Read(_) | Action::Outline(_) | Action::Search(_) | Action::Definition(_) | Action::References(_) => {
-            tools::look(hub, action)
-        }
-        Action::Request(_) | Action::Intent(_) | Action::Propose(_) | Action::Wake(_) | Action::Finish(_) => None,
+        Action::Read(_)
+        | Action::Outline(_)
+        | Action::Search(_)
+        | Action::Definition(_)
+        | Action::References(_) => tools::look(hub, action),
+        Action::Request(_)
+        | Action::Intent(_)
+        | Action::Propose(_)
+        | Action::Wake(_)
+        | Action::Finish(_) => None,
     }
 }
 
@@ -239,15 +306,27 @@ fn take_messages(hub: &Arc<Hub>, mind: &mut Mind) {
 }
 
 /// Those who asked for a change that was not made are told, when they are still at work.
-fn decline_requests(hub: &Hub, mind: &Mind, causes: &[Cause], outcome: &AgentOutcome, summary: &str) {
+fn decline_requests(
+    hub: &Hub,
+    mind: &Mind,
+    causes: &[Cause],
+    outcome: &AgentOutcome,
+    summary: &str,
+) {
     let why = match outcome {
         AgentOutcome::Changed => return,
         AgentOutcome::NothingToChange => summary.to_owned(),
         AgentOutcome::GaveUp { why } => why.clone(),
     };
     for cause in causes {
-        let Cause::ChangeRequest { from, .. } = cause else { continue };
-        hub.event(Event::ChangeDeclined { by: mind.party.clone(), to: from.clone(), reason: why.clone() });
+        let Cause::ChangeRequest { from, .. } = cause else {
+            continue;
+        };
+        hub.event(Event::ChangeDeclined {
+            by: mind.party.clone(),
+            to: from.clone(),
+            reason: why.clone(),
+        });
         let text = format!("(from Starling) your change request was declined: {why}");
         hub.tell_if_working(from, Cause::Steered { text });
     }
@@ -263,8 +342,12 @@ pub(super) fn conversation_of(hub: &Hub, party: &Party) -> Conversation {
     let calling = hub.outside.models.agent.profile().tool_calling;
     let (name, system) = match (party, calling) {
         (Party::Solo, _) => ("solo".to_owned(), SoloSystem {}.render()),
-        (Party::Agent(symbol), ToolCalling::Native) => (format!("agent {symbol}"), AgentSystem {}.render()),
-        (Party::Agent(symbol), ToolCalling::Text) => (format!("agent {symbol}"), AgentSystemText {}.render()),
+        (Party::Agent(symbol), ToolCalling::Native) => {
+            (format!("agent {symbol}"), AgentSystem {}.render())
+        }
+        (Party::Agent(symbol), ToolCalling::Text) => {
+            (format!("agent {symbol}"), AgentSystemText {}.render())
+        }
         (Party::User | Party::Scout | Party::Proxy | Party::Starling, _) => {
             ("agent".to_owned(), AgentSystem {}.render())
         }

@@ -49,21 +49,35 @@ pub(super) async fn apply(
     let (hub, draft) = (Arc::clone(hub), draft.clone());
     let whole = tokio::spawn(async move {
         let _one_at_a_time = hub.applying.lock().await;
-        let label = draft.symbols.first().map(ToString::to_string).unwrap_or_default();
+        let label = draft
+            .symbols
+            .first()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let changes = ChangeSet::between(&draft.base, &draft.text);
         let (before, after) = send(&hub, &draft.file, &draft.base, &changes, &label).await?;
         let diff = unified_diff(draft.file.as_str(), &before, &after);
         let mut state = hub.state();
         let as_checked = state.applied.len() == draft.applied && after == draft.text;
         state.latest = report.filter(|_| as_checked);
-        state.world = state.world.with(draft.file.clone(), Some(Arc::clone(&after)));
+        state.world = state
+            .world
+            .with(draft.file.clone(), Some(Arc::clone(&after)));
         let text = Arc::clone(&after);
-        state.applied.push(Applied { id, file: draft.file, symbols: draft.symbols, before, after });
+        state.applied.push(Applied {
+            id,
+            file: draft.file,
+            symbols: draft.symbols,
+            before,
+            after,
+        });
         Ok(Application { text, diff })
     });
     match whole.await {
         Ok(result) => result,
-        Err(_) => Err(Failure::Editor { why: "internal error while applying; see the log".to_owned() }),
+        Err(_) => Err(Failure::Editor {
+            why: "internal error while applying; see the log".to_owned(),
+        }),
     }
 }
 
@@ -83,16 +97,25 @@ async fn send(
             current: Arc::clone(&current.text),
         })?;
         let before = Arc::clone(&current.text);
-        let edit = FileEdit { file: file.clone(), base: current, changes, label: label.to_owned() };
+        let edit = FileEdit {
+            file: file.clone(),
+            base: current,
+            changes,
+            label: label.to_owned(),
+        };
         match hub.outside.editor.apply(edit).await {
             Ok(after) => return Ok((before, after.text)),
             Err(ApplyError::Stale { .. }) => {}
             Err(error @ (ApplyError::Refused { .. } | ApplyError::Gone)) => {
-                return Err(Failure::Editor { why: error.to_string() });
+                return Err(Failure::Editor {
+                    why: error.to_string(),
+                });
             }
         }
     }
-    Err(Failure::Editor { why: format!("{file}: the text changed {TRIES} times while the edit was sent") })
+    Err(Failure::Editor {
+        why: format!("{file}: the text changed {TRIES} times while the edit was sent"),
+    })
 }
 
 /// The text now; a file that is to be made has an empty one.
@@ -100,8 +123,13 @@ async fn current_or_new(hub: &Hub, file: &FilePath, base: &Arc<str>) -> Result<C
     use crate::ports::EditorError;
     match hub.outside.editor.current(file).await {
         Ok(current) => Ok(current),
-        Err(EditorError::Missing { .. }) if base.is_empty() => Ok(Current { text: "".into(), version: None }),
-        Err(error) => Err(Failure::Editor { why: error.to_string() }),
+        Err(EditorError::Missing { .. }) if base.is_empty() => Ok(Current {
+            text: "".into(),
+            version: None,
+        }),
+        Err(error) => Err(Failure::Editor {
+            why: error.to_string(),
+        }),
     }
 }
 
@@ -117,11 +145,20 @@ fn over(base: &Arc<str>, changes: &ChangeSet, current: &Arc<str>) -> Result<Chan
 ///
 /// # Errors
 /// [`UndoError`]; proposals undone before it stay undone.
-pub(super) async fn undo(hub: &Arc<Hub>, which: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
+pub(super) async fn undo(
+    hub: &Arc<Hub>,
+    which: Option<ProposalId>,
+) -> Result<Vec<ProposalId>, UndoError> {
     let _one_at_a_time = hub.applying.lock().await;
     let chosen: Vec<Applied> = {
         let state = hub.state();
-        state.applied.iter().rev().filter(|applied| which.is_none_or(|id| id == applied.id)).cloned().collect()
+        state
+            .applied
+            .iter()
+            .rev()
+            .filter(|applied| which.is_none_or(|id| id == applied.id))
+            .cloned()
+            .collect()
     };
     if let (Some(id), true) = (which, chosen.is_empty()) {
         return Err(UndoError::Unknown(id));
@@ -130,19 +167,27 @@ pub(super) async fn undo(hub: &Arc<Hub>, which: Option<ProposalId>) -> Result<Ve
     for applied in chosen {
         let inverse = ChangeSet::between(&applied.after, &applied.before);
         let label = format!("undo {}", applied.id);
-        let (_, text) = send(hub, &applied.file, &applied.after, &inverse, &label).await.map_err(|failure| {
-            let symbol = applied.symbols.first().cloned().unwrap_or_else(|| SymbolPath::module(applied.file.clone()));
-            match failure {
-                Failure::Conflict { why, .. } => UndoError::Conflict { symbol, why },
-                Failure::Editor { why } => UndoError::Editor(why),
-            }
-        })?;
+        let (_, text) = send(hub, &applied.file, &applied.after, &inverse, &label)
+            .await
+            .map_err(|failure| {
+                let symbol = applied
+                    .symbols
+                    .first()
+                    .cloned()
+                    .unwrap_or_else(|| SymbolPath::module(applied.file.clone()));
+                match failure {
+                    Failure::Conflict { why, .. } => UndoError::Conflict { symbol, why },
+                    Failure::Editor { why } => UndoError::Editor(why),
+                }
+            })?;
         let mut state = hub.state();
         state.world = state.world.with(applied.file.clone(), Some(text));
         state.latest = None;
         state.applied.retain(|other| other.id != applied.id);
         drop(state);
-        hub.event(Event::ProposalUndone { proposal: applied.id });
+        hub.event(Event::ProposalUndone {
+            proposal: applied.id,
+        });
         undone.push(applied.id);
     }
     Ok(undone)
@@ -156,7 +201,9 @@ pub(super) fn whole_diff(hub: &Hub) -> String {
     files
         .iter()
         .map(|file| {
-            let read = |snapshot: &crate::workspace::Snapshot| snapshot.read(file).unwrap_or_else(|_| "".into());
+            let read = |snapshot: &crate::workspace::Snapshot| {
+                snapshot.read(file).unwrap_or_else(|_| "".into())
+            };
             unified_diff(file.as_str(), &read(base), &read(&world))
         })
         .collect()

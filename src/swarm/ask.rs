@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{BoxFuture, join_all};
 use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
 
 use super::call::Conversation;
 use super::context;
@@ -25,7 +25,12 @@ const DEADLINE: Duration = Duration::from_secs(300);
 const ANSWER_CAP: Tokens = Tokens(1_200);
 
 /// Asks the owner of a symbol. `chain` holds everybody who waits for this answer, the asker last.
-pub(super) fn ask<'a>(hub: &'a Arc<Hub>, chain: Vec<Party>, symbol: &'a str, text: &'a str) -> BoxFuture<'a, String> {
+pub(super) fn ask<'a>(
+    hub: &'a Arc<Hub>,
+    chain: Vec<Party>,
+    symbol: &'a str,
+    text: &'a str,
+) -> BoxFuture<'a, String> {
     async move {
         let (Some(from), Ok(owner)) = (chain.last().cloned(), symbol.parse::<SymbolPath>()) else {
             return format!("`{symbol}` is not a symbol path: write path/to/file.py::Class.method");
@@ -40,30 +45,61 @@ pub(super) fn ask<'a>(hub: &'a Arc<Hub>, chain: Vec<Party>, symbol: &'a str, tex
             state.questions
         };
         let to = Party::Agent(owner.clone());
-        hub.event(Event::Asked { question, from: from.clone(), to: to.clone(), text: text.to_owned() });
+        hub.event(Event::Asked {
+            question,
+            from: from.clone(),
+            to: to.clone(),
+            text: text.to_owned(),
+        });
         let (answer, source) = answer(hub, &chain, &owner, text).await;
-        hub.event(Event::Answered { question, from: to, to: from, text: answer.clone(), source });
+        hub.event(Event::Answered {
+            question,
+            from: to,
+            to: from,
+            text: answer.clone(),
+            source,
+        });
         answer
     }
     .boxed()
 }
 
-async fn answer(hub: &Arc<Hub>, chain: &[Party], owner: &SymbolPath, text: &str) -> (String, AnswerSource) {
+async fn answer(
+    hub: &Arc<Hub>,
+    chain: &[Party],
+    owner: &SymbolPath,
+    text: &str,
+) -> (String, AnswerSource) {
     let lookup = hub.lookup();
     let known = || what_is_known(hub, &lookup, owner);
     if chain.contains(&Party::Agent(owner.clone())) {
         let note = "The owner is itself waiting in this chain of questions. What is known:";
         return (format!("{note}\n{}", known()), AnswerSource::Cycle);
     }
-    let key = (owner.clone(), text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase());
+    let key = (
+        owner.clone(),
+        text.split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .to_lowercase(),
+    );
     if let Some(answer) = hub.state().answers.get(&key) {
         return (answer.clone(), AnswerSource::Memory);
     }
     if chain.len() >= hub.ledger.limits().depth as usize {
-        return (format!("The chain of questions is too long. What is known:\n{}", known()), AnswerSource::Refused);
+        return (
+            format!(
+                "The chain of questions is too long. What is known:\n{}",
+                known()
+            ),
+            AnswerSource::Refused,
+        );
     }
     if let Err(exhausted) = hub.ledger.count_message() {
-        return (format!("{exhausted}. What is known:\n{}", known()), AnswerSource::Refused);
+        return (
+            format!("{exhausted}. What is known:\n{}", known()),
+            AnswerSource::Refused,
+        );
     }
     let deadline = DEADLINE.min(hub.ledger.time_left());
     match tokio::time::timeout(deadline, by_model(hub, chain, owner, text)).await {
@@ -71,16 +107,27 @@ async fn answer(hub: &Arc<Hub>, chain: &[Party], owner: &SymbolPath, text: &str)
             hub.state().answers.insert(key, answer.clone());
             (answer, AnswerSource::Model)
         }
-        Ok(Err(why)) => (format!("No answer ({why}). What is known:\n{}", known()), AnswerSource::Refused),
+        Ok(Err(why)) => (
+            format!("No answer ({why}). What is known:\n{}", known()),
+            AnswerSource::Refused,
+        ),
         Err(_) => {
             let seconds = deadline.as_secs();
-            (format!("No answer within {seconds} s. What is known:\n{}", known()), AnswerSource::Refused)
+            (
+                format!("No answer within {seconds} s. What is known:\n{}", known()),
+                AnswerSource::Refused,
+            )
         }
     }
 }
 
 /// The owner's model answers, after reading if it wants to.
-async fn by_model(hub: &Arc<Hub>, chain: &[Party], owner: &SymbolPath, text: &str) -> Result<String, String> {
+async fn by_model(
+    hub: &Arc<Hub>,
+    chain: &[Party],
+    owner: &SymbolPath,
+    text: &str,
+) -> Result<String, String> {
     let model = &hub.outside.models.agent;
     let calling = model.profile().tool_calling;
     let system = match calling {
@@ -88,23 +135,44 @@ async fn by_model(hub: &Arc<Hub>, chain: &[Party], owner: &SymbolPath, text: &st
         ToolCalling::Text => AnswerSystemText {}.render(),
     };
     let asker = chain.last().map(party_name).unwrap_or_default();
-    let name = format!("answer {owner} to {asker}: {}", text.chars().take(60).collect::<String>());
+    let name = format!(
+        "answer {owner} to {asker}: {}",
+        text.chars().take(60).collect::<String>()
+    );
     let mut conversation = Conversation::new(name, Role::Agent, system);
     let intent = hub.intent_of(&Party::Agent(owner.clone()));
-    conversation.user(context::question_prompt(hub, owner, &asker, text, intent.as_deref()));
+    conversation.user(context::question_prompt(
+        hub,
+        owner,
+        &asker,
+        text,
+        intent.as_deref(),
+    ));
     let me = Party::Agent(owner.clone());
     let chain: Vec<Party> = chain.iter().cloned().chain([me.clone()]).collect();
     for turn in 0..TURNS {
-        let tools = if turn + 1 < TURNS { protocol::tools(calling, Seat::Answerer) } else { Vec::new() };
-        let reply = hub.call(&me, model, &mut conversation, tools).await.map_err(|error| error.to_string())?;
+        let tools = if turn + 1 < TURNS {
+            protocol::tools(calling, Seat::Answerer)
+        } else {
+            Vec::new()
+        };
+        let reply = hub
+            .call(&me, model, &mut conversation, tools)
+            .await
+            .map_err(|error| error.to_string())?;
         let asked = protocol::parse(calling, Seat::Answerer, &reply);
         if asked.is_empty() && !reply.text.trim().is_empty() {
             return Ok(cap(reply.text.trim(), ANSWER_CAP));
         }
-        conversation.messages.push(protocol::assistant_message(&reply));
+        conversation
+            .messages
+            .push(protocol::assistant_message(&reply));
         if asked.is_empty() {
             let what = protocol::nothing_asked(calling, Seat::Answerer, &reply);
-            hub.event(Event::Malformed { agent: me.clone(), what: what.clone() });
+            hub.event(Event::Malformed {
+                agent: me.clone(),
+                what: what.clone(),
+            });
             conversation.user(what);
             continue;
         }
@@ -113,7 +181,9 @@ async fn by_model(hub: &Arc<Hub>, chain: &[Party], owner: &SymbolPath, text: &st
         for (one, text) in &results {
             tools::report(hub, &me, one, text);
         }
-        conversation.messages.extend(protocol::result_messages(results));
+        conversation
+            .messages
+            .extend(protocol::result_messages(results));
     }
     Err(format!("{TURNS} turns without an answer"))
 }
@@ -121,8 +191,11 @@ async fn by_model(hub: &Arc<Hub>, chain: &[Party], owner: &SymbolPath, text: &st
 async fn look_up(hub: &Arc<Hub>, chain: &[Party], asked: Asked) -> (Asked, String) {
     let text = match &asked.action {
         Err(error) => error.clone(),
-        Ok(Action::Ask(question)) => ask(hub, chain.to_vec(), &question.symbol, &question.question).await,
-        Ok(action) => tools::look(hub, action).unwrap_or_else(|| "An answer cannot change anything.".to_owned()),
+        Ok(Action::Ask(question)) => {
+            ask(hub, chain.to_vec(), &question.symbol, &question.question).await
+        }
+        Ok(action) => tools::look(hub, action)
+            .unwrap_or_else(|| "An answer cannot change anything.".to_owned()),
     };
     (asked, text)
 }

@@ -8,7 +8,8 @@ use super::event::{Event, Party};
 use super::hub::Hub;
 use super::ledger::Exhausted;
 use crate::ports::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, Exchange, Message, ModelError, ModelNotice, Role, Tokens, ToolSpec,
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Exchange, Message, ModelError, ModelNotice, Role,
+    Tokens, ToolSpec,
 };
 
 /// The longest answer asked for in one request; longer ones are continued.
@@ -37,7 +38,13 @@ pub(super) enum CallFailed {
 impl Conversation {
     pub fn new(name: String, role: Role, system: String) -> Self {
         let messages = vec![Message::System { text: system }];
-        Conversation { name, role, messages, ordinal: 0, recorded: 0 }
+        Conversation {
+            name,
+            role,
+            messages,
+            ordinal: 0,
+            recorded: 0,
+        }
     }
 
     pub fn user(&mut self, text: impl Into<String>) {
@@ -46,13 +53,21 @@ impl Conversation {
 
     fn estimate(&self, tools: &[ToolSpec]) -> Tokens {
         let call = |message: &Message| match message {
-            Message::Assistant { tool_calls, .. } => {
-                tool_calls.iter().map(|call| Tokens::estimate(&call.arguments)).sum::<Tokens>()
-            }
+            Message::Assistant { tool_calls, .. } => tool_calls
+                .iter()
+                .map(|call| Tokens::estimate(&call.arguments))
+                .sum::<Tokens>(),
             Message::System { .. } | Message::User { .. } | Message::Tool { .. } => Tokens(0),
         };
-        let messages: Tokens = self.messages.iter().map(|message| Tokens::estimate(message.text()) + call(message)).sum();
-        let tools: Tokens = tools.iter().map(|tool| Tokens::estimate(&tool.parameters.to_string())).sum();
+        let messages: Tokens = self
+            .messages
+            .iter()
+            .map(|message| Tokens::estimate(message.text()) + call(message))
+            .sum();
+        let tools: Tokens = tools
+            .iter()
+            .map(|tool| Tokens::estimate(&tool.parameters.to_string()))
+            .sum();
         messages + tools
     }
 }
@@ -71,7 +86,10 @@ impl Hub {
     ) -> Result<ChatReply, CallFailed> {
         let profile = model.profile();
         let max_output = profile.max_output.min(LONGEST_ANSWER);
-        let reservation = match self.ledger.reserve_call(conversation.estimate(&tools) + max_output) {
+        let reservation = match self
+            .ledger
+            .reserve_call(conversation.estimate(&tools) + max_output)
+        {
             Ok(reservation) => reservation,
             Err(exhausted) => {
                 self.state().exhausted.get_or_insert(exhausted.what.clone());
@@ -115,7 +133,11 @@ impl Hub {
             }
             Err(error) => {
                 reservation.settle_failed();
-                self.event(Event::TurnFailed { agent: who.clone(), role, error: error.to_string() });
+                self.event(Event::TurnFailed {
+                    agent: who.clone(),
+                    role,
+                    error: error.to_string(),
+                });
             }
         }
         self.log.exchange(Exchange {
@@ -143,7 +165,10 @@ impl ChatWatch for Watch<'_> {
     fn delta(&self, _text: &str) {}
 
     fn notice(&self, notice: ModelNotice) {
-        self.hub.event(Event::Notice { agent: self.who.clone(), notice });
+        self.hub.event(Event::Notice {
+            agent: self.who.clone(),
+            notice,
+        });
     }
 
     fn may_spend(&self, tokens: Tokens) -> bool {

@@ -66,9 +66,21 @@ impl Caps {
 /// The frozen part of all prompts of a run.
 pub(super) fn frozen(hub: &Hub, before: Option<&TestReport>) -> String {
     let caps = Caps::of(hub.outside.models.agent.profile());
-    let rules = hub.state().world.read(&FilePath::new("AGENTS.md")).map(|text| cap(&text, caps.rules)).unwrap_or_default();
-    let failures = before.map(|report| failures(report, caps.failures)).unwrap_or_default();
-    TaskPrompt { task: cap(&hub.task.text, caps.task), rules, failures }.render()
+    let rules = hub
+        .state()
+        .world
+        .read(&FilePath::new("AGENTS.md"))
+        .map(|text| cap(&text, caps.rules))
+        .unwrap_or_default();
+    let failures = before
+        .map(|report| failures(report, caps.failures))
+        .unwrap_or_default();
+    TaskPrompt {
+        task: cap(&hub.task.text, caps.task),
+        rules,
+        failures,
+    }
+    .render()
 }
 
 /// The failing tests of a report as a reader needs them; empty when none fails.
@@ -76,7 +88,9 @@ pub(super) fn failures(report: &TestReport, most: Tokens) -> String {
     match TestEvidence::compare(None, report) {
         TestEvidence::Unknown { .. } => String::new(),
         TestEvidence::Known { broken, .. } if broken.is_empty() => String::new(),
-        TestEvidence::Known { command, details, .. } => cap(&format!("{command}\n{details}"), most),
+        TestEvidence::Known {
+            command, details, ..
+        } => cap(&format!("{command}\n{details}"), most),
     }
 }
 
@@ -103,7 +117,9 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
     if let Party::Agent(symbol) = &party {
         remember_view(hub, mind, &[symbol.to_string()]);
     }
-    mind.conversation.get_or_insert_with(|| agent::conversation_of(hub, &party)).user(text);
+    mind.conversation
+        .get_or_insert_with(|| agent::conversation_of(hub, &party))
+        .user(text);
 }
 
 /// Notes the text of the files that an agent has just been shown. A file's first view stays, so that a
@@ -111,7 +127,9 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
 pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
     let world = hub.state().world.clone();
     for target in shown {
-        let Ok(symbol) = target.parse::<SymbolPath>() else { continue };
+        let Ok(symbol) = target.parse::<SymbolPath>() else {
+            continue;
+        };
         if let Ok(text) = world.read(&symbol.file) {
             let own = matches!(&mind.party, Party::Agent(own) if own == &symbol);
             if own {
@@ -126,31 +144,54 @@ pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
 /// Why an agent has work, in words.
 pub(super) fn cause_text(cause: &Cause) -> String {
     let prompt = match cause {
-        Cause::Picked { why } => CausePrompt { kind: "picked", text: why.clone(), ..CausePrompt::default() },
+        Cause::Picked { why } => CausePrompt {
+            kind: "picked",
+            text: why.clone(),
+            ..CausePrompt::default()
+        },
         Cause::ChangeRequest { from, reason } => CausePrompt {
             kind: "change_request",
             from: party_name(from),
             text: reason.clone(),
             ..CausePrompt::default()
         },
-        Cause::FollowUp { changed, changes, lines, text } => CausePrompt {
+        Cause::FollowUp {
+            changed,
+            changes,
+            lines,
+            text,
+        } => CausePrompt {
             kind: "follow_up",
             from: changed.to_string(),
             text: text.clone(),
             changes: changes.clone(),
             lines: lines.clone(),
         },
-        Cause::FailedTests { message } => {
-            CausePrompt { kind: "failed_tests", text: tail(message, 5_000).to_owned(), ..CausePrompt::default() }
-        }
-        Cause::Steered { text } => CausePrompt { kind: "steered", text: text.clone(), ..CausePrompt::default() },
+        Cause::FailedTests { message } => CausePrompt {
+            kind: "failed_tests",
+            text: tail(message, 5_000).to_owned(),
+            ..CausePrompt::default()
+        },
+        Cause::Steered { text } => CausePrompt {
+            kind: "steered",
+            text: text.clone(),
+            ..CausePrompt::default()
+        },
     };
     prompt.render()
 }
 
 /// The prompt of a question to the owner of a symbol.
-pub(super) fn question_prompt(hub: &Hub, owner: &SymbolPath, asker: &str, question: &str, intent: Option<&str>) -> String {
-    let intent = intent.map(|intent| format!("You mean to change it: {intent}\n")).unwrap_or_default();
+pub(super) fn question_prompt(
+    hub: &Hub,
+    owner: &SymbolPath,
+    asker: &str,
+    question: &str,
+    intent: Option<&str>,
+) -> String {
+    let intent = intent
+        .map(|intent| format!("You mean to change it: {intent}\n"))
+        .unwrap_or_default();
     let cause = format!("{intent}Question from {asker}: {question}");
     symbol_prompt(hub, owner, cause)
 }
@@ -208,8 +249,11 @@ fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
     let found = lookup.index().references(path.base_name(), 60);
     let mut excerpts: Vec<Excerpt> = Vec::new();
     for hit in found.hits {
-        let elsewhere = !path.encloses(&hit.symbol) && !hit.is_definition && !hit.is_import && !hit.is_test;
-        let once = !excerpts.iter().any(|excerpt| excerpt.symbol == hit.symbol.to_string());
+        let elsewhere =
+            !path.encloses(&hit.symbol) && !hit.is_definition && !hit.is_import && !hit.is_test;
+        let once = !excerpts
+            .iter()
+            .any(|excerpt| excerpt.symbol == hit.symbol.to_string());
         if elsewhere && once && excerpts.len() < caps.callers {
             excerpts.push(Excerpt {
                 symbol: hit.symbol.to_string(),
@@ -224,18 +268,36 @@ fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
 
 fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
     let tests = lookup.index().nearest_tests(path, caps.tests);
-    tests.iter().filter_map(|test| excerpt(lookup, test, String::new(), caps.excerpt)).collect()
+    tests
+        .iter()
+        .filter_map(|test| excerpt(lookup, test, String::new(), caps.excerpt))
+        .collect()
 }
 
 /// A symbol's source as an excerpt.
-pub(super) fn excerpt(lookup: &Lookup, path: &SymbolPath, why: String, most: Tokens) -> Option<Excerpt> {
+pub(super) fn excerpt(
+    lookup: &Lookup,
+    path: &SymbolPath,
+    why: String,
+    most: Tokens,
+) -> Option<Excerpt> {
     let found = lookup.symbol(path).ok()?;
     let source = shortened(&found, most).0.trim_end().to_owned();
-    Some(Excerpt { symbol: path.to_string(), line: found.symbol.lines.0, why, source })
+    Some(Excerpt {
+        symbol: path.to_string(),
+        line: found.symbol.lines.0,
+        why,
+        source,
+    })
 }
 
 fn solo_prompt(hub: &Hub, cause: String) -> String {
     debug_assert_eq!(hub.task.driver, Driver::Single);
     let (candidates, map) = super::scout::material(hub);
-    SoloPrompt { candidates, map, cause }.render()
+    SoloPrompt {
+        candidates,
+        map,
+        cause,
+    }
+    .render()
 }

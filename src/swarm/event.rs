@@ -65,7 +65,12 @@ pub enum Cause {
         reason: String,
     },
     /// A contract that the symbol relies on has changed.
-    FollowUp { changed: SymbolPath, changes: Vec<String>, lines: Vec<u32>, text: String },
+    FollowUp {
+        changed: SymbolPath,
+        changes: Vec<String>,
+        lines: Vec<u32>,
+        text: String,
+    },
     FailedTests {
         message: String,
     },

@@ -14,7 +14,10 @@ const OWNERS_MOST: usize = 24;
 const REFERENCES_MOST: usize = 400;
 
 /// Owners of code outside these symbols that uses them, with the lines.
-pub(super) fn owners_of_references(hub: &Hub, changed: &[SymbolPath]) -> Vec<(SymbolPath, Vec<u32>)> {
+pub(super) fn owners_of_references(
+    hub: &Hub,
+    changed: &[SymbolPath],
+) -> Vec<(SymbolPath, Vec<u32>)> {
     let mut owners: BTreeMap<SymbolPath, Vec<u32>> = BTreeMap::new();
     if changed.is_empty() {
         return Vec::new();
@@ -38,7 +41,11 @@ pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, draft: &Draft) {
     }
     let contract = draft.contract.join("; ");
     for changed in &draft.breaking {
-        if !hub.state().followed.insert((changed.clone(), contract.clone())) {
+        if !hub
+            .state()
+            .followed
+            .insert((changed.clone(), contract.clone()))
+        {
             continue;
         }
         let lookup = hub.lookup();
@@ -63,6 +70,10 @@ pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, draft: &Draft) {
                 Err(error) => tracing::warn!(%owner, %error, "follow-up not sent"),
             }
         }
-        hub.event(Event::FollowedUp { changed: changed.clone(), changes: draft.contract.clone(), to: told });
+        hub.event(Event::FollowedUp {
+            changed: changed.clone(),
+            changes: draft.contract.clone(),
+            to: told,
+        });
     }
 }

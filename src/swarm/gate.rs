@@ -31,7 +31,11 @@ pub(super) struct Draft {
 }
 
 /// Checks a draft in a shadow: diagnostics of the file, then the tests.
-pub(super) async fn check(hub: &Arc<Hub>, draft: &Draft, callers: Vec<SymbolPath>) -> (Evidence, Option<TestReport>) {
+pub(super) async fn check(
+    hub: &Arc<Hub>,
+    draft: &Draft,
+    callers: Vec<SymbolPath>,
+) -> (Evidence, Option<TestReport>) {
     let began = Instant::now();
     let world = hub.state().world.clone();
     let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
@@ -40,7 +44,9 @@ pub(super) async fn check(hub: &Arc<Hub>, draft: &Draft, callers: Vec<SymbolPath
     let before = hub.state().before.clone();
     let tests = match &report {
         Some(report) => TestEvidence::compare(before.as_ref(), report),
-        None => TestEvidence::Unknown { reason: "no tests were found; give a command with --test".to_owned() },
+        None => TestEvidence::Unknown {
+            reason: "no tests were found; give a command with --test".to_owned(),
+        },
     };
     let evidence = Evidence {
         tests,
@@ -60,10 +66,18 @@ async fn tests(hub: &Arc<Hub>, world: &Snapshot) -> Option<TestReport> {
 
 /// Runs the tests on one state of the workspace.
 pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<String>) -> TestReport {
-    let overlay = world.overlay().iter().map(|(file, text)| (file.clone(), text.clone())).collect();
+    let overlay = world
+        .overlay()
+        .iter()
+        .map(|(file, text)| (file.clone(), text.clone()))
+        .collect();
     let _turn = hub.testing.acquire().await;
     let deadline = test_deadline(hub);
-    let request = TestRequest { overlay, select, deadline };
+    let request = TestRequest {
+        overlay,
+        select,
+        deadline,
+    };
     // The runner keeps the deadline; this one holds should it fail to.
     let late = deadline + std::time::Duration::from_secs(10);
     match tokio::time::timeout(late, hub.outside.tests.run(request)).await {
@@ -81,7 +95,9 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<Stri
 /// Only the problems that the draft brings, matched by message and severity, not by line.
 async fn diagnostics(hub: &Arc<Hub>, world: &Snapshot, draft: &Draft) -> DiagnosticEvidence {
     let language = &hub.outside.language;
-    let after = language.diagnostics(&draft.file, Arc::clone(&draft.text)).await;
+    let after = language
+        .diagnostics(&draft.file, Arc::clone(&draft.text))
+        .await;
     let (tool, after) = match after {
         Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
         Diagnostics::Known { tool, problems } => (tool, problems),
@@ -94,14 +110,18 @@ async fn diagnostics(hub: &Arc<Hub>, world: &Snapshot, draft: &Draft) -> Diagnos
         // A new file has no problems before.
         Err(_) => Vec::new(),
     };
-    DiagnosticEvidence::Known { tool, new: new_problems(&before, after) }
+    DiagnosticEvidence::Known {
+        tool,
+        new: new_problems(&before, after),
+    }
 }
 
 fn new_problems(before: &[Problem], after: Vec<Problem>) -> Vec<Problem> {
     let mut left: Vec<&Problem> = before.iter().collect();
     let mut new = Vec::new();
     for problem in after {
-        let same = |old: &&Problem| old.message == problem.message && old.severity == problem.severity;
+        let same =
+            |old: &&Problem| old.message == problem.message && old.severity == problem.severity;
         match left.iter().position(same) {
             Some(at) => {
                 left.swap_remove(at);
@@ -121,12 +141,21 @@ pub(super) fn contract_changes(
     let mut words = Vec::new();
     let mut breaking = Vec::new();
     for path in touched {
-        let Some(old) = before.find(&path.name) else { continue };
+        let Some(old) = before.find(&path.name) else {
+            continue;
+        };
         let (changes, breaks) = match after.find(&path.name) {
-            Some(new) => (old.contract.changes(&new.contract), old.contract.can_break(&new.contract)),
+            Some(new) => (
+                old.contract.changes(&new.contract),
+                old.contract.can_break(&new.contract),
+            ),
             None => (vec!["removed or renamed".to_owned()], true),
         };
-        words.extend(changes.iter().map(|change| format!("{}: {change}", path.name)));
+        words.extend(
+            changes
+                .iter()
+                .map(|change| format!("{}: {change}", path.name)),
+        );
         if breaks && !path.is_module() {
             breaking.push(path.clone());
         }

@@ -136,7 +136,11 @@ impl Hub {
         let mut state = self.state();
         let count = state.names.entry(name.clone()).or_default();
         *count += 1;
-        if *count == 1 { name } else { format!("{name} #{count}") }
+        if *count == 1 {
+            name
+        } else {
+            format!("{name} #{count}")
+        }
     }
 
     pub fn next_proposal(&self) -> ProposalId {
@@ -172,7 +176,10 @@ impl Hub {
             slot.inbox.push_back(cause.clone());
             !std::mem::replace(&mut slot.working, true)
         };
-        self.event(Event::AgentWoken { agent: party.clone(), cause });
+        self.event(Event::AgentWoken {
+            agent: party.clone(),
+            cause,
+        });
         if start {
             self.spawn(party.clone());
         }
@@ -216,7 +223,11 @@ impl Hub {
     /// What came in for an agent since it was last asked.
     pub fn take_inbox(&self, party: &Party) -> Vec<Cause> {
         let mut state = self.state();
-        state.agents.get_mut(party).map(|slot| slot.inbox.drain(..).collect()).unwrap_or_default()
+        state
+            .agents
+            .get_mut(party)
+            .map(|slot| slot.inbox.drain(..).collect())
+            .unwrap_or_default()
     }
 
     /// Leaves a message for an agent that is at work; says whether it is.
@@ -234,7 +245,12 @@ impl Hub {
     /// All agents, woken so far, that are at work.
     pub fn at_work(&self) -> Vec<Party> {
         let state = self.state();
-        state.agents.iter().filter(|(_, slot)| slot.working).map(|(party, _)| party.clone()).collect()
+        state
+            .agents
+            .iter()
+            .filter(|(_, slot)| slot.working)
+            .map(|(party, _)| party.clone())
+            .collect()
     }
 
     /// Symbols of all agents woken so far.
@@ -261,12 +277,19 @@ impl Hub {
     }
 
     pub fn intent_of(&self, party: &Party) -> Option<String> {
-        self.state().agents.get(party).and_then(|slot| slot.intent.clone())
+        self.state()
+            .agents
+            .get(party)
+            .and_then(|slot| slot.intent.clone())
     }
 
     /// Files that accepted proposals changed.
     pub fn changed_files(&self) -> BTreeSet<FilePath> {
-        self.state().applied.iter().map(|applied| applied.file.clone()).collect()
+        self.state()
+            .applied
+            .iter()
+            .map(|applied| applied.file.clone())
+            .collect()
     }
 
     /// Returns when no agent is at work.
@@ -293,9 +316,15 @@ impl WorkGuard {
 impl Drop for WorkGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let outcome = AgentOutcome::GaveUp { why: "internal error; see the log".to_owned() };
+            let outcome = AgentOutcome::GaveUp {
+                why: "internal error; see the log".to_owned(),
+            };
             let agent = self.party.clone();
-            self.hub.event(Event::AgentFinished { agent, outcome, summary: String::new() });
+            self.hub.event(Event::AgentFinished {
+                agent,
+                outcome,
+                summary: String::new(),
+            });
         }
         if let Some(slot) = self.hub.state().agents.get_mut(&self.party) {
             slot.working = false;

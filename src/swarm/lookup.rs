@@ -51,9 +51,19 @@ impl Lookup {
     pub fn symbol(&self, path: &SymbolPath) -> Result<Found, String> {
         let tree = self.tree(&path.file).map_err(|error| {
             let base = path.file.name();
-            let same: Vec<&str> =
-                self.world.files().iter().filter(|file| file.name() == base).map(FilePath::as_str).take(5).collect();
-            let hint = if same.is_empty() { String::new() } else { format!(" Files of that name: {}.", same.join(", ")) };
+            let same: Vec<&str> = self
+                .world
+                .files()
+                .iter()
+                .filter(|file| file.name() == base)
+                .map(FilePath::as_str)
+                .take(5)
+                .collect();
+            let hint = if same.is_empty() {
+                String::new()
+            } else {
+                format!(" Files of that name: {}.", same.join(", "))
+            };
             format!("{error}.{hint}")
         })?;
         if let Some(symbol) = tree.find(&path.name).cloned() {
@@ -67,10 +77,22 @@ impl Lookup {
             .map(|symbol| symbol.path.to_string())
             .collect();
         if near.is_empty() {
-            near = self.index().definitions(base).into_iter().map(|path| path.to_string()).take(5).collect();
+            near = self
+                .index()
+                .definitions(base)
+                .into_iter()
+                .map(|path| path.to_string())
+                .take(5)
+                .collect();
         }
         let hint = if near.is_empty() {
-            let known: Vec<&str> = tree.symbols().iter().map(|symbol| symbol.path.name.as_str()).filter(|name| !name.is_empty()).take(40).collect();
+            let known: Vec<&str> = tree
+                .symbols()
+                .iter()
+                .map(|symbol| symbol.path.name.as_str())
+                .filter(|name| !name.is_empty())
+                .take(40)
+                .collect();
             format!("{} has: {}.", path.file, known.join(", "))
         } else {
             format!("Did you mean {}?", near.join(" or "))
@@ -80,7 +102,11 @@ impl Lookup {
 
     /// The source of symbols and ranges of lines.
     pub fn read(&self, targets: &[String]) -> String {
-        let texts: Vec<String> = targets.iter().take(12).map(|target| self.read_one(target)).collect();
+        let texts: Vec<String> = targets
+            .iter()
+            .take(12)
+            .map(|target| self.read_one(target))
+            .collect();
         cap(&texts.join("\n"), READ_CAP)
     }
 
@@ -89,7 +115,10 @@ impl Lookup {
             Ok(path) if !path.is_module() => match self.symbol(&path) {
                 Ok(found) => {
                     let (first, last) = found.symbol.lines;
-                    format!("{path} lines {first}-{last}:\n{}", shortened(&found, READ_CAP).0)
+                    format!(
+                        "{path} lines {first}-{last}:\n{}",
+                        shortened(&found, READ_CAP).0
+                    )
                 }
                 Err(error) => error,
             },
@@ -113,10 +142,18 @@ impl Lookup {
         };
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let first = first.trim().parse::<usize>().unwrap_or(1).max(1);
-        let last = last.trim().parse::<usize>().unwrap_or(first + 60).max(first);
+        let last = last
+            .trim()
+            .parse::<usize>()
+            .unwrap_or(first + 60)
+            .max(first);
         match self.world.read(&FilePath::new(file)) {
             Ok(text) => {
-                let lines = text.lines().enumerate().skip(first - 1).take((last - first + 1).min(400));
+                let lines = text
+                    .lines()
+                    .enumerate()
+                    .skip(first - 1)
+                    .take((last - first + 1).min(400));
                 let mut shown = format!("{file} lines {first}-{last}:\n");
                 for (at, line) in lines {
                     let _ = writeln!(shown, "{:>5} {line}", at + 1);
@@ -139,7 +176,10 @@ impl Lookup {
         if hits.is_empty() {
             return format!("Nothing found for `{query}`. Try a shorter or another word.");
         }
-        let lines: Vec<String> = hits.iter().map(|hit| hit_line(&hit.symbol, hit.line, &hit.text)).collect();
+        let lines: Vec<String> = hits
+            .iter()
+            .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
+            .collect();
         cap(&lines.join("\n"), Tokens(2_000))
     }
 
@@ -149,9 +189,21 @@ impl Lookup {
         if found.is_empty() {
             return format!("No definition of `{base}` in the workspace.");
         }
-        let sources: Vec<String> = found.iter().take(4).map(|path| self.read_one(&path.to_string())).collect();
-        let more = found.iter().skip(4).map(ToString::to_string).collect::<Vec<_>>();
-        let more = if more.is_empty() { String::new() } else { format!("\nAlso: {}", more.join(", ")) };
+        let sources: Vec<String> = found
+            .iter()
+            .take(4)
+            .map(|path| self.read_one(&path.to_string()))
+            .collect();
+        let more = found
+            .iter()
+            .skip(4)
+            .map(ToString::to_string)
+            .collect::<Vec<_>>();
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!("\nAlso: {}", more.join(", "))
+        };
         cap(&format!("{}{more}", sources.join("\n")), READ_CAP)
     }
 
@@ -161,8 +213,16 @@ impl Lookup {
         if found.hits.is_empty() {
             return format!("No reference to `{base}` in the workspace.");
         }
-        let lines: Vec<String> = found.hits.iter().map(|hit| hit_line(&hit.symbol, hit.line, &hit.text)).collect();
-        let note = if found.complete { "" } else { "\n(more were left out; names are matched by text)" };
+        let lines: Vec<String> = found
+            .hits
+            .iter()
+            .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
+            .collect();
+        let note = if found.complete {
+            ""
+        } else {
+            "\n(more were left out; names are matched by text)"
+        };
         cap(&format!("{}{note}", lines.join("\n")), Tokens(2_000))
     }
 }
@@ -186,9 +246,18 @@ pub(super) fn shortened(found: &Found, most: Tokens) -> (String, bool) {
         let child = found.tree.get(*child);
         shown.push_str(&text[at..child.span.start]);
         let (first, last) = child.lines;
-        let line_start = text[..child.definition.start].rfind('\n').map_or(0, |end| end + 1);
-        let indent: String = text[line_start..].chars().take_while(|c| matches!(c, ' ' | '\t')).collect();
-        let _ = writeln!(shown, "{indent}{}  # lines {first}-{last}, not shown", signature(&found.tree, child));
+        let line_start = text[..child.definition.start]
+            .rfind('\n')
+            .map_or(0, |end| end + 1);
+        let indent: String = text[line_start..]
+            .chars()
+            .take_while(|c| matches!(c, ' ' | '\t'))
+            .collect();
+        let _ = writeln!(
+            shown,
+            "{indent}{}  # lines {first}-{last}, not shown",
+            signature(&found.tree, child)
+        );
         at = child.span.end;
     }
     shown.push_str(&text[at..found.symbol.span.end]);
@@ -201,7 +270,10 @@ pub(super) fn cap(text: &str, most: Tokens) -> String {
         return text.to_owned();
     }
     let bytes = usize::try_from(most.0 * 7 / 2).unwrap_or(usize::MAX);
-    let head_end = (0..=bytes * 2 / 3).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let head_end = (0..=bytes * 2 / 3)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
     let head = &text[..head_end];
     let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
     let tail = super::proposal::tail(text, bytes / 3);

@@ -30,3 +30,6 @@ pub use event::{
 pub use ledger::{Limits, Spent};
 pub use proposal::{DiagnosticEvidence, Evidence, ProposalId, TestEvidence};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
+
+#[cfg(test)]
+mod tests;

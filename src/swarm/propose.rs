@@ -20,11 +20,17 @@ use crate::text::unified_diff;
 
 /// What became of a proposal, with a text for the agent.
 pub(super) enum Outcome {
-    Applied { text: String },
+    Applied {
+        text: String,
+    },
     /// To be mended by the agent.
-    SentBack { why: String },
+    SentBack {
+        why: String,
+    },
     /// The work cannot go on.
-    Stopped { why: String },
+    Stopped {
+        why: String,
+    },
 }
 
 fn sent_back(why: impl Into<String>) -> Outcome {
@@ -48,27 +54,45 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
         reason: change.reason.clone(),
         diff: diff.clone(),
     });
-    let callers = followup::owners_of_references(hub, &draft.breaking).into_iter().map(|(owner, _)| owner).collect();
+    let callers = followup::owners_of_references(hub, &draft.breaking)
+        .into_iter()
+        .map(|(owner, _)| owner)
+        .collect();
     let (evidence, report) = gate::check(hub, &draft, callers).await;
     if let Some(report) = &report {
-        hub.event(Event::TestsRun { phase: TestPhase::Proposal, proposal: Some(id), report: report.clone() });
+        hub.event(Event::TestsRun {
+            phase: TestPhase::Proposal,
+            proposal: Some(id),
+            report: report.clone(),
+        });
     }
-    hub.event(Event::ProposalChecked { proposal: id, evidence: evidence.clone() });
+    hub.event(Event::ProposalChecked {
+        proposal: id,
+        evidence: evidence.clone(),
+    });
     if let Some(why) = objection(hub, mind, change, &draft, &evidence) {
-        hub.event(Event::ProposalRefused { agent: mind.party.clone(), why: why.clone() });
+        hub.event(Event::ProposalRefused {
+            agent: mind.party.clone(),
+            why: why.clone(),
+        });
         return sent_back(why);
     }
     let verdict = decide(hub, mind, id, change, &draft, &evidence, diff).await;
     match verdict {
         Verdict::Accept => finish(hub, mind, id, draft, report).await,
         Verdict::Reject { reason } => sent_back(format!("Rejected: {reason}")),
-        Verdict::Steer { text } => sent_back(format!("Not yet accepted. Do it differently: {text}")),
+        Verdict::Steer { text } => {
+            sent_back(format!("Not yet accepted. Do it differently: {text}"))
+        }
     }
 }
 
 fn refused(hub: &Hub, mind: &Mind, refusal: &Refusal) -> Outcome {
     let why = refusal.to_string();
-    hub.event(Event::ProposalRefused { agent: mind.party.clone(), why: why.clone() });
+    hub.event(Event::ProposalRefused {
+        agent: mind.party.clone(),
+        why: why.clone(),
+    });
     match refusal {
         Refusal::EditorGone { .. } => Outcome::Stopped { why },
         Refusal::Unusable { .. } => sent_back(why),
@@ -77,15 +101,33 @@ fn refused(hub: &Hub, mind: &Mind, refusal: &Refusal) -> Outcome {
 
 /// The text as the user has it, for the diff.
 fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
-    hub.state().world.read(&draft.file).unwrap_or_else(|_| Arc::clone(&draft.base))
+    hub.state()
+        .world
+        .read(&draft.file)
+        .unwrap_or_else(|_| Arc::clone(&draft.base))
 }
 
 /// Why the gate sends a checked proposal back; `None` lets it pass to the approver.
-fn objection(hub: &Hub, mind: &Mind, change: &Propose, draft: &Draft, evidence: &Evidence) -> Option<String> {
+fn objection(
+    hub: &Hub,
+    mind: &Mind,
+    change: &Propose,
+    draft: &Draft,
+    evidence: &Evidence,
+) -> Option<String> {
     if change.insist {
         return None;
     }
-    let TestEvidence::Known { broken, fixed, still_failing, details, .. } = &evidence.tests else { return None };
+    let TestEvidence::Known {
+        broken,
+        fixed,
+        still_failing,
+        details,
+        ..
+    } = &evidence.tests
+    else {
+        return None;
+    };
     let excused = !draft.breaking.is_empty() || change.more;
     if !broken.is_empty() && !excused {
         return Some(format!(
@@ -93,7 +135,8 @@ fn objection(hub: &Hub, mind: &Mind, change: &Propose, draft: &Draft, evidence: 
             broken.join(", ")
         ));
     }
-    let helpless = mind.failing && fixed.is_empty() && !still_failing.is_empty() && broken.is_empty();
+    let helpless =
+        mind.failing && fixed.is_empty() && !still_failing.is_empty() && broken.is_empty();
     let alone = hub.task.driver == Driver::Single || hub.at_work().len() <= 1;
     if helpless && alone && !change.more && mind.repairs < hub.ledger.limits().repairs {
         return Some(format!(
@@ -138,33 +181,56 @@ async fn decide(
             (Party::User, hub.outside.approver.proposal(view).await)
         }
     };
-    hub.event(Event::ProposalReviewed { proposal: id, by, verdict: verdict.clone() });
+    hub.event(Event::ProposalReviewed {
+        proposal: id,
+        by,
+        verdict: verdict.clone(),
+    });
     verdict
 }
 
 fn main_symbol(mind: &Mind, draft: &Draft) -> SymbolPath {
     match &mind.party {
         Party::Agent(symbol) => symbol.clone(),
-        Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => {
-            draft.symbols.first().cloned().unwrap_or_else(|| SymbolPath::module(draft.file.clone()))
-        }
+        Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => draft
+            .symbols
+            .first()
+            .cloned()
+            .unwrap_or_else(|| SymbolPath::module(draft.file.clone())),
     }
 }
 
-async fn finish(hub: &Arc<Hub>, mind: &mut Mind, id: ProposalId, draft: Draft, report: Option<TestReport>) -> Outcome {
+async fn finish(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    id: ProposalId,
+    draft: Draft,
+    report: Option<TestReport>,
+) -> Outcome {
     match apply::apply(hub, id, &draft, report).await {
         Ok(Application { text, diff }) => {
             mind.view.insert(draft.file.clone(), text);
-            hub.event(Event::ProposalApplied { proposal: id, symbols: draft.symbols.clone(), diff });
+            hub.event(Event::ProposalApplied {
+                proposal: id,
+                symbols: draft.symbols.clone(),
+                diff,
+            });
             followup::follow_up(hub, &mind.party, &draft);
-            Outcome::Applied { text: format!("Proposal {id} was accepted and applied.") }
+            Outcome::Applied {
+                text: format!("Proposal {id} was accepted and applied."),
+            }
         }
         Err(apply::Failure::Conflict { why, current }) => {
-            hub.event(Event::ProposalConflicted { proposal: id, why: why.clone() });
+            hub.event(Event::ProposalConflicted {
+                proposal: id,
+                why: why.clone(),
+            });
             mind.view.insert(draft.file.clone(), current);
             let now = main_symbol(mind, &draft);
             let source = hub.lookup().read(&[now.to_string()]);
-            sent_back(format!("The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."))
+            sent_back(format!(
+                "The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."
+            ))
         }
         Err(apply::Failure::Editor { why }) => Outcome::Stopped { why },
     }
@@ -184,7 +250,11 @@ pub(super) async fn intent(hub: &Arc<Hub>, mind: &Mind, intent: &Intent) -> Stri
             return "Noted. Go on.".to_owned();
         }
     };
-    let view = IntentView { symbol, intent: intent.intent.clone(), reason: intent.reason.clone() };
+    let view = IntentView {
+        symbol,
+        intent: intent.intent.clone(),
+        reason: intent.reason.clone(),
+    };
     let (by, verdict) = match (hub.task.ask_intent, hub.task.approval) {
         (AskIntent::Never, _) | (_, Approval::Auto) => return "Noted. Go on.".to_owned(),
         (AskIntent::Contract | AskIntent::Always, Approval::Proxy) => {
@@ -195,7 +265,11 @@ pub(super) async fn intent(hub: &Arc<Hub>, mind: &Mind, intent: &Intent) -> Stri
             (Party::User, hub.outside.approver.intent(view).await)
         }
     };
-    hub.event(Event::IntentReviewed { agent: mind.party.clone(), by, verdict: verdict.clone() });
+    hub.event(Event::IntentReviewed {
+        agent: mind.party.clone(),
+        by,
+        verdict: verdict.clone(),
+    });
     match verdict {
         Verdict::Accept => "Approved. Go on.".to_owned(),
         Verdict::Reject { reason } => format!("Vetoed: {reason}. Find another way, or finish."),

@@ -25,10 +25,24 @@ pub(super) fn request_change(hub: &Arc<Hub>, from: &Party, wanted: &RequestChang
         return exhausted.to_string();
     }
     // A symbol inside that of an agent at work belongs to that agent.
-    let owner = hub.owner_of(&symbol).filter(|owner| owner.encloses(&symbol)).unwrap_or_else(|| symbol.clone());
-    let reason = if owner == symbol { wanted.reason.clone() } else { format!("{symbol}: {}", wanted.reason) };
-    let cause = Cause::ChangeRequest { from: from.clone(), reason: reason.clone() };
-    hub.event(Event::ChangeRequested { from: from.clone(), to: Party::Agent(owner.clone()), reason });
+    let owner = hub
+        .owner_of(&symbol)
+        .filter(|owner| owner.encloses(&symbol))
+        .unwrap_or_else(|| symbol.clone());
+    let reason = if owner == symbol {
+        wanted.reason.clone()
+    } else {
+        format!("{symbol}: {}", wanted.reason)
+    };
+    let cause = Cause::ChangeRequest {
+        from: from.clone(),
+        reason: reason.clone(),
+    };
+    hub.event(Event::ChangeRequested {
+        from: from.clone(),
+        to: Party::Agent(owner.clone()),
+        reason,
+    });
     match hub.wake(&owner, cause) {
         Ok(_) => format!("Sent to the owner of {owner}; you need not wait for it."),
         Err(error) => format!("Not sent: {error}"),

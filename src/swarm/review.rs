@@ -43,27 +43,50 @@ pub(super) async fn intent_by_proxy(hub: &Arc<Hub>, view: &IntentView) -> Verdic
 }
 
 fn others(hub: &Hub, but: &str) -> Vec<String> {
-    hub.at_work().iter().map(party_name).filter(|name| name != but).collect()
+    hub.at_work()
+        .iter()
+        .map(party_name)
+        .filter(|name| name != but)
+        .collect()
 }
 
 async fn decide(hub: &Arc<Hub>, conversation: String, prompt: ProxyPrompt) -> Verdict {
-    let mut conversation = Conversation::new(hub.unique_name(conversation), Role::Proxy, ProxySystem {}.render());
+    let mut conversation = Conversation::new(
+        hub.unique_name(conversation),
+        Role::Proxy,
+        ProxySystem {}.render(),
+    );
     conversation.user(prompt.render());
     let model = &hub.outside.models.proxy;
     for _ in 0..TRIES {
-        let reply = match hub.call(&Party::Proxy, model, &mut conversation, Vec::new()).await {
+        let reply = match hub
+            .call(&Party::Proxy, model, &mut conversation, Vec::new())
+            .await
+        {
             Ok(reply) => reply,
-            Err(error) => return Verdict::Reject { reason: format!("the proxy user could not decide: {error}") },
+            Err(error) => {
+                return Verdict::Reject {
+                    reason: format!("the proxy user could not decide: {error}"),
+                };
+            }
         };
         if let Some(verdict) = read_verdict(&reply.text) {
             return verdict;
         }
-        let what = "Begin your reply with ACCEPT, REJECT: reason, or STEER: what to do differently.";
-        hub.event(Event::Malformed { agent: Party::Proxy, what: what.to_owned() });
-        conversation.messages.push(super::protocol::assistant_message(&reply));
+        let what =
+            "Begin your reply with ACCEPT, REJECT: reason, or STEER: what to do differently.";
+        hub.event(Event::Malformed {
+            agent: Party::Proxy,
+            what: what.to_owned(),
+        });
+        conversation
+            .messages
+            .push(super::protocol::assistant_message(&reply));
         conversation.user(what);
     }
-    Verdict::Reject { reason: "the proxy user gave no readable decision".to_owned() }
+    Verdict::Reject {
+        reason: "the proxy user gave no readable decision".to_owned(),
+    }
 }
 
 /// The last line that begins with a decision counts: a model may think aloud before it.
@@ -75,14 +98,22 @@ fn read_verdict(text: &str) -> Option<Verdict> {
         let rest = |word: &str| {
             let first = line[word.len()..].trim_start_matches(['*', ':', '`', ' ']);
             let more = text.lines().skip(at + 1).collect::<Vec<_>>().join("\n");
-            format!("{first}\n{more}").trim().chars().take(2000).collect::<String>()
+            format!("{first}\n{more}")
+                .trim()
+                .chars()
+                .take(2000)
+                .collect::<String>()
         };
         if upper.starts_with("ACCEPT") {
             verdict = Some(Verdict::Accept);
         } else if upper.starts_with("REJECT") {
-            verdict = Some(Verdict::Reject { reason: rest("REJECT") });
+            verdict = Some(Verdict::Reject {
+                reason: rest("REJECT"),
+            });
         } else if upper.starts_with("STEER") {
-            verdict = Some(Verdict::Steer { text: rest("STEER") });
+            verdict = Some(Verdict::Steer {
+                text: rest("STEER"),
+            });
         }
     }
     verdict
@@ -95,9 +126,22 @@ mod tests {
     #[test]
     fn decisions_are_read_in_any_dress() {
         assert_eq!(read_verdict("ACCEPT"), Some(Verdict::Accept));
-        assert_eq!(read_verdict("I looked at it.\n\n**ACCEPT**"), Some(Verdict::Accept));
-        assert_eq!(read_verdict("reject: it hides\nthe symptom"), Some(Verdict::Reject { reason: "it hides\nthe symptom".into() }));
-        assert_eq!(read_verdict("STEER: keep the name"), Some(Verdict::Steer { text: "keep the name".into() }));
+        assert_eq!(
+            read_verdict("I looked at it.\n\n**ACCEPT**"),
+            Some(Verdict::Accept)
+        );
+        assert_eq!(
+            read_verdict("reject: it hides\nthe symptom"),
+            Some(Verdict::Reject {
+                reason: "it hides\nthe symptom".into()
+            })
+        );
+        assert_eq!(
+            read_verdict("STEER: keep the name"),
+            Some(Verdict::Steer {
+                text: "keep the name".into()
+            })
+        );
         assert_eq!(read_verdict("Looks good to me"), None);
         assert_eq!(read_verdict(""), None);
     }

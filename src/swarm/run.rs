@@ -104,13 +104,19 @@ impl RunHandle {
 
     /// A message to one agent, or to all that work; taken at the next turn.
     pub fn steer(&self, to: Option<SymbolPath>, text: String) {
-        self.log.event(Event::Steered { to: to.clone(), text: text.clone() });
+        self.log.event(Event::Steered {
+            to: to.clone(),
+            text: text.clone(),
+        });
         let cause = Cause::Steered { text };
         match to {
             Some(symbol) => {
                 if let Err(error) = self.hub.wake(&symbol, cause) {
                     let agent = Party::Agent(symbol);
-                    self.log.event(Event::Malformed { agent, what: error.to_string() });
+                    self.log.event(Event::Malformed {
+                        agent,
+                        what: error.to_string(),
+                    });
                 }
             }
             None => {
@@ -144,7 +150,12 @@ pub fn start(id: RunId, task: Task, outside: Outside) -> RunHandle {
     let log = EventLog::new();
     let hub = Hub::new(task, outside, log.clone());
     let (end, ended) = watch::channel(false);
-    let handle = RunHandle { id: id.clone(), log: log.clone(), hub: Arc::clone(&hub), ended };
+    let handle = RunHandle {
+        id: id.clone(),
+        log: log.clone(),
+        hub: Arc::clone(&hub),
+        ended,
+    };
     hub.event(started(&hub, id));
     tokio::spawn(async move {
         let stop_reason = until_stopped(&hub).await;
@@ -167,13 +178,21 @@ fn started(hub: &Hub, run: RunId) -> Event {
         (Role::Agent, models.agent.profile()),
         (Role::Proxy, models.proxy.profile()),
     ];
-    named.extend(models.editors.iter().map(|model| (Role::Editor, model.profile())));
+    named.extend(
+        models
+            .editors
+            .iter()
+            .map(|model| (Role::Editor, model.profile())),
+    );
     Event::RunStarted {
         run,
         task: hub.task.text.clone(),
         driver: hub.task.driver,
         replayed: named.iter().any(|(_, profile)| profile.replayed),
-        models: named.into_iter().map(|(role, profile)| (role, profile.name.clone())).collect(),
+        models: named
+            .into_iter()
+            .map(|(role, profile)| (role, profile.name.clone()))
+            .collect(),
         limits: hub.task.limits.clone(),
     }
 }
@@ -198,7 +217,9 @@ async fn drive(hub: &Arc<Hub>) -> StopReason {
     hub.state().located = candidates;
     let frozen = context::frozen(hub, before.as_ref());
     if hub.frozen.set(frozen).is_err() {
-        return StopReason::Failed { error: "a run was driven twice".to_owned() };
+        return StopReason::Failed {
+            error: "a run was driven twice".to_owned(),
+        };
     }
     if let Err(reason) = wake_first(hub).await {
         return reason;
@@ -214,7 +235,11 @@ async fn test_before(hub: &Arc<Hub>) {
     }
     let world = hub.state().world.clone();
     let report = gate::run_tests(hub, &world, Vec::new()).await;
-    hub.event(Event::TestsRun { phase: TestPhase::Before, proposal: None, report: report.clone() });
+    hub.event(Event::TestsRun {
+        phase: TestPhase::Before,
+        proposal: None,
+        report: report.clone(),
+    });
     let failing = failing_ids(&report);
     let mut state = hub.state();
     state.wants_green = !failing.is_empty() && hub.task.text.to_lowercase().contains("test");
@@ -226,18 +251,32 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
     if hub.task.driver == Driver::Single {
         let symbol = SymbolPath::module(FilePath::new(""));
         let why = "carry out the task".to_owned();
-        return hub.wake(&symbol, Cause::Picked { why }).map(drop).map_err(|error| failed(&error));
+        return hub
+            .wake(&symbol, Cause::Picked { why })
+            .map(drop)
+            .map_err(|error| failed(&error));
     }
     let picks: Vec<(SymbolPath, String)> = if hub.task.begin.is_empty() {
         let picks = scout::pick(hub).await.map_err(|error| match error {
-            CallFailed::Ledger(exhausted) => StopReason::LedgerEmpty { what: exhausted.what },
+            CallFailed::Ledger(exhausted) => StopReason::LedgerEmpty {
+                what: exhausted.what,
+            },
             CallFailed::Model(error) => failed(&error),
         })?;
-        picks.into_iter().filter_map(|pick| Some((pick.symbol.parse().ok()?, pick.why))).collect()
+        picks
+            .into_iter()
+            .filter_map(|pick| Some((pick.symbol.parse().ok()?, pick.why)))
+            .collect()
     } else {
-        hub.task.begin.iter().map(|symbol| (symbol.clone(), "named by the user".to_owned())).collect()
+        hub.task
+            .begin
+            .iter()
+            .map(|symbol| (symbol.clone(), "named by the user".to_owned()))
+            .collect()
     };
-    hub.event(Event::ScoutPicked { symbols: picks.clone() });
+    hub.event(Event::ScoutPicked {
+        symbols: picks.clone(),
+    });
     let mut woken = 0;
     let mut last = "no symbol was found to begin with; name one in the task".to_owned();
     for (symbol, why) in picks {
@@ -246,11 +285,17 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
             Err(error) => last = error.to_string(),
         }
     }
-    if woken == 0 { Err(StopReason::NothingChanged { why: last }) } else { Ok(()) }
+    if woken == 0 {
+        Err(StopReason::NothingChanged { why: last })
+    } else {
+        Ok(())
+    }
 }
 
 fn failed(error: &dyn std::error::Error) -> StopReason {
-    StopReason::Failed { error: error.to_string() }
+    StopReason::Failed {
+        error: error.to_string(),
+    }
 }
 
 /// Nobody is at work any more: why the run stops.
@@ -266,30 +311,60 @@ fn stop_reason(hub: &Hub, failing: Vec<String>) -> StopReason {
         let why = "no agent found anything to change, or no proposal was accepted".to_owned();
         return StopReason::NothingChanged { why };
     }
-    if failing.is_empty() { StopReason::Settled } else { StopReason::TestsFail { failing } }
+    if failing.is_empty() {
+        StopReason::Settled
+    } else {
+        StopReason::TestsFail { failing }
+    }
 }
 
 fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
     let (applied, tally) = {
         let state = hub.state();
-        let mut applied: Vec<SymbolPath> = state.applied.iter().flat_map(|applied| applied.symbols.clone()).collect();
+        let mut applied: Vec<SymbolPath> = state
+            .applied
+            .iter()
+            .flat_map(|applied| applied.symbols.clone())
+            .collect();
         applied.sort();
         applied.dedup();
-        (applied, state.tally.iter().map(|(model, wins)| (model.clone(), *wins)).collect())
+        (
+            applied,
+            state
+                .tally
+                .iter()
+                .map(|(model, wins)| (model.clone(), *wins))
+                .collect(),
+        )
     };
     let spent = hub.ledger.spent();
     let summary = summary(&stop_reason, &applied, hub);
-    Event::RunFinished { stop_reason, applied, diff: apply::whole_diff(hub), spent, summary, tally }
+    Event::RunFinished {
+        stop_reason,
+        applied,
+        diff: apply::whole_diff(hub),
+        spent,
+        summary,
+        tally,
+    }
 }
 
 fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> String {
     let names: Vec<String> = applied.iter().map(ToString::to_string).collect();
-    let changed = if names.is_empty() { "nothing was changed".to_owned() } else { format!("changed {}", names.join(", ")) };
+    let changed = if names.is_empty() {
+        "nothing was changed".to_owned()
+    } else {
+        format!("changed {}", names.join(", "))
+    };
     let why = match stop_reason {
-        StopReason::Settled if hub.state().latest.is_some() => "settled, and the tests agree".to_owned(),
+        StopReason::Settled if hub.state().latest.is_some() => {
+            "settled, and the tests agree".to_owned()
+        }
         StopReason::Settled => "settled".to_owned(),
         StopReason::NothingChanged { why } => why.clone(),
-        StopReason::TestsFail { failing } => format!("{} tests fail: {}", failing.len(), failing.join(", ")),
+        StopReason::TestsFail { failing } => {
+            format!("{} tests fail: {}", failing.len(), failing.join(", "))
+        }
         StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
         StopReason::Cancelled => "cancelled".to_owned(),
         StopReason::Failed { error } => error.clone(),

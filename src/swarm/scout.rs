@@ -23,17 +23,29 @@ const CANDIDATES: usize = 30;
 /// Finds candidates for the task without a model, and tells the user.
 pub(super) fn locate(hub: &Hub) -> Vec<Candidate> {
     let began = Instant::now();
-    let failing = hub.state().before.as_ref().map(|report| context::failures(report, Tokens(4_000))).unwrap_or_default();
+    let failing = hub
+        .state()
+        .before
+        .as_ref()
+        .map(|report| context::failures(report, Tokens(4_000)))
+        .unwrap_or_default();
     let text = format!("{}\n{failing}", hub.task.text);
     let candidates: Vec<Candidate> = hub
         .lookup()
         .index()
         .locate(&text, CANDIDATES)
         .into_iter()
-        .map(|found| Candidate { symbol: found.symbol, score: found.score, why: found.why })
+        .map(|found| Candidate {
+            symbol: found.symbol,
+            score: found.score,
+            why: found.why,
+        })
         .collect();
     let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    hub.event(Event::Located { candidates: candidates.clone(), millis });
+    hub.event(Event::Located {
+        candidates: candidates.clone(),
+        millis,
+    });
     candidates
 }
 
@@ -45,10 +57,25 @@ pub(super) fn material(hub: &Hub) -> (Vec<Excerpt>, String) {
     let excerpts = located
         .iter()
         .take(caps.candidates)
-        .filter_map(|candidate| context::excerpt(&lookup, &candidate.symbol, candidate.why.join(", "), caps.candidate))
+        .filter_map(|candidate| {
+            context::excerpt(
+                &lookup,
+                &candidate.symbol,
+                candidate.why.join(", "),
+                caps.candidate,
+            )
+        })
         .collect();
-    let rest: Vec<String> = located.iter().skip(caps.candidates).map(|candidate| candidate.symbol.to_string()).collect();
-    let map = if caps.map.0 == 0 { String::new() } else { cap(&rest.join("\n"), caps.map) };
+    let rest: Vec<String> = located
+        .iter()
+        .skip(caps.candidates)
+        .map(|candidate| candidate.symbol.to_string())
+        .collect();
+    let map = if caps.map.0 == 0 {
+        String::new()
+    } else {
+        cap(&rest.join("\n"), caps.map)
+    };
     (excerpts, map)
 }
 
@@ -66,14 +93,29 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
     let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
     let (candidates, map) = material(hub);
     let frozen = hub.frozen.get().cloned().unwrap_or_default();
-    conversation.user(format!("{frozen}\n{}", ScoutPrompt { candidates, map }.render()));
+    conversation.user(format!(
+        "{frozen}\n{}",
+        ScoutPrompt { candidates, map }.render()
+    ));
     for _ in 0..TURNS {
-        let reply = hub.call(&Party::Scout, model, &mut conversation, protocol::tools(calling, Seat::Scout)).await?;
-        conversation.messages.push(protocol::assistant_message(&reply));
+        let reply = hub
+            .call(
+                &Party::Scout,
+                model,
+                &mut conversation,
+                protocol::tools(calling, Seat::Scout),
+            )
+            .await?;
+        conversation
+            .messages
+            .push(protocol::assistant_message(&reply));
         let asked = protocol::parse(calling, Seat::Scout, &reply);
         if asked.is_empty() {
             let what = protocol::nothing_asked(calling, Seat::Scout, &reply);
-            hub.event(Event::Malformed { agent: Party::Scout, what: what.clone() });
+            hub.event(Event::Malformed {
+                agent: Party::Scout,
+                what: what.clone(),
+            });
             conversation.user(what);
             continue;
         }
@@ -96,7 +138,9 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
             }
             tools::report(hub, &Party::Scout, one, text);
         }
-        conversation.messages.extend(protocol::result_messages(results));
+        conversation
+            .messages
+            .extend(protocol::result_messages(results));
     }
     Ok(fallback(hub))
 }
@@ -107,19 +151,30 @@ fn usable(hub: &Hub, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     let mut errors = Vec::new();
     let mut good: Vec<Pick> = Vec::new();
     for pick in picks {
-        let found = pick.symbol.parse::<SymbolPath>().map_err(|error| error.to_string()).and_then(|path| lookup.symbol(&path));
+        let found = pick
+            .symbol
+            .parse::<SymbolPath>()
+            .map_err(|error| error.to_string())
+            .and_then(|path| lookup.symbol(&path));
         match found {
             Ok(_) if good.iter().any(|other| other.symbol == pick.symbol) => {}
             Ok(_) => good.push(pick.clone()),
             Err(error) => errors.push(error),
         }
     }
-    if good.is_empty() { Err(format!("None of these can be woken. {}", errors.join(" "))) } else { Ok(good) }
+    if good.is_empty() {
+        Err(format!("None of these can be woken. {}", errors.join(" ")))
+    } else {
+        Ok(good)
+    }
 }
 
 /// Without a word of the scout: the best candidate.
 fn fallback(hub: &Hub) -> Vec<Pick> {
     let located = hub.state().located.clone();
-    let pick = |candidate: &Candidate| Pick { symbol: candidate.symbol.to_string(), why: candidate.why.join(", ") };
+    let pick = |candidate: &Candidate| Pick {
+        symbol: candidate.symbol.to_string(),
+        why: candidate.why.join(", "),
+    };
     located.iter().take(1).map(pick).collect()
 }

@@ -20,7 +20,9 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Vec<String> {
     let mut round = 0;
     loop {
         hub.quiet().await;
-        let Some(report) = latest_report(hub).await else { return Vec::new() };
+        let Some(report) = latest_report(hub).await else {
+            return Vec::new();
+        };
         let failing = failing_ids(&report);
         let spent = round >= ROUNDS || hub.state().exhausted.is_some();
         if failing.is_empty() || spent || !wake_owners(hub, &report) {
@@ -41,7 +43,11 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
     }
     let world = hub.state().world.clone();
     let report = gate::run_tests(hub, &world, Vec::new()).await;
-    hub.event(Event::TestsRun { phase: TestPhase::Settling, proposal: None, report: report.clone() });
+    hub.event(Event::TestsRun {
+        phase: TestPhase::Settling,
+        proposal: None,
+        report: report.clone(),
+    });
     hub.state().latest = Some(report.clone());
     Some(report)
 }
@@ -49,7 +55,9 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
 /// Wakes the owners of what fails; says whether anybody was woken.
 fn wake_owners(hub: &Arc<Hub>, report: &TestReport) -> bool {
     let before = hub.state().before.clone();
-    let TestEvidence::Known { broken, .. } = TestEvidence::compare(before.as_ref(), report) else { return false };
+    let TestEvidence::Known { broken, .. } = TestEvidence::compare(before.as_ref(), report) else {
+        return false;
+    };
     let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
     for case in &report.cases {
         let failed = matches!(case.status, TestStatus::Failed | TestStatus::Error);
@@ -88,7 +96,13 @@ fn owners_of(hub: &Arc<Hub>, id: &str, message: &str) -> Vec<SymbolPath> {
         owners = called_by_test(hub, id);
     }
     if owners.is_empty() {
-        owners = hub.state().applied.iter().flat_map(|applied| applied.symbols.clone()).filter(|path| !path.is_module()).collect();
+        owners = hub
+            .state()
+            .applied
+            .iter()
+            .flat_map(|applied| applied.symbols.clone())
+            .filter(|path| !path.is_module())
+            .collect();
     }
     if hub.task.driver == Driver::Single {
         owners.truncate(1);
@@ -99,6 +113,10 @@ fn owners_of(hub: &Arc<Hub>, id: &str, message: &str) -> Vec<SymbolPath> {
 /// Symbols that a failing test exercises, found without a model.
 fn called_by_test(hub: &Hub, id: &str) -> Vec<SymbolPath> {
     let located = hub.lookup().index().locate(id, 3);
-    located.into_iter().map(|found| found.symbol).filter(|path| !crate::index::is_test_file(&path.file)).take(1).collect()
+    located
+        .into_iter()
+        .map(|found| found.symbol)
+        .filter(|path| !crate::index::is_test_file(&path.file))
+        .take(1)
+        .collect()
 }
-

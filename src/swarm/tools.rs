@@ -39,9 +39,23 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, wanted: &RunTests) -> String {
     let report = gate::run_tests(hub, &world, wanted.select.clone()).await;
     match TestEvidence::compare(None, &report) {
         TestEvidence::Unknown { reason } => reason,
-        TestEvidence::Known { command, broken, passed, details, .. } => {
-            let word = if report.outcome == TestOutcome::Passed { "passes" } else { "fails" };
-            let text = format!("`{command}` {word}: {passed} pass, {} fail\n{}", broken.len(), tail(&details, 3000));
+        TestEvidence::Known {
+            command,
+            broken,
+            passed,
+            details,
+            ..
+        } => {
+            let word = if report.outcome == TestOutcome::Passed {
+                "passes"
+            } else {
+                "fails"
+            };
+            let text = format!(
+                "`{command}` {word}: {passed} pass, {} fail\n{}",
+                broken.len(),
+                tail(&details, 3000)
+            );
             cap(&text, Tokens(1500))
         }
     }
@@ -49,16 +63,32 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, wanted: &RunTests) -> String {
 
 /// The deadline of one test run: the run's own time may leave less.
 pub(super) fn test_deadline(hub: &Hub) -> Duration {
-    hub.task.test_deadline.min(hub.ledger.time_left().max(Duration::from_secs(1)))
+    hub.task
+        .test_deadline
+        .min(hub.ledger.time_left().max(Duration::from_secs(1)))
 }
 
 /// Tells the user that a tool was used.
 pub(super) fn report(hub: &Hub, party: &Party, asked: &Asked, text: &str) {
     if let Err(what) = &asked.action {
-        hub.event(Event::Malformed { agent: party.clone(), what: what.clone() });
+        hub.event(Event::Malformed {
+            agent: party.clone(),
+            what: what.clone(),
+        });
         return;
     }
-    let outcome = text.lines().next().unwrap_or_default().chars().take(160).collect();
+    let outcome = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(160)
+        .collect();
     let (tool, argument) = asked.label.clone();
-    hub.event(Event::ToolUsed { agent: party.clone(), tool, argument, outcome });
+    hub.event(Event::ToolUsed {
+        agent: party.clone(),
+        tool,
+        argument,
+        outcome,
+    });
 }

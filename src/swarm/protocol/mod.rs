@@ -5,7 +5,10 @@ mod action;
 mod native;
 mod plain;
 
-pub use action::{Action, AddSymbol, AskOwner, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read, RequestChange, RunTests, Search, Seat, Wake};
+pub use action::{
+    Action, AddSymbol, AskOwner, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read,
+    RequestChange, RunTests, Search, Seat, Wake,
+};
 
 use crate::ports::{ChatReply, Finish, Message, ToolCalling, ToolSpec};
 
@@ -37,7 +40,11 @@ pub fn tools(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
 /// What a reply asks for. Tool calls count under either protocol; text counts as actions only under
 /// the text protocol.
 pub fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> {
-    let mut asked: Vec<Asked> = reply.tool_calls.iter().map(|call| native::parse(call, seat)).collect();
+    let mut asked: Vec<Asked> = reply
+        .tool_calls
+        .iter()
+        .map(|call| native::parse(call, seat))
+        .collect();
     if calling == ToolCalling::Text && asked.is_empty() {
         asked = plain::parse(&reply.text, seat);
     }
@@ -46,7 +53,10 @@ pub fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> 
 
 /// The reply as a message of the conversation.
 pub fn assistant_message(reply: &ChatReply) -> Message {
-    Message::Assistant { text: reply.text.clone(), tool_calls: reply.tool_calls.clone() }
+    Message::Assistant {
+        text: reply.text.clone(),
+        tool_calls: reply.tool_calls.clone(),
+    }
 }
 
 /// The results of a turn as messages: one for each native call, else one message of the user.
@@ -60,7 +70,9 @@ pub fn result_messages(results: Vec<(Asked, String)>) -> Vec<Message> {
         }
     }
     if !plain.is_empty() {
-        messages.push(Message::User { text: plain.join("\n\n") });
+        messages.push(Message::User {
+            text: plain.join("\n\n"),
+        });
     }
     messages
 }
@@ -77,7 +89,9 @@ pub fn nothing_asked(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Str
         (ToolCalling::Native, Seat::Owner | Seat::Solo) => {
             "Call `propose` with the change, a reading tool, or `finish` when there is nothing to do."
         }
-        (ToolCalling::Native | ToolCalling::Text, Seat::Answerer) => "Reply with the answer as plain text.",
+        (ToolCalling::Native | ToolCalling::Text, Seat::Answerer) => {
+            "Reply with the answer as plain text."
+        }
         (ToolCalling::Text, Seat::Scout) => "Reply with symbol paths from the list, one a line.",
         (ToolCalling::Text, Seat::Owner | Seat::Solo) => {
             "Reply with the whole changed symbol in one fenced code block, or with `@finish` and the reason."

@@ -3,11 +3,11 @@
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 
-use super::action::{
-    Action, AskOwner, FinishWork, Intent, Name, OutlineFile, Propose, Read, RequestChange, RunTests, Search, Seat,
-    Wake,
-};
 use super::Asked;
+use super::action::{
+    Action, AskOwner, FinishWork, Intent, Name, OutlineFile, Propose, Read, RequestChange,
+    RunTests, Search, Seat, Wake,
+};
 use crate::ports::{ToolCall, ToolSpec};
 
 /// The tools, in a fixed order, so that provider caches hit.
@@ -27,14 +27,25 @@ enum Tool {
     Finish,
 }
 
-const READING: [Tool; 5] = [Tool::Read, Tool::Outline, Tool::Search, Tool::Definition, Tool::References];
+const READING: [Tool; 5] = [
+    Tool::Read,
+    Tool::Outline,
+    Tool::Search,
+    Tool::Definition,
+    Tool::References,
+];
 
 fn tools_of(seat: Seat) -> Vec<Tool> {
     let more: &[Tool] = match seat {
         Seat::Scout => &[Tool::Wake],
-        Seat::Owner => {
-            &[Tool::Ask, Tool::RequestChange, Tool::Intent, Tool::Propose, Tool::RunTests, Tool::Finish]
-        }
+        Seat::Owner => &[
+            Tool::Ask,
+            Tool::RequestChange,
+            Tool::Intent,
+            Tool::Propose,
+            Tool::RunTests,
+            Tool::Finish,
+        ],
         Seat::Solo => &[Tool::Intent, Tool::Propose, Tool::RunTests, Tool::Finish],
         Seat::Answerer => &[Tool::Ask],
     };
@@ -61,25 +72,60 @@ impl Tool {
 
     fn spec(self) -> ToolSpec {
         let (description, parameters) = match self {
-            Tool::Read => ("Show the source of symbols or of ranges of lines.", schema::<Read>()),
-            Tool::Outline => ("List the symbols of a file with their signatures.", schema::<OutlineFile>()),
+            Tool::Read => (
+                "Show the source of symbols or of ranges of lines.",
+                schema::<Read>(),
+            ),
+            Tool::Outline => (
+                "List the symbols of a file with their signatures.",
+                schema::<OutlineFile>(),
+            ),
             Tool::Search => ("Find text or symbols in the code base.", schema::<Search>()),
-            Tool::Definition => ("Where a name is defined, with the source.", schema::<Name>()),
+            Tool::Definition => (
+                "Where a name is defined, with the source.",
+                schema::<Name>(),
+            ),
             Tool::References => ("Where a name is used.", schema::<Name>()),
-            Tool::Ask => ("Ask the owner of a symbol a question.", schema::<AskOwner>()),
-            Tool::RequestChange => ("Ask the owner of another symbol to change it.", schema::<RequestChange>()),
-            Tool::Intent => ("Say what you mean to change, before a change of a contract or of many symbols.", schema::<Intent>()),
-            Tool::Propose => ("Propose a change: give `source` (whole symbol) or `hunks`.", schema::<Propose>()),
+            Tool::Ask => (
+                "Ask the owner of a symbol a question.",
+                schema::<AskOwner>(),
+            ),
+            Tool::RequestChange => (
+                "Ask the owner of another symbol to change it.",
+                schema::<RequestChange>(),
+            ),
+            Tool::Intent => (
+                "Say what you mean to change, before a change of a contract or of many symbols.",
+                schema::<Intent>(),
+            ),
+            Tool::Propose => (
+                "Propose a change: give `source` (whole symbol) or `hunks`.",
+                schema::<Propose>(),
+            ),
             Tool::RunTests => ("Run tests on the code as it is now.", schema::<RunTests>()),
-            Tool::Wake => ("Wake the owners of the symbols to be changed. Ends your work.", schema::<Wake>()),
-            Tool::Finish => ("End your work without a further proposal.", schema::<FinishWork>()),
+            Tool::Wake => (
+                "Wake the owners of the symbols to be changed. Ends your work.",
+                schema::<Wake>(),
+            ),
+            Tool::Finish => (
+                "End your work without a further proposal.",
+                schema::<FinishWork>(),
+            ),
         };
-        ToolSpec { name: self.name().to_owned(), description: description.to_owned(), parameters }
+        ToolSpec {
+            name: self.name().to_owned(),
+            description: description.to_owned(),
+            parameters,
+        }
     }
 
     fn read(self, arguments: &str) -> Result<Action, serde_json::Error> {
         fn of<T: DeserializeOwned>(arguments: &str) -> Result<T, serde_json::Error> {
-            serde_json::from_str(if arguments.trim().is_empty() { "{}" } else { arguments })
+            serde_json::from_str(if arguments.trim().is_empty() {
+                "{}"
+            } else {
+                arguments
+            })
         }
         Ok(match self {
             Tool::Read => Action::Read(of(arguments)?),
@@ -119,7 +165,11 @@ pub fn parse(call: &ToolCall, seat: Seat) -> Asked {
         Ok(action) => short_argument(action),
         Err(_) => call.arguments.chars().take(80).collect(),
     };
-    Asked { call_id: Some(call.id.clone()), label: (call.name.clone(), argument), action }
+    Asked {
+        call_id: Some(call.id.clone()),
+        label: (call.name.clone(), argument),
+        action,
+    }
 }
 
 /// The argument of an action as a person wants to see it.
@@ -134,7 +184,12 @@ fn short_argument(action: &Action) -> String {
         Action::Intent(intent) => intent.intent.clone(),
         Action::Propose(propose) => propose.symbol.clone().unwrap_or_default(),
         Action::RunTests(tests) => tests.select.join(" "),
-        Action::Wake(wake) => wake.symbols.iter().map(|pick| pick.symbol.as_str()).collect::<Vec<_>>().join(" "),
+        Action::Wake(wake) => wake
+            .symbols
+            .iter()
+            .map(|pick| pick.symbol.as_str())
+            .collect::<Vec<_>>()
+            .join(" "),
         Action::Finish(finish) => finish.summary.clone(),
     };
     text.chars().take(120).collect()
@@ -142,7 +197,9 @@ fn short_argument(action: &Action) -> String {
 
 /// A JSON schema without what models do not need.
 fn schema<T: JsonSchema>() -> serde_json::Value {
-    let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
+    let generator = SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
     prune(&mut schema);
     if let Some(object) = schema.as_object_mut() {

@@ -1,11 +1,11 @@
 //! The plain text protocol, for models without tool calling: a fenced block is a proposal, lines that
 //! begin with `@` are commands, and `<<<<<<< OLD` blocks are hunks.
 
-use super::action::{
-    Action, AskOwner, FinishWork, Hunk, Name, OutlineFile, Pick, Propose, Read, RequestChange, RunTests, Search, Seat,
-    Wake,
-};
 use super::Asked;
+use super::action::{
+    Action, AskOwner, FinishWork, Hunk, Name, OutlineFile, Pick, Propose, Read, RequestChange,
+    RunTests, Search, Seat, Wake,
+};
 
 /// What a plain reply asks for, in order; the proposal comes last.
 pub fn parse(text: &str, seat: Seat) -> Vec<Asked> {
@@ -27,8 +27,14 @@ fn owner(text: &str, seat: Seat) -> Vec<Asked> {
         ..Propose::default()
     };
     let hunks: Vec<Hunk> = blocks.iter().flat_map(|block| hunks(block)).collect();
-    let label = ("propose".to_owned(), propose.symbol.clone().unwrap_or_default());
-    let code = blocks.into_iter().filter(|block| !block.contains("<<<<<<<")).max_by_key(String::len);
+    let label = (
+        "propose".to_owned(),
+        propose.symbol.clone().unwrap_or_default(),
+    );
+    let code = blocks
+        .into_iter()
+        .filter(|block| !block.contains("<<<<<<<"))
+        .max_by_key(String::len);
     if !hunks.is_empty() {
         propose.hunks = hunks;
     } else if let Some(code) = code {
@@ -37,7 +43,11 @@ fn owner(text: &str, seat: Seat) -> Vec<Asked> {
         return asked;
     }
     asked.retain(|one| !matches!(one.action, Ok(Action::Finish(_))));
-    asked.push(Asked { call_id: None, label, action: Ok(Action::Propose(Box::new(propose))) });
+    asked.push(Asked {
+        call_id: None,
+        label,
+        action: Ok(Action::Propose(Box::new(propose))),
+    });
     asked
 }
 
@@ -52,8 +62,12 @@ fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
     let mut flags = Flags::default();
     let mut asked = Vec::new();
     for line in text.lines() {
-        let Some(command) = line.trim().strip_prefix('@') else { continue };
-        let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        let Some(command) = line.trim().strip_prefix('@') else {
+            continue;
+        };
+        let (name, rest) = command
+            .split_once(char::is_whitespace)
+            .unwrap_or((command, ""));
         let rest = rest.trim();
         let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let action = match name {
@@ -69,22 +83,42 @@ fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
                 flags.symbol = Some(rest.to_owned());
                 continue;
             }
-            "read" => Action::Read(Read { symbols: rest.split_whitespace().map(str::to_owned).collect() }),
-            "outline" => Action::Outline(OutlineFile { file: rest.to_owned() }),
-            "search" => Action::Search(Search { query: rest.to_owned() }),
-            "definition" => Action::Definition(Name { name: rest.to_owned() }),
-            "references" => Action::References(Name { name: rest.to_owned() }),
-            "ask" => Action::Ask(AskOwner { symbol: first.to_owned(), question: more.trim().to_owned() }),
-            "request" if seat != Seat::Answerer => {
-                Action::Request(RequestChange { symbol: first.to_owned(), reason: more.trim().to_owned() })
-            }
+            "read" => Action::Read(Read {
+                symbols: rest.split_whitespace().map(str::to_owned).collect(),
+            }),
+            "outline" => Action::Outline(OutlineFile {
+                file: rest.to_owned(),
+            }),
+            "search" => Action::Search(Search {
+                query: rest.to_owned(),
+            }),
+            "definition" => Action::Definition(Name {
+                name: rest.to_owned(),
+            }),
+            "references" => Action::References(Name {
+                name: rest.to_owned(),
+            }),
+            "ask" => Action::Ask(AskOwner {
+                symbol: first.to_owned(),
+                question: more.trim().to_owned(),
+            }),
+            "request" if seat != Seat::Answerer => Action::Request(RequestChange {
+                symbol: first.to_owned(),
+                reason: more.trim().to_owned(),
+            }),
             "tests" if seat != Seat::Answerer => Action::RunTests(RunTests { select: Vec::new() }),
-            "finish" if seat != Seat::Answerer => Action::Finish(FinishWork { summary: rest.to_owned() }),
+            "finish" if seat != Seat::Answerer => Action::Finish(FinishWork {
+                summary: rest.to_owned(),
+            }),
             // A decorator or a mention, not a command.
             _ => continue,
         };
         let label = (format!("@{name}"), rest.chars().take(120).collect());
-        asked.push(Asked { call_id: None, label, action: Ok(action) });
+        asked.push(Asked {
+            call_id: None,
+            label,
+            action: Ok(action),
+        });
     }
     (asked, flags)
 }
@@ -93,17 +127,30 @@ fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
 fn picks(text: &str) -> Vec<Asked> {
     let mut symbols: Vec<Pick> = Vec::new();
     for word in text.split_whitespace() {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | ':' | '/' | '.' | '#'));
+        let word = word.trim_matches(|c: char| {
+            !c.is_alphanumeric() && !matches!(c, '_' | ':' | '/' | '.' | '#')
+        });
         let word = word.trim_end_matches(['.', ',']);
         if word.contains("::") && !symbols.iter().any(|pick| pick.symbol == word) {
-            symbols.push(Pick { symbol: word.to_owned(), why: String::new() });
+            symbols.push(Pick {
+                symbol: word.to_owned(),
+                why: String::new(),
+            });
         }
     }
     if symbols.is_empty() {
         return Vec::new();
     }
-    let shown = symbols.iter().map(|pick| pick.symbol.as_str()).collect::<Vec<_>>().join(" ");
-    vec![Asked { call_id: None, label: ("wake".to_owned(), shown), action: Ok(Action::Wake(Wake { symbols })) }]
+    let shown = symbols
+        .iter()
+        .map(|pick| pick.symbol.as_str())
+        .collect::<Vec<_>>()
+        .join(" ");
+    vec![Asked {
+        call_id: None,
+        label: ("wake".to_owned(), shown),
+        action: Ok(Action::Wake(Wake { symbols })),
+    }]
 }
 
 /// The text outside fences, and the blocks inside. A fence that is never closed runs to the end.
@@ -135,9 +182,14 @@ fn hunks(block: &str) -> Vec<Hunk> {
     let mut rest = block;
     while let Some((_, after)) = rest.split_once("<<<<<<<") {
         let after = after.split_once('\n').map_or("", |(_, text)| text);
-        let Some((old, after)) = after.split_once("\n=======\n") else { break };
+        let Some((old, after)) = after.split_once("\n=======\n") else {
+            break;
+        };
         let (new, after) = after.split_once(">>>>>>>").unwrap_or((after, ""));
-        hunks.push(Hunk { old: old.to_owned(), new: new.strip_suffix('\n').unwrap_or(new).to_owned() });
+        hunks.push(Hunk {
+            old: old.to_owned(),
+            new: new.strip_suffix('\n').unwrap_or(new).to_owned(),
+        });
         rest = after;
     }
     hunks
@@ -145,7 +197,10 @@ fn hunks(block: &str) -> Vec<Hunk> {
 
 /// The prose of a reply as the reason of its proposal, capped.
 fn first_sentences(prose: &str) -> String {
-    let lines = prose.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('@'));
+    let lines = prose
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('@'));
     let text = lines.collect::<Vec<_>>().join(" ");
     text.chars().take(400).collect()
 }
