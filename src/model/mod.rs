@@ -1,1 +1,5 @@
-//!
+//! Models: adapters (an OpenAI-compatible endpoint, weights in the process, a replay) and the layers
+//! that every one of them is wrapped in (deadlines, retries, fallbacks; long answers joined).
+
+pub mod openai;
+pub mod price;
