@@ -3,3 +3,7 @@
 
 pub mod openai;
 pub mod price;
+pub mod resilient;
+
+#[cfg(test)]
+pub(crate) mod testing;
