@@ -5,5 +5,7 @@ pub mod openai;
 pub mod price;
 pub mod resilient;
 
+pub mod registry;
+pub mod replay;
 #[cfg(test)]
 pub(crate) mod testing;
