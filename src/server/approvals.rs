@@ -99,10 +99,7 @@ impl Approvals {
 
     fn forget_unclaimed(&self, review: &Review) {
         let mut slots = self.lock();
-        if slots
-            .get(review)
-            .is_some_and(|slot| slot.answer.is_some())
-        {
+        if slots.get(review).is_some_and(|slot| slot.answer.is_some()) {
             slots.remove(review);
         }
     }
@@ -171,7 +168,7 @@ mod tests {
             symbol: "a.py::f".parse().unwrap(),
             diff: String::new(),
             reason: String::new(),
-            evidence: super::super::testing::evidence(),
+            evidence: crate::server::testing::evidence(),
         }
     }
 

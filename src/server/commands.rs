@@ -110,12 +110,17 @@ fn steer(params: SteerParams) -> Result<Command, String> {
         return Err("`text` is empty: say what to do differently".to_owned());
     }
     match target {
-        Target { proposal: None, symbol } => Ok(Command::Steer {
+        Target {
+            proposal: None,
+            symbol,
+        } => Ok(Command::Steer {
             run,
             to: symbol,
             text,
         }),
-        target @ Target { proposal: Some(_), .. } => Ok(Command::Answer {
+        target @ Target {
+            proposal: Some(_), ..
+        } => Ok(Command::Answer {
             run,
             review: review(target)?,
             verdict: Verdict::Steer { text },
@@ -158,20 +163,32 @@ mod tests {
             })
         );
         assert_eq!(
-            parse(REJECT, json!({"run": "r1", "symbol": "a.py::f", "reason": "no"})),
+            parse(
+                REJECT,
+                json!({"run": "r1", "symbol": "a.py::f", "reason": "no"})
+            ),
             Ok(Command::Answer {
                 run: run(),
                 review: Review::Intent("a.py::f".parse().unwrap()),
-                verdict: Verdict::Reject { reason: "no".to_owned() },
+                verdict: Verdict::Reject {
+                    reason: "no".to_owned()
+                },
             })
         );
         assert_eq!(
             parse(STEER, json!({"run": "r1", "text": "shorter"})),
-            Ok(Command::Steer { run: run(), to: None, text: "shorter".to_owned() })
+            Ok(Command::Steer {
+                run: run(),
+                to: None,
+                text: "shorter".to_owned()
+            })
         );
         assert_eq!(
             parse(UNDO, json!({"run": "r1"})),
-            Ok(Command::Undo { run: run(), proposal: None })
+            Ok(Command::Undo {
+                run: run(),
+                proposal: None
+            })
         );
         let Ok(Command::Run(params)) = parse(
             RUN,
@@ -186,21 +203,26 @@ mod tests {
     #[test]
     fn a_bad_command_is_told_what_is_wrong() {
         let wrong = |name, argument| parse(name, argument).unwrap_err();
-        insta::assert_snapshot!([
-            wrong("starling.fly", json!({})),
-            wrong(RUN, json!({})),
-            wrong(RUN, json!({"task": " "})),
-            wrong(RUN, json!({"task": "x", "limit": {}})),
-            wrong(RUN, json!({"task": "x", "approve": "maybe"})),
-            wrong(RUN, json!({"task": "x", "begin": ["nowhere"]})),
-            wrong(ACCEPT, json!({"run": "r"})),
-            wrong(ACCEPT, json!({"run": "r", "proposal": 1, "symbol": "a.py::f"})),
-            wrong(ACCEPT, json!({"run": "r", "proposal": "one"})),
-            wrong(REJECT, json!({"run": "r", "proposal": 1})),
-            wrong(STEER, json!({"run": "r", "text": ""})),
-            wrong(CANCEL, json!({})),
-            Command::parse(CANCEL, vec![]).unwrap_err().to_string(),
-        ]
-        .join("\n"), @"");
+        insta::assert_snapshot!(
+            [
+                wrong("starling.fly", json!({})),
+                wrong(RUN, json!({})),
+                wrong(RUN, json!({"task": " "})),
+                wrong(RUN, json!({"task": "x", "limit": {}})),
+                wrong(RUN, json!({"task": "x", "approve": "maybe"})),
+                wrong(RUN, json!({"task": "x", "begin": ["nowhere"]})),
+                wrong(ACCEPT, json!({"run": "r"})),
+                wrong(
+                    ACCEPT,
+                    json!({"run": "r", "proposal": 1, "symbol": "a.py::f"})
+                ),
+                wrong(ACCEPT, json!({"run": "r", "proposal": "one"})),
+                wrong(REJECT, json!({"run": "r", "proposal": 1})),
+                wrong(STEER, json!({"run": "r", "text": ""})),
+                wrong(CANCEL, json!({})),
+                Command::parse(CANCEL, vec![]).unwrap_err().to_string(),
+            ]
+            .join("\n")
+        );
     }
 }

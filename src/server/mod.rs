@@ -24,11 +24,7 @@ pub use paths::{file_of, path_of};
 pub use services::{Defaults, Opened, Opener, Opening, Run, Services, Starter, swarm};
 
 /// Serves one client until it sends `exit` or closes its side.
-pub async fn serve(
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite,
-    services: Services,
-) {
+pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite, services: Services) {
     let desk = documents::Desk::open();
     let (service, socket) = LspService::build(|client| {
         let runs = runs::Runs::new(services, client.clone(), desk.clone());

@@ -39,10 +39,7 @@ mod tests {
         let uri = Url::from_file_path("/w s/pkg/ä b.py").unwrap();
         let file = file_of(root, &uri).unwrap();
         assert_eq!(file, FilePath::new("pkg/ä b.py"));
-        assert_eq!(
-            path_of(root, &file),
-            Some(PathBuf::from("/w s/pkg/ä b.py"))
-        );
+        assert_eq!(path_of(root, &file), Some(PathBuf::from("/w s/pkg/ä b.py")));
         let vs_code = Url::parse("file:///w%20s/pkg/%C3%A4%20b.py").unwrap();
         assert_eq!(file_of(root, &vs_code), Some(file));
     }
@@ -50,8 +47,14 @@ mod tests {
     #[test]
     fn what_lies_outside_has_no_name() {
         let root = Path::new("/w");
-        assert_eq!(file_of(root, &Url::parse("file:///other/a.py").unwrap()), None);
-        assert_eq!(file_of(root, &Url::parse("untitled:Untitled-1").unwrap()), None);
+        assert_eq!(
+            file_of(root, &Url::parse("file:///other/a.py").unwrap()),
+            None
+        );
+        assert_eq!(
+            file_of(root, &Url::parse("untitled:Untitled-1").unwrap()),
+            None
+        );
         assert_eq!(path_of(root, &FilePath::new("../a.py")), None);
         assert_eq!(path_of(root, &FilePath::new("/etc/passwd")), None);
     }

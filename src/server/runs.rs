@@ -60,7 +60,7 @@ struct Entry {
     approvals: Approvals,
 }
 
-/// All runs of one client.
+/// All runs of one client. The key is the id, which sorts by time.
 #[derive(Clone)]
 pub struct Runs {
     shared: Arc<Shared>,
@@ -71,7 +71,7 @@ struct Shared {
     client: Client,
     desk: Desk,
     tasks: TaskTracker,
-    entries: Mutex<BTreeMap<RunId, Entry>>,
+    entries: Mutex<BTreeMap<String, Entry>>,
 }
 
 /// What a run is opened with.
@@ -137,7 +137,7 @@ impl Runs {
             cancel: plan.cancel.clone(),
             approvals: plan.approvals.clone(),
         };
-        self.lock().insert(plan.id.clone(), entry);
+        self.lock().insert(plan.id.0.clone(), entry);
         let progress = settings.progress;
         let runs = self.clone();
         self.shared.tasks.spawn(async move {
@@ -155,10 +155,14 @@ impl Runs {
                     follow::progress(log.follow(), &id, title, client).await;
                 }
             };
-            tokio::join!(written, async {
-                sent.await;
-                runs.ended(&id);
-            }, shown);
+            tokio::join!(
+                written,
+                async {
+                    sent.await;
+                    runs.ended(&id);
+                },
+                shown
+            );
         });
         Ok(reply)
     }
@@ -166,7 +170,7 @@ impl Runs {
     /// Answers a proposal or an intent.
     pub fn answer(&self, run: &RunId, review: &Review, verdict: Verdict) -> Result<(), RunError> {
         let entries = self.lock();
-        let entry = entries.get(run).ok_or_else(|| unknown(run))?;
+        let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
         entry
             .approvals
             .answer(review, verdict)
@@ -180,14 +184,9 @@ impl Runs {
     }
 
     /// Tells an agent, or all. An intent of the symbol that waits is answered by it.
-    pub fn steer(
-        &self,
-        run: &RunId,
-        to: Option<SymbolPath>,
-        text: String,
-    ) -> Result<(), RunError> {
+    pub fn steer(&self, run: &RunId, to: Option<SymbolPath>, text: String) -> Result<(), RunError> {
         let mut entries = self.lock();
-        let entry = entries.get_mut(run).ok_or_else(|| unknown(run))?;
+        let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
         if let Some(symbol) = &to {
             let verdict = Verdict::Steer { text: text.clone() };
             let review = Review::Intent(symbol.clone());
@@ -206,14 +205,14 @@ impl Runs {
     /// Ends a run; a run that has ended already stays as it is.
     pub fn cancel(&self, run: &RunId) -> Result<(), RunError> {
         let entries = self.lock();
-        let entry = entries.get(run).ok_or_else(|| unknown(run))?;
+        let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
         stop(entry);
         Ok(())
     }
 
     /// Takes back what a run applied; `starling/undone` tells how it went.
     pub fn undo(&self, run: &RunId, proposal: Option<ProposalId>) -> Result<(), RunError> {
-        let handle = match &self.lock().get(run).ok_or_else(|| unknown(run))?.stage {
+        let handle = match &self.lock().get(&run.0).ok_or_else(|| unknown(run))?.stage {
             Stage::Going(handle) | Stage::Ended(Some(handle)) => Arc::clone(handle),
             Stage::Opening(_) | Stage::Ended(None) => {
                 return Err(RunError::NotStarted(run.0.clone()));
@@ -312,7 +311,7 @@ impl Runs {
 
     fn started(&self, id: &RunId, run: Arc<dyn Run>) {
         let mut entries = self.lock();
-        let Some(entry) = entries.get_mut(id) else {
+        let Some(entry) = entries.get_mut(&id.0) else {
             return;
         };
         let before = std::mem::replace(&mut entry.stage, Stage::Going(Arc::clone(&run)));
@@ -328,14 +327,14 @@ impl Runs {
 
     fn ended(&self, id: &RunId) {
         let mut entries = self.lock();
-        if let Some(entry) = entries.get_mut(id) {
+        if let Some(entry) = entries.get_mut(&id.0) {
             let stage = std::mem::replace(&mut entry.stage, Stage::Ended(None));
             if let Stage::Going(run) = stage {
                 entry.stage = Stage::Ended(Some(run));
             }
         }
         let ended = |entry: &Entry| matches!(entry.stage, Stage::Ended(_));
-        let old: Vec<RunId> = entries
+        let old: Vec<String> = entries
             .iter()
             .filter(|(_, entry)| ended(entry))
             .map(|(id, _)| id.clone())
@@ -347,7 +346,7 @@ impl Runs {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
         self.shared
             .entries
             .lock()
@@ -400,9 +399,10 @@ fn over(stop_reason: StopReason) -> EventLog {
 
 /// The first line of the task, for a progress bar.
 fn title(task: &str) -> String {
+    let task = task.trim();
     let line = task.lines().next().unwrap_or_default();
     let mut title: String = line.chars().take(60).collect();
-    if title.len() < line.len() {
+    if title.len() < task.len() {
         title.push('…');
     }
     title

@@ -35,8 +35,7 @@ pub struct Opened {
 }
 
 /// Makes the parts of a run ready.
-pub type Opener =
-    Arc<dyn Fn(Opening) -> BoxFuture<'static, anyhow::Result<Opened>> + Send + Sync>;
+pub type Opener = Arc<dyn Fn(Opening) -> BoxFuture<'static, anyhow::Result<Opened>> + Send + Sync>;
 
 /// Starts a run: [`crate::swarm::start`], or a scripted one.
 pub type Starter = Arc<dyn Fn(RunId, Task, Outside) -> Arc<dyn Run> + Send + Sync>;
