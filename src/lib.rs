@@ -17,11 +17,12 @@ pub mod prompts;
 
 pub mod swarm;
 
+pub mod config;
+
 pub mod lang;
 pub mod model;
 pub mod runner;
 
-pub mod config;
 pub mod server;
 
 pub mod headless;

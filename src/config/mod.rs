@@ -1,1 +1,23 @@
+//! The configuration: what can be set, where it comes from, and what is wrong with it.
 //!
+//! Layers, later wins: defaults, the user's file, the project's file (after trust), the environment,
+//! `-c key=value`.
+
+mod check;
+mod error;
+mod key;
+mod layer;
+mod load;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{ConfigError, ConfigWarning};
+pub use key::{KeyInfo, key_info, keys, schema};
+pub use layer::Origin;
+pub use load::{FileState, Loaded, Sources, Trust, load, user_file};
+pub use settings::{
+    Approval, AskIntent, Config, Driver, Limits, ModelConfig, ModelKind, Network, OutputLimitField,
+    Roles, Run, Tests,
+};

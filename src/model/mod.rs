@@ -1,1 +1,11 @@
-//!
+//! Models: adapters (an OpenAI-compatible endpoint, weights in the process, a replay) and the layers
+//! that every one of them is wrapped in (deadlines, retries, fallbacks; long answers joined).
+
+pub mod openai;
+pub mod price;
+pub mod resilient;
+
+pub mod registry;
+pub mod replay;
+#[cfg(test)]
+pub(crate) mod testing;

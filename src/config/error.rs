@@ -1,0 +1,79 @@
+//! What is wrong with a configuration, where, and what to do.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::layer::Origin;
+
+/// Why there is no configuration.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{}: cannot be read: {message}", .path.display())]
+    Unreadable { path: PathBuf, message: String },
+    #[error("{}:{line}: {message}; correct the line or remove it", .path.display())]
+    Syntax {
+        path: PathBuf,
+        line: usize,
+        message: String,
+    },
+    #[error("{origin}: {key}: {message}")]
+    Value {
+        origin: Origin,
+        key: String,
+        message: String,
+    },
+    #[error("-c {text}: write it as key=value, for example -c limits.calls=20")]
+    NotAnAssignment { text: String },
+    #[error("{origin}: no such key: {key}{}", suggestion(.nearest))]
+    UnknownKey {
+        origin: Origin,
+        key: String,
+        nearest: Option<String>,
+    },
+}
+
+/// Something that was left out of the configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConfigWarning {
+    UnknownKey {
+        origin: Origin,
+        key: String,
+        nearest: Option<String>,
+    },
+    /// A project may not set it, or not to more than the user allows.
+    NotForProjects { origin: Origin, key: String },
+    /// The project's file was not read.
+    NotTrusted { path: PathBuf },
+}
+
+impl fmt::Display for ConfigWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigWarning::UnknownKey {
+                origin,
+                key,
+                nearest,
+            } => write!(
+                f,
+                "{origin}: unknown key {key}, ignored{}",
+                suggestion(nearest)
+            ),
+            ConfigWarning::NotForProjects { origin, key } => write!(
+                f,
+                "{origin}: a project may not set {key} so, ignored; set it in your own file"
+            ),
+            ConfigWarning::NotTrusted { path } => write!(
+                f,
+                "{}: not read: the project is not trusted; look at the file, then use --trust",
+                path.display()
+            ),
+        }
+    }
+}
+
+fn suggestion(nearest: &Option<String>) -> String {
+    match nearest {
+        Some(key) => format!("; did you mean {key}?"),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,243 @@
+//! One source of settings, read into single values that know where they come from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::error::ConfigError;
+use super::key::{is_section, key_info, keys, nearest};
+use super::settings::Config;
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    File {
+        path: PathBuf,
+        line: usize,
+    },
+    /// An environment variable.
+    Variable(String),
+    /// `-c` on the command line.
+    Option,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Origin::Variable(name) => write!(f, "environment variable {name}"),
+            Origin::Option => f.write_str("option -c"),
+        }
+    }
+}
+
+/// One value under its dotted key.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Leaf {
+    pub key: String,
+    pub value: Value,
+    pub origin: Origin,
+}
+
+/// The values of a file. Unknown keys are among them.
+pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<Leaf>, ConfigError> {
+    let syntax = |error: toml::de::Error| ConfigError::Syntax {
+        path: path.to_owned(),
+        line: line_at(text, error.span().map_or(0, |span| span.start)),
+        message: error.message().trim().to_owned(),
+    };
+    let values: Table = toml::from_str(text).map_err(syntax)?;
+    // The types are checked on the text, where the place of an error is known.
+    toml::from_str::<Config>(text).map_err(syntax)?;
+    let places = DeTable::parse(text).map_err(syntax)?;
+    if let Some(start) = dotted_model(places.get_ref()) {
+        return Err(ConfigError::Syntax {
+            path: path.to_owned(),
+            line: line_at(text, start),
+            message:
+                "a model's name here holds no dot: choose another, and give the endpoint's name \
+                      as `model`"
+                    .to_owned(),
+        });
+    }
+    let mut leaves = Vec::new();
+    collect("", &values, places.get_ref(), &mut |key, value, start| {
+        leaves.push((key, value, line_at(text, start)));
+    });
+    leaves.sort_by_key(|(_, _, line)| *line);
+    let leaf = |(key, value, line)| Leaf {
+        key,
+        value,
+        origin: Origin::File {
+            path: path.to_owned(),
+            line,
+        },
+    };
+    Ok(leaves.into_iter().map(leaf).collect())
+}
+
+/// Where a model's name holds a dot: dotted keys could not tell its parts.
+fn dotted_model(places: &DeTable<'_>) -> Option<usize> {
+    let DeValue::Table(models) = places.get("models")?.get_ref() else {
+        return None;
+    };
+    let (name, _) = models
+        .iter()
+        .find(|(name, _)| name.get_ref().contains('.'))?;
+    Some(name.span().start)
+}
+
+fn collect(
+    prefix: &str,
+    values: &Table,
+    places: &DeTable<'_>,
+    found: &mut dyn FnMut(String, Value, usize),
+) {
+    for (name, place) in places.iter() {
+        let Some(value) = values.get(name.get_ref().as_ref()) else {
+            continue;
+        };
+        let key = match prefix {
+            "" => name.get_ref().to_string(),
+            _ => format!("{prefix}.{}", name.get_ref()),
+        };
+        match (value, Spanned::get_ref(place)) {
+            (Value::Table(inner), DeValue::Table(places)) if key_info(&key).is_none() => {
+                // A section that nobody knows is one unknown key, not many.
+                if is_section(&key) {
+                    collect(&key, inner, places, found);
+                } else {
+                    found(key, value.clone(), name.span().start);
+                }
+            }
+            _ => found(key, value.clone(), name.span().start),
+        }
+    }
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    let before = text.get(..offset).unwrap_or(text);
+    before.matches('\n').count() + 1
+}
+
+/// The value of `-c key=value`.
+pub(super) fn of_option(text: &str) -> Result<Leaf, ConfigError> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| ConfigError::NotAnAssignment {
+            text: text.to_owned(),
+        })?;
+    let key = key.trim();
+    if key_info(key).is_none() {
+        return Err(ConfigError::UnknownKey {
+            origin: Origin::Option,
+            key: key.to_owned(),
+            nearest: nearest(key),
+        });
+    }
+    read_value(key, value.trim(), Origin::Option)
+}
+
+/// The values of variables named `STARLING_<SECTION>_<KEY>`. Variables that name no section of the
+/// configuration are another's.
+pub(super) fn of_variables(variables: &[(String, String)]) -> Result<Vec<Leaf>, ConfigError> {
+    let mut leaves = Vec::new();
+    for (variable, value) in variables {
+        let Some(name) = variable.strip_prefix("STARLING_") else {
+            continue;
+        };
+        let name = name.to_lowercase();
+        let origin = Origin::Variable(variable.clone());
+        match key_of_variable(&name) {
+            Some(key) => leaves.push(read_value(&key, value, origin)?),
+            None => {
+                let is_ours = name.split_once('_').filter(|(first, _)| is_section(first));
+                if let Some((section, rest)) = is_ours {
+                    leaves.push(Leaf {
+                        key: format!("{section}.{rest}"),
+                        value: Value::String(value.clone()),
+                        origin,
+                    });
+                }
+            }
+        }
+    }
+    Ok(leaves)
+}
+
+/// `limits_calls` is `limits.calls`; `models_my_box_base_url` is `models.my_box.base_url`.
+fn key_of_variable(name: &str) -> Option<String> {
+    keys().iter().find_map(|info| {
+        let flat = info.key.replace('.', "_");
+        match flat.split_once("NAME") {
+            None => (flat == name).then(|| info.key.clone()),
+            Some((before, after)) => {
+                let model = name.strip_prefix(before)?.strip_suffix(after)?;
+                let is_name = !model.is_empty() && !model.starts_with('_');
+                is_name.then(|| info.key.replace("NAME", model))
+            }
+        }
+    })
+}
+
+/// A value as a person types it: TOML, or a bare text, or a list with commas.
+fn read_value(key: &str, text: &str, origin: Origin) -> Result<Leaf, ConfigError> {
+    let typed = toml::from_str::<Table>(&format!("value = {text}"))
+        .ok()
+        .filter(|table| table.len() == 1)
+        .and_then(|mut table| table.remove("value"));
+    let list = text
+        .split(',')
+        .map(|part| Value::String(part.trim().to_owned()));
+    let readings = typed
+        .into_iter()
+        .chain([Value::String(text.to_owned()), Value::Array(list.collect())]);
+    let mut first_error = None;
+    for value in readings {
+        match Config::deserialize(nested(key, value.clone())) {
+            Ok(_) => {
+                return Ok(Leaf {
+                    key: key.to_owned(),
+                    value,
+                    origin,
+                });
+            }
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    let message = first_error.map_or_else(String::new, |error| error.message().trim().to_owned());
+    Err(ConfigError::Value {
+        origin,
+        key: key.to_owned(),
+        message,
+    })
+}
+
+/// The table that holds one value under a dotted key.
+fn nested(key: &str, value: Value) -> Table {
+    let mut table = Table::new();
+    insert(&mut table, key, value);
+    table
+}
+
+/// Puts a value under a dotted key.
+pub(super) fn insert(table: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => {
+            table.insert(key.to_owned(), value);
+        }
+        Some((section, rest)) => {
+            let entry = table
+                .entry(section)
+                .or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = entry {
+                insert(inner, rest, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What can be set. The text of each field is what `config explain`, the schema and the manual show.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::ports::ToolCalling;
+
+/// Settings of Starling.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Config {
+    /// Models, each under a name of your own choice. Without any, the local model is used.
+    pub models: BTreeMap<String, ModelConfig>,
+    /// Which models play which part.
+    pub roles: Roles,
+    /// What one run may spend. The run stops at the first limit that it reaches.
+    pub limits: Limits,
+    /// How a run goes.
+    pub run: Run,
+    /// The project's tests.
+    pub tests: Tests,
+    /// Patience with endpoints.
+    pub network: Network,
+}
+
+/// One model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ModelConfig {
+    /// Where its answers come from: an endpoint that speaks OpenAI's chat completions, a file of
+    /// weights run in the process, or a recorded trajectory.
+    pub kind: ModelKind,
+    /// The name that the endpoint knows; when unset, the name of the table.
+    pub model: Option<String>,
+    /// The endpoint, for example `http://127.0.0.1:8080/v1`; when unset, the variable
+    /// OPENAI_BASE_URL, else OpenAI's own.
+    pub base_url: Option<String>,
+    /// The name of the environment variable that holds the key, never the key itself. When unset, no
+    /// key is sent.
+    pub api_key_env: Option<String>,
+    /// The file of weights (gguf; when unset, Starling's own default) or the trajectory (replay).
+    pub path: Option<String>,
+    /// Prompt and answer together, in tokens; when unset, 32,768 for an endpoint, what the file says
+    /// for weights.
+    pub context_window: Option<u64>,
+    /// The longest single answer, in tokens; when unset, 8,192. Longer answers are continued.
+    pub max_output: Option<u64>,
+    /// The field of the request that limits the answer; when unset, `max_completion_tokens` for
+    /// OpenAI's own endpoint and `max_tokens` for every other.
+    pub output_limit: Option<OutputLimitField>,
+    /// How tools are offered: by the endpoint's own tool calling, or as text in the prompt. When
+    /// unset, `native` for an endpoint and `text` for weights.
+    #[schemars(schema_with = "tool_calling")]
+    pub tool_calling: Option<ToolCalling>,
+    /// Used in place of the temperature that Starling would ask for.
+    pub temperature: Option<f64>,
+    /// Fields of the request that the endpoint does not accept, for example `temperature` or `seed`.
+    pub omit: Vec<String>,
+    /// Threads for weights in the process; when unset, one fewer than there are cores.
+    pub threads: Option<u32>,
+    /// Dollars per million prompt tokens; when unset, the list price where it is known.
+    pub price_prompt: Option<f64>,
+    /// Dollars per million prompt tokens that the provider took from its cache; when unset, as
+    /// `price_prompt`.
+    pub price_cached: Option<f64>,
+    /// Dollars per million tokens of the answer.
+    pub price_output: Option<f64>,
+}
+
+fn tool_calling(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["string", "null"], "enum": ["native", "text", null]})
+}
+
+/// Where a model's answers come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum ModelKind {
+    #[default]
+    Openai,
+    Gguf,
+    Replay,
+}
+
+/// The field of the request that limits the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum OutputLimitField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+/// Which models play which part. Names are those of `models`; the specifications of `--model` work too.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Roles {
+    /// Owns a symbol. Each next name is the fallback of the one before. When empty, the only model
+    /// under `models`, or the local one.
+    pub agent: Vec<String>,
+    /// Picks where work begins, with fallbacks. When empty, as `agent`.
+    pub scout: Vec<String>,
+    /// Each name writes a candidate of its own for every change. When empty, the agent writes.
+    pub editor: Vec<String>,
+    /// Stands in for the user where `run.approve` is `proxy`, with fallbacks. When empty, as `agent`.
+    pub proxy: Vec<String>,
+}
+
+/// What one run may spend.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Limits {
+    /// Requests to models, retries and continuations included.
+    pub calls: u32,
+    /// Tokens, prompts and answers together.
+    pub tokens: u64,
+    /// Money in dollars; when unset, no limit. Needs a price for every model.
+    pub dollars: Option<f64>,
+    /// Seconds from the request to the end.
+    pub seconds: u64,
+    /// Questions and change requests between agents.
+    pub messages: u32,
+    /// Agents woken.
+    pub agents: u32,
+    /// How long a chain of agents that ask one another may grow.
+    pub depth: u32,
+    /// Turns of one agent.
+    pub turns: u32,
+    /// Times that a failed check of one proposal goes back to its agent.
+    pub repairs: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            calls: 60,
+            tokens: 400_000,
+            dollars: None,
+            seconds: 1800,
+            messages: 60,
+            agents: 16,
+            depth: 4,
+            turns: 12,
+            repairs: 3,
+        }
+    }
+}
+
+/// How a run goes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Run {
+    /// One agent per symbol, or one agent over all symbols.
+    pub driver: Driver,
+    /// Who approves proposals: you, a model in your place, or nobody (whatever passes its checks is
+    /// applied).
+    pub approve: Approval,
+    /// When an agent's intent needs approval before code is written: never, when the change alters a
+    /// contract or more than two symbols, or always.
+    pub ask_intent: AskIntent,
+}
+
+/// Who drives a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Driver {
+    #[default]
+    Swarm,
+    Single,
+}
+
+/// Who approves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Approval {
+    #[default]
+    Ask,
+    Proxy,
+    Auto,
+}
+
+/// When intents need approval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum AskIntent {
+    Never,
+    #[default]
+    Contract,
+    Always,
+}
+
+/// The project's tests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Tests {
+    /// The command that runs the tests; when unset, it is found out.
+    pub command: Option<String>,
+    /// The longest that one test run may take.
+    pub seconds: u64,
+}
+
+impl Default for Tests {
+    fn default() -> Self {
+        Tests {
+            command: None,
+            seconds: 120,
+        }
+    }
+}
+
+/// Patience with endpoints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Network {
+    /// The longest that one attempt at an answer may take.
+    pub timeout_seconds: u64,
+    /// The longest pause within an answer that has begun.
+    pub idle_seconds: u64,
+    /// Attempts with one model before the next of its list is asked.
+    pub attempts: u32,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Network {
+            timeout_seconds: 600,
+            idle_seconds: 120,
+            attempts: 4,
+        }
+    }
+}

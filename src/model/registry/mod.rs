@@ -1,0 +1,173 @@
+//! Which model plays which part: names and specifications become models, each wrapped in the layers.
+
+mod adapter;
+mod spec;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::resilient::{Policy, Resilient};
+use crate::config::{Config, Network};
+use crate::ports::{ChatModel, ModelError};
+
+pub use adapter::DEFAULT_BASE_URL;
+pub use spec::{ModelSource, resolve, role_sources};
+
+/// Reads an environment variable.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The models of a run.
+#[derive(Clone)]
+pub struct Models {
+    pub agent: Arc<dyn ChatModel>,
+    pub scout: Arc<dyn ChatModel>,
+    /// Each writes a candidate of its own; empty when the agent writes.
+    pub editors: Vec<Arc<dyn ChatModel>>,
+    pub proxy: Arc<dyn ChatModel>,
+    unpriced: Vec<String>,
+}
+
+/// Why a run has no models.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ModelsError {
+    #[error(
+        "no model is called {name:?}: {}; or use local, gguf:PATH, openai:MODEL, replay:FILE",
+        configured(.known)
+    )]
+    UnknownName { name: String, known: Vec<String> },
+    #[error("several models are configured ({}): say which in roles.agent, or use --model", .names.join(", "))]
+    Ambiguous { names: Vec<String> },
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(
+        "limits.dollars is set, but the price of {} is unknown: set price_prompt and price_output of the \
+         model, or limit calls and tokens instead",
+        .models.join(", ")
+    )]
+    Unpriced { models: Vec<String> },
+}
+
+fn configured(names: &[String]) -> String {
+    match names {
+        [] => "none is configured".to_owned(),
+        _ => format!("configured are {}", names.join(", ")),
+    }
+}
+
+impl Models {
+    /// Opens the models of the configuration, or one for all parts where `choice` names it (a
+    /// configured name, `local`, `gguf:PATH`, `openai:MODEL`, `replay:FILE`).
+    ///
+    /// # Errors
+    /// See [`ModelsError`].
+    pub fn open(config: &Config, choice: Option<&str>) -> Result<Models, ModelsError> {
+        Models::open_with(config, choice, &|name| std::env::var(name).ok())
+    }
+
+    /// The same with the environment given.
+    ///
+    /// # Errors
+    /// See [`ModelsError`].
+    pub fn open_with(
+        config: &Config,
+        choice: Option<&str>,
+        variables: Variables<'_>,
+    ) -> Result<Models, ModelsError> {
+        let roles = role_sources(config, choice)?;
+        let mut opening = Opening {
+            policy: policy(&config.network),
+            variables,
+            opened: BTreeMap::new(),
+            unpriced: Vec::new(),
+        };
+        let models = Models {
+            agent: opening.chain(&roles.agent)?,
+            scout: opening.chain(&roles.scout)?,
+            editors: roles
+                .editors
+                .iter()
+                .map(|source| opening.chain(std::slice::from_ref(source)))
+                .collect::<Result<_, _>>()?,
+            proxy: opening.chain(&roles.proxy)?,
+            unpriced: Vec::new(),
+        };
+        Ok(Models {
+            unpriced: opening.unpriced,
+            ..models
+        })
+    }
+
+    /// The models whose price is unknown. What they cost is counted as nothing.
+    pub fn unpriced(&self) -> &[String] {
+        &self.unpriced
+    }
+
+    /// A limit in dollars can be kept only where every model has a price.
+    ///
+    /// # Errors
+    /// [`ModelsError::Unpriced`] names the models that have none.
+    pub fn require_prices(&self) -> Result<(), ModelsError> {
+        if self.unpriced.is_empty() {
+            return Ok(());
+        }
+        Err(ModelsError::Unpriced {
+            models: self.unpriced.clone(),
+        })
+    }
+}
+
+fn policy(network: &Network) -> Policy {
+    Policy {
+        timeout: Duration::from_secs(network.timeout_seconds),
+        idle_timeout: Duration::from_secs(network.idle_seconds),
+        attempts: network.attempts,
+        ..Policy::default()
+    }
+}
+
+/// Opens each model once, whatever the number of its parts: weights are large, and a replay counts.
+struct Opening<'a> {
+    policy: Policy,
+    variables: Variables<'a>,
+    opened: BTreeMap<String, Arc<dyn ChatModel>>,
+    unpriced: Vec<String>,
+}
+
+impl Opening<'_> {
+    fn chain(&mut self, sources: &[ModelSource]) -> Result<Arc<dyn ChatModel>, ModelsError> {
+        let mut models = Vec::new();
+        for source in sources {
+            models.push(self.adapter(source)?);
+        }
+        let mut models = models.into_iter();
+        let first = models.next().ok_or_else(|| ModelError::Unavailable {
+            model: "roles".to_owned(),
+            message: "a role needs at least one model".to_owned(),
+        })?;
+        // A recording holds what the layers made of it; they must not act on it twice.
+        if first.profile().replayed {
+            return Ok(first);
+        }
+        Ok(Arc::new(Resilient::new(
+            first,
+            models.collect(),
+            self.policy,
+        )))
+    }
+
+    fn adapter(&mut self, source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelsError> {
+        if let Some(model) = self.opened.get(&source.name) {
+            return Ok(model.clone());
+        }
+        if adapter::price(source).is_none() {
+            self.unpriced.push(source.name.clone());
+        }
+        let model = adapter::open(source, self.variables)?;
+        self.opened.insert(source.name.clone(), model.clone());
+        Ok(model)
+    }
+}

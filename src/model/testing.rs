@@ -1,0 +1,45 @@
+//! What the tests of this module share.
+
+use crate::ports::{
+    ChatReply, ChatRequest, Dollars, Finish, Message, ModelProfile, Tokens, ToolCalling, Usage,
+};
+
+pub(crate) fn profile(name: &str) -> ModelProfile {
+    ModelProfile {
+        name: name.to_owned(),
+        context_window: Tokens(100_000),
+        max_output: Tokens(512),
+        tool_calling: ToolCalling::Native,
+        replayed: false,
+    }
+}
+
+pub(crate) fn request() -> ChatRequest {
+    ChatRequest {
+        conversation: "agent a.py::f".to_owned(),
+        messages: vec![Message::User {
+            text: "write it".to_owned(),
+        }],
+        tools: Vec::new(),
+        max_output: Tokens(512),
+        temperature: 0.0,
+        seed: None,
+        stop: Vec::new(),
+    }
+}
+
+pub(crate) fn reply(model: &str, text: &str, finish: Finish) -> ChatReply {
+    ChatReply {
+        model: model.to_owned(),
+        text: text.to_owned(),
+        tool_calls: Vec::new(),
+        finish,
+        usage: Usage {
+            prompt: Tokens(10),
+            cached: Tokens(4),
+            output: Tokens(3),
+        },
+        cost: Dollars(0.5),
+        calls: 1,
+    }
+}
