@@ -123,6 +123,13 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
                 .collect();
             let nothing = Arc::new(Nothing);
             Ok(Opened {
+                defaults: Defaults {
+                    driver: Driver::Swarm,
+                    approval: Approval::Ask,
+                    ask_intent: AskIntent::Never,
+                    limits: Limits::default(),
+                    test_deadline: std::time::Duration::from_secs(1),
+                },
                 models: RoleModels {
                     scout: nothing.clone(),
                     agent: nothing.clone(),
@@ -136,12 +143,6 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
         })
     });
     Services {
-        defaults: Defaults {
-            driver: Driver::Swarm,
-            approval: Approval::Ask,
-            ask_intent: AskIntent::Never,
-            limits: Limits::default(),
-        },
         open,
         start,
         trajectories: trajectories.to_owned(),

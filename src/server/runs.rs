@@ -18,7 +18,7 @@ use super::editor::ClientEditor;
 use super::follow;
 use super::paths::file_of;
 use super::protocol::{RunParams, RunReply, UndoneNotification, UndoneParams};
-use super::services::{Opened, Opening, Run, Services};
+use super::services::{Defaults, Opened, Opening, Run, Services};
 use super::settings::Settings;
 use crate::ports::Verdict;
 use crate::swarm::{
@@ -77,8 +77,7 @@ struct Shared {
 /// What a run is opened with.
 struct Plan {
     id: RunId,
-    task: Task,
-    test: Option<String>,
+    params: RunParams,
     root: PathBuf,
     approvals: Approvals,
     cancel: CancellationToken,
@@ -109,19 +108,9 @@ impl Runs {
     ) -> Result<RunReply, RunError> {
         let buffers = self.shared.desk.read_all();
         let root = settings.root.clone().ok_or(RunError::NoRoot)?;
-        let defaults = &self.shared.services.defaults;
-        let task = Task {
-            driver: params.driver.unwrap_or(defaults.driver),
-            approval: params.approve.unwrap_or(defaults.approval),
-            ask_intent: params.ask_intent.unwrap_or(defaults.ask_intent),
-            limits: params.limits.over(&defaults.limits),
-            text: params.task,
-            begin: params.begin,
-        };
         let plan = Plan {
             id: next_id(),
-            task,
-            test: params.test,
+            params,
             root,
             approvals: Approvals::default(),
             cancel: CancellationToken::new(),
@@ -142,12 +131,11 @@ impl Runs {
         let runs = self.clone();
         self.shared.tasks.spawn(async move {
             let id = plan.id.clone();
-            let by_person = plan.task.approval == Approval::Ask;
-            let (approvals, title) = (plan.approvals.clone(), title(&plan.task.text));
-            let log = runs.open(plan).await;
+            let (approvals, title) = (plan.approvals.clone(), title(&plan.params.task));
+            let (log, approval) = runs.open(plan).await;
             let trajectory = runs.trajectory(&id);
             let written = follow::write(log.follow(), trajectory);
-            let noted = by_person.then_some(&approvals);
+            let noted = (approval == Approval::Ask).then_some(&approvals);
             let client = &runs.shared.client;
             let sent = follow::notify(log.follow(), &id, client, noted);
             let shown = async {
@@ -255,42 +243,20 @@ impl Runs {
     }
 
     /// Makes a run ready and starts it; when that fails, its log says why.
-    async fn open(&self, plan: Plan) -> EventLog {
-        let Plan {
-            id,
-            task,
-            test,
-            root,
-            approvals,
-            cancel,
-            editor,
-            buffers,
-        } = plan;
-        let overlay = match buffers.await {
-            Ok(buffers) => overlay(&root, buffers),
-            Err(_) => return over(StopReason::Cancelled),
-        };
-        let opening = Opening {
-            root,
-            overlay,
-            test,
-        };
-        let opened = tokio::select! {
-            opened = (self.shared.services.open)(opening) => opened,
-            () = cancel.cancelled() => return over(StopReason::Cancelled),
+    async fn open(&self, plan: Plan) -> (EventLog, Approval) {
+        let (id, editor, approvals) =
+            (plan.id.clone(), plan.editor.clone(), plan.approvals.clone());
+        let (opened, params) = match self.prepare(plan).await {
+            Ok(ready) => ready,
+            Err(stop_reason) => return (over(stop_reason), Approval::Auto),
         };
         let Opened {
+            defaults,
             models,
             tests,
             language,
             snapshot,
-        } = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                let error = format!("{error:#}");
-                return over(StopReason::Failed { error });
-            }
-        };
+        } = opened;
         let approver = Person {
             run: id.clone(),
             approvals,
@@ -304,9 +270,32 @@ impl Runs {
             language,
             snapshot,
         };
+        let task = task(params, &defaults);
+        let approval = task.approval;
         let run = (self.shared.services.start)(id.clone(), task, outside);
         self.started(&id, Arc::clone(&run));
-        run.log()
+        (run.log(), approval)
+    }
+
+    async fn prepare(&self, plan: Plan) -> Result<(Opened, RunParams), StopReason> {
+        let Ok(buffers) = plan.buffers.await else {
+            return Err(StopReason::Cancelled);
+        };
+        let opening = Opening {
+            overlay: overlay(&plan.root, buffers),
+            root: plan.root,
+            test: plan.params.test.clone(),
+        };
+        let opened = tokio::select! {
+            opened = (self.shared.services.open)(opening) => opened,
+            () = plan.cancel.cancelled() => return Err(StopReason::Cancelled),
+        };
+        match opened {
+            Ok(opened) => Ok((opened, plan.params)),
+            Err(error) => Err(StopReason::Failed {
+                error: format!("{error:#}"),
+            }),
+        }
     }
 
     fn started(&self, id: &RunId, run: Arc<dyn Run>) {
@@ -351,6 +340,18 @@ impl Runs {
             .entries
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the request says, and for the rest the defaults.
+fn task(params: RunParams, defaults: &Defaults) -> Task {
+    Task {
+        text: params.task,
+        driver: params.driver.unwrap_or(defaults.driver),
+        approval: params.approve.unwrap_or(defaults.approval),
+        ask_intent: params.ask_intent.unwrap_or(defaults.ask_intent),
+        limits: params.limits.over(&defaults.limits),
+        begin: params.begin,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
@@ -28,10 +29,22 @@ pub struct Opening {
 /// The parts of a run that do not come from the editor.
 #[derive(Clone)]
 pub struct Opened {
+    pub defaults: Defaults,
     pub models: RoleModels,
     pub tests: Arc<dyn TestRunner>,
     pub language: Arc<dyn LanguageService>,
     pub snapshot: Snapshot,
+}
+
+/// What a run is when its request does not say otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Defaults {
+    pub driver: Driver,
+    pub approval: Approval,
+    pub ask_intent: AskIntent,
+    pub limits: Limits,
+    /// How long one run of the tests may take.
+    pub test_deadline: Duration,
 }
 
 /// Makes the parts of a run ready.
@@ -68,19 +81,9 @@ impl Run for RunHandle {
     }
 }
 
-/// What a run is when its request does not say otherwise.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Defaults {
-    pub driver: Driver,
-    pub approval: Approval,
-    pub ask_intent: AskIntent,
-    pub limits: Limits,
-}
-
 /// Everything that the server needs besides its client.
 #[derive(Clone)]
 pub struct Services {
-    pub defaults: Defaults,
     pub open: Opener,
     pub start: Starter,
     /// Trajectories are written to `<trajectories>/<run id>.jsonl`.
@@ -90,7 +93,6 @@ pub struct Services {
 impl fmt::Debug for Services {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Services")
-            .field("defaults", &self.defaults)
             .field("trajectories", &self.trajectories)
             .finish_non_exhaustive()
     }
