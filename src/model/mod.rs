@@ -1,1 +1,6 @@
 //!
+
+pub mod weights;
+
+#[cfg(feature = "local")]
+pub mod local;
