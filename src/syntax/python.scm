@@ -1,0 +1,14 @@
+; What the symbols of a Python file are made of. `language.rs` names the captures.
+
+(class_definition name: (identifier) @name) @class
+(function_definition name: (identifier) @name) @function
+(decorated_definition definition: (_) @inner) @decorated
+
+(comment) @comment
+(string) @string
+(block) @block
+
+(raise_statement) @raise
+(yield) @yield
+(print_statement) @python2
+(exec_statement) @python2
