@@ -1,1 +1,5 @@
-//!
+//! The code index.
+
+mod trace;
+
+pub use trace::{Frame, frame, frames};

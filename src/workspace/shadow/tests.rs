@@ -221,7 +221,9 @@ async fn a_text_below_a_file_is_an_error() {
 #[tokio::test]
 async fn says_why_shadows_are_what_they_are() {
     let fixture = fixture();
-    let shadows = Shadows::open(&fixture.dir.path().join("cache")).await.unwrap();
+    let shadows = Shadows::open(&fixture.dir.path().join("cache"))
+        .await
+        .unwrap();
     assert!(!shadows.reason().is_empty());
     let copies = shadows.copies("asked for");
     assert_eq!((copies.kind(), copies.reason()), (Kind::Copy, "asked for"));
