@@ -1,4 +1,7 @@
 //! stub
+mod trace;
+
+pub use trace::{Frame, frame, frames};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Snapshot;
 pub struct Index;

@@ -8,8 +8,8 @@ use super::gate;
 use super::hub::Hub;
 use super::proposal::{TestEvidence, failing_ids};
 use crate::ports::{TestReport, TestStatus};
-use crate::runner::frames;
-use crate::syntax::SymbolPath;
+use crate::index::{frames, is_test_file};
+use crate::syntax::{FilePath, SymbolPath};
 
 /// How often failing tests wake their owners again.
 const ROUNDS: u32 = 2;
@@ -82,11 +82,11 @@ fn owners_of(hub: &Arc<Hub>, id: &str, message: &str) -> Vec<SymbolPath> {
     let lookup = hub.lookup();
     let mut owners: Vec<SymbolPath> = frames(message)
         .into_iter()
-        .filter_map(|(file, line)| {
-            let tree = lookup.tree(&file).ok()?;
-            Some(tree.at_line(line).path.clone())
+        .filter_map(|frame| {
+            let tree = lookup.tree(&FilePath::new(frame.path)).ok()?;
+            Some(tree.at_line(frame.line).path.clone())
         })
-        .filter(|path| !crate::index::is_test_file(&path.file))
+        .filter(|path| !is_test_file(&path.file))
         .collect();
     owners.dedup();
     if owners.len() > 2 {
@@ -116,7 +116,7 @@ fn called_by_test(hub: &Hub, id: &str) -> Vec<SymbolPath> {
     located
         .into_iter()
         .map(|found| found.symbol)
-        .filter(|path| !crate::index::is_test_file(&path.file))
+        .filter(|path| !is_test_file(&path.file))
         .take(1)
         .collect()
 }
