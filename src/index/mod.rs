@@ -1,9 +1,9 @@
 //! stub
 mod trace;
 
-pub use trace::{Frame, frame, frames};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Snapshot;
+pub use trace::{Frame, frame, frames};
 pub struct Index;
 pub struct Located {
     pub symbol: SymbolPath,

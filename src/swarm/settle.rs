@@ -7,8 +7,8 @@ use super::event::{Cause, Driver, Event, TestPhase};
 use super::gate;
 use super::hub::Hub;
 use super::proposal::{TestEvidence, failing_ids};
-use crate::ports::{TestReport, TestStatus};
 use crate::index::{frames, is_test_file};
+use crate::ports::{TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// How often failing tests wake their owners again.

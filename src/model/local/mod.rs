@@ -16,7 +16,6 @@ mod threads;
 mod vocabulary;
 mod worker;
 
-
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -20,6 +20,8 @@ pub enum Line {
     Call(Vec<(String, serde_json::Value)>),
     /// A call with arguments as they are, broken or not.
     Raw(String, String),
+    /// A call whose arguments hold the number of the call in place of `{n}`.
+    Numbered(String, String),
     Fail(ModelError),
     Hang,
 }
@@ -177,6 +179,13 @@ impl ChatModel for Scripted {
             Some(Line::Raw(name, arguments)) => {
                 reply.tool_calls = vec![tool_call(0, name, arguments)]
             }
+            Some(Line::Numbered(name, arguments)) => {
+                reply.tool_calls = vec![tool_call(
+                    0,
+                    name,
+                    arguments.replace("{n}", &ordinal.to_string()),
+                )];
+            }
             Some(Line::Fail(error)) => return Err(error),
             Some(Line::Hang) => std::future::pending().await,
         }
@@ -333,6 +342,8 @@ pub struct Bed {
     pub task: Task,
     pub model: Arc<Scripted>,
     pub editors: Vec<Arc<dyn ChatModel>>,
+    /// Used in place of the scripted model.
+    pub other_model: Option<Arc<dyn ChatModel>>,
     pub editor: Arc<DiskEditor>,
     pub approver: Arc<FakeApprover>,
     judge: Option<Judge>,
@@ -363,6 +374,7 @@ impl Bed {
             task,
             model: Arc::new(model),
             editors: Vec::new(),
+            other_model: None,
             editor: Arc::new(editor),
             approver: Arc::default(),
             judge: None,
@@ -403,7 +415,10 @@ impl Bed {
         let snapshot = Workspace::open(root.clone())
             .unwrap()
             .snapshot(Default::default());
-        let model: Arc<dyn ChatModel> = self.model.clone();
+        let model: Arc<dyn ChatModel> = self
+            .other_model
+            .clone()
+            .unwrap_or_else(|| self.model.clone());
         let outside = Outside {
             models: RoleModels {
                 scout: model.clone(),

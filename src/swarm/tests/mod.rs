@@ -1,2 +1,3 @@
 mod bed;
 mod flow;
+mod misbehave;
