@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use super::lines::Lines;
 use super::{Loss, Symbol, SymbolTree};
 use crate::text::{ByteRange, ChangeSet, Edit};
 
+mod add;
+mod check;
+mod delete;
 mod error;
+mod import;
+mod loss;
+mod patch;
 mod place;
 mod source;
 mod whole;
@@ -76,29 +81,55 @@ struct Plan {
 /// # Errors
 /// See [`RewriteError`]; then nothing is to be changed.
 pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, RewriteError> {
-    let mut plans = Vec::new();
+    let mut targets = Vec::new();
+    let mut deleted = Vec::new();
     for rewrite in rewrites {
         match rewrite {
-            Rewrite::Whole { symbol, source } => {
-                plans.push(whole::plan(tree, symbol_named(tree, symbol)?, source)?);
+            Rewrite::Whole { symbol, .. } | Rewrite::Patch { symbol, .. } => {
+                targets.push(symbol_named(tree, symbol)?);
             }
-            Rewrite::Patch { .. }
-            | Rewrite::Add { .. }
-            | Rewrite::Delete { .. }
-            | Rewrite::Import { .. } => todo!(),
+            Rewrite::Delete { symbol } => deleted.push(symbol_named(tree, symbol)?),
+            Rewrite::Add { .. } | Rewrite::Import { .. } => {}
         }
+    }
+    let mut plans = Vec::new();
+    for rewrite in rewrites {
+        plans.extend(planned(tree, rewrite, &deleted)?);
     }
     let changes = combined(tree, plans)?;
     let text = changes
         .apply(tree.text())
         .expect("the change set was made for the text of the tree");
     let new = SymbolTree::parse(tree.file().clone(), Arc::from(text.as_str()));
+    let touched = loss::touched(tree, &new);
+    check::check(tree, &new, &changes, &touched)?;
+    let spans: Vec<ByteRange> = deleted.iter().map(|symbol| symbol.span).collect();
+    let losses = loss::losses(tree, &new, &targets, &spans);
     Ok(Rewritten {
         changes,
         text,
         tree: new,
-        touched: Vec::new(),
-        losses: Vec::new(),
+        touched,
+        losses,
+    })
+}
+
+fn planned(
+    tree: &SymbolTree,
+    rewrite: &Rewrite,
+    deleted: &[&Symbol],
+) -> Result<Vec<Plan>, RewriteError> {
+    let named = |name: &str| symbol_named(tree, name);
+    Ok(match rewrite {
+        Rewrite::Whole { symbol, source } => vec![whole::plan(tree, named(symbol)?, source)?],
+        Rewrite::Patch { symbol, hunks } => patch::plan(tree, named(symbol)?, hunks)?,
+        Rewrite::Add {
+            beside,
+            place,
+            source,
+        } => vec![add::plan(tree, named(beside)?, *place, source)?],
+        Rewrite::Delete { symbol } => vec![delete::plan(tree, named(symbol)?, deleted)?],
+        Rewrite::Import { statements } => import::plan(tree, statements)?,
     })
 }
 
@@ -108,28 +139,34 @@ fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, Rewr
 }
 
 /// The plans as one change set that touches only the bytes that differ.
-fn combined(tree: &SymbolTree, plans: Vec<Plan>) -> Result<ChangeSet, RewriteError> {
+fn combined(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<ChangeSet, RewriteError> {
     let text = tree.text();
-    let mut ranges: Vec<ByteRange> = plans.iter().map(|plan| plan.range).collect();
-    ranges.sort();
-    for pair in ranges.windows(2) {
-        if pair[0].end > pair[1].start {
-            return Err(RewriteError::Overlap {
-                first: Lines::of(text).number_at(pair[0].start),
-                second: Lines::of(text).number_at(pair[1].start),
-            });
+    plans.sort_by_key(|plan| (plan.range.start, plan.range.end));
+    let mut apart: Vec<Plan> = Vec::with_capacity(plans.len());
+    for plan in plans {
+        match apart.last_mut() {
+            Some(last) if last.range.end > plan.range.start => {
+                if !last.insert.is_empty() || !plan.insert.is_empty() {
+                    return Err(RewriteError::Overlap {
+                        first: tree.lines().number_at(last.range.start),
+                        second: tree.lines().number_at(plan.range.start),
+                    });
+                }
+                last.range.end = last.range.end.max(plan.range.end);
+            }
+            Some(_) | None => apart.push(plan),
         }
     }
-    let mut edits = Vec::new();
-    for plan in &plans {
+    let edits = apart.iter().flat_map(|plan| {
         let changes = ChangeSet::between(plan.range.of(text), &plan.insert);
-        edits.extend(changes.edits().iter().map(|edit| Edit {
+        let moved = |edit: &Edit| Edit {
             range: ByteRange::new(
                 plan.range.start + edit.range.start,
                 plan.range.start + edit.range.end,
             ),
             insert: edit.insert.clone(),
-        }));
-    }
-    Ok(ChangeSet::new(text.len(), edits).expect("the ranges were checked above"))
+        };
+        changes.edits().iter().map(moved).collect::<Vec<_>>()
+    });
+    Ok(ChangeSet::new(text.len(), edits.collect()).expect("the plans lie apart"))
 }
