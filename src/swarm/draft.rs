@@ -111,17 +111,7 @@ fn target(mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
 async fn current_text(hub: &Arc<Hub>, file: &FilePath) -> Result<Option<Arc<str>>, Refusal> {
     match hub.outside.editor.current(file).await {
         Ok(current) => {
-            let mut state = hub.state();
-            let known = state
-                .world
-                .read(file)
-                .is_ok_and(|text| text == current.text);
-            if !known {
-                state.world = state
-                    .world
-                    .with(file.clone(), Some(Arc::clone(&current.text)));
-                state.latest = None;
-            }
+            hub.saw(file, &current.text);
             Ok(Some(current.text))
         }
         Err(EditorError::Missing { .. }) => Ok(None),
