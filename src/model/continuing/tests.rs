@@ -103,7 +103,7 @@ impl Author {
             Form::Text => before.rsplit('\n').next().unwrap(),
             Form::Call => before.rsplit("\\n").next().unwrap(),
         };
-        let fenced = before.starts_with("```python\n");
+        let fenced = before.starts_with("```python\n") && !before.contains("\n```");
         if fenced && dice.one_in(3) {
             start.push_str("```python\n");
         }
