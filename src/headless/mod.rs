@@ -1,1 +1,14 @@
-//!
+//! The mock editor: an LSP client joined to the shipped server by an in-memory pipe, so that what runs
+//! without a window is what users run.
+
+mod buffers;
+mod connection;
+mod editor;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use connection::{Connection, Incoming, RequestError};
+pub use editor::{HeadlessEditor, HeadlessError, HeadlessRun, RunNote, capabilities};

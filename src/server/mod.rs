@@ -1,1 +1,49 @@
-//!
+//! The LSP surface of Starling: documents, commands, events. `docs/protocol.md` describes it.
+
+mod approvals;
+mod backend;
+mod commands;
+mod documents;
+mod editor;
+mod exit;
+mod follow;
+mod paths;
+pub mod protocol;
+mod runs;
+mod services;
+mod settings;
+#[cfg(test)]
+mod testing;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use tower_lsp::{LspService, Server};
+
+pub use documents::splice;
+pub use paths::{file_of, path_of};
+pub use services::{Defaults, Opened, Opener, Opening, Run, Services, Starter, swarm};
+
+/// Serves one client until it sends `exit` or closes its side.
+pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite, services: Services) {
+    let desk = documents::Desk::open();
+    let (service, socket) = LspService::build(|client| {
+        let runs = runs::Runs::new(services, client.clone(), desk.clone());
+        backend::Backend::new(client, desk, runs)
+    })
+    .custom_method(
+        "window/workDoneProgress/cancel",
+        backend::Backend::cancel_progress,
+    )
+    .finish();
+    let runs = service.inner().runs();
+    let exit = CancellationToken::new();
+    let gate = exit::ExitGate {
+        inner: service,
+        exit: exit.clone(),
+    };
+    tokio::select! {
+        () = Server::new(input, output, socket).serve(gate) => {}
+        () = exit.cancelled() => {}
+    }
+    runs.farewell().await;
+}

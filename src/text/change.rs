@@ -1,9 +1,15 @@
 //! Change sets: what to replace in a text, as a value that can be applied, inverted, composed and
 //! rebased.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::ByteRange;
+use super::diff::{lines, replaced_lines};
+
+#[cfg(test)]
+mod tests;
 
 /// Replaces a range of the base text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,16 +18,33 @@ pub struct Edit {
     pub insert: String,
 }
 
-/// Edits against one base text: in order, not overlapping, with ranges of the base.
+/// Edits against one base text: in order, not touching one another, with ranges of the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct ChangeSet {
     base_len: usize,
     edits: Vec<Edit>,
 }
 
+/// A change set as read from outside.
+#[derive(Deserialize)]
+struct Unchecked {
+    base_len: usize,
+    edits: Vec<Edit>,
+}
+
+impl TryFrom<Unchecked> for ChangeSet {
+    type Error = &'static str;
+
+    fn try_from(read: Unchecked) -> Result<Self, Self::Error> {
+        ChangeSet::new(read.base_len, read.edits)
+            .ok_or("edits of a change set overlap or reach past the end of the text")
+    }
+}
+
 /// The text is not the one that the change set was made for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the change is for a text of {expected} bytes, this one has {actual}")]
+#[error("the change is for another text: of {expected} bytes, this one has {actual}")]
 pub struct ApplyMismatch {
     pub expected: usize,
     pub actual: usize,
@@ -36,52 +59,361 @@ pub struct Conflict {
 }
 
 impl ChangeSet {
-    /// A change set from edits in any order. Empty edits are dropped, adjacent ones joined.
-    ///
-    /// # Errors
-    /// `None` when two edits overlap or one reaches past `base_len`.
-    pub fn new(base_len: usize, edits: Vec<Edit>) -> Option<Self> {
-        todo!()
+    /// A change set from edits in any order. Empty edits are dropped, adjacent ones joined;
+    /// insertions at one place keep the order given. `None` when two edits overlap or one reaches
+    /// past `base_len`.
+    pub fn new(base_len: usize, mut edits: Vec<Edit>) -> Option<Self> {
+        edits.retain(|edit| !edit.range.is_empty() || !edit.insert.is_empty());
+        edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+        let mut joined: Vec<Edit> = Vec::with_capacity(edits.len());
+        for edit in edits {
+            if edit.range.start > edit.range.end || edit.range.end > base_len {
+                return None;
+            }
+            match joined.last_mut() {
+                Some(last) if last.range.end > edit.range.start => return None,
+                Some(last) if last.range.end == edit.range.start => {
+                    last.range.end = edit.range.end;
+                    last.insert.push_str(&edit.insert);
+                }
+                Some(_) | None => joined.push(edit),
+            }
+        }
+        Some(ChangeSet {
+            base_len,
+            edits: joined,
+        })
     }
+
     pub fn unchanged(base_len: usize) -> Self {
-        todo!()
+        ChangeSet {
+            base_len,
+            edits: Vec::new(),
+        }
     }
+
     /// One replacement.
     pub fn replace(base_len: usize, range: ByteRange, insert: impl Into<String>) -> Option<Self> {
-        todo!()
+        let insert = insert.into();
+        ChangeSet::new(base_len, vec![Edit { range, insert }])
     }
-    /// The smallest line-wise change sets that turns `old` into `new`, narrowed inside changed lines
+
+    /// The smallest line-wise change set that turns `old` into `new`, narrowed inside changed lines
     /// to the differing bytes at character borders.
     pub fn between(old: &str, new: &str) -> Self {
-        todo!()
+        if old == new {
+            return ChangeSet::unchanged(old.len());
+        }
+        let (old_lines, new_lines) = (lines(old), lines(new));
+        let (old_starts, new_starts) = (starts(&old_lines), starts(&new_lines));
+        let narrow = |was: Range<usize>, is: Range<usize>| {
+            let from = ByteRange::new(old_starts[was.start], old_starts[was.end]);
+            let to = ByteRange::new(new_starts[is.start], new_starts[is.end]);
+            narrowed(old, from, to.of(new))
+        };
+        let mut edits = Vec::new();
+        for (was, is) in replaced_lines(&old_lines, &new_lines) {
+            if was.len() == is.len() {
+                edits.extend(was.zip(is).map(|(a, b)| narrow(a..a + 1, b..b + 1)));
+            } else {
+                edits.push(narrow(was, is));
+            }
+        }
+        ChangeSet::new(old.len(), edits).expect("a diff yields ordered ranges inside the old text")
     }
+
     pub fn edits(&self) -> &[Edit] {
         &self.edits
     }
+
     pub fn base_len(&self) -> usize {
         self.base_len
     }
+
     pub fn is_empty(&self) -> bool {
         self.edits.is_empty()
     }
+
+    /// # Errors
+    /// `base` is not the text that the change set was made for.
     pub fn apply(&self, base: &str) -> Result<String, ApplyMismatch> {
-        todo!()
+        self.check(base)?;
+        let mut text = String::with_capacity(self.new_len());
+        let mut done = 0;
+        for edit in &self.edits {
+            text.push_str(&base[done..edit.range.start]);
+            text.push_str(&edit.insert);
+            done = edit.range.end;
+        }
+        text.push_str(&base[done..]);
+        Ok(text)
     }
+
     /// The change set that takes the changed text back to `base`.
+    ///
+    /// # Errors
+    /// `base` is not the text that the change set was made for.
     pub fn invert(&self, base: &str) -> Result<ChangeSet, ApplyMismatch> {
-        todo!()
+        self.check(base)?;
+        let mut edits = Vec::with_capacity(self.edits.len());
+        let mut shift = Shift::default();
+        for edit in &self.edits {
+            let start = shift.of(edit.range.start);
+            edits.push(Edit {
+                range: ByteRange::new(start, start + edit.insert.len()),
+                insert: edit.range.of(base).to_owned(),
+            });
+            shift.past(edit);
+        }
+        Ok(ChangeSet {
+            base_len: self.new_len(),
+            edits,
+        })
     }
+
     /// First `self`, then `next` (whose base is the text after `self`), as one change set.
+    ///
+    /// # Errors
+    /// `next` is not for the text after `self`.
     pub fn compose(&self, next: &ChangeSet) -> Result<ChangeSet, ApplyMismatch> {
-        todo!()
+        if next.base_len != self.new_len() {
+            return Err(ApplyMismatch {
+                expected: next.base_len,
+                actual: self.new_len(),
+            });
+        }
+        let mut pieces = Pieces::of(self);
+        let mut result = Vec::new();
+        let mut done = 0;
+        for edit in &next.edits {
+            pieces.take(edit.range.start - done, |piece| result.push(piece));
+            result.push(Piece::Text(&edit.insert));
+            pieces.take(edit.range.len(), drop);
+            done = edit.range.end;
+        }
+        pieces.take(next.base_len - done, |piece| result.push(piece));
+        Ok(from_pieces(self.base_len, &result))
     }
+
     /// `self` as it must be applied after `theirs`; both have the same base. Insertions at the same
     /// place and overlapping replacements conflict, unless both sides are the same edit.
+    ///
+    /// # Errors
+    /// The first conflict. Change sets for texts of different lengths conflict as a whole.
     pub fn rebase(&self, theirs: &ChangeSet) -> Result<ChangeSet, Conflict> {
-        todo!()
+        if self.base_len != theirs.base_len {
+            return Err(Conflict {
+                ours: ByteRange::new(0, self.base_len),
+                theirs: ByteRange::new(0, theirs.base_len),
+            });
+        }
+        let mut edits = Vec::with_capacity(self.edits.len());
+        let mut shift = Shift::default();
+        let mut others = theirs.edits.iter().peekable();
+        for edit in &self.edits {
+            while let Some(other) = others.next_if(|other| lies_before(other.range, edit.range)) {
+                shift.past(other);
+            }
+            match others.peek() {
+                Some(other) if *other == edit => continue,
+                Some(other) if !lies_before(edit.range, other.range) => {
+                    return Err(Conflict {
+                        ours: edit.range,
+                        theirs: other.range,
+                    });
+                }
+                Some(_) | None => edits.push(Edit {
+                    range: ByteRange::new(shift.of(edit.range.start), shift.of(edit.range.end)),
+                    insert: edit.insert.clone(),
+                }),
+            }
+        }
+        Ok(ChangeSet::new(theirs.new_len(), edits)
+            .expect("shifting disjoint edits by the same amounts keeps them disjoint"))
     }
-    /// Where a byte offset of the base lies after the change (the start of the insert, when it was replaced).
+
+    /// Where a byte offset of the base lies after the change (the start of the insert, when it was
+    /// replaced; behind an insertion made exactly there).
     pub fn map_offset(&self, offset: usize) -> usize {
-        todo!()
+        let mut shift = Shift::default();
+        for edit in &self.edits {
+            if edit.range.contains(offset) {
+                return shift.of(edit.range.start);
+            }
+            if edit.range.start > offset {
+                break;
+            }
+            shift.past(edit);
+        }
+        shift.of(offset)
+    }
+
+    fn new_len(&self) -> usize {
+        let mut shift = Shift::default();
+        self.edits.iter().for_each(|edit| shift.past(edit));
+        shift.of(self.base_len)
+    }
+
+    fn check(&self, base: &str) -> Result<(), ApplyMismatch> {
+        let fits = base.len() == self.base_len
+            && self.edits.iter().all(|Edit { range, .. }| {
+                base.is_char_boundary(range.start) && base.is_char_boundary(range.end)
+            });
+        if fits {
+            return Ok(());
+        }
+        Err(ApplyMismatch {
+            expected: self.base_len,
+            actual: base.len(),
+        })
+    }
+}
+
+/// Nothing of `first` comes after anything of `second`, and their order is certain.
+fn lies_before(first: ByteRange, second: ByteRange) -> bool {
+    first.end <= second.start && !(first.is_empty() && first == second)
+}
+
+/// How far text moves behind the edits that were passed.
+#[derive(Default)]
+struct Shift {
+    inserted: usize,
+    removed: usize,
+}
+
+impl Shift {
+    fn past(&mut self, edit: &Edit) {
+        self.inserted += edit.insert.len();
+        self.removed += edit.range.len();
+    }
+
+    fn of(&self, offset: usize) -> usize {
+        offset + self.inserted - self.removed
+    }
+}
+
+/// A part of the text after a change set.
+#[derive(Clone, Copy)]
+enum Piece<'a> {
+    Kept(ByteRange),
+    Text(&'a str),
+}
+
+impl<'a> Piece<'a> {
+    fn len(self) -> usize {
+        match self {
+            Piece::Kept(range) => range.len(),
+            Piece::Text(text) => text.len(),
+        }
+    }
+
+    fn split(self, at: usize) -> (Piece<'a>, Piece<'a>) {
+        match self {
+            Piece::Kept(ByteRange { start, end }) => (
+                Piece::Kept(ByteRange::new(start, start + at)),
+                Piece::Kept(ByteRange::new(start + at, end)),
+            ),
+            // Only lengths count until the pieces are joined again, so a split inside a character
+            // is impossible for change sets that fit their text; for others nothing may panic.
+            Piece::Text(text) => {
+                let at = text.floor_char_boundary(at);
+                (Piece::Text(&text[..at]), Piece::Text(&text[at..]))
+            }
+        }
+    }
+}
+
+/// The text after a change set, read from front to back.
+struct Pieces<'a> {
+    rest: std::vec::IntoIter<Piece<'a>>,
+    current: Option<Piece<'a>>,
+}
+
+impl<'a> Pieces<'a> {
+    fn of(changes: &'a ChangeSet) -> Self {
+        let mut pieces = Vec::with_capacity(changes.edits.len() * 2 + 1);
+        let mut done = 0;
+        for edit in &changes.edits {
+            pieces.push(Piece::Kept(ByteRange::new(done, edit.range.start)));
+            pieces.push(Piece::Text(&edit.insert));
+            done = edit.range.end;
+        }
+        pieces.push(Piece::Kept(ByteRange::new(done, changes.base_len)));
+        Pieces {
+            rest: pieces.into_iter(),
+            current: None,
+        }
+    }
+
+    fn take(&mut self, mut len: usize, mut give: impl FnMut(Piece<'a>)) {
+        while len > 0 {
+            let Some(piece) = self.current.take().or_else(|| self.rest.next()) else {
+                return;
+            };
+            if piece.len() <= len {
+                len -= piece.len();
+                give(piece);
+            } else {
+                let (taken, left) = piece.split(len);
+                self.current = Some(left);
+                len = 0;
+                give(taken);
+            }
+        }
+    }
+}
+
+fn from_pieces(base_len: usize, pieces: &[Piece<'_>]) -> ChangeSet {
+    let mut edits = Vec::new();
+    let mut insert = String::new();
+    let mut done = 0;
+    let end = Piece::Kept(ByteRange::new(base_len, base_len));
+    for piece in pieces.iter().chain([&end]) {
+        match piece {
+            Piece::Text(text) => insert.push_str(text),
+            Piece::Kept(kept) if kept.is_empty() && kept.start < base_len => {}
+            Piece::Kept(kept) => {
+                edits.push(Edit {
+                    range: ByteRange::new(done, kept.start),
+                    insert: std::mem::take(&mut insert),
+                });
+                done = kept.end;
+            }
+        }
+    }
+    ChangeSet::new(base_len, edits).expect("kept pieces come in the order of the base")
+}
+
+/// The offset of each line, and of the end.
+fn starts(lines: &[&str]) -> Vec<usize> {
+    let mut at = 0;
+    let mut starts = Vec::with_capacity(lines.len() + 1);
+    for line in lines {
+        starts.push(at);
+        at += line.len();
+    }
+    starts.push(at);
+    starts
+}
+
+/// The replacement of `range` by `new` without what both have in front and at the end.
+fn narrowed(base: &str, range: ByteRange, new: &str) -> Edit {
+    let old = range.of(base);
+    let front: usize = old
+        .chars()
+        .zip(new.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum();
+    let back: usize = old[front..]
+        .chars()
+        .rev()
+        .zip(new[front..].chars().rev())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum();
+    Edit {
+        range: ByteRange::new(range.start + front, range.end - back),
+        insert: new[front..new.len() - back].to_owned(),
     }
 }

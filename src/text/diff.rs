@@ -1,5 +1,69 @@
+//! Diffs for people and models.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use similar::TextDiff;
+
+/// Longer than this no comparison takes; past it the diff gets coarser, not wrong.
+const TIME: Duration = Duration::from_millis(500);
+
 /// A unified diff with three lines of context and `a/`, `b/` headers; empty when the texts are equal.
 /// A missing newline at the end of a file is marked as `diff` does.
 pub fn unified_diff(file: &str, old: &str, new: &str) -> String {
-    todo!()
+    if old == new {
+        return String::new();
+    }
+    let (old, new): (Vec<&str>, Vec<&str>) = (lines(old), lines(new));
+    TextDiff::configure()
+        .timeout(TIME)
+        .newline_terminated(true)
+        .diff_slices(&old, &new)
+        .unified_diff()
+        .context_radius(3)
+        .header(&format!("a/{file}"), &format!("b/{file}"))
+        .to_string()
+}
+
+/// Lines with their line breaks; they end at LF only, so that joined they are the text.
+pub(super) fn lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+/// The replaced runs of lines: indices into `lines(old)` and `lines(new)`.
+pub(super) fn replaced_lines(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+    TextDiff::configure()
+        .timeout(TIME)
+        .diff_slices(old, new)
+        .ops()
+        .iter()
+        .filter(|op| op.tag() != similar::DiffTag::Equal)
+        .map(|op| (op.old_range(), op.new_range()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unified_diff;
+
+    #[test]
+    fn equal_texts_have_no_diff() {
+        assert_eq!(unified_diff("f.py", "a\n", "a\n"), "");
+    }
+
+    #[test]
+    fn three_lines_of_context_and_headers() {
+        let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        let new = old.replace('5', "five");
+        let expected =
+            "--- a/d/f.py\n+++ b/d/f.py\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n";
+        assert_eq!(unified_diff("d/f.py", old, &new), expected);
+    }
+
+    #[test]
+    fn a_missing_last_newline_is_marked() {
+        let expected =
+            "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n";
+        assert_eq!(unified_diff("f", "a\nb\n", "a\nb"), expected);
+    }
 }

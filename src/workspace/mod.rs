@@ -1,1 +1,100 @@
-//!
+//! The workspace on disk: its files, snapshots of it with unsaved buffers laid over, whole writes, and
+//! the shadows in which commands run. Knows neither models nor the LSP.
+
+mod paths;
+mod shadow;
+mod snapshot;
+mod walk;
+mod write;
+
+pub use paths::{ReadError, is_secret};
+pub use shadow::process::{Captured, End};
+pub use shadow::scratch::{cache_dir, sweep_scratch};
+pub use shadow::{Kind, ShadowCommand, ShadowError, Shadows};
+pub use snapshot::{Overlay, Snapshot};
+pub use write::{WriteError, sweep_leftovers, write_atomically};
+
+use std::path::{Path, PathBuf};
+
+/// Why a directory cannot be a workspace.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error("{}: a workspace is named by an absolute path", .0.display())]
+    Relative(PathBuf),
+    #[error("{}: not a directory; open the folder that holds the project", .0.display())]
+    NotADirectory(PathBuf),
+    #[error("{}: the root of the file system cannot be a workspace; open the project's folder", .0.display())]
+    FileSystemRoot(PathBuf),
+    #[error("{}: {source}", .path.display())]
+    Io {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+}
+
+/// A folder that the user opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    root: PathBuf,
+}
+
+impl Workspace {
+    /// Opens a folder. Links in `root` are resolved: [`Workspace::root`] is the folder's own path.
+    ///
+    /// # Errors
+    /// The path is relative, missing, not a directory, or `/`.
+    pub fn open(root: PathBuf) -> Result<Self, WorkspaceError> {
+        if !root.is_absolute() {
+            return Err(WorkspaceError::Relative(root));
+        }
+        let resolved = match root.canonicalize() {
+            Ok(resolved) => resolved,
+            Err(source) => return Err(WorkspaceError::Io { path: root, source }),
+        };
+        if !resolved.is_dir() {
+            return Err(WorkspaceError::NotADirectory(root));
+        }
+        if resolved.parent().is_none() {
+            return Err(WorkspaceError::FileSystemRoot(root));
+        }
+        Ok(Workspace { root: resolved })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Pins the list of files as it is now, with `overlay` over the disk.
+    pub fn snapshot(&self, overlay: Overlay) -> Snapshot {
+        Snapshot::new(self.root.clone(), walk::files(&self.root), overlay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opens_a_directory_and_resolves_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("real");
+        std::fs::create_dir(&real).unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let workspace = Workspace::open(link).unwrap();
+        assert_eq!(workspace.root(), real.canonicalize().unwrap());
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_a_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let message = |path: PathBuf| Workspace::open(path).unwrap_err().to_string();
+        assert!(message("some/where".into()).contains("absolute"));
+        assert!(message(file).contains("not a directory"));
+        assert!(message("/".into()).contains("root of the file system"));
+        let missing = message(dir.path().join("missing"));
+        assert!(missing.contains("missing: No such file"), "{missing}");
+    }
+}

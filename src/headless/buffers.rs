@@ -1,0 +1,237 @@
+//! The mock editor's documents: open buffers, and the files behind them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ropey::Rope;
+use serde_json::{Value, json};
+use tower_lsp::lsp_types::{
+    AnnotatedTextEdit, DocumentChanges, OneOf, TextEdit, Url, WorkspaceEdit,
+};
+
+use crate::server::{file_of, path_of};
+use crate::syntax::FilePath;
+use crate::text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
+use crate::workspace::write_atomically;
+
+/// A notification to the server.
+pub type Note = (&'static str, Value);
+
+#[derive(Debug)]
+struct Buffer {
+    version: i32,
+    text: String,
+}
+
+/// Open buffers over the files of one folder.
+#[derive(Debug)]
+pub struct Buffers {
+    root: PathBuf,
+    pub encoding: Encoding,
+    open: BTreeMap<FilePath, Buffer>,
+}
+
+/// One file of a workspace edit, ready to be made.
+struct Planned {
+    file: FilePath,
+    after: String,
+    /// The change as the server is told, for an open document.
+    told: Option<Vec<Value>>,
+}
+
+impl Buffers {
+    pub fn new(root: PathBuf) -> Buffers {
+        Buffers {
+            root,
+            encoding: Encoding::Utf16,
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// Opens a file of the disk.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn open(&mut self, file: &FilePath) -> Result<Note, String> {
+        let text = self.text(file)?;
+        let uri = self.uri(file)?;
+        let note = json!({"textDocument": {
+            "uri": uri, "languageId": "python", "version": 1, "text": text,
+        }});
+        self.open.insert(file.clone(), Buffer { version: 1, text });
+        Ok(("textDocument/didOpen", note))
+    }
+
+    /// Closes a document; what was not saved is lost.
+    ///
+    /// # Errors
+    /// It is not open.
+    pub fn close(&mut self, file: &FilePath) -> Result<Note, String> {
+        self.open.remove(file).ok_or_else(|| not_open(file))?;
+        let uri = self.uri(file)?;
+        Ok((
+            "textDocument/didClose",
+            json!({"textDocument": {"uri": uri}}),
+        ))
+    }
+
+    /// Replaces a range of an open document, as typing does.
+    ///
+    /// # Errors
+    /// It is not open, or the range is not of its text.
+    pub fn type_text(
+        &mut self,
+        file: &FilePath,
+        range: ByteRange,
+        insert: &str,
+    ) -> Result<Note, String> {
+        let text = self.text(file)?;
+        let changes = ChangeSet::replace(text.len(), range, insert)
+            .ok_or_else(|| format!("{file}: the range is past the end"))?;
+        let after = changes.apply(&text).map_err(|error| error.to_string())?;
+        let told = self.told(&text, &changes);
+        self.change(file, after, told)
+    }
+
+    /// Writes an open document to its file.
+    ///
+    /// # Errors
+    /// It is not open, or the disk refuses.
+    pub fn save(&self, file: &FilePath) -> Result<Note, String> {
+        let buffer = self.open.get(file).ok_or_else(|| not_open(file))?;
+        self.write(file, &buffer.text)?;
+        let uri = self.uri(file)?;
+        Ok((
+            "textDocument/didSave",
+            json!({"textDocument": {"uri": uri}}),
+        ))
+    }
+
+    /// The text of a file as the user has it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn text(&self, file: &FilePath) -> Result<String, String> {
+        if let Some(buffer) = self.open.get(file) {
+            return Ok(buffer.text.clone());
+        }
+        let path = path_of(&self.root, file).ok_or_else(|| outside(file))?;
+        std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))
+    }
+
+    /// Makes a whole workspace edit or nothing of it; open documents are saved after it.
+    ///
+    /// # Errors
+    /// Why it does not fit.
+    pub fn apply(&mut self, edit: &WorkspaceEdit) -> Result<Vec<Note>, String> {
+        let Some(DocumentChanges::Edits(edits)) = &edit.document_changes else {
+            return Err("only text edits in documentChanges are understood".to_owned());
+        };
+        let mut planned = Vec::new();
+        for edit in edits {
+            let document = &edit.text_document;
+            let file = file_of(&self.root, &document.uri)
+                .ok_or_else(|| format!("{}: outside the workspace", document.uri))?;
+            let buffer = self.open.get(&file);
+            if document.version != buffer.map(|buffer| buffer.version) {
+                return Err(format!("{file}: the edit is for another version"));
+            }
+            let text = self.text(&file)?;
+            let changes = self.changes(&text, &edit.edits, &file)?;
+            planned.push(Planned {
+                after: changes.apply(&text).map_err(|error| error.to_string())?,
+                told: buffer.map(|_| self.told(&text, &changes)),
+                file,
+            });
+        }
+        let mut notes = Vec::new();
+        for Planned { file, after, told } in planned {
+            match told {
+                None => self.write(&file, &after)?,
+                Some(told) => {
+                    notes.push(self.change(&file, after, told)?);
+                    notes.push(self.save(&file)?);
+                }
+            }
+        }
+        Ok(notes)
+    }
+
+    fn changes(
+        &self,
+        text: &str,
+        edits: &[OneOf<TextEdit, AnnotatedTextEdit>],
+        file: &FilePath,
+    ) -> Result<ChangeSet, String> {
+        let rope = Rope::from_str(text);
+        let offset = |at: tower_lsp::lsp_types::Position| {
+            let position = Position {
+                line: at.line,
+                column: at.character,
+            };
+            offset_of(&rope, position, self.encoding)
+        };
+        let mut changes = Vec::new();
+        for edit in edits {
+            let edit = match edit {
+                OneOf::Left(edit) => edit,
+                OneOf::Right(edit) => &edit.text_edit,
+            };
+            let (start, end) = (offset(edit.range.start), offset(edit.range.end));
+            if start > end {
+                return Err(format!("{file}: a range runs backwards"));
+            }
+            changes.push(Edit {
+                range: ByteRange::new(start, end),
+                insert: edit.new_text.clone(),
+            });
+        }
+        ChangeSet::new(text.len(), changes).ok_or_else(|| format!("{file}: the edits overlap"))
+    }
+
+    /// The content changes of `didChange`: the last one first, so that each range is true.
+    fn told(&self, text: &str, changes: &ChangeSet) -> Vec<Value> {
+        let rope = Rope::from_str(text);
+        let position = |offset| {
+            let position = position_of(&rope, offset, self.encoding);
+            json!({"line": position.line, "character": position.column})
+        };
+        let told = |edit: &Edit| {
+            let range = json!({
+                "start": position(edit.range.start), "end": position(edit.range.end),
+            });
+            json!({"range": range, "text": edit.insert})
+        };
+        changes.edits().iter().rev().map(told).collect()
+    }
+
+    fn change(&mut self, file: &FilePath, after: String, told: Vec<Value>) -> Result<Note, String> {
+        let uri = self.uri(file)?;
+        let buffer = self.open.get_mut(file).ok_or_else(|| not_open(file))?;
+        buffer.text = after;
+        buffer.version += 1;
+        let version = buffer.version;
+        let note = json!({
+            "textDocument": {"uri": uri, "version": version}, "contentChanges": told,
+        });
+        Ok(("textDocument/didChange", note))
+    }
+
+    fn write(&self, file: &FilePath, text: &str) -> Result<(), String> {
+        write_atomically(&self.root, file, text).map_err(|error| error.to_string())
+    }
+
+    fn uri(&self, file: &FilePath) -> Result<Url, String> {
+        let path: Option<PathBuf> = path_of(&self.root, file);
+        path.and_then(|path| Url::from_file_path::<&Path>(&path).ok())
+            .ok_or_else(|| outside(file))
+    }
+}
+
+fn not_open(file: &FilePath) -> String {
+    format!("{file}: not open")
+}
+
+fn outside(file: &FilePath) -> String {
+    format!("{file}: outside the workspace")
+}

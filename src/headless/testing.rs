@@ -1,0 +1,290 @@
+//! A server whose runs follow a script, for tests.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{HeadlessEditor, HeadlessRun, RunNote};
+use crate::ports::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Diagnostics, LanguageService, ModelError,
+    ModelProfile, TestOutcome, TestReport, TestRequest, TestRunner, Tokens, ToolCalling,
+};
+use crate::server::protocol::RunParams;
+use crate::server::{Defaults, Opened, Opener, Run, Services, Starter};
+use crate::swarm::{
+    Approval, AskIntent, DiagnosticEvidence, Driver, Event, EventLog, Evidence, Limits, Outside,
+    Party, ProposalId, RoleModels, RunId, Spent, StopReason, Task, TestEvidence, UndoError,
+};
+use crate::syntax::{FilePath, SymbolPath};
+use crate::workspace::Workspace;
+
+pub fn file(path: &str) -> FilePath {
+    FilePath::new(path)
+}
+
+pub fn symbol(path: &str) -> SymbolPath {
+    path.parse().unwrap()
+}
+
+/// A folder with files.
+pub fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// What a scripted run has at hand.
+pub struct Scene {
+    pub id: RunId,
+    pub task: Task,
+    pub outside: Outside,
+    pub log: EventLog,
+    pub cancel: CancellationToken,
+    pub steered: mpsc::UnboundedReceiver<(Option<SymbolPath>, String)>,
+}
+
+struct Scripted {
+    log: EventLog,
+    cancel: CancellationToken,
+    steer: mpsc::UnboundedSender<(Option<SymbolPath>, String)>,
+}
+
+#[async_trait]
+impl Run for Scripted {
+    fn log(&self) -> EventLog {
+        self.log.clone()
+    }
+
+    fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    fn steer(&self, to: Option<SymbolPath>, text: String) {
+        // A script that does not read what it is told is no failure.
+        let _ = self.steer.send((to, text));
+    }
+
+    /// Proposal 1 can be undone, or all; nothing else.
+    async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
+        match proposal {
+            None => Ok(vec![ProposalId(2), ProposalId(1)]),
+            Some(ProposalId(1)) => Ok(vec![ProposalId(1)]),
+            Some(other) => Err(UndoError::Unknown(other)),
+        }
+    }
+}
+
+/// Runs follow the script; the log is closed when it ends.
+pub fn scripted<F, Fut>(script: F) -> Starter
+where
+    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    Arc::new(move |id, task, outside| {
+        let log = EventLog::new();
+        let cancel = CancellationToken::new();
+        let (steer, steered) = mpsc::unbounded_channel();
+        let script = script(Scene {
+            id,
+            task,
+            outside,
+            log: log.clone(),
+            cancel: cancel.clone(),
+            steered,
+        });
+        let close = log.clone();
+        tokio::spawn(async move {
+            script.await;
+            close.close();
+        });
+        Arc::new(Scripted { log, cancel, steer })
+    })
+}
+
+/// Services over nothing but the disk.
+pub fn services(start: Starter, trajectories: &Path) -> Services {
+    let open: Opener = Arc::new(|opening| {
+        Box::pin(async move {
+            anyhow::ensure!(opening.test.as_deref() != Some("broken"), "no such command");
+            let overlay: BTreeMap<_, _> = opening
+                .overlay
+                .into_iter()
+                .map(|(file, text)| (file, Some(text)))
+                .collect();
+            let nothing = Arc::new(Nothing);
+            Ok(Opened {
+                defaults: Defaults {
+                    driver: Driver::Swarm,
+                    approval: Approval::Ask,
+                    ask_intent: AskIntent::Never,
+                    limits: Limits::default(),
+                    test_deadline: std::time::Duration::from_secs(1),
+                },
+                models: RoleModels {
+                    scout: nothing.clone(),
+                    agent: nothing.clone(),
+                    editors: Vec::new(),
+                    proxy: nothing.clone(),
+                },
+                tests: nothing.clone(),
+                language: nothing,
+                snapshot: Workspace::open(opening.root)?.snapshot(overlay),
+            })
+        })
+    });
+    Services {
+        open,
+        start,
+        trajectories: trajectories.to_owned(),
+    }
+}
+
+/// No model, no tests, no language server.
+struct Nothing;
+
+#[async_trait]
+impl ChatModel for Nothing {
+    fn profile(&self) -> &ModelProfile {
+        static PROFILE: std::sync::LazyLock<ModelProfile> =
+            std::sync::LazyLock::new(|| ModelProfile {
+                name: "nothing".to_owned(),
+                context_window: Tokens(0),
+                max_output: Tokens(0),
+                tool_calling: ToolCalling::Text,
+                replayed: false,
+            });
+        &PROFILE
+    }
+
+    async fn chat(&self, _: &ChatRequest, _: &dyn ChatWatch) -> Result<ChatReply, ModelError> {
+        Err(ModelError::Unavailable {
+            model: "nothing".to_owned(),
+            message: "there is no model".to_owned(),
+        })
+    }
+}
+
+#[async_trait]
+impl TestRunner for Nothing {
+    fn command(&self) -> Option<String> {
+        None
+    }
+
+    async fn run(&self, _: TestRequest) -> TestReport {
+        TestReport {
+            outcome: TestOutcome::NotRun,
+            command: String::new(),
+            cases: Vec::new(),
+            output: String::new(),
+            millis: 0,
+        }
+    }
+}
+
+#[async_trait]
+impl LanguageService for Nothing {
+    async fn diagnostics(&self, _: &FilePath, _: Arc<str>) -> Diagnostics {
+        let reason = "there is no language server".to_owned();
+        Diagnostics::Unknown { reason }
+    }
+}
+
+/// A headless editor over a folder, its runs scripted.
+pub async fn editor<F, Fut>(folder: &TempDir, script: F) -> HeadlessEditor
+where
+    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    let trajectories = folder.path().join(".trajectories");
+    let services = services(scripted(script), &trajectories);
+    HeadlessEditor::start(services, folder.path())
+        .await
+        .unwrap()
+}
+
+pub fn task(text: &str) -> RunParams {
+    RunParams {
+        task: text.to_owned(),
+        ..RunParams::default()
+    }
+}
+
+pub fn said(text: &str) -> Event {
+    Event::Steered {
+        to: None,
+        text: text.to_owned(),
+    }
+}
+
+pub fn finished(stop_reason: StopReason) -> Event {
+    Event::RunFinished {
+        stop_reason,
+        applied: Vec::new(),
+        diff: String::new(),
+        spent: Spent::default(),
+        summary: "over".to_owned(),
+        tally: Vec::new(),
+    }
+}
+
+pub fn evidence() -> Evidence {
+    let reason = "not looked at".to_owned();
+    Evidence {
+        tests: TestEvidence::Unknown {
+            reason: reason.clone(),
+        },
+        diagnostics: DiagnosticEvidence::Unknown { reason },
+        losses: Vec::new(),
+        contract: Vec::new(),
+        callers: Vec::new(),
+        millis: 0,
+    }
+}
+
+pub fn review_asked(id: u32, path: &str) -> Event {
+    Event::ReviewAsked {
+        proposal: ProposalId(id),
+        agent: Party::Agent(symbol(path)),
+        symbol: symbol(path),
+        diff: "-a\n+b\n".to_owned(),
+        reason: "because".to_owned(),
+        evidence: evidence(),
+    }
+}
+
+/// The next event of a run.
+pub async fn event(run: &mut HeadlessRun) -> Event {
+    match note(run).await {
+        RunNote::Event(params) => params.event,
+        RunNote::Intent(intent) => panic!("an intent: {intent:?}"),
+    }
+}
+
+pub async fn note(run: &mut HeadlessRun) -> RunNote {
+    let next = tokio::time::timeout(std::time::Duration::from_secs(30), run.notes.recv());
+    next.await
+        .expect("no event came")
+        .expect("the server is gone")
+}
+
+/// All texts of [`said`] up to the end of the run.
+pub async fn story(run: &mut HeadlessRun) -> Vec<String> {
+    let mut story = Vec::new();
+    loop {
+        match event(run).await {
+            Event::Steered { text, .. } => story.push(text),
+            Event::RunFinished { .. } => return story,
+            other => panic!("not in the script: {other:?}"),
+        }
+    }
+}

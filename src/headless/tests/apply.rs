@@ -1,0 +1,128 @@
+//! Edits: versioned, checked against their base, believed only when the text is there.
+
+use std::sync::Arc;
+
+use crate::headless::testing::*;
+use crate::ports::{ApplyError, Current, DocVersion, Editor, FileEdit};
+use crate::swarm::StopReason;
+use crate::text::{ByteRange, ChangeSet};
+
+fn edit(base: &Current, from: &str, to: &str) -> FileEdit {
+    let after = base.text.replace(from, to);
+    FileEdit {
+        file: file("a.py"),
+        base: base.clone(),
+        changes: ChangeSet::between(&base.text, &after),
+        label: "a.py::f".to_owned(),
+    }
+}
+
+/// A script that replaces `old` by `new` and tells how it went.
+async fn replaces(scene: Scene) {
+    let editor = &scene.outside.editor;
+    let base = editor.current(&file("a.py")).await.unwrap();
+    let applied = editor.apply(edit(&base, "old", "neu🙂")).await.unwrap();
+    scene.log.event(said(&format!("{:?}", applied.version)));
+    scene.log.event(said(&applied.text));
+    scene.log.event(finished(StopReason::Settled));
+}
+
+#[tokio::test]
+async fn a_closed_file_is_written() {
+    let folder = folder(&[("a.py", "x = 'ä'\r\nold\r\n")]);
+    let editor = editor(&folder, replaces).await;
+    let mut run = editor.run(task("go")).await.unwrap();
+    let told = story(&mut run).await;
+    assert_eq!(told, ["None", "x = 'ä'\r\nneu🙂\r\n"]);
+    let disk = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
+    assert_eq!(disk, "x = 'ä'\r\nneu🙂\r\n");
+}
+
+#[tokio::test]
+async fn an_open_document_is_changed_and_saved() {
+    let folder = folder(&[("a.py", "old old\n")]);
+    let editor = editor(&folder, replaces).await;
+    editor.open(&file("a.py")).unwrap();
+    editor
+        .type_text(&file("a.py"), ByteRange::new(0, 0), "# 🙂\n")
+        .unwrap();
+    let mut run = editor.run(task("go")).await.unwrap();
+    let told = story(&mut run).await;
+    assert_eq!(told, ["Some(DocVersion(3))", "# 🙂\nneu🙂 neu🙂\n"]);
+    let disk = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
+    assert_eq!(disk, "# 🙂\nneu🙂 neu🙂\n");
+}
+
+#[tokio::test]
+async fn an_edit_of_another_text_is_stale() {
+    let folder = folder(&[("a.py", "old\n")]);
+    let editor = editor(&folder, async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        let other = Current {
+            text: Arc::from("older\n"),
+            version: Some(DocVersion(1)),
+        };
+        let stale = Err(ApplyError::Stale { file: file("a.py") });
+        assert_eq!(editor.apply(edit(&other, "old", "new")).await, stale);
+        scene.log.event(said("stale"));
+        scene.log.event(finished(StopReason::Settled));
+    })
+    .await;
+    let mut run = editor.run(task("closed")).await.unwrap();
+    assert_eq!(story(&mut run).await, ["stale"]);
+    editor.open(&file("a.py")).unwrap();
+    let mut run = editor.run(task("open")).await.unwrap();
+    assert_eq!(story(&mut run).await, ["stale"]);
+    assert_eq!(editor.text(&file("a.py")).unwrap(), "old\n");
+}
+
+#[tokio::test]
+async fn what_the_client_refuses_is_refused() {
+    let folder = folder(&[("a.py", "old\n"), (".env", "old\n")]);
+    let editor = editor(&folder, async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        // The mock editor writes no files of secrets.
+        let base = editor.current(&file(".env")).await.unwrap();
+        let mut secret = edit(&base, "old", "new");
+        secret.file = file(".env");
+        let error = editor.apply(secret).await.unwrap_err();
+        scene.log.event(said(&error.to_string()));
+        let mut outside = edit(&base, "old", "new");
+        outside.file = file("../a.py");
+        let error = editor.apply(outside).await.unwrap_err();
+        scene.log.event(said(&error.to_string()));
+        scene.log.event(finished(StopReason::Settled));
+    })
+    .await;
+    let mut run = editor.run(task("go")).await.unwrap();
+    let told = story(&mut run).await;
+    assert!(
+        told[0].contains("refused") && told[0].contains("secret"),
+        "{told:?}"
+    );
+    assert!(told[1].contains("outside the workspace"), "{told:?}");
+    let disk = std::fs::read_to_string(folder.path().join(".env")).unwrap();
+    assert_eq!(disk, "old\n");
+}
+
+#[tokio::test]
+async fn edits_at_the_same_time_do_not_mix() {
+    let folder = folder(&[("a.py", "old\n")]);
+    let editor = editor(&folder, async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        let base = editor.current(&file("a.py")).await.unwrap();
+        let (one, two) = tokio::join!(
+            editor.apply(edit(&base, "old", "one")),
+            editor.apply(edit(&base, "old", "two")),
+        );
+        assert_eq!(&*one.unwrap().text, "one\n");
+        assert_eq!(two, Err(ApplyError::Stale { file: file("a.py") }));
+        scene.log.event(said("one"));
+        scene.log.event(finished(StopReason::Settled));
+    })
+    .await;
+    let mut run = editor.run(task("closed")).await.unwrap();
+    assert_eq!(story(&mut run).await, ["one"]);
+    let disk = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
+    assert_eq!(disk, "one\n");
+}

@@ -1,0 +1,6 @@
+//! The shipped server through the in-memory pipe.
+
+mod apply;
+mod documents;
+mod protocol;
+mod runs;

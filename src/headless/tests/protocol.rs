@@ -1,0 +1,314 @@
+//! The wire itself: what the server says to a client that we play by hand.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::headless::testing::*;
+use crate::headless::{Connection, Incoming, capabilities};
+use crate::ports::{ApplyError, Editor, FileEdit};
+use crate::server::{Starter, serve};
+use crate::swarm::StopReason;
+use crate::text::{ChangeSet, Encoding};
+
+/// A client without manners of its own.
+struct Client {
+    connection: Connection,
+    incoming: mpsc::UnboundedReceiver<Incoming>,
+    server: JoinHandle<()>,
+    folder: tempfile::TempDir,
+}
+
+impl Client {
+    fn new(start: Starter) -> Client {
+        let folder = folder(&[("a.py", "old\n")]);
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let services = services(start, &folder.path().join(".trajectories"));
+        let (input, output): (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) =
+            tokio::io::split(theirs);
+        let server = tokio::spawn(serve(input, output, services));
+        let (tell, incoming) = mpsc::unbounded_channel();
+        let (input, output) = tokio::io::split(ours);
+        let connection = Connection::open(input, output, move |_, message| {
+            let _ = tell.send(message);
+        });
+        Client {
+            connection,
+            incoming,
+            server,
+            folder,
+        }
+    }
+
+    async fn initialize(&self, capabilities: Value) -> Value {
+        let root = tower_lsp::lsp_types::Url::from_directory_path(self.folder.path()).unwrap();
+        let params = json!({"rootUri": root, "capabilities": capabilities});
+        let answer = self.connection.request("initialize", params).await.unwrap();
+        self.connection.notify("initialized", json!({}));
+        answer
+    }
+
+    async fn execute(&self, command: &str, argument: Value) -> Value {
+        let params = json!({"command": command, "arguments": [argument]});
+        let request = self.connection.request("workspace/executeCommand", params);
+        request.await.unwrap()
+    }
+
+    async fn next(&mut self) -> Incoming {
+        let next = tokio::time::timeout(Duration::from_secs(30), self.incoming.recv());
+        next.await
+            .expect("nothing came")
+            .expect("the server is gone")
+    }
+
+    /// The next message with this method; others pass by.
+    async fn next_of(&mut self, wanted: &str) -> (Value, Value) {
+        loop {
+            match self.next().await {
+                Incoming::Request { id, method, params } if method == wanted => {
+                    return (id, params);
+                }
+                Incoming::Notification { method, params } if method == wanted => {
+                    return (Value::Null, params);
+                }
+                Incoming::Request { .. } | Incoming::Notification { .. } => {}
+            }
+        }
+    }
+
+    fn uri(&self) -> Value {
+        json!(tower_lsp::lsp_types::Url::from_file_path(self.folder.path().join("a.py")).unwrap())
+    }
+
+    async fn ended(self) {
+        let ended = tokio::time::timeout(Duration::from_secs(30), self.server);
+        ended.await.expect("the server goes on").unwrap();
+    }
+}
+
+fn waits_for_cancel() -> Starter {
+    scripted(async |scene: Scene| {
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    })
+}
+
+/// Replaces `old` by `new` and tells how it went.
+fn replaces() -> Starter {
+    scripted(async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        let base = editor.current(&file("a.py")).await.unwrap();
+        let changes = ChangeSet::between(&base.text, &base.text.replace("old", "new"));
+        let edit = FileEdit {
+            file: file("a.py"),
+            base,
+            changes,
+            label: "a.py::f".to_owned(),
+        };
+        let told = match editor.apply(edit).await {
+            Ok(current) => current.text.to_string(),
+            Err(ApplyError::Stale { .. }) => "stale".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        scene.log.event(said(&told));
+        scene.log.event(finished(StopReason::Settled));
+    })
+}
+
+#[tokio::test]
+async fn the_server_says_what_it_can_do() {
+    let client = Client::new(waits_for_cancel());
+    let answer = client
+        .initialize(capabilities(&[Encoding::Utf32, Encoding::Utf16]))
+        .await;
+    insta::assert_json_snapshot!(answer["capabilities"]);
+}
+
+#[tokio::test]
+async fn exit_ends_the_server_while_stdin_stays_open() {
+    let client = Client::new(waits_for_cancel());
+    client.initialize(json!({})).await;
+    let run = client.execute("starling.run", json!({"task": "x"})).await;
+    client
+        .connection
+        .request("shutdown", Value::Null)
+        .await
+        .unwrap();
+    client.connection.notify("exit", Value::Null);
+    let kept_open = client.connection.clone();
+    client.ended().await;
+    drop((kept_open, run));
+}
+
+#[tokio::test]
+async fn the_end_of_stdin_ends_the_server() {
+    let client = Client::new(waits_for_cancel());
+    client.initialize(json!({})).await;
+    let Client {
+        connection, server, ..
+    } = client;
+    drop(connection);
+    let ended = tokio::time::timeout(Duration::from_secs(30), server);
+    ended.await.expect("the server goes on").unwrap();
+}
+
+#[tokio::test]
+async fn a_progress_bar_can_be_cancelled() {
+    let mut client = Client::new(waits_for_cancel());
+    client
+        .initialize(json!({"window": {"workDoneProgress": true}}))
+        .await;
+    let reply = client
+        .execute("starling.run", json!({"task": "tidy\nup"}))
+        .await;
+    let (id, create) = client.next_of("window/workDoneProgress/create").await;
+    client.connection.reply(id, Ok(Value::Null));
+    let (_, begin) = client.next_of("$/progress").await;
+    assert_eq!(begin["token"], create["token"]);
+    assert_eq!(begin["value"]["kind"], "begin");
+    assert_eq!(begin["value"]["title"], "Starling: tidy…");
+    assert_eq!(begin["value"]["cancellable"], true);
+    let token = json!({"token": create["token"]});
+    client
+        .connection
+        .notify("window/workDoneProgress/cancel", token);
+    let (_, end) = client.next_of("$/progress").await;
+    assert_eq!(end["value"], json!({"kind": "end", "message": "over"}));
+    assert!(reply["run"].is_string());
+}
+
+#[tokio::test]
+async fn an_edit_is_versioned_and_annotated_where_that_is_understood() {
+    let mut client = Client::new(replaces());
+    client
+        .initialize(json!({"workspace": {"workspaceEdit": {
+            "documentChanges": true, "changeAnnotationSupport": {},
+        }}}))
+        .await;
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 7, "text": "🙂old\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    assert_eq!(params["label"], "Starling: a.py::f");
+    let change = &params["edit"]["documentChanges"][0];
+    assert_eq!(
+        change["textDocument"],
+        json!({"uri": client.uri(), "version": 7})
+    );
+    // UTF-16 columns, since nothing else was agreed.
+    let range = json!({"start": {"line": 0, "character": 2}, "end": {"line": 0, "character": 5}});
+    assert_eq!(
+        change["edits"],
+        json!([{"range": range, "newText": "new", "annotationId": "a.py::f"}])
+    );
+    assert_eq!(
+        params["edit"]["changeAnnotations"],
+        json!({"a.py::f": {"label": "a.py::f", "needsConfirmation": false}})
+    );
+    // The text comes, and the user's next key with it; the reply never does.
+    let change = json!({
+        "textDocument": {"uri": client.uri(), "version": 8},
+        "contentChanges": [{"range": range, "text": "new"}, {
+            "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
+            "text": "#",
+        }],
+    });
+    client.connection.notify("textDocument/didChange", change);
+    let (_, told) = client.next_of("starling/event").await;
+    assert_eq!(told["event"]["text"], "🙂new\n");
+    drop(id);
+}
+
+#[tokio::test]
+async fn a_reply_is_not_believed_without_the_text() {
+    let mut client = Client::new(replaces());
+    client
+        .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
+        .await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    // Only now does the client open it and bring the new text, as VS Code does for a closed file.
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 1, "text": "new\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    let (_, told) = client.next_of("starling/event").await;
+    assert_eq!(told["event"]["text"], "new\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_lies_is_found_out() {
+    let mut client = Client::new(replaces());
+    client
+        .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
+        .await;
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 1, "text": "old\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(
+        text.contains("refused") && text.contains("did not come"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_after_the_user_typed_is_stale() {
+    let mut client = Client::new(replaces());
+    client
+        .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
+        .await;
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 1, "text": "old\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    let change = json!({
+        "textDocument": {"uri": client.uri(), "version": 2},
+        "contentChanges": [{"text": "typed\n"}],
+    });
+    client.connection.notify("textDocument/didChange", change);
+    client.connection.reply(id, Ok(json!({"applied": false})));
+    let (_, told) = client.next_of("starling/event").await;
+    assert_eq!(told["event"]["text"], "stale");
+}
+
+#[tokio::test]
+async fn a_client_without_versioned_edits_gets_none() {
+    let mut client = Client::new(replaces());
+    client.initialize(json!({})).await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("versioned edits"), "{text}");
+}
+
+#[tokio::test]
+async fn a_session_without_a_folder_has_no_runs() {
+    let client = Client::new(waits_for_cancel());
+    let params = json!({"capabilities": {}});
+    client
+        .connection
+        .request("initialize", params)
+        .await
+        .unwrap();
+    client.connection.notify("initialized", json!({}));
+    let params = json!({"command": "starling.run", "arguments": [{"task": "x"}]});
+    let request = client
+        .connection
+        .request("workspace/executeCommand", params);
+    let error = request.await.unwrap_err();
+    assert!(error.to_string().contains("open the folder"), "{error}");
+}

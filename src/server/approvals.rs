@@ -1,0 +1,224 @@
+//! Reviews that wait for a person, and the approver that waits for them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::oneshot;
+use tower_lsp::Client;
+
+use super::protocol::{IntentNotification, IntentParams};
+use crate::ports::{Approver, IntentView, ProposalView, Verdict};
+use crate::swarm::{Event, ProposalId, RunId};
+use crate::syntax::SymbolPath;
+
+/// What a verdict is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Review {
+    Proposal(ProposalId),
+    Intent(SymbolPath),
+}
+
+/// The reviews of one run that wait for an answer.
+#[derive(Debug, Clone, Default)]
+pub struct Approvals {
+    slots: Arc<Mutex<HashMap<Review, Slot>>>,
+}
+
+/// `verdict` is there until the answer comes, `answer` until the approver waits for it.
+#[derive(Debug)]
+struct Slot {
+    verdict: Option<oneshot::Sender<Verdict>>,
+    answer: Option<oneshot::Receiver<Verdict>>,
+}
+
+impl Slot {
+    fn new() -> Slot {
+        let (verdict, answer) = oneshot::channel();
+        Slot {
+            verdict: Some(verdict),
+            answer: Some(answer),
+        }
+    }
+}
+
+impl Approvals {
+    /// Answers a review. Gives the verdict back when nothing waits for it.
+    ///
+    /// # Errors
+    /// The verdict itself.
+    pub fn answer(&self, review: &Review, verdict: Verdict) -> Result<(), Verdict> {
+        let sender = self
+            .lock()
+            .get_mut(review)
+            .and_then(|slot| slot.verdict.take());
+        match sender {
+            Some(sender) => sender.send(verdict),
+            None => Err(verdict),
+        }
+    }
+
+    /// Follows the log of a run whose proposals a person reviews. An event reaches the client only
+    /// after this: the answer may come before the swarm has begun to wait for it.
+    pub fn note(&self, event: &Event) {
+        if let Event::ReviewAsked { proposal, .. } = event {
+            self.lock()
+                .entry(Review::Proposal(*proposal))
+                .or_insert_with(Slot::new);
+        } else if let Event::ProposalReviewed { proposal, .. } = event {
+            self.forget_unclaimed(&Review::Proposal(*proposal));
+        }
+    }
+
+    /// Waits for the verdict; the review is forgotten when the future is dropped.
+    async fn wait(&self, review: Review) -> Verdict {
+        let answer = self.claim(&review);
+        let _forget = Forget {
+            approvals: self,
+            review,
+        };
+        match answer.await {
+            Ok(verdict) => verdict,
+            Err(_) => Verdict::Reject {
+                reason: "the editor is gone".to_owned(),
+            },
+        }
+    }
+
+    fn claim(&self, review: &Review) -> oneshot::Receiver<Verdict> {
+        let mut slots = self.lock();
+        let slot = slots.entry(review.clone()).or_insert_with(Slot::new);
+        if let Some(answer) = slot.answer.take() {
+            return answer;
+        }
+        // Asked twice at the same time: the later one is what the person sees.
+        let (verdict, answer) = oneshot::channel();
+        slot.verdict = Some(verdict);
+        answer
+    }
+
+    fn forget_unclaimed(&self, review: &Review) {
+        let mut slots = self.lock();
+        if slots.get(review).is_some_and(|slot| slot.answer.is_some()) {
+            slots.remove(review);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Review, Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Forget<'a> {
+    approvals: &'a Approvals,
+    review: Review,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.approvals.lock().remove(&self.review);
+    }
+}
+
+/// The person at the client.
+#[derive(Debug)]
+pub struct Person {
+    pub run: RunId,
+    pub approvals: Approvals,
+    pub client: Client,
+}
+
+#[async_trait]
+impl Approver for Person {
+    async fn intent(&self, view: IntentView) -> Verdict {
+        let wait = self.approvals.wait(Review::Intent(view.symbol.clone()));
+        let mut wait = std::pin::pin!(wait);
+        // The first poll opens the review, then the client hears of it.
+        if let std::task::Poll::Ready(verdict) = futures::poll!(&mut wait) {
+            return verdict;
+        }
+        let run = self.run.clone();
+        self.client
+            .send_notification::<IntentNotification>(IntentParams { run, view })
+            .await;
+        wait.await
+    }
+
+    async fn proposal(&self, view: ProposalView) -> Verdict {
+        self.approvals
+            .wait(Review::Proposal(ProposalId(view.id)))
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steer(text: &str) -> Verdict {
+        Verdict::Steer {
+            text: text.to_owned(),
+        }
+    }
+
+    fn asked(id: u32) -> Event {
+        Event::ReviewAsked {
+            proposal: ProposalId(id),
+            agent: crate::swarm::Party::Solo,
+            symbol: "a.py::f".parse().unwrap(),
+            diff: String::new(),
+            reason: String::new(),
+            evidence: crate::server::testing::evidence(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_reaches_the_one_who_waits() {
+        let approvals = Approvals::default();
+        let review = Review::Proposal(ProposalId(1));
+        let waiting = tokio::spawn({
+            let (approvals, review) = (approvals.clone(), review.clone());
+            async move { approvals.wait(review).await }
+        });
+        let mut answer = approvals.answer(&review, Verdict::Accept);
+        while answer.is_err() {
+            tokio::task::yield_now().await;
+            answer = approvals.answer(&review, Verdict::Accept);
+        }
+        assert_eq!(waiting.await.unwrap(), Verdict::Accept);
+        assert_eq!(
+            approvals.answer(&review, Verdict::Accept),
+            Err(Verdict::Accept),
+            "an answered review is closed"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_may_come_before_the_swarm_waits() {
+        let approvals = Approvals::default();
+        let review = Review::Proposal(ProposalId(7));
+        assert!(approvals.answer(&review, steer("early")).is_err());
+        approvals.note(&asked(7));
+        approvals.answer(&review, steer("x")).unwrap();
+        assert!(approvals.answer(&review, steer("twice")).is_err());
+        assert_eq!(approvals.wait(review).await, steer("x"));
+    }
+
+    #[tokio::test]
+    async fn a_review_that_is_over_is_forgotten() {
+        let approvals = Approvals::default();
+        let review = Review::Proposal(ProposalId(7));
+        drop(futures::poll!(std::pin::pin!(
+            approvals.wait(review.clone())
+        )));
+        assert!(approvals.answer(&review, Verdict::Accept).is_err());
+        // The log is behind: the deadline has passed already.
+        approvals.note(&asked(7));
+        approvals.note(&Event::ProposalReviewed {
+            proposal: ProposalId(7),
+            by: crate::swarm::Party::User,
+            verdict: Verdict::Accept,
+        });
+        assert!(approvals.answer(&review, Verdict::Accept).is_err());
+    }
+}

@@ -1,0 +1,228 @@
+//! `workspace/executeCommand`: names and arguments as values.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::approvals::Review;
+use super::protocol::{
+    ACCEPT, AcceptParams, CANCEL, COMMANDS, CancelParams, REJECT, RUN, RejectParams, RunParams,
+    STEER, SteerParams, Target, UNDO, UndoParams,
+};
+use crate::ports::Verdict;
+use crate::swarm::{ProposalId, RunId};
+use crate::syntax::SymbolPath;
+
+/// A command that was understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    Run(Box<RunParams>),
+    Answer {
+        run: RunId,
+        review: Review,
+        verdict: Verdict,
+    },
+    Steer {
+        run: RunId,
+        to: Option<SymbolPath>,
+        text: String,
+    },
+    Cancel(RunId),
+    Undo {
+        run: RunId,
+        proposal: Option<ProposalId>,
+    },
+}
+
+/// A command that was not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadCommand {
+    #[error("there is no command `{0}`; there are {list}", list = COMMANDS.join(", "))]
+    Unknown(String),
+    #[error("{command} takes one object as its argument, not {found}")]
+    NotOneObject { command: String, found: usize },
+    #[error("{command}: {message}")]
+    Arguments { command: String, message: String },
+}
+
+impl Command {
+    /// Reads a command with its arguments.
+    ///
+    /// # Errors
+    /// See [`BadCommand`].
+    pub fn parse(name: &str, arguments: Vec<Value>) -> Result<Command, BadCommand> {
+        if !COMMANDS.contains(&name) {
+            return Err(BadCommand::Unknown(name.to_owned()));
+        }
+        let found = arguments.len();
+        let Ok([argument]) = <[Value; 1]>::try_from(arguments) else {
+            let command = name.to_owned();
+            return Err(BadCommand::NotOneObject { command, found });
+        };
+        read(name, argument).map_err(|message| BadCommand::Arguments {
+            command: name.to_owned(),
+            message,
+        })
+    }
+}
+
+fn read(name: &str, argument: Value) -> Result<Command, String> {
+    match name {
+        RUN => {
+            let params: RunParams = from(argument)?;
+            if params.task.trim().is_empty() {
+                return Err("`task` is empty: say what to do".to_owned());
+            }
+            Ok(Command::Run(Box::new(params)))
+        }
+        ACCEPT => {
+            let AcceptParams { run, target } = from(argument)?;
+            let review = review(target)?;
+            let verdict = Verdict::Accept;
+            Ok(Command::Answer {
+                run,
+                review,
+                verdict,
+            })
+        }
+        REJECT => {
+            let params: RejectParams = from(argument)?;
+            Ok(Command::Answer {
+                run: params.run,
+                review: review(params.target)?,
+                verdict: Verdict::Reject {
+                    reason: params.reason,
+                },
+            })
+        }
+        STEER => steer(from(argument)?),
+        CANCEL => Ok(Command::Cancel(from::<CancelParams>(argument)?.run)),
+        UNDO => {
+            let UndoParams { run, proposal } = from(argument)?;
+            Ok(Command::Undo { run, proposal })
+        }
+        other => Err(format!("`{other}` is announced but not read")),
+    }
+}
+
+fn steer(params: SteerParams) -> Result<Command, String> {
+    let SteerParams { run, target, text } = params;
+    if text.trim().is_empty() {
+        return Err("`text` is empty: say what to do differently".to_owned());
+    }
+    match target {
+        Target {
+            proposal: None,
+            symbol,
+        } => Ok(Command::Steer {
+            run,
+            to: symbol,
+            text,
+        }),
+        target @ Target {
+            proposal: Some(_), ..
+        } => Ok(Command::Answer {
+            run,
+            review: review(target)?,
+            verdict: Verdict::Steer { text },
+        }),
+    }
+}
+
+fn review(target: Target) -> Result<Review, String> {
+    match (target.proposal, target.symbol) {
+        (Some(proposal), None) => Ok(Review::Proposal(proposal)),
+        (None, Some(symbol)) => Ok(Review::Intent(symbol)),
+        (Some(_), Some(_)) => Err("give `proposal` or `symbol`, not both".to_owned()),
+        (None, None) => Err("`proposal` (or `symbol`, for an intent) is missing".to_owned()),
+    }
+}
+
+fn from<T: DeserializeOwned>(argument: Value) -> Result<T, String> {
+    serde_json::from_value(argument).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(name: &str, argument: Value) -> Result<Command, String> {
+        Command::parse(name, vec![argument]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn commands_are_read() {
+        let run = || RunId("r1".to_owned());
+        assert_eq!(
+            parse(ACCEPT, json!({"run": "r1", "proposal": 2})),
+            Ok(Command::Answer {
+                run: run(),
+                review: Review::Proposal(ProposalId(2)),
+                verdict: Verdict::Accept,
+            })
+        );
+        assert_eq!(
+            parse(
+                REJECT,
+                json!({"run": "r1", "symbol": "a.py::f", "reason": "no"})
+            ),
+            Ok(Command::Answer {
+                run: run(),
+                review: Review::Intent("a.py::f".parse().unwrap()),
+                verdict: Verdict::Reject {
+                    reason: "no".to_owned()
+                },
+            })
+        );
+        assert_eq!(
+            parse(STEER, json!({"run": "r1", "text": "shorter"})),
+            Ok(Command::Steer {
+                run: run(),
+                to: None,
+                text: "shorter".to_owned()
+            })
+        );
+        assert_eq!(
+            parse(UNDO, json!({"run": "r1"})),
+            Ok(Command::Undo {
+                run: run(),
+                proposal: None
+            })
+        );
+        let Ok(Command::Run(params)) = parse(
+            RUN,
+            json!({"task": "fix it", "approve": "auto", "limits": {"calls": 3, "dollars": 0.5}}),
+        ) else {
+            panic!("not read");
+        };
+        assert_eq!(params.limits.calls, Some(3));
+        assert_eq!(params.approve, Some(crate::swarm::Approval::Auto));
+    }
+
+    #[test]
+    fn a_bad_command_is_told_what_is_wrong() {
+        let wrong = |name, argument| parse(name, argument).unwrap_err();
+        insta::assert_snapshot!(
+            [
+                wrong("starling.fly", json!({})),
+                wrong(RUN, json!({})),
+                wrong(RUN, json!({"task": " "})),
+                wrong(RUN, json!({"task": "x", "limit": {}})),
+                wrong(RUN, json!({"task": "x", "approve": "maybe"})),
+                wrong(RUN, json!({"task": "x", "begin": ["nowhere"]})),
+                wrong(ACCEPT, json!({"run": "r"})),
+                wrong(
+                    ACCEPT,
+                    json!({"run": "r", "proposal": 1, "symbol": "a.py::f"})
+                ),
+                wrong(ACCEPT, json!({"run": "r", "proposal": "one"})),
+                wrong(REJECT, json!({"run": "r", "proposal": 1})),
+                wrong(STEER, json!({"run": "r", "text": ""})),
+                wrong(CANCEL, json!({})),
+                Command::parse(CANCEL, vec![]).unwrap_err().to_string(),
+            ]
+            .join("\n")
+        );
+    }
+}

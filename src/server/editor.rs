@@ -1,0 +1,255 @@
+//! The editor port over LSP: texts from the open documents, changes by versioned
+//! `workspace/applyEdit`. The reply is only a hint: an edit is applied when its text is there.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ropey::Rope;
+use tokio::sync::{Mutex, oneshot};
+use tokio::time::timeout;
+use tower_lsp::Client;
+use tower_lsp::lsp_types::request::ApplyWorkspaceEdit;
+use tower_lsp::lsp_types::{
+    AnnotatedTextEdit, ApplyWorkspaceEditParams, ChangeAnnotation, DocumentChanges, OneOf,
+    OptionalVersionedTextDocumentIdentifier, Position, Range, TextDocumentEdit, TextEdit, Url,
+    WorkspaceEdit,
+};
+
+use super::documents::{Desk, Expected};
+use super::paths::path_of;
+use super::settings::Settings;
+use crate::ports::{ApplyError, Current, DocVersion, Editor, EditorError, FileEdit};
+use crate::syntax::FilePath;
+use crate::text::{ChangeSet, Encoding, position_of};
+
+/// How long the client has to answer, and then to bring the text.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// The client as the holder of the user's text.
+#[derive(Debug)]
+pub struct ClientEditor {
+    client: Client,
+    desk: Desk,
+    settings: Settings,
+    /// One edit at a time: two edits of one closed file carry no version that tells them apart.
+    turn: Mutex<()>,
+}
+
+/// One edit on its way.
+struct Sent<'a> {
+    file: &'a FilePath,
+    path: &'a Path,
+    base: &'a str,
+    after: Arc<str>,
+}
+
+impl ClientEditor {
+    pub fn new(client: Client, desk: Desk, settings: &Settings) -> Self {
+        ClientEditor {
+            client,
+            desk,
+            settings: settings.clone(),
+            turn: Mutex::default(),
+        }
+    }
+
+    fn path(&self, file: &FilePath) -> Option<PathBuf> {
+        path_of(self.settings.root.as_deref()?, file)
+    }
+
+    async fn read(&self, path: &Path) -> Result<Current, ReadError> {
+        let open = self.desk.read(path.to_owned()).await;
+        if let Some(current) = open.map_err(|_| ReadError::Gone)? {
+            return Ok(current);
+        }
+        let text = tokio::fs::read_to_string(path)
+            .await
+            .map_err(ReadError::Disk)?;
+        Ok(Current {
+            text: text.into(),
+            version: None,
+        })
+    }
+
+    /// The text now, when it is what the edit makes; otherwise why it is not.
+    async fn settle(&self, sent: &Sent<'_>, message: String) -> Result<Current, ApplyError> {
+        match self.read(sent.path).await {
+            Ok(current) if current.text == sent.after => Ok(current),
+            Ok(current) if *current.text != *sent.base => Err(stale(sent.file)),
+            Ok(_) | Err(ReadError::Disk(_)) => Err(refused(sent.file, message)),
+            Err(ReadError::Gone) => Err(ApplyError::Gone),
+        }
+    }
+
+    async fn send(
+        &self,
+        sent: &Sent<'_>,
+        request: ApplyWorkspaceEditParams,
+        mut arrived: oneshot::Receiver<Current>,
+    ) -> Result<Current, ApplyError> {
+        let reply = timeout(
+            DEADLINE,
+            self.client.send_request::<ApplyWorkspaceEdit>(request),
+        );
+        let reply = tokio::select! {
+            biased;
+            Ok(current) = &mut arrived => return Ok(current),
+            reply = reply => reply,
+        };
+        let complaint = match reply {
+            Ok(Ok(reply)) if reply.applied => None,
+            Ok(Ok(reply)) => Some(reply.failure_reason.unwrap_or("it gave no reason".into())),
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some(format!("no answer within {} s", DEADLINE.as_secs())),
+        };
+        if let Some(message) = complaint {
+            return self.settle(sent, message).await;
+        }
+        // A closed file is written by the client itself; an open document brings its text.
+        if let Ok(current) = self.settle(sent, String::new()).await {
+            return Ok(current);
+        }
+        match timeout(DEADLINE, arrived).await {
+            Ok(Ok(current)) => Ok(current),
+            Ok(Err(_)) | Err(_) => {
+                let message = "it said that the edit was applied, but the text did not come";
+                self.settle(sent, message.to_owned()).await
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+enum ReadError {
+    Gone,
+    Disk(std::io::Error),
+}
+
+#[async_trait]
+impl Editor for ClientEditor {
+    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+        let file = file.clone();
+        let Some(path) = self.path(&file) else {
+            return Err(EditorError::Missing { file });
+        };
+        self.read(&path).await.map_err(|error| match error {
+            ReadError::Gone => EditorError::Gone,
+            ReadError::Disk(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                EditorError::Missing { file }
+            }
+            ReadError::Disk(error) => EditorError::Unreadable {
+                file,
+                message: error.to_string(),
+            },
+        })
+    }
+
+    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+        let file = &edit.file;
+        let after = edit.changes.apply(&edit.base.text);
+        let after: Arc<str> = match after {
+            Ok(after) => after.into(),
+            Err(mismatch) => return Err(refused(file, mismatch.to_string())),
+        };
+        if !self.settings.versioned_edits {
+            let message = "it does not take versioned edits (workspaceEdit.documentChanges)";
+            return Err(refused(file, message.to_owned()));
+        }
+        let Some(path) = self.path(file) else {
+            return Err(refused(file, "it lies outside the workspace".to_owned()));
+        };
+        let _turn = self.turn.lock().await;
+        let base = Arc::clone(&edit.base.text);
+        let expected = self.desk.expect(path.clone(), base, Arc::clone(&after));
+        let (uri, version, arrived) = match expected.await.map_err(|_| ApplyError::Gone)? {
+            Expected::Stale => return Err(stale(file)),
+            Expected::Open {
+                uri,
+                version,
+                arrived,
+            } => (uri, Some(version), arrived),
+            Expected::Closed { arrived } => {
+                let text = tokio::fs::read_to_string(&path).await;
+                if text.ok().as_deref() != Some(&*edit.base.text) {
+                    return Err(stale(file));
+                }
+                let uri = Url::from_file_path(&path)
+                    .map_err(|()| refused(file, "its path is no URI".to_owned()))?;
+                (uri, None, arrived)
+            }
+        };
+        let request = request(&edit, uri, version, &self.settings);
+        let sent = Sent {
+            file,
+            path: &path,
+            base: &edit.base.text,
+            after,
+        };
+        self.send(&sent, request, arrived).await
+    }
+}
+
+fn stale(file: &FilePath) -> ApplyError {
+    ApplyError::Stale { file: file.clone() }
+}
+
+fn refused(file: &FilePath, message: String) -> ApplyError {
+    ApplyError::Refused {
+        file: file.clone(),
+        message,
+    }
+}
+
+fn request(
+    edit: &FileEdit,
+    uri: Url,
+    version: Option<DocVersion>,
+    settings: &Settings,
+) -> ApplyWorkspaceEditParams {
+    let edits = text_edits(&edit.base.text, &edit.changes, settings.encoding);
+    let annotate = |text_edit| match settings.annotations {
+        true => OneOf::Right(AnnotatedTextEdit {
+            text_edit,
+            annotation_id: edit.label.clone(),
+        }),
+        false => OneOf::Left(text_edit),
+    };
+    let annotation = ChangeAnnotation {
+        label: edit.label.clone(),
+        needs_confirmation: Some(false),
+        description: None,
+    };
+    ApplyWorkspaceEditParams {
+        label: Some(format!("Starling: {}", edit.label)),
+        edit: WorkspaceEdit {
+            changes: None,
+            document_changes: Some(DocumentChanges::Edits(vec![TextDocumentEdit {
+                text_document: OptionalVersionedTextDocumentIdentifier {
+                    uri,
+                    version: version.map(|version| version.0),
+                },
+                edits: edits.into_iter().map(annotate).collect(),
+            }])),
+            change_annotations: settings
+                .annotations
+                .then(|| HashMap::from([(edit.label.clone(), annotation)])),
+        },
+    }
+}
+
+/// A change set as the edits of the LSP, whose ranges are all those of the text before.
+fn text_edits(base: &str, changes: &ChangeSet, encoding: Encoding) -> Vec<TextEdit> {
+    let base = Rope::from_str(base);
+    let position = |offset| {
+        let position = position_of(&base, offset, encoding);
+        Position::new(position.line, position.column)
+    };
+    let edit = |edit: &crate::text::Edit| TextEdit {
+        range: Range::new(position(edit.range.start), position(edit.range.end)),
+        new_text: edit.insert.clone(),
+    };
+    changes.edits().iter().map(edit).collect()
+}

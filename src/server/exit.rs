@@ -1,0 +1,69 @@
+//! A gate in front of the LSP service: `exit` ends the server even while stdin stays open, and
+//! `params: null`, which some clients send, counts as no parameters.
+
+use std::task::{Context, Poll};
+
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+use tower_lsp::jsonrpc::Request;
+
+/// Stands in front of the LSP service and fires a token once `exit` was passed on.
+#[derive(Debug)]
+pub struct ExitGate<S> {
+    pub inner: S,
+    pub exit: CancellationToken,
+}
+
+impl<S: Service<Request>> Service<Request> for ExitGate<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> S::Future {
+        let exit = request.method() == "exit";
+        let future = self.inner.call(without_null(request));
+        if exit {
+            self.exit.cancel();
+        }
+        future
+    }
+}
+
+fn without_null(request: Request) -> Request {
+    if !request.params().is_some_and(serde_json::Value::is_null) {
+        return request;
+    }
+    let (method, id, _) = request.into_parts();
+    let plain = Request::build(method);
+    match id {
+        Some(id) => plain.id(id).finish(),
+        None => plain.finish(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn null_parameters_are_none() {
+        let request = |value| -> Request { serde_json::from_value(value).unwrap() };
+        let shutdown = json!({"jsonrpc": "2.0", "id": 3, "method": "shutdown"});
+        let mut with_null = shutdown.clone();
+        with_null["params"] = json!(null);
+        let built = Request::build("shutdown")
+            .id(3)
+            .params(json!(null))
+            .finish();
+        assert_eq!(without_null(built), request(shutdown.clone()));
+        assert_eq!(without_null(request(with_null)), request(shutdown));
+        let open = json!({"jsonrpc": "2.0", "method": "x", "params": {"a": null}});
+        assert_eq!(without_null(request(open.clone())), request(open));
+    }
+}

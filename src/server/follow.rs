@@ -1,0 +1,175 @@
+//! Readers of a run's log: the trajectory on disk, the client's events, the progress bar. Each has a
+//! cursor of its own, so that a slow one holds up nobody.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tower_lsp::Client;
+use tower_lsp::lsp_types::notification::Progress;
+use tower_lsp::lsp_types::request::WorkDoneProgressCreate;
+use tower_lsp::lsp_types::{
+    NumberOrString, ProgressParams, ProgressParamsValue, ProgressToken, WorkDoneProgress,
+    WorkDoneProgressBegin, WorkDoneProgressCreateParams, WorkDoneProgressEnd,
+    WorkDoneProgressReport,
+};
+
+use super::approvals::Approvals;
+use super::protocol::{EventNotification, EventParams};
+use crate::swarm::{Cursor, Event, Party, Record, RunId, Stamped};
+
+/// How long the client has to make a progress bar.
+const CREATE_DEADLINE: Duration = Duration::from_secs(10);
+const TOKEN_PREFIX: &str = "starling/";
+
+/// Writes all records as JSON lines.
+pub async fn write(cursor: Cursor, path: PathBuf) {
+    if let Err(error) = try_write(cursor, &path).await {
+        tracing::error!(path = %path.display(), %error, "the trajectory is not written");
+    }
+}
+
+async fn try_write(mut cursor: Cursor, path: &PathBuf) -> std::io::Result<()> {
+    if let Some(directory) = path.parent() {
+        tokio::fs::create_dir_all(directory).await?;
+    }
+    let mut file = tokio::fs::File::create(path).await?;
+    while let Some(record) = cursor.next().await {
+        let mut line = serde_json::to_vec(&*record)?;
+        line.push(b'\n');
+        file.write_all(&line).await?;
+    }
+    file.flush().await
+}
+
+/// Sends all events to the client, in order. `approvals` of a run that a person reviews hear of an
+/// event before the client does.
+pub async fn notify(
+    mut cursor: Cursor,
+    run: &RunId,
+    client: &Client,
+    approvals: Option<&Approvals>,
+) {
+    while let Some(record) = cursor.next().await {
+        let Stamped { seq, at_ms, record } = &*record;
+        let Record::Event(event) = record else {
+            continue;
+        };
+        if let Some(approvals) = approvals {
+            approvals.note(event);
+        }
+        let params = EventParams {
+            run: run.clone(),
+            seq: *seq,
+            at_ms: *at_ms,
+            event: event.clone(),
+        };
+        client.send_notification::<EventNotification>(params).await;
+    }
+}
+
+/// The run that a progress token belongs to.
+pub fn run_of(token: &ProgressToken) -> Option<RunId> {
+    match token {
+        NumberOrString::Number(_) => None,
+        NumberOrString::String(token) => {
+            let id = token.strip_prefix(TOKEN_PREFIX)?;
+            Some(RunId(id.to_owned()))
+        }
+    }
+}
+
+/// Shows a run as a progress bar that can be cancelled.
+pub async fn progress(mut cursor: Cursor, run: &RunId, title: String, client: &Client) {
+    let token = NumberOrString::String(format!("{TOKEN_PREFIX}{}", run.0));
+    let create = WorkDoneProgressCreateParams {
+        token: token.clone(),
+    };
+    let created = client.send_request::<WorkDoneProgressCreate>(create);
+    let Ok(Ok(())) = tokio::time::timeout(CREATE_DEADLINE, created).await else {
+        tracing::info!("the client shows no progress");
+        return;
+    };
+    let send = async |value| {
+        let params = ProgressParams {
+            token: token.clone(),
+            value: ProgressParamsValue::WorkDone(value),
+        };
+        client.send_notification::<Progress>(params).await;
+    };
+    send(WorkDoneProgress::Begin(WorkDoneProgressBegin {
+        title: format!("Starling: {title}"),
+        cancellable: Some(true),
+        message: None,
+        percentage: None,
+    }))
+    .await;
+    let mut last = None;
+    while let Some(record) = cursor.next().await {
+        let Record::Event(event) = &record.record else {
+            continue;
+        };
+        if let Event::RunFinished { summary, .. } = event {
+            last = Some(summary.clone());
+        } else if let Some(message) = doing(event) {
+            let message = Some(message);
+            send(WorkDoneProgress::Report(WorkDoneProgressReport {
+                cancellable: Some(true),
+                message,
+                percentage: None,
+            }))
+            .await;
+        }
+    }
+    send(WorkDoneProgress::End(WorkDoneProgressEnd { message: last })).await;
+}
+
+/// What a progress bar says of an event; most say nothing.
+fn doing(event: &Event) -> Option<String> {
+    match event {
+        Event::TestsRun { .. } => Some("tests ran".to_owned()),
+        Event::ScoutPicked { symbols } => Some(format!("begins at {} symbols", symbols.len())),
+        Event::AgentWoken { agent, .. } => Some(format!("{} woke", name(agent))),
+        Event::Asked { from, to, .. } => Some(format!("{} asks {}", name(from), name(to))),
+        Event::ProposalMade { agent, .. } => Some(format!("{} proposes", name(agent))),
+        Event::ReviewAsked { symbol, .. } => Some(format!("{symbol} waits for your review")),
+        Event::ProposalApplied { symbols, .. } => {
+            let symbols: Vec<String> = symbols.iter().map(ToString::to_string).collect();
+            Some(format!("changed {}", symbols.join(", ")))
+        }
+        Event::RunStarted { .. }
+        | Event::Located { .. }
+        | Event::AgentFinished { .. }
+        | Event::TurnStarted { .. }
+        | Event::TurnFinished { .. }
+        | Event::TurnFailed { .. }
+        | Event::Notice { .. }
+        | Event::Malformed { .. }
+        | Event::ToolUsed { .. }
+        | Event::Answered { .. }
+        | Event::ChangeRequested { .. }
+        | Event::ChangeDeclined { .. }
+        | Event::IntentStated { .. }
+        | Event::IntentReviewed { .. }
+        | Event::ProposalRefused { .. }
+        | Event::ProposalChecked { .. }
+        | Event::CandidateChosen { .. }
+        | Event::ProposalReviewed { .. }
+        | Event::ProposalConflicted { .. }
+        | Event::ProposalUndone { .. }
+        | Event::FollowedUp { .. }
+        | Event::Steered { .. }
+        | Event::RunFinished { .. } => None,
+    }
+}
+
+fn name(party: &Party) -> String {
+    match party {
+        Party::User => "you".to_owned(),
+        Party::Scout => "scout".to_owned(),
+        Party::Proxy => "proxy user".to_owned(),
+        Party::Starling => "Starling".to_owned(),
+        Party::Agent(symbol) => symbol.to_string(),
+        Party::Solo => "the agent".to_owned(),
+    }
+}

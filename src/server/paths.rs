@@ -1,0 +1,61 @@
+//! Files of the workspace and the URIs that a client knows them by.
+
+use std::path::{Component, Path, PathBuf};
+
+use tower_lsp::lsp_types::Url;
+
+use crate::syntax::FilePath;
+
+/// The file that a URI names, when it lies in the workspace.
+pub fn file_of(root: &Path, uri: &Url) -> Option<FilePath> {
+    let path = uri.to_file_path().ok()?;
+    let inside = match path.strip_prefix(root) {
+        Ok(inside) => inside.to_owned(),
+        // The client may know the same folder by a link.
+        Err(_) => path
+            .canonicalize()
+            .ok()?
+            .strip_prefix(root.canonicalize().ok()?)
+            .ok()?
+            .to_owned(),
+    };
+    inside.to_str().map(FilePath::new)
+}
+
+/// Where a file of the workspace lies; `None` when its path leads out of the workspace.
+pub fn path_of(root: &Path, file: &FilePath) -> Option<PathBuf> {
+    let inside = Path::new(file.as_str());
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    inside.components().all(plain).then(|| root.join(inside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_and_files_name_each_other() {
+        let root = Path::new("/w s");
+        let uri = Url::from_file_path("/w s/pkg/ä b.py").unwrap();
+        let file = file_of(root, &uri).unwrap();
+        assert_eq!(file, FilePath::new("pkg/ä b.py"));
+        assert_eq!(path_of(root, &file), Some(PathBuf::from("/w s/pkg/ä b.py")));
+        let vs_code = Url::parse("file:///w%20s/pkg/%C3%A4%20b.py").unwrap();
+        assert_eq!(file_of(root, &vs_code), Some(file));
+    }
+
+    #[test]
+    fn what_lies_outside_has_no_name() {
+        let root = Path::new("/w");
+        assert_eq!(
+            file_of(root, &Url::parse("file:///other/a.py").unwrap()),
+            None
+        );
+        assert_eq!(
+            file_of(root, &Url::parse("untitled:Untitled-1").unwrap()),
+            None
+        );
+        assert_eq!(path_of(root, &FilePath::new("../a.py")), None);
+        assert_eq!(path_of(root, &FilePath::new("/etc/passwd")), None);
+    }
+}

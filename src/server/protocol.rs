@@ -1,0 +1,192 @@
+//! What Starling adds to the LSP: the arguments of its commands and its notifications. Both sides of
+//! the pipe use these types; `docs/protocol.md` describes them for other clients.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tower_lsp::lsp_types::notification::Notification;
+
+use crate::ports::{Dollars, IntentView, Tokens};
+use crate::swarm::{Approval, AskIntent, Driver, Event, Limits, ProposalId, RunId};
+use crate::syntax::SymbolPath;
+
+pub const RUN: &str = "starling.run";
+pub const ACCEPT: &str = "starling.accept";
+pub const REJECT: &str = "starling.reject";
+pub const STEER: &str = "starling.steer";
+pub const CANCEL: &str = "starling.cancel";
+pub const UNDO: &str = "starling.undo";
+
+/// All commands, as the server announces them.
+pub const COMMANDS: [&str; 6] = [RUN, ACCEPT, REJECT, STEER, CANCEL, UNDO];
+
+/// Arguments of `starling.run`. What is left out comes from the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunParams {
+    pub task: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<Driver>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approve: Option<Approval>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_intent: Option<AskIntent>,
+    #[serde(default)]
+    pub limits: LimitsPatch,
+    /// Begin at these symbols instead of asking the scout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub begin: Vec<SymbolPath>,
+    /// The test command, in place of the one that is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
+}
+
+/// The limits that a request changes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsPatch {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dollars: Option<Dollars>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<u32>,
+}
+
+impl LimitsPatch {
+    pub fn over(&self, base: &Limits) -> Limits {
+        Limits {
+            calls: self.calls.unwrap_or(base.calls),
+            tokens: self.tokens.unwrap_or(base.tokens),
+            dollars: self.dollars.or(base.dollars),
+            seconds: self.seconds.unwrap_or(base.seconds),
+            messages: self.messages.unwrap_or(base.messages),
+            agents: self.agents.unwrap_or(base.agents),
+            depth: self.depth.unwrap_or(base.depth),
+            turns: self.turns.unwrap_or(base.turns),
+            repairs: self.repairs.unwrap_or(base.repairs),
+        }
+    }
+}
+
+/// The answer to `starling.run`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunReply {
+    pub run: RunId,
+    /// Where the trajectory is written.
+    pub trajectory: PathBuf,
+}
+
+/// Arguments of `starling.accept`: a proposal that waits for review, or by `symbol` an intent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptParams {
+    pub run: RunId,
+    #[serde(flatten)]
+    pub target: Target,
+}
+
+/// Arguments of `starling.reject`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectParams {
+    pub run: RunId,
+    #[serde(flatten)]
+    pub target: Target,
+    pub reason: String,
+}
+
+/// Arguments of `starling.steer`: a proposal that waits for review, the agent of a symbol (or its
+/// waiting intent), or without either all agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SteerParams {
+    pub run: RunId,
+    #[serde(flatten)]
+    pub target: Target,
+    pub text: String,
+}
+
+/// What an answer is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<ProposalId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<SymbolPath>,
+}
+
+/// Arguments of `starling.cancel`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CancelParams {
+    pub run: RunId,
+}
+
+/// Arguments of `starling.undo`: one applied proposal, or all of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UndoParams {
+    pub run: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<ProposalId>,
+}
+
+/// `starling/event`: one thing that happened in a run. `seq` rises within a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventParams {
+    pub run: RunId,
+    pub seq: u64,
+    pub at_ms: u64,
+    pub event: Event,
+}
+
+/// `starling/intent`: an agent waits for the answer to its intent (accept, reject or steer by
+/// `symbol`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntentParams {
+    pub run: RunId,
+    #[serde(flatten)]
+    pub view: IntentView,
+}
+
+/// `starling/undone`: how a `starling.undo` ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoneParams {
+    pub run: RunId,
+    /// What was taken back.
+    pub proposals: Vec<ProposalId>,
+    /// Why nothing was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+#[derive(Debug)]
+pub enum EventNotification {}
+impl Notification for EventNotification {
+    type Params = EventParams;
+    const METHOD: &'static str = "starling/event";
+}
+
+#[derive(Debug)]
+pub enum IntentNotification {}
+impl Notification for IntentNotification {
+    type Params = IntentParams;
+    const METHOD: &'static str = "starling/intent";
+}
+
+#[derive(Debug)]
+pub enum UndoneNotification {}
+impl Notification for UndoneNotification {
+    type Params = UndoneParams;
+    const METHOD: &'static str = "starling/undone";
+}

@@ -1,0 +1,104 @@
+//! The server's world, handed in by whoever starts it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+
+use crate::ports::{LanguageService, TestRunner};
+use crate::swarm::{
+    Approval, AskIntent, Driver, EventLog, Limits, Outside, ProposalId, RoleModels, RunHandle,
+    RunId, Task, UndoError,
+};
+use crate::syntax::{FilePath, SymbolPath};
+use crate::workspace::Snapshot;
+
+/// What a run is opened over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    pub root: PathBuf,
+    /// The open buffers, which stand over the disk.
+    pub overlay: Vec<(FilePath, Arc<str>)>,
+    /// The test command of the request.
+    pub test: Option<String>,
+}
+
+/// The parts of a run that do not come from the editor.
+#[derive(Clone)]
+pub struct Opened {
+    pub defaults: Defaults,
+    pub models: RoleModels,
+    pub tests: Arc<dyn TestRunner>,
+    pub language: Arc<dyn LanguageService>,
+    pub snapshot: Snapshot,
+}
+
+/// What a run is when its request does not say otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Defaults {
+    pub driver: Driver,
+    pub approval: Approval,
+    pub ask_intent: AskIntent,
+    pub limits: Limits,
+    /// How long one run of the tests may take.
+    pub test_deadline: Duration,
+}
+
+/// Makes the parts of a run ready.
+pub type Opener = Arc<dyn Fn(Opening) -> BoxFuture<'static, anyhow::Result<Opened>> + Send + Sync>;
+
+/// Starts a run: [`crate::swarm::start`], or a scripted one.
+pub type Starter = Arc<dyn Fn(RunId, Task, Outside) -> Arc<dyn Run> + Send + Sync>;
+
+/// A run as the server drives it.
+#[async_trait]
+pub trait Run: Send + Sync {
+    fn log(&self) -> EventLog;
+    fn cancel(&self);
+    fn steer(&self, to: Option<SymbolPath>, text: String);
+    async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError>;
+}
+
+#[async_trait]
+impl Run for RunHandle {
+    fn log(&self) -> EventLog {
+        self.log.clone()
+    }
+
+    fn cancel(&self) {
+        RunHandle::cancel(self);
+    }
+
+    fn steer(&self, to: Option<SymbolPath>, text: String) {
+        RunHandle::steer(self, to, text);
+    }
+
+    async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
+        RunHandle::undo(self, proposal).await
+    }
+}
+
+/// Everything that the server needs besides its client.
+#[derive(Clone)]
+pub struct Services {
+    pub open: Opener,
+    pub start: Starter,
+    /// Trajectories are written to `<trajectories>/<run id>.jsonl`.
+    pub trajectories: PathBuf,
+}
+
+impl fmt::Debug for Services {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Services")
+            .field("trajectories", &self.trajectories)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The swarm itself as a [`Starter`].
+pub fn swarm() -> Starter {
+    Arc::new(|id, task, outside| Arc::new(crate::swarm::start(id, task, outside)))
+}

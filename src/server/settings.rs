@@ -1,0 +1,132 @@
+//! What was agreed with the client at `initialize`.
+
+use std::path::PathBuf;
+
+use tower_lsp::lsp_types::{InitializeParams, PositionEncodingKind};
+
+use crate::text::Encoding;
+
+/// The client's capabilities as far as the server asks for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The first workspace folder.
+    pub root: Option<PathBuf>,
+    pub encoding: Encoding,
+    /// `workspace/applyEdit` takes `documentChanges` with versions.
+    pub versioned_edits: bool,
+    pub annotations: bool,
+    pub progress: bool,
+    pub lens_refresh: bool,
+}
+
+impl Settings {
+    /// Takes the first position encoding of the client's list that is known here; UTF-16 without one.
+    pub fn negotiate(params: &InitializeParams) -> Settings {
+        let capabilities = &params.capabilities;
+        let workspace = capabilities.workspace.as_ref();
+        let edit = workspace.and_then(|workspace| workspace.workspace_edit.as_ref());
+        let encodings = capabilities
+            .general
+            .as_ref()
+            .and_then(|general| general.position_encodings.as_deref())
+            .unwrap_or_default();
+        Settings {
+            root: root_of(params),
+            encoding: encodings
+                .iter()
+                .find_map(encoding_of)
+                .unwrap_or(Encoding::Utf16),
+            versioned_edits: edit.and_then(|edit| edit.document_changes) == Some(true),
+            annotations: edit.is_some_and(|edit| edit.change_annotation_support.is_some()),
+            progress: capabilities
+                .window
+                .as_ref()
+                .and_then(|window| window.work_done_progress)
+                == Some(true),
+            lens_refresh: workspace
+                .and_then(|workspace| workspace.code_lens.as_ref())
+                .and_then(|lens| lens.refresh_support)
+                == Some(true),
+        }
+    }
+
+    pub fn encoding_kind(&self) -> PositionEncodingKind {
+        match self.encoding {
+            Encoding::Utf8 => PositionEncodingKind::UTF8,
+            Encoding::Utf16 => PositionEncodingKind::UTF16,
+            Encoding::Utf32 => PositionEncodingKind::UTF32,
+        }
+    }
+}
+
+fn encoding_of(kind: &PositionEncodingKind) -> Option<Encoding> {
+    match kind.as_str() {
+        "utf-8" => Some(Encoding::Utf8),
+        "utf-16" => Some(Encoding::Utf16),
+        "utf-32" => Some(Encoding::Utf32),
+        _ => None,
+    }
+}
+
+#[allow(deprecated, reason = "older clients send only rootUri or rootPath")]
+fn root_of(params: &InitializeParams) -> Option<PathBuf> {
+    let folders = params.workspace_folders.iter().flatten();
+    folders
+        .map(|folder| &folder.uri)
+        .chain(&params.root_uri)
+        .find_map(|uri| uri.to_file_path().ok())
+        .or_else(|| params.root_path.as_ref().map(PathBuf::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn negotiate(params: serde_json::Value) -> Settings {
+        Settings::negotiate(&serde_json::from_value(params).unwrap())
+    }
+
+    #[test]
+    fn the_first_known_encoding_of_the_client_wins() {
+        let ask = |list: serde_json::Value| {
+            negotiate(json!({"capabilities": {"general": {"positionEncodings": list}}})).encoding
+        };
+        assert_eq!(ask(json!(["utf-32", "utf-8"])), Encoding::Utf32);
+        assert_eq!(ask(json!(["utf-7", "utf-8", "utf-16"])), Encoding::Utf8);
+        assert_eq!(ask(json!(["utf-7"])), Encoding::Utf16);
+        assert_eq!(ask(json!([])), Encoding::Utf16);
+        assert_eq!(
+            negotiate(json!({"capabilities": {}})).encoding,
+            Encoding::Utf16
+        );
+    }
+
+    #[test]
+    fn the_root_is_the_first_folder_then_the_root_uri() {
+        let folder = |path: &str| json!({"uri": format!("file://{path}"), "name": "x"});
+        let with = negotiate(json!({
+            "capabilities": {}, "rootUri": "file:///old",
+            "workspaceFolders": [folder("/a%20b"), folder("/c")],
+        }));
+        assert_eq!(with.root, Some(PathBuf::from("/a b")));
+        let old = negotiate(json!({"capabilities": {}, "rootUri": "file:///old"}));
+        assert_eq!(old.root, Some(PathBuf::from("/old")));
+        assert_eq!(negotiate(json!({"capabilities": {}})).root, None);
+    }
+
+    #[test]
+    fn nothing_is_assumed_of_a_silent_client() {
+        let silent = negotiate(json!({"capabilities": {}}));
+        assert!(!silent.versioned_edits && !silent.annotations && !silent.progress);
+        let full = negotiate(json!({"capabilities": {
+            "workspace": {
+                "workspaceEdit": {"documentChanges": true, "changeAnnotationSupport": {}},
+                "codeLens": {"refreshSupport": true},
+            },
+            "window": {"workDoneProgress": true},
+        }}));
+        assert!(full.versioned_edits && full.annotations && full.progress && full.lens_refresh);
+    }
+}

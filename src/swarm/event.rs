@@ -1,0 +1,468 @@
+//! Events: the closed list of things that happen in a run, from which every surface is derived.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::ledger::{Limits, Spent};
+use super::proposal::{Evidence, ProposalId};
+use crate::ports::{Dollars, Exchange, Finish, ModelNotice, Role, TestReport, Usage, Verdict};
+use crate::syntax::SymbolPath;
+
+/// Names a run, unique on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub String);
+
+/// Who drives a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Driver {
+    /// One agent for each symbol.
+    Swarm,
+    /// One agent over all symbols.
+    Single,
+}
+
+/// Who is speaking or spoken to: an agent by its symbol, or one of the other parts of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Party {
+    User,
+    Scout,
+    Proxy,
+    /// The engine itself: follow-ups, failed tests.
+    Starling,
+    Agent(SymbolPath),
+    /// The one agent of `--driver single`.
+    Solo,
+}
+
+/// How an answer to a question came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerSource {
+    Model,
+    /// Asked before in this run.
+    Memory,
+    /// The owner is itself waiting for this asker: answered at once with what is known.
+    Cycle,
+    /// No answer in time, or none affordable.
+    Refused,
+}
+
+/// Why an agent was woken or given more to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum Cause {
+    Picked {
+        why: String,
+    },
+    ChangeRequest {
+        from: Party,
+        reason: String,
+    },
+    /// A contract that the symbol relies on has changed.
+    FollowUp {
+        changed: SymbolPath,
+        changes: Vec<String>,
+        lines: Vec<u32>,
+        text: String,
+    },
+    FailedTests {
+        message: String,
+    },
+    Steered {
+        text: String,
+    },
+}
+
+/// How an agent's work ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum AgentOutcome {
+    Changed,
+    NothingToChange,
+    /// It gave up, or its bound of turns, repairs or malformed replies was reached.
+    GaveUp {
+        why: String,
+    },
+}
+
+/// What the tests of a run are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestPhase {
+    Before,
+    Proposal,
+    Settling,
+}
+
+/// Why a run stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum StopReason {
+    /// No agent has work, and no test fails that passed before.
+    Settled,
+    /// No agent has work, but nothing was changed.
+    NothingChanged {
+        why: String,
+    },
+    /// No agent has work, yet tests fail.
+    TestsFail {
+        failing: Vec<String>,
+    },
+    LedgerEmpty {
+        what: String,
+    },
+    Cancelled,
+    Failed {
+        error: String,
+    },
+}
+
+impl StopReason {
+    pub fn is_settled(&self) -> bool {
+        matches!(self, StopReason::Settled)
+    }
+}
+
+/// A symbol found without a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    pub symbol: SymbolPath,
+    pub score: f64,
+    pub why: Vec<String>,
+}
+
+/// One thing that happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    RunStarted {
+        run: RunId,
+        task: String,
+        driver: Driver,
+        models: Vec<(Role, String)>,
+        /// Answers come from a recording.
+        replayed: bool,
+        limits: Limits,
+    },
+    TestsRun {
+        phase: TestPhase,
+        proposal: Option<ProposalId>,
+        report: TestReport,
+    },
+    Located {
+        candidates: Vec<Candidate>,
+        millis: u64,
+    },
+    ScoutPicked {
+        symbols: Vec<(SymbolPath, String)>,
+    },
+    AgentWoken {
+        agent: Party,
+        cause: Cause,
+    },
+    AgentFinished {
+        agent: Party,
+        outcome: AgentOutcome,
+        summary: String,
+    },
+    TurnStarted {
+        agent: Party,
+        role: Role,
+        conversation: String,
+        turn: u32,
+    },
+    TurnFinished {
+        agent: Party,
+        role: Role,
+        model: String,
+        usage: Usage,
+        cost: Dollars,
+        calls: u32,
+        finish: Finish,
+        millis: u64,
+    },
+    TurnFailed {
+        agent: Party,
+        role: Role,
+        error: String,
+    },
+    Notice {
+        agent: Party,
+        notice: ModelNotice,
+    },
+    /// A reply could not be understood or used; the agent was told.
+    Malformed {
+        agent: Party,
+        what: String,
+    },
+    ToolUsed {
+        agent: Party,
+        tool: String,
+        argument: String,
+        outcome: String,
+    },
+    Asked {
+        question: u32,
+        from: Party,
+        to: Party,
+        text: String,
+    },
+    Answered {
+        question: u32,
+        from: Party,
+        to: Party,
+        text: String,
+        source: AnswerSource,
+    },
+    ChangeRequested {
+        from: Party,
+        to: Party,
+        reason: String,
+    },
+    /// The owner of a requested change sees no reason for it.
+    ChangeDeclined {
+        by: Party,
+        to: Party,
+        reason: String,
+    },
+    IntentStated {
+        agent: Party,
+        intent: String,
+        reason: String,
+    },
+    IntentReviewed {
+        agent: Party,
+        by: Party,
+        verdict: Verdict,
+    },
+    ProposalMade {
+        proposal: ProposalId,
+        agent: Party,
+        symbols: Vec<SymbolPath>,
+        reason: String,
+        diff: String,
+    },
+    /// The gate sent it back.
+    ProposalRefused {
+        agent: Party,
+        why: String,
+    },
+    ProposalChecked {
+        proposal: ProposalId,
+        evidence: Evidence,
+    },
+    /// Several models wrote candidates; one was chosen.
+    CandidateChosen {
+        agent: Party,
+        model: String,
+        among: Vec<String>,
+        why: String,
+    },
+    ReviewAsked {
+        proposal: ProposalId,
+        agent: Party,
+        symbol: SymbolPath,
+        diff: String,
+        reason: String,
+        evidence: Evidence,
+    },
+    ProposalReviewed {
+        proposal: ProposalId,
+        by: Party,
+        verdict: Verdict,
+    },
+    ProposalApplied {
+        proposal: ProposalId,
+        symbols: Vec<SymbolPath>,
+        diff: String,
+    },
+    /// The user's text changed in the same place; the symbol went back to its agent.
+    ProposalConflicted {
+        proposal: ProposalId,
+        why: String,
+    },
+    ProposalUndone {
+        proposal: ProposalId,
+    },
+    FollowedUp {
+        changed: SymbolPath,
+        changes: Vec<String>,
+        to: Vec<SymbolPath>,
+    },
+    Steered {
+        to: Option<SymbolPath>,
+        text: String,
+    },
+    RunFinished {
+        stop_reason: StopReason,
+        /// All symbols that were changed.
+        applied: Vec<SymbolPath>,
+        /// Unified diff of everything applied.
+        diff: String,
+        spent: Spent,
+        summary: String,
+        /// Calls, and how often each model's candidate won, by model.
+        tally: Vec<(String, u32)>,
+    },
+}
+
+/// A line of a trajectory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    Event(Event),
+    Exchange(Exchange),
+}
+
+/// A record with its place and time in the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// Counts from 0 without gaps.
+    pub seq: u64,
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    #[serde(flatten)]
+    pub record: Record,
+}
+
+/// Everything that happened so far. Appending never waits; readers follow by cursors. Its length is
+/// bounded by the run's ledger.
+#[derive(Debug, Clone)]
+pub struct EventLog {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    began: Instant,
+    records: Mutex<Vec<Arc<Stamped>>>,
+    count: watch::Sender<Progress>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Progress {
+    count: usize,
+    closed: bool,
+}
+
+impl Default for EventLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl EventLog {
+    pub fn new() -> Self {
+        let (count, _) = watch::channel(Progress {
+            count: 0,
+            closed: false,
+        });
+        let inner = Inner {
+            began: Instant::now(),
+            records: Mutex::default(),
+            count,
+        };
+        EventLog {
+            inner: Arc::new(inner),
+        }
+    }
+
+    pub fn event(&self, event: Event) {
+        tracing::debug!(?event, "event");
+        self.append(Record::Event(event));
+    }
+
+    pub fn exchange(&self, exchange: Exchange) {
+        self.append(Record::Exchange(exchange));
+    }
+
+    /// No more records will come: cursors end after the last one.
+    pub fn close(&self) {
+        self.inner
+            .count
+            .send_modify(|progress| progress.closed = true);
+    }
+
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.inner.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Reads from the first record on.
+    pub fn follow(&self) -> Cursor {
+        Cursor {
+            inner: Arc::clone(&self.inner),
+            next: 0,
+            changes: self.inner.count.subscribe(),
+        }
+    }
+
+    /// All events so far.
+    pub fn events(&self) -> Vec<Event> {
+        let records = self
+            .inner
+            .records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let event = |stamped: &Arc<Stamped>| match &stamped.record {
+            Record::Event(event) => Some(event.clone()),
+            Record::Exchange(_) => None,
+        };
+        records.iter().filter_map(event).collect()
+    }
+
+    fn append(&self, record: Record) {
+        let at_ms = self.elapsed_ms();
+        let mut records = self
+            .inner
+            .records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let stamped = Stamped {
+            seq: records.len() as u64,
+            at_ms,
+            record,
+        };
+        records.push(Arc::new(stamped));
+        let count = records.len();
+        self.inner
+            .count
+            .send_modify(|progress| progress.count = count);
+    }
+}
+
+/// A reader of an [`EventLog`].
+#[derive(Debug)]
+pub struct Cursor {
+    inner: Arc<Inner>,
+    next: usize,
+    changes: watch::Receiver<Progress>,
+}
+
+impl Cursor {
+    /// The next record, as soon as there is one; `None` after the last one of a closed log.
+    /// Cancel safe.
+    pub async fn next(&mut self) -> Option<Arc<Stamped>> {
+        loop {
+            let progress = *self.changes.borrow_and_update();
+            if self.next < progress.count {
+                let records = self
+                    .inner
+                    .records
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                let record = Arc::clone(&records[self.next]);
+                self.next += 1;
+                return Some(record);
+            }
+            if progress.closed || self.changes.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The ledger: what a run may still spend, shared by all its agents, reserved before it is spent.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::ports::{ChatReply, Dollars, Tokens};
+
+/// Upper bounds of a run. `None` is no bound.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Model calls.
+    pub calls: u32,
+    /// Prompt and output tokens of all calls.
+    pub tokens: Tokens,
+    pub dollars: Option<Dollars>,
+    pub seconds: u64,
+    /// Questions and change requests.
+    pub messages: u32,
+    pub agents: u32,
+    /// Length of a chain of questions.
+    pub depth: u32,
+    /// Turns of one agent for one piece of work.
+    pub turns: u32,
+    /// How often a proposal may come back from the checks or the approver.
+    pub repairs: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            calls: 60,
+            tokens: Tokens(400_000),
+            dollars: None,
+            seconds: 1800,
+            messages: 60,
+            agents: 16,
+            depth: 4,
+            turns: 12,
+            repairs: 3,
+        }
+    }
+}
+
+/// What a run has spent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    pub calls: u32,
+    pub prompt_tokens: Tokens,
+    pub cached_tokens: Tokens,
+    pub output_tokens: Tokens,
+    pub dollars: Dollars,
+    pub seconds: f64,
+    /// Seconds in which the run waited for a person; not counted against the limit.
+    pub waiting_seconds: f64,
+    pub messages: u32,
+    pub agents: u32,
+}
+
+/// The ledger has no room for this.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the budget is used up: {what}")]
+pub struct Exhausted {
+    pub what: String,
+}
+
+/// The shared account of one run.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    limits: Limits,
+    began: Instant,
+    account: Arc<Mutex<Account>>,
+}
+
+#[derive(Debug, Default)]
+struct Account {
+    spent: Spent,
+    /// Reserved by calls under way.
+    reserved_calls: u32,
+    reserved_tokens: Tokens,
+    waiting: u32,
+    waiting_since: Option<Instant>,
+    waited: Duration,
+}
+
+impl Ledger {
+    pub fn new(limits: Limits) -> Self {
+        Ledger {
+            limits,
+            began: Instant::now(),
+            account: Arc::default(),
+        }
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Reserves one model call that may cost `tokens`.
+    ///
+    /// # Errors
+    /// [`Exhausted`] names the limit that has no room for it.
+    pub fn reserve_call(&self, tokens: Tokens) -> Result<Reservation, Exhausted> {
+        let mut account = self.lock();
+        let limits = &self.limits;
+        let calls = account.spent.calls + account.reserved_calls;
+        if calls >= limits.calls {
+            return Err(exhausted(format!(
+                "{} of {} model calls",
+                calls, limits.calls
+            )));
+        }
+        let used =
+            account.spent.prompt_tokens + account.spent.output_tokens + account.reserved_tokens;
+        if used + tokens > limits.tokens {
+            return Err(exhausted(format!(
+                "{used} of {} tokens, {tokens} more are needed",
+                limits.tokens
+            )));
+        }
+        if let Some(most) = limits.dollars
+            && account.spent.dollars >= most
+        {
+            return Err(exhausted(format!("{} of {most}", account.spent.dollars)));
+        }
+        account.reserved_calls += 1;
+        account.reserved_tokens += tokens;
+        Ok(Reservation {
+            ledger: self.clone(),
+            tokens,
+        })
+    }
+
+    /// Whether one more request of this size, within a call that is already reserved, fits.
+    pub fn has_room(&self, tokens: Tokens) -> bool {
+        let account = self.lock();
+        let used =
+            account.spent.prompt_tokens + account.spent.output_tokens + account.reserved_tokens;
+        let calls = account.spent.calls + account.reserved_calls;
+        calls < self.limits.calls && used + tokens <= self.limits.tokens
+    }
+
+    /// Counts one question or change request.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the limit of messages is reached.
+    pub fn count_message(&self) -> Result<(), Exhausted> {
+        let mut account = self.lock();
+        if account.spent.messages >= self.limits.messages {
+            return Err(exhausted(format!(
+                "{} messages between agents",
+                self.limits.messages
+            )));
+        }
+        account.spent.messages += 1;
+        Ok(())
+    }
+
+    /// Counts one agent.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the limit of agents is reached.
+    pub fn count_agent(&self) -> Result<(), Exhausted> {
+        let mut account = self.lock();
+        if account.spent.agents >= self.limits.agents {
+            return Err(exhausted(format!("{} agents", self.limits.agents)));
+        }
+        account.spent.agents += 1;
+        Ok(())
+    }
+
+    /// The time left; waiting for people does not count.
+    pub fn time_left(&self) -> Duration {
+        let account = self.lock();
+        let run = self.began.elapsed().saturating_sub(account.waited());
+        Duration::from_secs(self.limits.seconds).saturating_sub(run)
+    }
+
+    /// Returns when the time is up.
+    pub async fn time_up(&self) {
+        loop {
+            let left = self.time_left();
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.max(Duration::from_millis(10))).await;
+        }
+    }
+
+    /// While the guard lives, the clock stands: a person is being waited for.
+    pub fn wait_for_person(&self) -> PersonWait {
+        let mut account = self.lock();
+        account.waiting += 1;
+        if account.waiting == 1 {
+            account.waiting_since = Some(Instant::now());
+        }
+        PersonWait {
+            ledger: self.clone(),
+        }
+    }
+
+    pub fn spent(&self) -> Spent {
+        let account = self.lock();
+        let mut spent = account.spent.clone();
+        spent.seconds = self.began.elapsed().as_secs_f64();
+        spent.waiting_seconds = account.waited().as_secs_f64();
+        spent
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Account {
+    fn waited(&self) -> Duration {
+        self.waited
+            + self
+                .waiting_since
+                .map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+fn exhausted(what: String) -> Exhausted {
+    Exhausted { what }
+}
+
+/// Room in the ledger for one call; given back when it is dropped without a settlement.
+#[derive(Debug)]
+pub struct Reservation {
+    ledger: Ledger,
+    tokens: Tokens,
+}
+
+impl Reservation {
+    /// Books what the call really cost.
+    pub fn settle(self, reply: &ChatReply) {
+        let mut account = self.ledger.lock();
+        account.spent.calls += reply.calls.max(1);
+        account.spent.prompt_tokens += reply.usage.prompt;
+        account.spent.cached_tokens += reply.usage.cached;
+        account.spent.output_tokens += reply.usage.output;
+        account.spent.dollars += reply.cost;
+    }
+
+    /// Books a call that failed: it counts, its tokens are unknown.
+    pub fn settle_failed(self) {
+        self.ledger.lock().spent.calls += 1;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut account = self.ledger.lock();
+        account.reserved_calls -= 1;
+        account.reserved_tokens = account.reserved_tokens.saturating_sub(self.tokens);
+    }
+}
+
+/// See [`Ledger::wait_for_person`].
+#[derive(Debug)]
+pub struct PersonWait {
+    ledger: Ledger,
+}
+
+impl Drop for PersonWait {
+    fn drop(&mut self) {
+        let mut account = self.ledger.lock();
+        account.waiting -= 1;
+        if account.waiting == 0
+            && let Some(since) = account.waiting_since.take()
+        {
+            account.waited += since.elapsed();
+        }
+    }
+}

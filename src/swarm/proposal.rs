@@ -1,0 +1,252 @@
+//! Proposals and their evidence, as values.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ports::{Problem, TestOutcome, TestReport, TestStatus};
+use crate::syntax::{Loss, SymbolPath};
+
+/// Numbers the proposals of a run from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ProposalId(pub u32);
+
+impl fmt::Display for ProposalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// What the tests say about a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "tests", rename_all = "snake_case")]
+pub enum TestEvidence {
+    /// Not run, and why.
+    Unknown { reason: String },
+    Known {
+        command: String,
+        outcome: TestOutcome,
+        passed: usize,
+        /// Failed before and pass now.
+        fixed: Vec<String>,
+        /// Passed before, or were not there, and fail now.
+        broken: Vec<String>,
+        /// Failed before and still fail.
+        still_failing: Vec<String>,
+        /// The failures as a reader needs them, capped.
+        details: String,
+        millis: u64,
+    },
+}
+
+/// What the diagnostics say about a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "diagnostics", rename_all = "snake_case")]
+pub enum DiagnosticEvidence {
+    Unknown {
+        reason: String,
+    },
+    /// Only problems that the change brought.
+    Known {
+        tool: String,
+        new: Vec<Problem>,
+    },
+}
+
+/// Everything that was found out about a proposal before it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub tests: TestEvidence,
+    pub diagnostics: DiagnosticEvidence,
+    /// What the change takes away besides what it rewrites.
+    pub losses: Vec<Loss>,
+    /// How the contract changes, in words; empty when it does not.
+    pub contract: Vec<String>,
+    /// Owners of references that a changed contract can break.
+    pub callers: Vec<SymbolPath>,
+    pub millis: u64,
+}
+
+impl TestEvidence {
+    /// Compares a run of the tests with one before the change.
+    pub fn compare(before: Option<&TestReport>, after: &TestReport) -> TestEvidence {
+        if after.outcome == TestOutcome::NotRun {
+            let reason = format!(
+                "`{}` ran no test: {}",
+                after.command,
+                tail(&after.output, 400)
+            );
+            return TestEvidence::Unknown { reason };
+        }
+        let failing = |report: &TestReport| failing_ids(report);
+        let was: Vec<String> = before.map(failing).unwrap_or_default();
+        let is = failing(after);
+        let passed_now = |id: &String| {
+            after
+                .cases
+                .iter()
+                .any(|case| case.id == *id && case.status == TestStatus::Passed)
+                || (id == WHOLE_RUN && after.outcome == TestOutcome::Passed)
+        };
+        let details = after
+            .cases
+            .iter()
+            .filter(|case| is.contains(&case.id))
+            .map(|case| format!("{}\n{}", case.id, case.message.trim_end()))
+            .collect::<Vec<_>>()
+            .join("\n\n");
+        let details = if details.is_empty() && !is.is_empty() {
+            after.output.clone()
+        } else {
+            details
+        };
+        TestEvidence::Known {
+            command: after.command.clone(),
+            outcome: after.outcome,
+            passed: after
+                .cases
+                .iter()
+                .filter(|case| case.status == TestStatus::Passed)
+                .count(),
+            fixed: was.iter().filter(|id| passed_now(id)).cloned().collect(),
+            broken: is.iter().filter(|id| !was.contains(id)).cloned().collect(),
+            still_failing: is.iter().filter(|id| was.contains(id)).cloned().collect(),
+            details: tail(&details, 4000).to_owned(),
+            millis: after.millis,
+        }
+    }
+
+    /// Tests that fail only with the change.
+    pub fn broken(&self) -> &[String] {
+        match self {
+            TestEvidence::Unknown { .. } => &[],
+            TestEvidence::Known { broken, .. } => broken,
+        }
+    }
+}
+
+/// Stands for the whole command where no single test can be told apart.
+pub const WHOLE_RUN: &str = "(the test command)";
+
+/// Ids of the tests that fail in a report; [`WHOLE_RUN`] when it failed without naming one.
+pub fn failing_ids(report: &TestReport) -> Vec<String> {
+    let bad = |status: TestStatus| matches!(status, TestStatus::Failed | TestStatus::Error);
+    let ids: Vec<String> = report
+        .cases
+        .iter()
+        .filter(|case| bad(case.status))
+        .map(|case| case.id.clone())
+        .collect();
+    match report.outcome {
+        TestOutcome::Failed | TestOutcome::TimedOut if ids.is_empty() => vec![WHOLE_RUN.to_owned()],
+        TestOutcome::Failed | TestOutcome::TimedOut | TestOutcome::Passed | TestOutcome::NotRun => {
+            ids
+        }
+    }
+}
+
+/// The last `cap` bytes of a text, from the start of a line where that is near.
+pub fn tail(text: &str, cap: usize) -> &str {
+    if text.len() <= cap {
+        return text;
+    }
+    let mut start = text.len() - cap;
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    match text[start..].find('\n') {
+        Some(line_end) if line_end < 200 => &text[start + line_end + 1..],
+        Some(_) | None => &text[start..],
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.tests {
+            TestEvidence::Unknown { reason } => writeln!(f, "tests: unknown ({reason})")?,
+            TestEvidence::Known {
+                command,
+                outcome,
+                passed,
+                fixed,
+                broken,
+                still_failing,
+                details,
+                millis,
+            } => {
+                let seconds = *millis as f64 / 1000.0;
+                writeln!(
+                    f,
+                    "tests: `{command}` {} in {seconds:.1} s: {passed} pass",
+                    outcome_word(*outcome)
+                )?;
+                for (word, ids) in [
+                    ("fixed", fixed),
+                    ("BROKEN by this change", broken),
+                    ("still failing", still_failing),
+                ] {
+                    if !ids.is_empty() {
+                        writeln!(f, "  {word} ({}): {}", ids.len(), few(ids))?;
+                    }
+                }
+                if !broken.is_empty() || !still_failing.is_empty() {
+                    writeln!(f, "{details}")?;
+                }
+            }
+        }
+        match &self.diagnostics {
+            DiagnosticEvidence::Unknown { reason } => {
+                writeln!(f, "diagnostics: unknown ({reason})")?
+            }
+            DiagnosticEvidence::Known { tool, new } if new.is_empty() => {
+                writeln!(f, "diagnostics: no new problem ({tool})")?;
+            }
+            DiagnosticEvidence::Known { tool, new } => {
+                writeln!(f, "diagnostics: {} new ({tool})", new.len())?;
+                for problem in new.iter().take(10) {
+                    writeln!(
+                        f,
+                        "  {}:{}: {}",
+                        problem.file, problem.line, problem.message
+                    )?;
+                }
+            }
+        }
+        for loss in &self.losses {
+            writeln!(f, "loses {loss}")?;
+        }
+        if !self.contract.is_empty() {
+            writeln!(f, "contract: {}", self.contract.join("; "))?;
+            let callers: Vec<String> = self.callers.iter().map(ToString::to_string).collect();
+            writeln!(
+                f,
+                "callers to follow up: {}",
+                if callers.is_empty() {
+                    "none".into()
+                } else {
+                    few(&callers)
+                }
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn outcome_word(outcome: TestOutcome) -> &'static str {
+    match outcome {
+        TestOutcome::Passed => "passed",
+        TestOutcome::Failed => "failed",
+        TestOutcome::TimedOut => "timed out",
+        TestOutcome::NotRun => "did not run",
+    }
+}
+
+fn few(ids: &[String]) -> String {
+    let shown = ids.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+    if ids.len() > 8 {
+        format!("{shown} and {} more", ids.len() - 8)
+    } else {
+        shown
+    }
+}

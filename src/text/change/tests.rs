@@ -1,0 +1,208 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn edit(start: usize, end: usize, insert: &str) -> Edit {
+    Edit {
+        range: ByteRange::new(start, end),
+        insert: insert.to_owned(),
+    }
+}
+
+fn set(base: &str, edits: &[(usize, usize, &str)]) -> ChangeSet {
+    let edits = edits
+        .iter()
+        .map(|(s, e, text)| edit(*s, *e, text))
+        .collect();
+    ChangeSet::new(base.len(), edits).expect("a change set")
+}
+
+#[test]
+fn edits_are_ordered_joined_and_checked() {
+    let changes = set(
+        "abcdef",
+        &[(4, 4, "y"), (1, 3, "x"), (3, 4, ""), (6, 6, "")],
+    );
+    assert_eq!(changes.edits(), [edit(1, 4, "xy")]);
+    assert_eq!(changes.apply("abcdef").as_deref(), Ok("axyef"));
+    assert_eq!(
+        ChangeSet::new(3, vec![edit(0, 2, ""), edit(1, 3, "")]),
+        None
+    );
+    assert_eq!(ChangeSet::new(3, vec![edit(2, 4, "")]), None);
+    assert!(set("abc", &[]).is_empty());
+}
+
+#[test]
+fn insertions_at_one_place_keep_their_order() {
+    let changes = set("ab", &[(1, 1, "1"), (1, 2, "B"), (1, 1, "2")]);
+    assert_eq!(changes.apply("ab").as_deref(), Ok("a12B"));
+}
+
+#[test]
+fn another_text_is_refused() {
+    let changes = set("abc", &[(1, 2, "x")]);
+    let mismatch = ApplyMismatch {
+        expected: 3,
+        actual: 4,
+    };
+    assert_eq!(changes.apply("abcd"), Err(mismatch.clone()));
+    assert_eq!(changes.invert("abcd"), Err(mismatch.clone()));
+    assert_eq!(
+        changes.compose(&ChangeSet::unchanged(4)),
+        Err(ApplyMismatch {
+            expected: 4,
+            actual: 3
+        })
+    );
+    // Same length, but the edit would cut a character in two.
+    assert!(changes.apply("aß").is_err());
+}
+
+#[test]
+fn what_both_sides_touch_conflicts() {
+    let base = "abcdef";
+    let ours = set(base, &[(0, 1, "A"), (2, 4, "X")]);
+    for theirs in [(3, 5, ""), (3, 3, "y"), (2, 4, "Y"), (0, 6, "")] {
+        assert!(ours.rebase(&set(base, &[theirs])).is_err(), "{theirs:?}");
+    }
+    let conflict = ours.rebase(&set(base, &[(3, 3, "y")])).unwrap_err();
+    assert_eq!(conflict.to_string(), "both sides changed bytes 2..4");
+    let at_two = set(base, &[(2, 2, "1")]);
+    assert!(at_two.rebase(&set(base, &[(2, 2, "2")])).is_err());
+    assert!(at_two.rebase(&ChangeSet::unchanged(7)).is_err());
+}
+
+#[test]
+fn the_same_edit_on_both_sides_is_made_once() {
+    let base = "abcdef";
+    let ours = set(base, &[(1, 2, "X"), (4, 4, "new")]);
+    let theirs = set(base, &[(0, 0, "> "), (1, 2, "X")]);
+    let rebased = ours.rebase(&theirs).unwrap();
+    let text = rebased.apply(&theirs.apply(base).unwrap()).unwrap();
+    assert_eq!(text, "> aXcdnewef");
+}
+
+#[test]
+fn offsets_move_with_the_text() {
+    let changes = set("abcdef", &[(1, 3, "XYZ"), (4, 4, "-")]);
+    let moved: Vec<usize> = (0..=6).map(|at| changes.map_offset(at)).collect();
+    assert_eq!(moved, [0, 1, 1, 4, 6, 7, 8]);
+}
+
+#[test]
+fn between_touches_only_what_differs() {
+    let old = "one\ntwo\nthrße\nfour\n";
+    let new = "one\ntwo!\nthrüe\nfour\nfive\n";
+    let changes = ChangeSet::between(old, new);
+    let expected = [edit(7, 7, "!"), edit(11, 13, "ü"), edit(20, 20, "five\n")];
+    assert_eq!(changes.edits(), expected);
+    assert_eq!(changes.apply(old).as_deref(), Ok(new));
+}
+
+#[test]
+fn a_stored_change_set_is_checked_when_read() {
+    let changes = set("abcdef", &[(1, 3, "x")]);
+    let json = serde_json::to_string(&changes).unwrap();
+    assert_eq!(serde_json::from_str::<ChangeSet>(&json).unwrap(), changes);
+    let broken = json.replace("\"base_len\":6", "\"base_len\":2");
+    assert!(serde_json::from_str::<ChangeSet>(&broken).is_err());
+}
+
+const TEXT: &str = "[ab\u{e9}\u{1f426}\n]{0,24}";
+
+/// A change set for `base`, from positions and inserts.
+fn changes_for(
+    base: &str,
+    parts: &[(prop::sample::Index, prop::sample::Index, String)],
+) -> ChangeSet {
+    let borders: Vec<usize> = (0..=base.len())
+        .filter(|at| base.is_char_boundary(*at))
+        .collect();
+    let mut edits: Vec<Edit> = Vec::new();
+    for (a, b, insert) in parts {
+        let (a, b) = (*a.get(&borders), *b.get(&borders));
+        let (start, end) = (a.min(b), a.max(b).min(a.min(b) + 6));
+        let end = base.floor_char_boundary(end);
+        let mut more = edits.clone();
+        more.push(edit(start, end, insert));
+        if ChangeSet::new(base.len(), more.clone()).is_some() {
+            edits = more;
+        }
+    }
+    ChangeSet::new(base.len(), edits).expect("checked above")
+}
+
+fn parts() -> impl Strategy<Value = Vec<(prop::sample::Index, prop::sample::Index, String)>> {
+    prop::collection::vec(
+        (
+            any::<prop::sample::Index>(),
+            any::<prop::sample::Index>(),
+            "[xy\u{fc}]{0,3}",
+        ),
+        0..4,
+    )
+}
+
+proptest! {
+    #[test]
+    fn invert_takes_back(base in TEXT, parts in parts()) {
+        let changes = changes_for(&base, &parts);
+        let text = changes.apply(&base).unwrap();
+        let back = changes.invert(&base).unwrap();
+        prop_assert_eq!(back.apply(&text).unwrap(), base.clone());
+        prop_assert_eq!(back.invert(&text).unwrap().apply(&base).unwrap(), text);
+        let round_trip = changes.compose(&back).unwrap();
+        prop_assert_eq!(round_trip.apply(&base).unwrap(), base);
+    }
+
+    #[test]
+    fn compose_is_one_after_the_other(base in TEXT, a in parts(), b in parts(), c in parts()) {
+        let a = changes_for(&base, &a);
+        let after_a = a.apply(&base).unwrap();
+        let b = changes_for(&after_a, &b);
+        let after_b = b.apply(&after_a).unwrap();
+        let c = changes_for(&after_b, &c);
+        let after_c = c.apply(&after_b).unwrap();
+        prop_assert_eq!(a.compose(&b).unwrap().apply(&base).unwrap(), after_b);
+        let left = a.compose(&b).unwrap().compose(&c).unwrap();
+        let right = a.compose(&b.compose(&c).unwrap()).unwrap();
+        prop_assert_eq!(left.apply(&base).unwrap(), after_c.clone());
+        prop_assert_eq!(right.apply(&base).unwrap(), after_c);
+    }
+
+    #[test]
+    fn both_orders_of_rebasing_agree(base in TEXT, a in parts(), b in parts()) {
+        let (a, b) = (changes_for(&base, &a), changes_for(&base, &b));
+        match (a.rebase(&b), b.rebase(&a)) {
+            (Ok(a_after_b), Ok(b_after_a)) => {
+                let first_b = a_after_b.apply(&b.apply(&base).unwrap()).unwrap();
+                let first_a = b_after_a.apply(&a.apply(&base).unwrap()).unwrap();
+                prop_assert_eq!(first_a, first_b);
+            }
+            (Err(ours), Err(theirs)) => {
+                prop_assert_eq!((ours.ours, ours.theirs), (theirs.theirs, theirs.ours));
+            }
+            (a, b) => prop_assert!(false, "only one side conflicts: {:?} {:?}", a, b),
+        }
+        prop_assert!(a.rebase(&a).unwrap().is_empty());
+        prop_assert_eq!(a.rebase(&ChangeSet::unchanged(base.len())).unwrap(), a);
+    }
+
+    #[test]
+    fn between_reaches_the_new_text(old in TEXT, new in TEXT) {
+        let changes = ChangeSet::between(&old, &new);
+        prop_assert_eq!(changes.apply(&old).unwrap(), new.clone());
+        prop_assert_eq!(changes.is_empty(), old == new);
+    }
+
+    #[test]
+    fn kept_bytes_are_found_again(base in TEXT, parts in parts()) {
+        let changes = changes_for(&base, &parts);
+        let text = changes.apply(&base).unwrap();
+        let kept = |at: usize| changes.edits().iter().all(|edit| !edit.range.contains(at));
+        for at in (0..base.len()).filter(|at| kept(*at)) {
+            prop_assert_eq!(base.as_bytes()[at], text.as_bytes()[changes.map_offset(at)]);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Running a command to its end or its deadline, with all that it started, and catching its output.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// In the environment of everything that runs in a shadow: its scratch directory.
+pub(super) const MARKER: &str = "STARLING_SHADOW";
+/// How long the output of killed processes is waited for.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// With this status; 128 and the number of the signal where one ended it.
+    Exited(i32),
+    TimedOut,
+}
+
+/// What a command did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captured {
+    pub end: End,
+    /// Standard output and error; the middle left out where it was too long.
+    pub output: String,
+    pub elapsed: Duration,
+}
+
+/// What to run, and where.
+pub(super) struct Program {
+    /// The program and its arguments.
+    pub arguments: Vec<OsString>,
+    pub directory: PathBuf,
+    /// The whole environment.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// Runs a program in a process group of its own. When it ends, is late, or the returned future is
+/// dropped, everything that it started is killed. Of its output `cap` bytes are kept.
+pub(super) async fn run(
+    program: Program,
+    scratch: &Path,
+    deadline: Duration,
+    cap: usize,
+) -> io::Result<Captured> {
+    let start = Instant::now();
+    let mut child = spawn(program, scratch)?;
+    let family = Family {
+        group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
+        scratch: scratch.to_owned(),
+    };
+    let mut output = Reader {
+        pipe: child.stdout.take(),
+        capture: Capture::new(cap),
+    };
+    let status = timeout(deadline, async {
+        loop {
+            tokio::select! {
+                status = child.wait() => return status,
+                () = output.more(), if output.pipe.is_some() => {}
+            }
+        }
+    })
+    .await;
+    drop(family);
+    // All writers are dead: what they left is read to its end. With a deadline all the same, for a
+    // process that the system cannot kill.
+    let rest = async {
+        while output.pipe.is_some() {
+            output.more().await;
+        }
+    };
+    let _ = timeout(GRACE, rest).await;
+    let end = match status {
+        Ok(status) => End::Exited(code(status?)),
+        Err(_) => End::TimedOut,
+    };
+    Ok(Captured {
+        end,
+        output: output.capture.into_text(),
+        elapsed: start.elapsed(),
+    })
+}
+
+/// Starts a program through a shell that joins its two outputs in the order of their writing.
+fn spawn(program: Program, scratch: &Path) -> io::Result<Child> {
+    Command::new("/bin/sh")
+        .args(["-c", "exec 2>&1; exec \"$@\"", "sh"])
+        .args(program.arguments)
+        .current_dir(program.directory)
+        .env_clear()
+        .envs(program.environment)
+        .env(MARKER, scratch)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+}
+
+fn code(status: ExitStatus) -> i32 {
+    let signal = || status.signal().map_or(-1, |signal| 128 + signal);
+    status.code().unwrap_or_else(signal)
+}
+
+/// A running command and all that it started; killed when dropped.
+struct Family {
+    group: Option<Pid>,
+    scratch: PathBuf,
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        if let Some(group) = self.group {
+            // Already gone is fine.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        kill_marked(&self.scratch);
+    }
+}
+
+/// Kills every process that carries the mark of a scratch directory: also those that left the group.
+pub(super) fn kill_marked(scratch: &Path) {
+    let mut mark = format!("{MARKER}=").into_bytes();
+    mark.extend_from_slice(scratch.as_os_str().as_bytes());
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return;
+    };
+    for process in processes.flatten() {
+        let number = process
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(pid) = number.and_then(Pid::from_raw) else {
+            continue;
+        };
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        if environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry == mark)
+        {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// The output of a child; the pipe is gone when it has ended.
+struct Reader {
+    pipe: Option<ChildStdout>,
+    capture: Capture,
+}
+
+impl Reader {
+    async fn more(&mut self) {
+        let Some(pipe) = &mut self.pipe else {
+            return;
+        };
+        let mut chunk = [0; 8 * 1024];
+        match pipe.read(&mut chunk).await {
+            Ok(read) if read > 0 => self.capture.push(&chunk[..read]),
+            Ok(_) | Err(_) => self.pipe = None,
+        }
+    }
+}
+
+/// The beginning and the end of an output, at most `cap` bytes in all.
+struct Capture {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    half: usize,
+    dropped: usize,
+}
+
+impl Capture {
+    fn new(cap: usize) -> Self {
+        Capture {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            half: cap / 2,
+            dropped: 0,
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let room = (self.half - self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
+        self.tail.extend(&bytes[room..]);
+        let over = self.tail.len().saturating_sub(self.half);
+        self.tail.drain(..over);
+        self.dropped += over;
+    }
+
+    fn into_text(mut self) -> String {
+        if self.dropped == 0 {
+            self.head.extend(self.tail);
+            return String::from_utf8_lossy(&self.head).into_owned();
+        }
+        let tail = Vec::from(self.tail);
+        format!(
+            "{}\n… {} bytes left out …\n{}",
+            String::from_utf8_lossy(&self.head),
+            self.dropped,
+            String::from_utf8_lossy(&tail)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn shell(line: &str) -> Program {
+        Program {
+            arguments: ["/bin/sh", "-c", line].map(OsString::from).to_vec(),
+            directory: "/".into(),
+            environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
+        }
+    }
+
+    async fn run_line(line: &str, deadline: Duration) -> Captured {
+        let scratch = tempfile::tempdir().unwrap();
+        run(shell(line), scratch.path(), deadline, 1000)
+            .await
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn catches_both_outputs_in_order_and_the_status() {
+        let done = run_line("echo one; echo two >&2; echo three; exit 3", LONG).await;
+        assert_eq!(done.end, End::Exited(3));
+        assert_eq!(done.output, "one\ntwo\nthree\n");
+        let done = run_line("kill -9 $$", LONG).await;
+        assert_eq!(done.end, End::Exited(137));
+    }
+
+    #[tokio::test]
+    async fn keeps_the_beginning_and_the_end_of_a_long_output() {
+        let done = run_line("echo first; yes | head -c 100000; echo last", LONG).await;
+        assert!(done.output.starts_with("first\n"));
+        assert!(done.output.ends_with("last\n"));
+        assert!(
+            done.output.contains("… 99011 bytes left out …"),
+            "{}",
+            done.output
+        );
+        assert!(done.output.len() < 1100);
+    }
+
+    #[tokio::test]
+    async fn the_deadline_ends_all_that_was_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        // A grandchild in a session of its own holds the pipe open until it is killed.
+        let line = format!(
+            "mkfifo {0}; setsid sleep 1000 & echo started; read x < {0}",
+            fifo.display()
+        );
+        let done = run_line(&line, Duration::from_millis(300)).await;
+        assert_eq!((done.end, &*done.output), (End::TimedOut, "started\n"));
+        assert!(done.elapsed < LONG);
+    }
+
+    #[tokio::test]
+    async fn a_daemon_does_not_outlive_its_command() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid = dir.path().join("pid");
+        let line = format!(
+            "setsid sh -c 'echo $$ > {0}; exec sleep 1000' & while ! test -s {0}; do :; done",
+            pid.display()
+        );
+        let done = run_line(&line, LONG).await;
+        assert_eq!(done.end, End::Exited(0));
+        let pid = std::fs::read_to_string(pid).unwrap();
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        // Gone, or a zombie that its new parent has not collected yet.
+        assert!(state.is_err() || state.is_ok_and(|stat| stat.contains(") Z ")));
+    }
+}

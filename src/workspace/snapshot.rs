@@ -1,0 +1,243 @@
+//! The workspace at one moment: pinned files, unsaved buffers over the disk, texts and trees read once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
+use crate::syntax::{FilePath, SymbolTree};
+
+/// Texts that stand in place of the files on disk; `None`: the file does not exist.
+pub type Overlay = BTreeMap<FilePath, Option<Arc<str>>>;
+
+/// A workspace that does not change: its files are pinned when it is made, and a file's text is read
+/// at most once, on the first read, so that all readers see the same. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    disk: Arc<Disk>,
+    overlay: Arc<Overlay>,
+    /// Of the files in the overlay.
+    buffers: HashMap<FilePath, Arc<Entry>>,
+    files: Arc<[FilePath]>,
+}
+
+#[derive(Debug)]
+struct Disk {
+    root: PathBuf,
+    entries: Mutex<HashMap<FilePath, Arc<Entry>>>,
+}
+
+/// What is known of one file.
+#[derive(Debug, Default)]
+struct Entry {
+    text: OnceLock<Result<Arc<str>, ReadError>>,
+    tree: OnceLock<Arc<SymbolTree>>,
+}
+
+impl Snapshot {
+    /// A snapshot of `files` under `root`. The root is absolute with its links resolved.
+    pub(super) fn new(root: PathBuf, files: Vec<FilePath>, overlay: Overlay) -> Self {
+        let disk = Disk {
+            root,
+            entries: Mutex::default(),
+        };
+        let bare = Snapshot {
+            disk: Arc::new(disk),
+            overlay: Arc::default(),
+            buffers: HashMap::new(),
+            files: files.into(),
+        };
+        bare.over(overlay)
+    }
+
+    /// The same with these texts over it, too. Caches of all other files are shared.
+    fn over(&self, texts: Overlay) -> Snapshot {
+        let mut files = self.files.to_vec();
+        let mut buffers = self.buffers.clone();
+        let mut overlay = Overlay::clone(&self.overlay);
+        for (file, text) in texts {
+            match (files.binary_search(&file), &text) {
+                (Err(place), Some(_)) => files.insert(place, file.clone()),
+                (Ok(place), None) => drop(files.remove(place)),
+                (Ok(_), Some(_)) | (Err(_), None) => {}
+            }
+            let known = text.clone().ok_or_else(|| ReadError::Missing(file.clone()));
+            let entry = Entry {
+                text: known.into(),
+                tree: OnceLock::new(),
+            };
+            buffers.insert(file.clone(), Arc::new(entry));
+            overlay.insert(file, text);
+        }
+        Snapshot {
+            disk: self.disk.clone(),
+            overlay: Arc::new(overlay),
+            buffers,
+            files: files.into(),
+        }
+    }
+
+    /// A snapshot in which `file` has this text, or does not exist.
+    pub fn with(&self, file: FilePath, text: Option<Arc<str>>) -> Snapshot {
+        self.over(Overlay::from([(file, text)]))
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.disk.root
+    }
+
+    /// In order of their paths.
+    pub fn files(&self) -> &[FilePath] {
+        &self.files
+    }
+
+    /// What stands over the disk.
+    pub fn overlay(&self) -> &Overlay {
+        &self.overlay
+    }
+
+    /// The text of a file, byte for byte. Files that are not listed (ignored ones) can be read as well.
+    ///
+    /// # Errors
+    /// See [`ReadError`]; a file that cannot be read stays unreadable in this snapshot.
+    pub fn read(&self, file: &FilePath) -> Result<Arc<str>, ReadError> {
+        self.text_of(&self.entry(file), file)
+    }
+
+    /// The symbols of a file.
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::read`].
+    pub fn tree(&self, file: &FilePath) -> Result<Arc<SymbolTree>, ReadError> {
+        let entry = self.entry(file);
+        let text = self.text_of(&entry, file)?;
+        let parse = || Arc::new(SymbolTree::parse(file.clone(), text));
+        Ok(entry.tree.get_or_init(parse).clone())
+    }
+
+    fn text_of(&self, entry: &Entry, file: &FilePath) -> Result<Arc<str>, ReadError> {
+        entry
+            .text
+            .get_or_init(|| read_disk(self.root(), file))
+            .clone()
+    }
+
+    fn entry(&self, file: &FilePath) -> Arc<Entry> {
+        if let Some(entry) = self.buffers.get(file) {
+            return entry.clone();
+        }
+        let mut entries = self
+            .disk
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        entries.entry(file.clone()).or_default().clone()
+    }
+}
+
+fn read_disk(root: &Path, file: &FilePath) -> Result<Arc<str>, ReadError> {
+    let path = resolve(root, file)?;
+    let found = std::fs::metadata(&path).map_err(|error| ReadError::io(file, &error))?;
+    if !found.is_file() {
+        return Err(ReadError::Io {
+            file: file.clone(),
+            message: "not a file".into(),
+        });
+    }
+    if found.len() > MAX_FILE_BYTES {
+        return Err(ReadError::TooLarge {
+            file: file.clone(),
+            bytes: found.len(),
+        });
+    }
+    let bytes = std::fs::read(&path).map_err(|error| ReadError::io(file, &error))?;
+    let text = String::from_utf8(bytes).map_err(|_| ReadError::NotUtf8(file.clone()))?;
+    Ok(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Workspace;
+    use super::*;
+
+    struct Fixture {
+        dir: tempfile::TempDir,
+        workspace: Workspace,
+    }
+
+    fn fixture(files: &[(&str, &str)]) -> Fixture {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+        for (path, text) in files {
+            std::fs::write(dir.path().join(path), text).unwrap();
+        }
+        Fixture { dir, workspace }
+    }
+
+    fn path(name: &str) -> FilePath {
+        FilePath::new(name)
+    }
+
+    #[test]
+    fn a_text_does_not_change_after_the_first_read() {
+        let fixture = fixture(&[("a.py", "x = 1\r\n"), ("b.py", "b")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let copy = snapshot.clone();
+        assert_eq!(&*snapshot.read(&path("a.py")).unwrap(), "x = 1\r\n");
+        std::fs::write(fixture.dir.path().join("a.py"), "other").unwrap();
+        std::fs::write(fixture.dir.path().join("c.py"), "new").unwrap();
+        assert_eq!(&*copy.read(&path("a.py")).unwrap(), "x = 1\r\n");
+        assert_eq!(copy.files(), [path("a.py"), path("b.py")]);
+        let later = fixture.workspace.snapshot(Overlay::new());
+        assert_eq!(&*later.read(&path("a.py")).unwrap(), "other");
+        assert_eq!(later.files().len(), 3);
+    }
+
+    #[test]
+    fn the_overlay_stands_over_the_disk() {
+        let fixture = fixture(&[("a.py", "disk"), ("b.py", "gone")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::from([
+            (path("a.py"), Some("buffer".into())),
+            (path("b.py"), None),
+            (path("new.py"), Some("new".into())),
+        ]));
+        assert_eq!(snapshot.files(), [path("a.py"), path("new.py")]);
+        assert_eq!(&*snapshot.read(&path("a.py")).unwrap(), "buffer");
+        assert_eq!(
+            snapshot.read(&path("b.py")),
+            Err(ReadError::Missing(path("b.py")))
+        );
+
+        let next = snapshot.with(path("b.py"), Some("back".into()));
+        assert_eq!(&*next.read(&path("b.py")).unwrap(), "back");
+        assert_eq!(next.files(), [path("a.py"), path("b.py"), path("new.py")]);
+        assert_eq!(next.overlay().len(), 3);
+        assert!(snapshot.read(&path("b.py")).is_err());
+    }
+
+    #[test]
+    fn snapshots_share_what_they_have_read() {
+        let fixture = fixture(&[("a.py", "a"), ("b.py", "b")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let next = snapshot.with(path("a.py"), Some("new".into()));
+        let first = next.read(&path("b.py")).unwrap();
+        assert!(Arc::ptr_eq(&first, &snapshot.read(&path("b.py")).unwrap()));
+    }
+
+    #[test]
+    fn says_why_a_file_cannot_be_read() {
+        let fixture = fixture(&[(".env", "SECRET=1")]);
+        let root = fixture.dir.path();
+        std::fs::write(root.join("latin.py"), b"caf\xe9").unwrap();
+        std::fs::write(root.join("long.py"), vec![b'x'; 1 << 21]).unwrap();
+        std::fs::create_dir(root.join("sub")).unwrap();
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let message = |name: &str| snapshot.read(&path(name)).unwrap_err().to_string();
+        assert!(message("latin.py").starts_with("latin.py: not UTF-8"));
+        assert!(message("long.py").contains("2097152 bytes"));
+        assert!(message(".env").contains("secrets"));
+        assert!(message("missing.py").contains("no such file"));
+        assert!(message("sub").contains("not a file"));
+        assert!(message("../x.py").contains("outside"));
+    }
+}

@@ -1,0 +1,159 @@
+//! Which files a workspace has.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Mutex;
+
+use ignore::{DirEntry, WalkBuilder, WalkState};
+
+use super::paths::{MAX_FILE_BYTES, is_secret};
+use crate::syntax::FilePath;
+
+/// Endings of files that are text without a look inside.
+const TEXT: [&str; 17] = [
+    "py", "pyi", "md", "rst", "txt", "html", "js", "ts", "css", "json", "toml", "yml", "yaml",
+    "cfg", "ini", "sh", "rs",
+];
+/// How much of any other file is looked at.
+const PROBE_BYTES: usize = 1024;
+
+/// The text files below `root` in order of their paths: what `.gitignore` and `.ignore` leave,
+/// without hidden files, links, installed environments, secrets, binaries and files over 1 MiB.
+pub(super) fn files(root: &Path) -> Vec<FilePath> {
+    let found = Mutex::new(Vec::new());
+    WalkBuilder::new(root)
+        .require_git(false)
+        .git_global(false)
+        .threads(std::thread::available_parallelism().map_or(2, |n| n.get().min(8)))
+        .filter_entry(wanted)
+        .build_parallel()
+        .run(|| {
+            Box::new(|entry| {
+                if let Some(file) = entry.ok().and_then(|entry| text_file(root, &entry)) {
+                    lock(&found).push(file);
+                }
+                WalkState::Continue
+            })
+        });
+    let mut files = std::mem::take(&mut *lock(&found));
+    files.sort_unstable();
+    files
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Whether the walk goes on into this directory, or looks at this file.
+fn wanted(entry: &DirEntry) -> bool {
+    let name = entry.file_name().to_string_lossy();
+    let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+    if !is_dir || entry.depth() == 0 {
+        return true;
+    }
+    !is_secret(&name)
+        && !matches!(&*name, "__pycache__" | "node_modules")
+        && !is_environment(entry.path())
+}
+
+/// Whether a directory is a Python environment: installed, not edited.
+pub(super) fn is_environment(directory: &Path) -> bool {
+    directory.join("pyvenv.cfg").is_file()
+}
+
+fn text_file(root: &Path, entry: &DirEntry) -> Option<FilePath> {
+    if !entry.file_type()?.is_file() || is_secret(&entry.file_name().to_string_lossy()) {
+        return None;
+    }
+    // A name that is not UTF-8 could not be named back to us.
+    let relative = entry.path().strip_prefix(root).ok()?.to_str()?;
+    if entry.metadata().ok()?.len() > MAX_FILE_BYTES {
+        return None;
+    }
+    let known = entry
+        .path()
+        .extension()
+        .is_some_and(|ending| TEXT.iter().any(|text| ending == *text));
+    (known || !is_binary(entry.path())).then(|| FilePath::new(relative))
+}
+
+/// A file is binary when a zero byte stands near its beginning; one that cannot be opened counts so.
+fn is_binary(path: &Path) -> bool {
+    let mut start = Vec::with_capacity(PROBE_BYTES);
+    let read =
+        File::open(path).and_then(|file| file.take(PROBE_BYTES as u64).read_to_end(&mut start));
+    read.is_err() || start.contains(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(files: &[(&str, &[u8])]) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for (path, bytes) in files {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        std::os::unix::fs::symlink(".", root.join("loop")).unwrap();
+        std::os::unix::fs::symlink("/etc", root.join("etc")).unwrap();
+        super::files(&root)
+            .iter()
+            .map(|file| file.as_str().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn lists_text_in_order() {
+        let list = listed(&[("b.py", b"b"), ("a/z.py", b""), ("a/LICENSE", b"free")]);
+        assert_eq!(list, ["a/LICENSE", "a/z.py", "b.py"]);
+    }
+
+    #[test]
+    fn honours_ignore_files_without_a_repository() {
+        let list = listed(&[
+            (".gitignore", b"build/\n"),
+            ("a/.ignore", b"gen_*.py\n"),
+            ("build/out.py", b""),
+            ("a/gen_x.py", b""),
+            ("a/x.py", b""),
+        ]);
+        assert_eq!(list, ["a/x.py"]);
+    }
+
+    #[test]
+    fn skips_what_is_not_source() {
+        let long = vec![b'x'; MAX_FILE_BYTES as usize + 1];
+        let list = listed(&[
+            (".git/config", b""),
+            ("__pycache__/a.pyc", b"x"),
+            ("node_modules/m/i.js", b""),
+            ("venv/pyvenv.cfg", b""),
+            ("venv/lib/a.py", b""),
+            ("image.bin", b"a\0b"),
+            ("long.py", &long),
+            (".env", b"TOKEN=1"),
+            ("prod.env/x.py", b""),
+            ("id_rsa", b"k"),
+            ("cert.pem", b"k"),
+            ("venv_notes.py", b""),
+        ]);
+        assert_eq!(list, ["prod.env/x.py", "venv_notes.py"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn leaves_out_a_name_that_is_not_utf8() {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = tempfile::tempdir().unwrap();
+        let name = std::ffi::OsStr::from_bytes(b"bad\xff.py");
+        std::fs::write(dir.path().join(name), "").unwrap();
+        std::fs::write(dir.path().join("good.py"), "").unwrap();
+        assert_eq!(files(dir.path()), [FilePath::new("good.py")]);
+    }
+}
