@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::continuing::Continuing;
 use super::resilient::{Policy, Resilient};
 use crate::config::{Config, Network};
 use crate::ports::{ChatModel, ModelError};
