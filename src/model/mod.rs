@@ -9,3 +9,8 @@ pub mod registry;
 pub mod replay;
 #[cfg(test)]
 pub(crate) mod testing;
+
+pub mod weights;
+
+#[cfg(feature = "local")]
+pub mod local;

@@ -282,6 +282,11 @@ pub trait ChatWatch: Send + Sync {
     /// A piece of the answer, as it streams.
     fn delta(&self, text: &str);
     fn notice(&self, notice: ModelNotice);
+    /// Asked before every request beyond the first (a retry, a continuation): whether the budget has
+    /// room for one more of this size.
+    fn may_spend(&self, _tokens: Tokens) -> bool {
+        true
+    }
 }
 
 /// Watches nothing.

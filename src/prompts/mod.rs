@@ -1,1 +1,212 @@
-//!
+//! One struct for each template in `prompts/`, rendered strictly: a missing or misspelt field is an
+//! error at test time, not an empty place in a prompt.
+
+use std::sync::LazyLock;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+
+/// A template and its data.
+pub trait Prompt: Serialize {
+    /// File name in `prompts/`.
+    const TEMPLATE: &'static str;
+
+    /// The text that a model reads.
+    fn render(&self) -> String {
+        let template = TEMPLATES
+            .get_template(Self::TEMPLATE)
+            .expect("every template is compiled by a test of this module");
+        let text = template
+            .render(minijinja::value::Serde(self))
+            .expect("every template is rendered with its struct by a test of this module");
+        format!("{}\n", text.trim())
+    }
+}
+
+macro_rules! templates {
+    ($($file:literal),* $(,)?) => {
+        const SOURCES: &[(&str, &str)] = &[$(($file, include_str!(concat!("../../prompts/", $file)))),*];
+    };
+}
+
+templates![
+    "agent_system.md",
+    "agent_system_text.md",
+    "answer_system.md",
+    "answer_system_text.md",
+    "cause.md",
+    "editor_system.md",
+    "editor.md",
+    "proxy_system.md",
+    "proxy.md",
+    "scout_system.md",
+    "scout_system_text.md",
+    "scout.md",
+    "solo_system.md",
+    "solo.md",
+    "symbol.md",
+    "task.md",
+];
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build();
+    environment.set_syntax(syntax.expect("the default delimiters are valid"));
+    for (name, source) in SOURCES {
+        environment
+            .add_template(name, source)
+            .expect("templates are compiled by a test");
+    }
+    environment
+});
+
+macro_rules! fixed_prompts {
+    ($($(#[$doc:meta])* $name:ident = $file:literal),* $(,)?) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, Serialize)]
+            pub struct $name {}
+            impl Prompt for $name {
+                const TEMPLATE: &'static str = $file;
+            }
+        )*
+    };
+}
+
+fixed_prompts![
+    /// What an owner is and how it works, for models with tools.
+    AgentSystem = "agent_system.md",
+    /// The same for models without tools.
+    AgentSystemText = "agent_system_text.md",
+    /// Answering a question: read-only.
+    AnswerSystem = "answer_system.md",
+    AnswerSystemText = "answer_system_text.md",
+    EditorSystem = "editor_system.md",
+    ProxySystem = "proxy_system.md",
+    ScoutSystem = "scout_system.md",
+    ScoutSystemText = "scout_system_text.md",
+    /// The one agent of `--driver single`.
+    SoloSystem = "solo_system.md",
+];
+
+/// What all agents of a run share: the frozen part of their prompts.
+#[derive(Debug, Clone, Serialize)]
+pub struct TaskPrompt {
+    pub task: String,
+    /// The repository's AGENTS.md, capped; empty when there is none.
+    pub rules: String,
+    /// What the tests said before the run; empty when they were not run or all pass.
+    pub failures: String,
+}
+
+impl Prompt for TaskPrompt {
+    const TEMPLATE: &'static str = "task.md";
+}
+
+/// A piece of code with its place.
+#[derive(Debug, Clone, Serialize)]
+pub struct Excerpt {
+    pub symbol: String,
+    /// First line, from 1.
+    pub line: u32,
+    pub why: String,
+    pub source: String,
+}
+
+/// What an owner sees of its symbol.
+#[derive(Debug, Clone, Serialize)]
+pub struct SymbolPrompt {
+    pub symbol: String,
+    pub kind: String,
+    pub language: String,
+    pub line: u32,
+    pub source: String,
+    /// The source is shortened: children are shown by their signatures.
+    pub shortened: bool,
+    pub outline: String,
+    pub callers: Vec<Excerpt>,
+    pub tests: Vec<Excerpt>,
+    pub cause: String,
+}
+
+impl Prompt for SymbolPrompt {
+    const TEMPLATE: &'static str = "symbol.md";
+}
+
+/// Why an agent has work; `kind` is one of the causes of an event.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CausePrompt {
+    pub kind: &'static str,
+    pub from: String,
+    pub text: String,
+    pub changes: Vec<String>,
+    pub lines: Vec<u32>,
+}
+
+impl Prompt for CausePrompt {
+    const TEMPLATE: &'static str = "cause.md";
+}
+
+/// What the scout chooses from.
+#[derive(Debug, Clone, Serialize)]
+pub struct ScoutPrompt {
+    pub candidates: Vec<Excerpt>,
+    pub map: String,
+}
+
+impl Prompt for ScoutPrompt {
+    const TEMPLATE: &'static str = "scout.md";
+}
+
+/// What the one agent of `--driver single` begins with.
+#[derive(Debug, Clone, Serialize)]
+pub struct SoloPrompt {
+    pub candidates: Vec<Excerpt>,
+    pub map: String,
+    pub cause: String,
+}
+
+impl Prompt for SoloPrompt {
+    const TEMPLATE: &'static str = "solo.md";
+}
+
+/// What the proxy user decides on.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProxyPrompt {
+    pub task: String,
+    pub symbol: String,
+    pub reason: String,
+    /// Empty for an intent.
+    pub diff: String,
+    pub evidence: String,
+    /// Proposals accepted so far, as diffs, capped.
+    pub accepted: String,
+    /// Other owners at work, one a line.
+    pub others: Vec<String>,
+}
+
+impl Prompt for ProxyPrompt {
+    const TEMPLATE: &'static str = "proxy.md";
+}
+
+/// A change for an editor model to write.
+#[derive(Debug, Clone, Serialize)]
+pub struct EditorPrompt {
+    pub symbol: String,
+    pub language: String,
+    pub source: String,
+    pub change: String,
+    pub task: String,
+}
+
+impl Prompt for EditorPrompt {
+    const TEMPLATE: &'static str = "editor.md";
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,136 @@
-//!
+//! The project's tests, run in a shadow: which they are, how to start them, what they say.
+
+mod command;
+mod detect;
+mod environment;
+mod interpreter;
+mod message;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use message::frames;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::ports::{TestOutcome, TestReport, TestRequest, TestRunner};
+use crate::workspace::{Captured, ShadowCommand, Shadows, Snapshot};
+use command::Suite;
+
+/// How much of an output is read for results; its middle is left out when it is longer.
+const READ_BYTES: usize = 8 << 20;
+/// How much of an output a report carries.
+const REPORT_BYTES: usize = 8 << 10;
+
+/// What the user said about the tests, where they said something.
+#[derive(Debug, Clone, Default)]
+pub struct TestSettings {
+    /// Run by a shell in place of a command of ours; `{tests}` in it stands for selected tests.
+    pub command: Option<String>,
+    pub python: Option<PathBuf>,
+}
+
+/// The tests of one workspace.
+#[derive(Debug, Clone)]
+pub struct ProjectTests {
+    root: PathBuf,
+    shadows: Shadows,
+    environment: BTreeMap<OsString, OsString>,
+    suite: Result<Suite, String>,
+}
+
+impl ProjectTests {
+    /// Finds the tests of a workspace, or takes the user's command.
+    pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
+        let mut environment = environment::inherited();
+        let root = snapshot.root().to_owned();
+        let suite = match settings.command {
+            Some(line) => Ok(Suite::Given(line)),
+            None => own_suite(snapshot, settings.python.as_deref(), &environment).await,
+        };
+        if let Ok(suite) = &suite {
+            let given = environment.remove(&OsString::from("PYTHONPATH"));
+            if let Some(path) = suite.python_path(&root, given.as_ref()) {
+                environment.insert("PYTHONPATH".into(), path);
+            }
+        }
+        ProjectTests {
+            root,
+            shadows,
+            environment,
+            suite,
+        }
+    }
+
+    /// Why there is no command, for the user; `None` where there is one.
+    pub fn missing(&self) -> Option<&str> {
+        self.suite.as_ref().err().map(String::as_str)
+    }
+
+    fn report(&self, command: String, done: &Captured) -> TestReport {
+        let cases = parse::cases(&done.output, &self.root);
+        TestReport {
+            outcome: parse::outcome(done.end, &cases, &done.output),
+            command,
+            cases,
+            output: message::last(&done.output, REPORT_BYTES).to_owned(),
+            millis: millis(done.elapsed),
+        }
+    }
+}
+
+async fn own_suite(
+    snapshot: &Snapshot,
+    python: Option<&Path>,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Result<Suite, String> {
+    let interpreter = interpreter::find(snapshot.root(), python, environment).await;
+    let framework = detect::framework(snapshot, interpreter.as_ref())?;
+    let python = interpreter.map(|found| found.path).unwrap_or_default();
+    Ok(Suite::Own { framework, python })
+}
+
+fn millis(elapsed: Duration) -> u64 {
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn not_run(command: String, reason: String) -> TestReport {
+    TestReport {
+        outcome: TestOutcome::NotRun,
+        command,
+        cases: Vec::new(),
+        output: reason,
+        millis: 0,
+    }
+}
+
+#[async_trait]
+impl TestRunner for ProjectTests {
+    fn command(&self) -> Option<String> {
+        self.suite.as_ref().ok().map(|suite| suite.line(&[]))
+    }
+
+    async fn run(&self, request: TestRequest) -> TestReport {
+        let suite = match &self.suite {
+            Ok(suite) => suite,
+            Err(reason) => return not_run(String::new(), reason.clone()),
+        };
+        let line = suite.line(&request.select);
+        let overlay = request.overlay.into_iter().collect();
+        let command = ShadowCommand {
+            line: line.clone(),
+            environment: self.environment.clone(),
+            deadline: request.deadline,
+            output_cap: READ_BYTES,
+        };
+        match self.shadows.run(&self.root, &overlay, &command).await {
+            Ok(done) => self.report(line, &done),
+            Err(error) => not_run(line, error.to_string()),
+        }
+    }
+}

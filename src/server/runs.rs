@@ -351,6 +351,7 @@ fn task(params: RunParams, defaults: &Defaults) -> Task {
         approval: params.approve.unwrap_or(defaults.approval),
         ask_intent: params.ask_intent.unwrap_or(defaults.ask_intent),
         limits: params.limits.over(&defaults.limits),
+        test_deadline: defaults.test_deadline,
         begin: params.begin,
     }
 }

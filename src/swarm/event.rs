@@ -69,6 +69,7 @@ pub enum Cause {
         changed: SymbolPath,
         changes: Vec<String>,
         lines: Vec<u32>,
+        text: String,
     },
     FailedTests {
         message: String,

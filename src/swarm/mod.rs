@@ -1,9 +1,27 @@
 //! The swarm: one agent for each symbol that a task touches.
 
+mod agent;
+mod apply;
+mod ask;
+mod call;
+mod candidates;
+mod context;
+mod draft;
 pub mod event;
+mod followup;
+mod gate;
+mod hub;
 pub mod ledger;
+mod lookup;
 pub mod proposal;
+mod propose;
+mod protocol;
+mod request;
+mod review;
 mod run;
+mod scout;
+mod settle;
+mod tools;
 
 pub use event::{
     AgentOutcome, AnswerSource, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
@@ -12,3 +30,6 @@ pub use event::{
 pub use ledger::{Limits, Spent};
 pub use proposal::{DiagnosticEvidence, Evidence, ProposalId, TestEvidence};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
+
+#[cfg(test)]
+mod tests;

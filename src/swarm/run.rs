@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::ports::{Approver, ChatModel, Editor, LanguageService, TestRunner};
-use crate::syntax::SymbolPath;
-use crate::workspace::Snapshot;
+use tokio::sync::watch;
 
-use super::event::{Driver, EventLog, RunId};
+use super::call::CallFailed;
+use super::event::{Cause, Driver, Event, EventLog, Party, RunId, StopReason, TestPhase};
+use super::hub::Hub;
 use super::ledger::Limits;
-use super::proposal::ProposalId;
+use super::proposal::{ProposalId, failing_ids};
+use super::{apply, context, gate, scout, settle};
+use crate::ports::{Approver, ChatModel, Editor, LanguageService, Role, TestRunner};
+use crate::syntax::{FilePath, SymbolPath};
+use crate::workspace::Snapshot;
 
 /// Who approves proposals.
 #[derive(
@@ -44,6 +48,8 @@ pub struct Task {
     pub approval: Approval,
     pub ask_intent: AskIntent,
     pub limits: Limits,
+    /// How long one run of the tests may take.
+    pub test_deadline: std::time::Duration,
     /// Begin at these symbols instead of asking the scout.
     pub begin: Vec<SymbolPath>,
 }
@@ -86,17 +92,39 @@ pub enum UndoError {
 pub struct RunHandle {
     pub id: RunId,
     pub log: EventLog,
+    hub: Arc<Hub>,
+    ended: watch::Receiver<bool>,
 }
 
 impl RunHandle {
     /// Ends the run: no model call is started after this returns.
     pub fn cancel(&self) {
-        todo!()
+        self.hub.cancel.cancel();
     }
 
     /// A message to one agent, or to all that work; taken at the next turn.
     pub fn steer(&self, to: Option<SymbolPath>, text: String) {
-        todo!()
+        self.log.event(Event::Steered {
+            to: to.clone(),
+            text: text.clone(),
+        });
+        let cause = Cause::Steered { text };
+        match to {
+            Some(symbol) => {
+                if let Err(error) = self.hub.wake(&symbol, cause) {
+                    let agent = Party::Agent(symbol);
+                    self.log.event(Event::Malformed {
+                        agent,
+                        what: error.to_string(),
+                    });
+                }
+            }
+            None => {
+                for party in self.hub.at_work() {
+                    self.hub.tell_if_working(&party, cause.clone());
+                }
+            }
+        }
     }
 
     /// Takes one applied proposal back, or all of them (last first), by inverse changes of the
@@ -105,17 +133,241 @@ impl RunHandle {
     /// # Errors
     /// See [`UndoError`].
     pub async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
-        todo!()
+        apply::undo(&self.hub, proposal).await
     }
 
     /// Waits for the end of the run.
     pub async fn finished(&self) {
-        todo!()
+        let mut ended = self.ended.clone();
+        // The sender is dropped only when the run's task is gone, which is an end as well.
+        let _ = ended.wait_for(|ended| *ended).await;
     }
 }
 
 /// Starts a run on the current runtime and returns at once. Everything after is in the log, which is
 /// closed after [`super::Event::RunFinished`].
 pub fn start(id: RunId, task: Task, outside: Outside) -> RunHandle {
-    todo!()
+    let log = EventLog::new();
+    let hub = Hub::new(task, outside, log.clone());
+    let (end, ended) = watch::channel(false);
+    let handle = RunHandle {
+        id: id.clone(),
+        log: log.clone(),
+        hub: Arc::clone(&hub),
+        ended,
+    };
+    hub.event(started(&hub, id));
+    tokio::spawn(async move {
+        let stop_reason = until_stopped(&hub).await;
+        // Nothing that agents began may outlive the last event: an edit under way is finished first.
+        hub.cancel.cancel();
+        hub.quiet().await;
+        let applying = hub.applying.lock().await;
+        hub.event(finished(&hub, stop_reason));
+        drop(applying);
+        log.close();
+        end.send_replace(true);
+    });
+    handle
+}
+
+fn started(hub: &Hub, run: RunId) -> Event {
+    let models = &hub.outside.models;
+    let mut named = vec![
+        (Role::Scout, models.scout.profile()),
+        (Role::Agent, models.agent.profile()),
+        (Role::Proxy, models.proxy.profile()),
+    ];
+    named.extend(
+        models
+            .editors
+            .iter()
+            .map(|model| (Role::Editor, model.profile())),
+    );
+    Event::RunStarted {
+        run,
+        task: hub.task.text.clone(),
+        driver: hub.task.driver,
+        replayed: named.iter().any(|(_, profile)| profile.replayed),
+        models: named
+            .into_iter()
+            .map(|(role, profile)| (role, profile.name.clone()))
+            .collect(),
+        limits: hub.task.limits.clone(),
+    }
+}
+
+/// The run itself, or what ends it before its time.
+async fn until_stopped(hub: &Arc<Hub>) -> StopReason {
+    tokio::select! {
+        biased;
+        () = hub.cancel.cancelled() => StopReason::Cancelled,
+        () = hub.ledger.time_up() => {
+            StopReason::LedgerEmpty { what: format!("{} seconds", hub.ledger.limits().seconds) }
+        }
+        reason = drive(hub) => reason,
+    }
+}
+
+/// Test, locate, pick, wake, settle.
+async fn drive(hub: &Arc<Hub>) -> StopReason {
+    test_before(hub).await;
+    let before = hub.state().before.clone();
+    let candidates = scout::locate(hub);
+    hub.state().located = candidates;
+    let frozen = context::frozen(hub, before.as_ref());
+    if hub.frozen.set(frozen).is_err() {
+        return StopReason::Failed {
+            error: "a run was driven twice".to_owned(),
+        };
+    }
+    if let Err(reason) = wake_first(hub).await {
+        return reason;
+    }
+    let failing = settle::settle(hub).await;
+    stop_reason(hub, failing)
+}
+
+/// What fails before anything is changed is not held against a proposal.
+async fn test_before(hub: &Arc<Hub>) {
+    if hub.outside.tests.command().is_none() {
+        return;
+    }
+    let world = hub.state().world.clone();
+    let report = gate::run_tests(hub, &world, Vec::new()).await;
+    hub.event(Event::TestsRun {
+        phase: TestPhase::Before,
+        proposal: None,
+        report: report.clone(),
+    });
+    let failing = failing_ids(&report);
+    let mut state = hub.state();
+    state.wants_green = !failing.is_empty() && hub.task.text.to_lowercase().contains("test");
+    state.before = Some(report);
+}
+
+/// Wakes the owners of the first symbols.
+async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
+    if hub.task.driver == Driver::Single {
+        let symbol = SymbolPath::module(FilePath::new(""));
+        let why = "carry out the task".to_owned();
+        return hub
+            .wake(&symbol, Cause::Picked { why })
+            .map(drop)
+            .map_err(|error| failed(&error));
+    }
+    let picks: Vec<(SymbolPath, String)> = if hub.task.begin.is_empty() {
+        let picks = scout::pick(hub).await.map_err(|error| match error {
+            CallFailed::Ledger(exhausted) => StopReason::LedgerEmpty {
+                what: exhausted.what,
+            },
+            CallFailed::Model(error) => failed(&error),
+        })?;
+        picks
+            .into_iter()
+            .filter_map(|pick| Some((pick.symbol.parse().ok()?, pick.why)))
+            .collect()
+    } else {
+        hub.task
+            .begin
+            .iter()
+            .map(|symbol| (symbol.clone(), "named by the user".to_owned()))
+            .collect()
+    };
+    hub.event(Event::ScoutPicked {
+        symbols: picks.clone(),
+    });
+    let mut woken = 0;
+    let mut last = "no symbol was found to begin with; name one in the task".to_owned();
+    for (symbol, why) in picks {
+        match hub.wake(&symbol, Cause::Picked { why }) {
+            Ok(_) => woken += 1,
+            Err(error) => last = error.to_string(),
+        }
+    }
+    if woken == 0 {
+        Err(StopReason::NothingChanged { why: last })
+    } else {
+        Ok(())
+    }
+}
+
+fn failed(error: &dyn std::error::Error) -> StopReason {
+    StopReason::Failed {
+        error: error.to_string(),
+    }
+}
+
+/// Nobody is at work any more: why the run stops.
+fn stop_reason(hub: &Hub, failing: Vec<String>) -> StopReason {
+    let state = hub.state();
+    if let Some(what) = state.exhausted.clone() {
+        return StopReason::LedgerEmpty { what };
+    }
+    let was: Vec<String> = state.before.as_ref().map(failing_ids).unwrap_or_default();
+    let wanted = |id: &String| state.wants_green || !was.contains(id);
+    let failing: Vec<String> = failing.into_iter().filter(wanted).collect();
+    if state.applied.is_empty() {
+        let why = "no agent found anything to change, or no proposal was accepted".to_owned();
+        return StopReason::NothingChanged { why };
+    }
+    if failing.is_empty() {
+        StopReason::Settled
+    } else {
+        StopReason::TestsFail { failing }
+    }
+}
+
+fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
+    let (applied, tally) = {
+        let state = hub.state();
+        let mut applied: Vec<SymbolPath> = state
+            .applied
+            .iter()
+            .flat_map(|applied| applied.symbols.clone())
+            .collect();
+        applied.sort();
+        applied.dedup();
+        (
+            applied,
+            state
+                .tally
+                .iter()
+                .map(|(model, wins)| (model.clone(), *wins))
+                .collect(),
+        )
+    };
+    let spent = hub.ledger.spent();
+    let summary = summary(&stop_reason, &applied, hub);
+    Event::RunFinished {
+        stop_reason,
+        applied,
+        diff: apply::whole_diff(hub),
+        spent,
+        summary,
+        tally,
+    }
+}
+
+fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> String {
+    let names: Vec<String> = applied.iter().map(ToString::to_string).collect();
+    let changed = if names.is_empty() {
+        "nothing was changed".to_owned()
+    } else {
+        format!("changed {}", names.join(", "))
+    };
+    let why = match stop_reason {
+        StopReason::Settled if hub.state().latest.is_some() => {
+            "settled, and the tests agree".to_owned()
+        }
+        StopReason::Settled => "settled".to_owned(),
+        StopReason::NothingChanged { why } => why.clone(),
+        StopReason::TestsFail { failing } => {
+            format!("{} tests fail: {}", failing.len(), failing.join(", "))
+        }
+        StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
+        StopReason::Cancelled => "cancelled".to_owned(),
+        StopReason::Failed { error } => error.clone(),
+    };
+    format!("{changed}; {why}")
 }

@@ -2,12 +2,17 @@
 //! queries. Knows texts, not files.
 
 mod contract;
+mod definition;
+mod flaw;
 mod guard;
 mod language;
+mod lines;
 mod outline;
 mod path;
+mod read;
 mod reference;
 mod rewrite;
+mod span;
 mod tree;
 
 pub use contract::{Contract, Parameter, ParameterKind};

@@ -151,20 +151,8 @@ impl Shadows {
         Scratch::create(&self.cache).map_err(|source| self.io(source))
     }
 
-    /// A scratch directory that does not lie in the tree that it is to shadow.
     fn scratch_outside(&self, root: &Path) -> Result<Scratch, ShadowError> {
-        let scratch = self.scratch()?;
-        if !scratch.path().starts_with(root) {
-            return Ok(scratch);
-        }
-        let elsewhere = std::env::temp_dir().join("starling");
-        let scratch = Scratch::create(&elsewhere).map_err(|source| self.io(source))?;
-        if scratch.path().starts_with(root) {
-            return Err(self.io(io::Error::other(
-                "the cache directory lies in the workspace; set STARLING_CACHE_DIR to one outside",
-            )));
-        }
-        Ok(scratch)
+        Scratch::create_outside(root, &self.cache).map_err(|source| self.io(source))
     }
 
     fn io(&self, source: io::Error) -> ShadowError {

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,6 +32,12 @@ fn shadows_of(cache: &Path) -> PathBuf {
     cache.join("shadows")
 }
 
+/// Stands in for a cache directory that lies in the workspace. The user's own: others have theirs.
+fn substitute() -> PathBuf {
+    let user = rustix::process::getuid().as_raw();
+    std::env::temp_dir().join(format!("starling-{user}"))
+}
+
 /// A directory of this process's own, removed when dropped.
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -41,11 +47,32 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
+    /// A scratch directory below `cache`; below its substitute when `cache` lies in `root`.
+    pub(super) fn create_outside(root: &Path, cache: &Path) -> io::Result<Self> {
+        let scratch = Self::create(cache)?;
+        if !scratch.path.starts_with(root) {
+            return Ok(scratch);
+        }
+        let scratch = Self::create(&substitute())?;
+        if scratch.path.starts_with(root) {
+            return Err(io::Error::other(
+                "the cache directory lies in the workspace; set STARLING_CACHE_DIR to one outside",
+            ));
+        }
+        Ok(scratch)
+    }
+
     pub(super) fn create(cache: &Path) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let base = shadows_of(cache);
         fs::create_dir_all(&base)?;
         let base = base.canonicalize()?;
+        if fs::metadata(&base)?.uid() != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other(format!(
+                "{} belongs to another user; set STARLING_CACHE_DIR",
+                base.display()
+            )));
+        }
         let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
         for _ in 0..ATTEMPTS {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -80,14 +107,16 @@ fn lock_new(path: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Removes the scratch directories of dead processes below `cache`, ends what still runs in them,
-/// and says which they were.
+/// Removes the scratch directories of dead processes below `cache` and its substitute, ends what
+/// still runs in them, and says which they were.
 pub fn sweep_scratch(cache: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(shadows_of(cache)) else {
-        return Vec::new();
-    };
-    let directories = entries.flatten().map(|entry| entry.path());
-    directories.filter(|path| sweep_one(path)).collect()
+    let caches = [cache.to_owned(), substitute()];
+    let bases = caches.iter().map(|cache| fs::read_dir(shadows_of(cache)));
+    let entries = bases.flatten().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| sweep_one(path))
+        .collect()
 }
 
 fn sweep_one(path: &Path) -> bool {

@@ -1,0 +1,80 @@
+//! Places in the source that a traceback names.
+
+/// One frame of a traceback as it was printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    pub path: &'a str,
+    /// From 1.
+    pub line: u32,
+    pub function: Option<&'a str>,
+}
+
+/// The frames of all tracebacks in a text, in the order of their printing: Python's own
+/// (`File "x.py", line 3, in f`) and pytest's (`x.py:3: in f`).
+pub fn frames(text: &str) -> Vec<Frame<'_>> {
+    text.lines().filter_map(frame).collect()
+}
+
+/// The frame that a line prints, if it does.
+pub fn frame(line: &str) -> Option<Frame<'_>> {
+    let line = line.trim_end();
+    match line.trim_start().strip_prefix("File \"") {
+        Some(rest) => python_frame(rest),
+        None => pytest_frame(line),
+    }
+}
+
+fn python_frame(rest: &str) -> Option<Frame<'_>> {
+    let (path, rest) = rest.split_once("\", line ")?;
+    let (number, rest) = split_number(rest)?;
+    Some(Frame {
+        path,
+        line: number,
+        function: rest.strip_prefix(", in ").map(str::trim),
+    })
+}
+
+fn pytest_frame(line: &str) -> Option<Frame<'_>> {
+    let (start, rest) = line.split_once(".py:")?;
+    if start.is_empty() || start.contains(char::is_whitespace) {
+        return None;
+    }
+    let (number, rest) = split_number(rest)?;
+    let rest = rest.strip_prefix(':')?;
+    Some(Frame {
+        path: &line[..start.len() + ".py".len()],
+        line: number,
+        function: rest.strip_prefix(" in "),
+    })
+}
+
+fn split_number(text: &str) -> Option<(u32, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    Some((number.parse().ok()?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_pythons_and_pytests_frames() {
+        let text = "Traceback (most recent call last):\n  File \"/w/a b.py\", line 12, in <module>\n    f()\n\
+                    File \"x.pyx\", line 3\ntests/t.py:7: in test_f\r\n    g()\nsrc/m.py:9: ValueError\n\
+                    see foo.py: it fails\nError at a.py:x: no\nFile \"unfinished";
+        let found: Vec<_> = frames(text)
+            .iter()
+            .map(|frame| (frame.path, frame.line, frame.function))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("/w/a b.py", 12, Some("<module>")),
+                ("x.pyx", 3, None),
+                ("tests/t.py", 7, Some("test_f")),
+                ("src/m.py", 9, None),
+            ]
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! The text of an answer as it grows: whole characters only, ending before any stop text.
+
+/// An answer in the making.
+pub struct Answer<'a> {
+    stops: &'a [String],
+    /// Bytes of a character that is not complete yet.
+    partial: Vec<u8>,
+    text: String,
+    /// How much of `text` was given out; the rest may be the beginning of a stop text.
+    given: usize,
+}
+
+/// Whether the answer goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    Open,
+    Stopped,
+}
+
+impl<'a> Answer<'a> {
+    pub fn new(stops: &'a [String]) -> Self {
+        Self {
+            stops,
+            partial: Vec::new(),
+            text: String::new(),
+            given: 0,
+        }
+    }
+
+    /// Takes the bytes of the next token; returns the text that is now certain.
+    pub fn push(&mut self, bytes: &[u8]) -> (&str, Flow) {
+        self.partial.extend_from_slice(bytes);
+        self.decode();
+        let fresh = &self.text[self.given..];
+        let stops = self.stops.iter().filter(|stop| !stop.is_empty());
+        let stopped = stops
+            .clone()
+            .filter_map(|stop| fresh.find(stop.as_str()))
+            .min();
+        let (certain, flow) = match stopped {
+            Some(at) => {
+                self.text.truncate(self.given + at);
+                (self.text.len(), Flow::Stopped)
+            }
+            None => {
+                let held = stops.map(|stop| overlap(fresh, stop)).max().unwrap_or(0);
+                (self.text.len() - held, Flow::Open)
+            }
+        };
+        let from = std::mem::replace(&mut self.given, certain);
+        (&self.text[from..certain], flow)
+    }
+
+    /// Ends the answer: the whole text, and the part of it that was not given out yet.
+    pub fn finish(mut self, flow: Flow) -> (String, String) {
+        if flow == Flow::Open && !self.partial.is_empty() {
+            self.text.push(char::REPLACEMENT_CHARACTER);
+        }
+        let rest = self.text[self.given..].to_owned();
+        (self.text, rest)
+    }
+
+    fn decode(&mut self) {
+        loop {
+            match std::str::from_utf8(&self.partial) {
+                Ok(text) => {
+                    self.text.push_str(text);
+                    self.partial.clear();
+                    return;
+                }
+                Err(error) => {
+                    let valid = error.valid_up_to();
+                    self.text
+                        .push_str(&String::from_utf8_lossy(&self.partial[..valid]));
+                    let broken = error.error_len();
+                    self.partial.drain(..valid + broken.unwrap_or(0));
+                    match broken {
+                        Some(_) => self.text.push(char::REPLACEMENT_CHARACTER),
+                        None => return,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How many bytes at the end of `text` are the beginning of `stop`.
+fn overlap(text: &str, stop: &str) -> usize {
+    let longest = stop.len().min(text.len() + 1).saturating_sub(1);
+    (1..=longest)
+        .rev()
+        .find(|len| stop.is_char_boundary(*len) && text.ends_with(&stop[..*len]))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feeds the text in pieces of `width` bytes; what was streamed, the whole text, the flow.
+    fn feed(text: &[u8], width: usize, stops: &[&str]) -> (String, String, Flow) {
+        let stops: Vec<String> = stops.iter().map(|stop| (*stop).to_owned()).collect();
+        let mut answer = Answer::new(&stops);
+        let mut streamed = String::new();
+        let mut flow = Flow::Open;
+        for piece in text.chunks(width) {
+            let (certain, next) = answer.push(piece);
+            streamed.push_str(certain);
+            flow = next;
+            if flow == Flow::Stopped {
+                break;
+            }
+        }
+        let (whole, rest) = answer.finish(flow);
+        streamed.push_str(&rest);
+        (streamed, whole, flow)
+    }
+
+    #[test]
+    fn characters_come_out_whole_whatever_the_pieces() {
+        let text = "naïve 🦜 ok — 終";
+        for width in 1..8 {
+            let (streamed, whole, flow) = feed(text.as_bytes(), width, &[]);
+            assert_eq!(
+                (streamed.as_str(), whole.as_str(), flow),
+                (text, text, Flow::Open)
+            );
+        }
+    }
+
+    #[test]
+    fn the_answer_ends_before_the_earliest_stop_text() {
+        for width in 1..12 {
+            let (streamed, whole, flow) = feed(b"one two END three", width, &["three", "END"]);
+            assert_eq!(
+                (streamed.as_str(), whole.as_str()),
+                ("one two ", "one two ")
+            );
+            assert_eq!(flow, Flow::Stopped);
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_stop_text_is_held_back_until_it_is_certain() {
+        let stops = vec!["```\n".to_owned()];
+        let mut answer = Answer::new(&stops);
+        assert_eq!(answer.push(b"a``"), ("a", Flow::Open));
+        assert_eq!(answer.push(b"`"), ("", Flow::Open));
+        assert_eq!(answer.push(b"x"), ("```x", Flow::Open));
+        assert_eq!(answer.push(b"``"), ("", Flow::Open));
+        assert_eq!(
+            answer.finish(Flow::Open),
+            ("a```x``".to_owned(), "``".to_owned())
+        );
+    }
+
+    #[test]
+    fn broken_bytes_become_replacement_characters() {
+        let (streamed, ..) = feed(b"a\xff\xe2\x82b\xf0\x9f", 1, &[]);
+        assert_eq!(streamed, "a\u{fffd}\u{fffd}b\u{fffd}");
+    }
+}

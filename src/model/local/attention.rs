@@ -1,0 +1,190 @@
+//! Attention over the keys and values of the positions seen so far.
+
+use candle_core::{DType, Device, Result, Tensor, bail};
+
+use super::file::Dimensions;
+use super::kernels::CausalSoftmax;
+
+/// Positions for which room is made at first.
+const FIRST_ROOM: usize = 512;
+
+/// Keys and values of one sequence, layer by layer, with room to grow.
+pub struct Cache {
+    layers: Vec<Layer>,
+    len: usize,
+    room: usize,
+    limit: usize,
+    heads: usize,
+    head: usize,
+}
+
+/// Each tensor is (key heads, room, head).
+struct Layer {
+    keys: Tensor,
+    values: Tensor,
+}
+
+impl Cache {
+    /// An empty cache for at most `limit` positions.
+    ///
+    /// # Errors
+    /// When memory on the device runs out.
+    pub fn new(dimensions: &Dimensions, limit: usize, device: &Device) -> Result<Self> {
+        let room = FIRST_ROOM.min(limit);
+        let empty = || {
+            let shape = (dimensions.kv_heads, room, dimensions.head);
+            Tensor::zeros(shape, DType::F32, device)
+        };
+        let layers = (0..dimensions.layers)
+            .map(|_| {
+                Ok(Layer {
+                    keys: empty()?,
+                    values: empty()?,
+                })
+            })
+            .collect::<Result<_>>()?;
+        let (heads, head) = (dimensions.kv_heads, dimensions.head);
+        Ok(Self {
+            layers,
+            len: 0,
+            room,
+            limit,
+            heads,
+            head,
+        })
+    }
+
+    /// Positions held.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Forgets everything after the first `len` positions.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Takes over the first `len` positions of `other` in place of everything held here.
+    ///
+    /// # Errors
+    /// When memory on the device runs out.
+    pub fn copy_prefix(&mut self, other: &Cache, len: usize) -> Result<()> {
+        let len = len.min(other.len);
+        self.len = 0;
+        self.make_room(len)?;
+        for (to, from) in self.layers.iter().zip(&other.layers) {
+            copy(&from.keys, &to.keys, len)?;
+            copy(&from.values, &to.values, len)?;
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Makes room for `more` positions after those held.
+    ///
+    /// # Errors
+    /// When they do not fit in the window, or memory runs out.
+    pub fn reserve(&mut self, more: usize) -> Result<()> {
+        self.make_room(self.len + more)
+    }
+
+    /// Counts `more` positions as held, once every layer has stored them.
+    pub fn advance(&mut self, more: usize) {
+        self.len = (self.len + more).min(self.room);
+    }
+
+    fn make_room(&mut self, wanted: usize) -> Result<()> {
+        if wanted > self.limit {
+            bail!("{wanted} positions are over the window of {}", self.limit)
+        }
+        if wanted <= self.room {
+            return Ok(());
+        }
+        let room = (self.room * 2).max(wanted).min(self.limit);
+        for layer in &mut self.layers {
+            for tensor in [&mut layer.keys, &mut layer.values] {
+                let grown =
+                    Tensor::zeros((self.heads, room, self.head), DType::F32, tensor.device())?;
+                copy(tensor, &grown, self.len)?;
+                *tensor = grown;
+            }
+        }
+        self.room = room;
+        Ok(())
+    }
+
+    /// Stores the new keys and values of a layer behind those held and lets the new queries look
+    /// at all of them. `queries` is (heads, new, head), `keys` and `values` are (key heads, new,
+    /// head); the answer is (new, heads * head).
+    ///
+    /// # Errors
+    /// When shapes do not agree or memory runs out.
+    pub fn attend(
+        &self,
+        layer: usize,
+        queries: &Tensor,
+        keys: &Tensor,
+        values: &Tensor,
+    ) -> Result<Tensor> {
+        let (heads, new, head) = queries.dims3()?;
+        let Some(held) = self.layers.get(layer) else {
+            bail!(
+                "the cache has {} layers, not {}",
+                self.layers.len(),
+                layer + 1
+            )
+        };
+        held.keys.slice_set(&keys.contiguous()?, 1, self.len)?;
+        held.values.slice_set(&values.contiguous()?, 1, self.len)?;
+        let len = self.len + new;
+        let keys = held.keys.narrow(1, 0, len)?;
+        let values = held.values.narrow(1, 0, len)?;
+        // The query heads of one key head become rows of one matrix: nothing is repeated.
+        let sharing = heads / self.heads;
+        let queries = queries.reshape((self.heads, sharing * new, head))?;
+        let scores = queries.matmul(&keys.transpose(1, 2)?)?;
+        let weights = softmax(scores, new, 1.0 / (head as f32).sqrt())?;
+        weights
+            .matmul(&values)?
+            .reshape((heads, new, head))?
+            .transpose(0, 1)?
+            .reshape((new, heads * head))
+    }
+}
+
+/// Softmax over the keys that each position may see.
+fn softmax(scores: Tensor, new: usize, scale: f32) -> Result<Tensor> {
+    if scores.device().is_cpu() {
+        scores.inplace_op1(&CausalSoftmax {
+            queries: new,
+            scale,
+        })?;
+        return Ok(scores);
+    }
+    let scores = (scores * f64::from(scale))?;
+    if new == 1 {
+        return candle_nn::ops::softmax_last_dim(&scores);
+    }
+    let (_, rows, len) = scores.dims3()?;
+    let mask: Vec<f32> = (0..rows)
+        .flat_map(|row| {
+            let visible = len - new + row % new + 1;
+            (0..len).map(move |key| {
+                if key < visible {
+                    0.0
+                } else {
+                    f32::NEG_INFINITY
+                }
+            })
+        })
+        .collect();
+    let mask = Tensor::from_vec(mask, (1, rows, len), scores.device())?;
+    candle_nn::ops::softmax_last_dim(&scores.broadcast_add(&mask)?)
+}
+
+fn copy(from: &Tensor, to: &Tensor, len: usize) -> Result<()> {
+    match len {
+        0 => Ok(()),
+        _ => to.slice_set(&from.narrow(1, 0, len)?.contiguous()?, 1, 0),
+    }
+}

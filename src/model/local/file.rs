@@ -1,0 +1,174 @@
+//! A GGUF file: what kind of network it holds, and its tensors.
+
+use std::fs::File;
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
+
+use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::quantized::{QStorage, QTensor};
+use candle_core::{Device, Result, bail};
+use memmap2::Mmap;
+
+use super::mapped;
+
+/// Which halves of a head's vector rotate together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rotation {
+    /// Element `i` with element `i + half` (Qwen2).
+    Halves,
+    /// Element `2i` with element `2i + 1` (Llama, as GGUF stores it).
+    Pairs,
+}
+
+/// The dimensions of a network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dimensions {
+    pub layers: usize,
+    pub heads: usize,
+    pub kv_heads: usize,
+    pub head: usize,
+    /// The longest sequence that the network was trained for.
+    pub window: usize,
+    pub rotation: Rotation,
+    pub rotary_base: f32,
+    pub norm_epsilon: f32,
+}
+
+/// A mapped GGUF file with its metadata.
+pub struct ModelFile {
+    map: Arc<Mmap>,
+    content: Content,
+}
+
+impl ModelFile {
+    /// Maps the file and reads its metadata; no weight is touched.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not GGUF.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path)?;
+        // SAFETY: weights in the cache are only ever replaced by renaming a new file over them, so
+        // the mapped bytes do not change. A user's own file must not be rewritten in place meanwhile,
+        // as with every program that maps its input.
+        let map = Arc::new(unsafe { Mmap::map(&file)? });
+        let content = Content::read(&mut Cursor::new(&map[..]))?;
+        Ok(Self { map, content })
+    }
+
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// # Errors
+    /// When the architecture is not supported or a value is missing.
+    pub fn dimensions(&self) -> Result<Dimensions> {
+        let architecture = self.text("general.architecture").unwrap_or_default();
+        let rotation = match architecture {
+            "qwen2" => Rotation::Halves,
+            "llama" => Rotation::Pairs,
+            other => {
+                bail!("networks of the kind `{other}` are not supported, only qwen2 and llama")
+            }
+        };
+        let number = |key: &str| self.number(&format!("{architecture}.{key}"));
+        let heads = number("attention.head_count")?;
+        let kv_heads = number("attention.head_count_kv").unwrap_or(heads);
+        let hidden = number("embedding_length")?;
+        if heads == 0 || kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+            bail!("{heads} heads cannot share {kv_heads} key heads: the file is damaged")
+        }
+        let float = |key: &str| self.value(&format!("{architecture}.{key}"))?.to_f32();
+        Ok(Dimensions {
+            layers: number("block_count")?,
+            heads,
+            kv_heads,
+            head: number("attention.key_length").unwrap_or(hidden / heads),
+            window: number("context_length")?,
+            rotation,
+            rotary_base: float("rope.freq_base").unwrap_or(10_000.0),
+            norm_epsilon: float("attention.layer_norm_rms_epsilon")?,
+        })
+    }
+
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.content
+            .metadata
+            .get(key)?
+            .to_string()
+            .ok()
+            .map(String::as_str)
+    }
+
+    /// # Errors
+    /// When the key is missing or no whole number.
+    pub fn number(&self, key: &str) -> Result<usize> {
+        let value = match self.value(key)? {
+            Value::I32(value) => u64::try_from(*value).unwrap_or(0),
+            other => other.to_u64()?,
+        };
+        Ok(usize::try_from(value).unwrap_or(usize::MAX))
+    }
+
+    fn value(&self, key: &str) -> Result<&Value> {
+        match self.content.metadata.get(key) {
+            Some(value) => Ok(value),
+            None => bail!("the file has no `{key}`"),
+        }
+    }
+
+    /// The tensor of this name: mapped on the CPU, copied to any other device.
+    ///
+    /// # Errors
+    /// When it is missing or damaged.
+    pub fn tensor(&self, name: &str, device: &Device) -> Result<QTensor> {
+        let Some(info) = self.content.tensor_infos.get(name) else {
+            bail!("the file has no tensor `{name}`")
+        };
+        if !device.is_cpu() {
+            return self
+                .content
+                .tensor(&mut Cursor::new(&self.map[..]), name, device);
+        }
+        let start = self.content.tensor_data_offset.saturating_add(info.offset);
+        let blocks = info.shape.elem_count() / info.ggml_dtype.block_size();
+        let storage = mapped::storage(
+            &self.map,
+            usize::try_from(start).unwrap_or(usize::MAX),
+            blocks.saturating_mul(info.ggml_dtype.type_size()),
+            info.ggml_dtype,
+        )?;
+        QTensor::new(QStorage::Cpu(storage), info.shape.clone())
+    }
+
+    /// The tensor of this name, or `None` when the file has none.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn tensor_if_present(&self, name: &str, device: &Device) -> Result<Option<QTensor>> {
+        match self.content.tensor_infos.contains_key(name) {
+            true => self.tensor(name, device).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Gives the mapped pages back to the system; they are read again when needed.
+    pub fn release_pages(&self) {
+        #[cfg(unix)]
+        {
+            // SAFETY: the map is private, read only and backed by the file, so dropped pages come
+            // back with the same bytes.
+            let outcome = unsafe {
+                self.map
+                    .unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
+            };
+            if let Err(error) = outcome {
+                tracing::debug!(%error, "mapped weights stay resident");
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The forward pass of Qwen2 and Llama networks over quantised weights.
+
+use candle_core::quantized::{QMatMul, QTensor};
+use candle_core::{Device, Module, Result, Tensor, bail};
+use candle_nn::ops::rms_norm;
+use candle_nn::rotary_emb::{rope, rope_i};
+
+use super::attention::Cache;
+use super::file::{Dimensions, ModelFile, Rotation};
+use super::kernels::Gate;
+
+/// A loaded network.
+pub struct Network {
+    dimensions: Dimensions,
+    window: usize,
+    device: Device,
+    /// Stays quantised: only the rows of the tokens at hand are ever unpacked.
+    embedding: QTensor,
+    layers: Vec<Layer>,
+    norm: Tensor,
+    head: QMatMul,
+    rotary: Rotary,
+}
+
+struct Layer {
+    attention_norm: Tensor,
+    query: Linear,
+    key: Linear,
+    value: Linear,
+    output: QMatMul,
+    forward_norm: Tensor,
+    gate: QMatMul,
+    up: QMatMul,
+    down: QMatMul,
+}
+
+struct Linear {
+    weight: QMatMul,
+    bias: Option<Tensor>,
+}
+
+/// Cosines and sines of every position, computed once.
+struct Rotary {
+    cosines: Tensor,
+    sines: Tensor,
+}
+
+impl Network {
+    /// Loads the network for sequences of at most `window` tokens.
+    ///
+    /// # Errors
+    /// When tensors are missing or damaged.
+    pub fn load(file: &ModelFile, window: usize, device: &Device) -> Result<Self> {
+        let dimensions = file.dimensions()?;
+        let embedding = file.tensor("token_embd.weight", device)?;
+        let head = match file.tensor_if_present("output.weight", device)? {
+            Some(own) => own,
+            None => file.tensor("token_embd.weight", device)?,
+        };
+        let layers = (0..dimensions.layers)
+            .map(|index| Layer::load(file, index, device))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            rotary: Rotary::new(&dimensions, window, file, device)?,
+            dimensions,
+            window,
+            device: device.clone(),
+            embedding,
+            layers,
+            norm: plain(file, "output_norm.weight", device)?,
+            head: QMatMul::from_qtensor(head)?,
+        })
+    }
+
+    /// An empty cache for one sequence.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn cache(&self) -> Result<Cache> {
+        Cache::new(&self.dimensions, self.window, &self.device)
+    }
+
+    /// Runs the tokens behind those of the cache, which grows by them. On an error the cache
+    /// is as before.
+    ///
+    /// # Errors
+    /// When a token is outside the vocabulary, the window is full, or memory runs out.
+    pub fn extend(&self, tokens: &[u32], cache: &mut Cache) -> Result<Hidden> {
+        if tokens.is_empty() {
+            bail!("no tokens to run")
+        }
+        cache.reserve(tokens.len())?;
+        let ids = Tensor::new(tokens, &self.device)?;
+        let mut x = self.embedding.embedding(&ids)?;
+        let rotary = self.rotary.at(cache.len(), tokens.len())?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            x = (&x + self.attention(index, layer, &x, &rotary, cache)?)?;
+            x = (&x + self.feed_forward(layer, &x)?)?;
+        }
+        cache.advance(tokens.len());
+        Ok(Hidden(x.narrow(0, tokens.len() - 1, 1)?.contiguous()?))
+    }
+
+    /// The score of every token of the vocabulary as the next one.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn scores(&self, hidden: &Hidden) -> Result<Vec<f32>> {
+        let normed = rms_norm(&hidden.0, &self.norm, self.dimensions.norm_epsilon)?;
+        self.head.forward(&normed)?.flatten_all()?.to_vec1()
+    }
+
+    fn attention(
+        &self,
+        index: usize,
+        layer: &Layer,
+        x: &Tensor,
+        rotary: &Rotary,
+        cache: &Cache,
+    ) -> Result<Tensor> {
+        let x = rms_norm(x, &layer.attention_norm, self.dimensions.norm_epsilon)?;
+        let projections = [&layer.query, &layer.key, &layer.value];
+        let raw = together(&projections.map(|linear| &linear.weight), &x)?;
+        let mut heads = Vec::with_capacity(projections.len());
+        for (linear, raw) in projections.iter().zip(raw) {
+            let biased = match &linear.bias {
+                Some(bias) => raw.broadcast_add(bias)?,
+                None => raw,
+            };
+            heads.push(self.split(&biased)?);
+        }
+        let [queries, keys, values] = heads.as_slice() else {
+            bail!("three projections give three tensors")
+        };
+        let queries = rotary.turn(queries, self.dimensions.rotation)?;
+        let keys = rotary.turn(keys, self.dimensions.rotation)?;
+        let mixed = cache.attend(index, &queries, &keys, values)?;
+        layer.output.forward(&mixed)
+    }
+
+    /// (new, heads * head) to (heads, new, head).
+    fn split(&self, x: &Tensor) -> Result<Tensor> {
+        let (new, width) = x.dims2()?;
+        let head = self.dimensions.head;
+        x.reshape((new, width / head, head))?
+            .transpose(0, 1)?
+            .contiguous()
+    }
+
+    fn feed_forward(&self, layer: &Layer, x: &Tensor) -> Result<Tensor> {
+        let x = rms_norm(x, &layer.forward_norm, self.dimensions.norm_epsilon)?;
+        let both = together(&[&layer.gate, &layer.up], &x)?;
+        let [gate, up] = both.as_slice() else {
+            bail!("two projections give two tensors")
+        };
+        if !x.device().is_cpu() {
+            return layer.down.forward(&(gate.silu()? * up)?);
+        }
+        gate.inplace_op2(up, &Gate)?;
+        layer.down.forward(gate)
+    }
+}
+
+/// What the network knows after the last token, before it is turned into scores.
+pub struct Hidden(Tensor);
+
+impl Layer {
+    fn load(file: &ModelFile, index: usize, device: &Device) -> Result<Self> {
+        let name = |part: &str| format!("blk.{index}.{part}");
+        let weight = |part: &str| QMatMul::from_qtensor(file.tensor(&name(part), device)?);
+        let linear = |part: &str| -> Result<Linear> {
+            let bias = file.tensor_if_present(&name(&format!("{part}.bias")), device)?;
+            Ok(Linear {
+                weight: weight(&format!("{part}.weight"))?,
+                bias: bias.map(|bias| bias.dequantize(device)).transpose()?,
+            })
+        };
+        Ok(Self {
+            attention_norm: plain(file, &name("attn_norm.weight"), device)?,
+            query: linear("attn_q")?,
+            key: linear("attn_k")?,
+            value: linear("attn_v")?,
+            output: weight("attn_output.weight")?,
+            forward_norm: plain(file, &name("ffn_norm.weight"), device)?,
+            gate: weight("ffn_gate.weight")?,
+            up: weight("ffn_up.weight")?,
+            down: weight("ffn_down.weight")?,
+        })
+    }
+}
+
+impl Rotary {
+    fn new(
+        dimensions: &Dimensions,
+        window: usize,
+        file: &ModelFile,
+        device: &Device,
+    ) -> Result<Self> {
+        let half = dimensions.head / 2;
+        // Llama 3 stretches some frequencies by factors of its own.
+        let factors = match file.tensor_if_present("rope_freqs.weight", &Device::Cpu)? {
+            Some(factors) => factors.dequantize(&Device::Cpu)?.to_vec1::<f32>()?,
+            None => vec![1.0; half],
+        };
+        let frequencies: Vec<f32> = factors
+            .iter()
+            .take(half)
+            .enumerate()
+            .map(|(i, factor)| {
+                let power = 2.0 * i as f32 / dimensions.head as f32;
+                1.0 / (dimensions.rotary_base.powf(power) * factor)
+            })
+            .collect();
+        let frequencies = Tensor::from_vec(frequencies, (1, half), device)?;
+        let positions = Tensor::arange(0f32, window as f32, device)?.reshape((window, 1))?;
+        let angles = positions.matmul(&frequencies)?;
+        Ok(Self {
+            cosines: angles.cos()?,
+            sines: angles.sin()?,
+        })
+    }
+
+    fn at(&self, start: usize, len: usize) -> Result<Self> {
+        Ok(Self {
+            cosines: self.cosines.narrow(0, start, len)?,
+            sines: self.sines.narrow(0, start, len)?,
+        })
+    }
+
+    fn turn(&self, x: &Tensor, rotation: Rotation) -> Result<Tensor> {
+        let x = x.unsqueeze(0)?;
+        let turned = match rotation {
+            Rotation::Halves => rope(&x, &self.cosines, &self.sines)?,
+            Rotation::Pairs => rope_i(&x, &self.cosines, &self.sines)?,
+        };
+        turned.squeeze(0)
+    }
+}
+
+/// Multiplies one input with several weights; where the kernels can, the input is quantised once.
+fn together(weights: &[&QMatMul], x: &Tensor) -> Result<Vec<Tensor>> {
+    let quantised: Vec<&QTensor> = weights
+        .iter()
+        .filter_map(|weight| match weight {
+            QMatMul::QTensor(tensor) => Some(tensor.as_ref()),
+            QMatMul::Tensor(_) | QMatMul::TensorF16(_) => None,
+        })
+        .collect();
+    if quantised.len() == weights.len()
+        && let Some(outputs) = QTensor::gemv_fused_shared_lhs(&quantised, x)?
+    {
+        return Ok(outputs);
+    }
+    weights.iter().map(|weight| weight.forward(x)).collect()
+}
+
+fn plain(file: &ModelFile, name: &str, device: &Device) -> Result<Tensor> {
+    file.tensor(name, device)?.dequantize(device)
+}

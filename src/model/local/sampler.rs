@@ -1,0 +1,116 @@
+//! The choice of the next token.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// The part of the probability from which tokens are drawn.
+const TOP_P: f32 = 0.95;
+
+/// Picks tokens: always the best at temperature 0, else at random among the likely.
+pub struct Sampler {
+    temperature: f32,
+    state: u64,
+}
+
+impl Sampler {
+    /// The same seed gives the same choices; without one they differ from call to call.
+    pub fn new(temperature: f32, seed: Option<u64>) -> Self {
+        let state = seed.unwrap_or_else(|| RandomState::new().hash_one("seed"));
+        Self { temperature, state }
+    }
+
+    /// The index of the chosen score. Of equal best scores the first wins.
+    pub fn pick(&mut self, scores: &[f32]) -> usize {
+        let best = argmax(scores);
+        if self.temperature.is_nan() || self.temperature <= 0.0 {
+            return best;
+        }
+        let top = scores.get(best).copied().unwrap_or(0.0);
+        let mut likely: Vec<(usize, f32)> = scores
+            .iter()
+            .map(|score| ((score - top) / self.temperature).exp())
+            .enumerate()
+            // Below this a token cannot matter, and sorting stays cheap.
+            .filter(|(_, weight)| *weight > 1e-6)
+            .collect();
+        likely.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let total: f32 = likely.iter().map(|(_, weight)| weight).sum();
+        let mut kept = 0.0;
+        let count = likely.iter().take_while(|(_, weight)| {
+            let open = kept < total * TOP_P;
+            kept += weight;
+            open
+        });
+        let count = count.count();
+        let kept: f32 = likely[..count].iter().map(|(_, weight)| weight).sum();
+        let mut left = self.uniform() * kept;
+        for (index, weight) in &likely[..count] {
+            left -= weight;
+            if left <= 0.0 {
+                return *index;
+            }
+        }
+        best
+    }
+
+    /// SplitMix64, as a number from 0 to below 1.
+    fn uniform(&mut self) -> f32 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        (z >> 40) as f32 / (1u64 << 24) as f32
+    }
+}
+
+fn argmax(scores: &[f32]) -> usize {
+    let mut best = 0;
+    for (index, score) in scores.iter().enumerate() {
+        if *score > scores[best] {
+            best = index;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_temperature_takes_the_first_best() {
+        let mut sampler = Sampler::new(0.0, None);
+        assert_eq!(sampler.pick(&[0.1, 3.0, 3.0, -1.0]), 1);
+    }
+
+    #[test]
+    fn a_seed_repeats_and_the_shares_follow_the_scores() {
+        let draw = |seed| {
+            let mut sampler = Sampler::new(1.0, Some(seed));
+            (0..2000)
+                .map(|_| sampler.pick(&[2f32.ln(), 0.0, -20.0]))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+        let first = draw(7).iter().filter(|index| **index == 0).count();
+        assert!(
+            (1250..1420).contains(&first),
+            "{first} of 2000 for a share of 2/3"
+        );
+        assert!(draw(7).iter().all(|index| *index < 2));
+    }
+
+    #[test]
+    fn unlikely_tokens_outside_the_top_are_never_drawn() {
+        let mut sampler = Sampler::new(1.0, Some(1));
+        let scores = [0.97f32.ln(), 0.02f32.ln(), 0.01f32.ln()];
+        assert!((0..500).all(|_| sampler.pick(&scores) == 0));
+    }
+
+    #[test]
+    fn no_scores_is_no_panic() {
+        assert_eq!(Sampler::new(1.0, Some(1)).pick(&[]), 0);
+        assert_eq!(Sampler::new(0.5, Some(1)).pick(&[f32::NAN, f32::NAN]), 0);
+    }
+}

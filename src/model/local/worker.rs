@@ -1,0 +1,215 @@
+//! The thread that owns a loaded network and answers one request after another.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use candle_core::Device;
+use tokio::sync::mpsc::{Receiver, UnboundedSender};
+
+use super::answer::{Answer, Flow};
+use super::file::ModelFile;
+use super::network::Network;
+use super::sampler::Sampler;
+use super::sequences::Sequences;
+use super::vocabulary::Vocabulary;
+use crate::ports::{
+    ChatReply, ChatRequest, Dollars, Finish, ModelError, ModelNotice, Tokens, Usage,
+};
+
+/// Tokens of a prompt that run in one step, between two looks at whether the caller still waits.
+const STEP: usize = 256;
+
+/// One request and where its answer goes. The caller gave up when `events` is closed.
+pub struct Job {
+    pub request: ChatRequest,
+    pub events: UnboundedSender<Event>,
+}
+
+/// What the worker tells the caller.
+pub enum Event {
+    Notice(ModelNotice),
+    Delta(String),
+    Done(Box<Result<ChatReply, ModelError>>),
+}
+
+/// What the worker needs to know of its model.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pub name: String,
+    pub path: PathBuf,
+    pub window: usize,
+}
+
+/// Why a request ended without a reply.
+enum Halt {
+    /// Nobody waits any more.
+    Abandoned,
+    Failed(ModelError),
+}
+
+/// Everything that is loaded.
+struct Engine {
+    network: Network,
+    vocabulary: Vocabulary,
+    sequences: Sequences,
+}
+
+/// Answers jobs until the last sender is gone.
+pub fn run(source: &Source, mut jobs: Receiver<Job>) {
+    let mut engine = None;
+    while let Some(job) = jobs.blocking_recv() {
+        if job.events.is_closed() {
+            continue;
+        }
+        let outcome = match &mut engine {
+            Some(engine) => answer(source, engine, &job),
+            None => load(source, &job.events)
+                .and_then(|loaded| answer(source, engine.insert(loaded), &job)),
+        };
+        let reply = match outcome {
+            Ok(reply) => Ok(reply),
+            Err(Halt::Failed(error)) => Err(error),
+            Err(Halt::Abandoned) => continue,
+        };
+        // The caller may have left in this very moment, which is no one's fault.
+        let _ = job.events.send(Event::Done(Box::new(reply)));
+    }
+}
+
+fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt> {
+    let notice = |message: String| {
+        let model = source.name.clone();
+        events
+            .send(Event::Notice(ModelNotice::Preparing { model, message }))
+            .map_err(|_| Halt::Abandoned)
+    };
+    let failed = |error: candle_core::Error| source.failed("cannot be loaded", &error);
+    let started = Instant::now();
+    let file = ModelFile::open(&source.path).map_err(failed)?;
+    notice(format!(
+        "loading {:.2} GB of weights",
+        file.bytes() as f64 / 1e9
+    ))?;
+    let device = device();
+    let network = Network::load(&file, source.window, &device).map_err(failed)?;
+    let vocabulary = Vocabulary::load(&file).map_err(failed)?;
+    // Two tokens make the kernels repack all weights; what they were packed from can go.
+    let mut cache = network.cache().map_err(failed)?;
+    network.extend(&[0, 0], &mut cache).map_err(failed)?;
+    file.release_pages();
+    notice(format!(
+        "loaded in {:.1} s",
+        started.elapsed().as_secs_f64()
+    ))?;
+    Ok(Engine {
+        network,
+        vocabulary,
+        sequences: Sequences::default(),
+    })
+}
+
+/// An NVIDIA GPU where the program was built for one and one is present, else the CPU.
+fn device() -> Device {
+    Device::cuda_if_available(0).unwrap_or(Device::Cpu)
+}
+
+fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, Halt> {
+    let failed = |error: candle_core::Error| source.failed("could not answer", &error);
+    let Engine {
+        network,
+        vocabulary,
+        sequences,
+    } = engine;
+    let request = &job.request;
+    let prompt = vocabulary.prompt(&request.messages).map_err(failed)?;
+    if prompt.is_empty() || prompt.len() >= source.window {
+        return Err(Halt::Failed(ModelError::TooLong {
+            model: source.name.clone(),
+            prompt: Tokens(prompt.len() as u64),
+            window: Tokens(source.window as u64),
+        }));
+    }
+    let sequence = sequences
+        .claim(network, &request.conversation, &prompt)
+        .map_err(failed)?;
+    let cached = sequence.tokens().len();
+    let mut hidden = None;
+    for step in prompt[cached..].chunks(STEP) {
+        job.check()?;
+        hidden = Some(sequence.extend(network, step).map_err(failed)?);
+    }
+    let mut hidden = hidden.expect("a claimed sequence leaves at least one token to run");
+
+    let room = source.window - prompt.len();
+    let limit = usize::try_from(request.max_output.0)
+        .unwrap_or(room)
+        .clamp(1, room);
+    let mut sampler = Sampler::new(request.temperature, request.seed);
+    let mut text = Answer::new(&request.stop);
+    let mut output = 0;
+    let (finish, flow) = loop {
+        let scores = network.scores(&hidden).map_err(failed)?;
+        let token = sampler.pick(&scores) as u32;
+        output += 1;
+        if vocabulary.ends(token) {
+            break (Finish::Stop, Flow::Open);
+        }
+        let (certain, flow) = text.push(&vocabulary.bytes(token));
+        job.delta(certain)?;
+        match flow {
+            Flow::Stopped => break (Finish::Stop, flow),
+            Flow::Open if output >= limit => break (Finish::Length, flow),
+            Flow::Open => {}
+        }
+        hidden = sequence.extend(network, &[token]).map_err(failed)?;
+    };
+    let (text, rest) = text.finish(flow);
+    job.delta(&rest)?;
+    let count = |tokens: usize| Tokens(tokens as u64);
+    Ok(ChatReply {
+        model: source.name.clone(),
+        text,
+        tool_calls: Vec::new(),
+        finish,
+        usage: Usage {
+            prompt: count(prompt.len()),
+            cached: count(cached),
+            output: count(output),
+        },
+        cost: Dollars(0.0),
+        calls: 1,
+    })
+}
+
+impl Job {
+    fn check(&self) -> Result<(), Halt> {
+        match self.events.is_closed() {
+            true => Err(Halt::Abandoned),
+            false => Ok(()),
+        }
+    }
+
+    fn delta(&self, text: &str) -> Result<(), Halt> {
+        if text.is_empty() {
+            return self.check();
+        }
+        self.events
+            .send(Event::Delta(text.to_owned()))
+            .map_err(|_| Halt::Abandoned)
+    }
+}
+
+impl Source {
+    fn failed(&self, what: &str, error: &candle_core::Error) -> Halt {
+        Halt::Failed(self.unavailable(what, error))
+    }
+
+    /// The model cannot be used, and why.
+    pub fn unavailable(&self, what: &str, error: &dyn std::fmt::Display) -> ModelError {
+        let path = self.path.display();
+        ModelError::Unavailable {
+            model: self.name.clone(),
+            message: format!("the local model in {path} {what}: {error}"),
+        }
+    }
+}

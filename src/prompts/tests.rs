@@ -1,0 +1,128 @@
+use super::*;
+
+fn excerpt() -> Excerpt {
+    Excerpt {
+        symbol: "a.py::f".into(),
+        line: 3,
+        why: "named".into(),
+        source: "def f(): pass\n".into(),
+    }
+}
+
+#[test]
+fn every_template_renders_with_its_struct() {
+    let fixed = [
+        AgentSystem {}.render(),
+        AgentSystemText {}.render(),
+        AnswerSystem {}.render(),
+        AnswerSystemText {}.render(),
+        EditorSystem {}.render(),
+        ProxySystem {}.render(),
+        ScoutSystem {}.render(),
+        ScoutSystemText {}.render(),
+        SoloSystem {}.render(),
+    ];
+    assert!(fixed.iter().all(|text| text.len() > 80), "{fixed:?}");
+    let task = TaskPrompt {
+        task: "T <b>&".into(),
+        rules: "R".into(),
+        failures: "F".into(),
+    }
+    .render();
+    assert!(
+        task.contains("T <b>&"),
+        "prompts are plain text, nothing is escaped: {task}"
+    );
+    let symbol = SymbolPrompt {
+        symbol: "a.py::f".into(),
+        kind: "function".into(),
+        language: "python".into(),
+        line: 3,
+        source: "def f(): pass\n".into(),
+        shortened: true,
+        outline: "3 def f()".into(),
+        callers: vec![excerpt()],
+        tests: vec![excerpt()],
+        cause: "C".into(),
+    };
+    assert!(symbol.render().contains("def f(): pass"));
+    for kind in [
+        "picked",
+        "change_request",
+        "follow_up",
+        "failed_tests",
+        "steered",
+    ] {
+        let cause = CausePrompt {
+            kind,
+            from: "b.py::g".into(),
+            text: "because".into(),
+            ..CausePrompt::default()
+        };
+        assert!(cause.render().len() > 8, "{kind}");
+    }
+    assert!(
+        ScoutPrompt {
+            candidates: vec![excerpt()],
+            map: "M".into()
+        }
+        .render()
+        .contains("a.py::f")
+    );
+    assert!(
+        SoloPrompt {
+            candidates: vec![excerpt()],
+            map: "M".into(),
+            cause: "C".into()
+        }
+        .render()
+        .contains("a.py::f")
+    );
+    let proxy = ProxyPrompt {
+        task: "T".into(),
+        symbol: "a.py::f".into(),
+        reason: "R".into(),
+        diff: "D".into(),
+        evidence: "E".into(),
+        accepted: String::new(),
+        others: vec!["b.py::g".into()],
+    };
+    assert!(proxy.render().contains('D'));
+    let editor = EditorPrompt {
+        symbol: "a.py::f".into(),
+        language: "python".into(),
+        source: "S".into(),
+        change: "C".into(),
+        task: "T".into(),
+    };
+    assert!(editor.render().contains('S'));
+}
+
+#[test]
+fn a_missing_field_is_an_error() {
+    let template = TEMPLATES.get_template("task.md").expect("template");
+    assert!(
+        template
+            .render(minijinja::context! { task => "T" })
+            .is_err()
+    );
+}
+
+#[test]
+fn every_file_of_the_folder_is_a_template() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .expect("prompts/")
+        .map(|entry| {
+            entry
+                .expect("entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    files.sort();
+    let mut known: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
+    known.sort_unstable();
+    assert_eq!(files, known);
+}

@@ -1,0 +1,259 @@
+//! The command lines that run tests.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::detect::Framework;
+
+/// Where selected tests go in a command that the user named.
+const TESTS: &str = "{tests}";
+
+/// What runs: the user's own command, or ours for a framework.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Suite {
+    Given(String),
+    Own {
+        framework: Framework,
+        python: PathBuf,
+    },
+}
+
+impl Suite {
+    /// The line for a shell that runs the selected tests, or all.
+    pub(super) fn line(&self, select: &[String]) -> String {
+        // A selection comes from a model: it must not become a flag.
+        let select: Vec<&str> = select
+            .iter()
+            .map(|entry| entry.trim())
+            .filter(|entry| !entry.is_empty() && !entry.starts_with('-'))
+            .collect();
+        match self {
+            Suite::Given(line) => {
+                let quoted: Vec<_> = select.iter().map(|entry| quote(entry)).collect();
+                line.replace(TESTS, &quoted.join(" ")).trim().to_owned()
+            }
+            Suite::Own { framework, python } => {
+                let mut words = vec![python.to_string_lossy().into_owned()];
+                words.extend(framework.arguments(&select));
+                let quoted: Vec<_> = words.iter().map(|word| quote(word)).collect();
+                quoted.join(" ")
+            }
+        }
+    }
+
+    /// `PYTHONPATH` for our own commands: the modules of the workspace, installed or not.
+    pub(super) fn python_path(&self, root: &Path, given: Option<&OsString>) -> Option<OsString> {
+        let Suite::Own { framework, .. } = self else {
+            return given.cloned();
+        };
+        let mut path = vec![root.to_owned(), root.join("src")];
+        match framework {
+            Framework::Unittest { top, .. } if !top.is_empty() => path.push(root.join(top)),
+            Framework::Unittest { .. }
+            | Framework::Pytest
+            | Framework::Django
+            | Framework::SymPy => {}
+        }
+        path.extend(given.into_iter().flat_map(std::env::split_paths));
+        std::env::join_paths(path).ok().or_else(|| given.cloned())
+    }
+}
+
+impl Framework {
+    fn arguments(&self, select: &[&str]) -> Vec<String> {
+        let (fixed, selected): (Vec<&str>, Vec<String>) = match self {
+            Framework::Pytest => (
+                "-m pytest -p no:cacheprovider -rfEsxXp --tb=short"
+                    .split(' ')
+                    .collect(),
+                select.iter().map(|entry| pytest_id(entry)).collect(),
+            ),
+            Framework::Unittest { start, top } if select.is_empty() => {
+                return discover(start, top);
+            }
+            Framework::Unittest { top, .. } => (
+                vec!["-m", "unittest", "-v"],
+                select.iter().map(|entry| module_id(entry, top)).collect(),
+            ),
+            Framework::Django => (
+                vec!["tests/runtests.py", "--verbosity=2", "--parallel=1"],
+                select
+                    .iter()
+                    .map(|entry| module_id(entry, "tests"))
+                    .collect(),
+            ),
+            Framework::SymPy => (vec!["bin/test", "--verbose"], sympy_arguments(select)),
+        };
+        fixed
+            .into_iter()
+            .map(str::to_owned)
+            .chain(selected)
+            .collect()
+    }
+}
+
+fn discover(start: &str, top: &str) -> Vec<String> {
+    let mut words = vec!["-m", "unittest", "discover", "-v"];
+    if !start.is_empty() {
+        let top = if top.is_empty() { "." } else { top };
+        words.extend(["-s", start, "-t", top]);
+    }
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// `tests/test_a.py::T.test_x`, as symbols are named, is `…::T::test_x` to pytest. Its own ids stay.
+fn pytest_id(entry: &str) -> String {
+    match entry.split_once("::") {
+        Some((file, name)) if !name.contains([':', '[']) => {
+            format!("{file}::{}", name.replace('.', "::"))
+        }
+        Some(_) | None => entry.to_owned(),
+    }
+}
+
+/// Dotted, named from the directory `top`: `tests/test_a.py` and `tests/test_a.py::T.test_x` become
+/// `tests.test_a` and `tests.test_a.T.test_x`. Ids stay; a failed set-up names its class.
+fn module_id(entry: &str, top: &str) -> String {
+    let (file, name) = entry.split_once("::").unwrap_or((entry, ""));
+    let Some(file) = file.strip_suffix(".py") else {
+        let id = entry.strip_suffix(".setUpClass").unwrap_or(entry);
+        return id.to_owned();
+    };
+    let below = file.strip_prefix(top).unwrap_or(file);
+    let module = below.trim_start_matches('/').replace('/', ".");
+    match name.replace("::", ".") {
+        name if name.is_empty() => module,
+        name => format!("{module}.{name}"),
+    }
+}
+
+/// Files, and the names of tests (`file:name`, `file::name`) as keywords.
+fn sympy_arguments(select: &[&str]) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    let mut names = Vec::new();
+    for entry in select {
+        let (file, name) = entry.split_once(':').unwrap_or((entry, ""));
+        files.push(file.to_owned());
+        names.extend(Some(name.trim_start_matches(':')).filter(|name| !name.is_empty()));
+    }
+    files.dedup();
+    if names.len() == select.len() && !names.is_empty() {
+        files.push("-k".into());
+        files.extend(names.into_iter().map(str::to_owned));
+    }
+    files
+}
+
+/// A word that a shell takes as it is.
+pub(super) fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(framework: Framework) -> Suite {
+        Suite::Own {
+            framework,
+            python: "/py".into(),
+        }
+    }
+
+    fn line(suite: &Suite, select: &[&str]) -> String {
+        let select: Vec<_> = select.iter().map(|entry| (*entry).to_owned()).collect();
+        suite.line(&select)
+    }
+
+    #[test]
+    fn pytest_takes_its_ids_and_symbol_paths() {
+        let suite = own(Framework::Pytest);
+        let fixed = "/py -m pytest -p no:cacheprovider -rfEsxXp --tb=short";
+        assert_eq!(line(&suite, &[]), fixed);
+        let select = [
+            "t.py",
+            "t.py::T.test_x",
+            "t.py::test_y[a.b c]",
+            "--pdb",
+            " ",
+        ];
+        let expected = format!("{fixed} t.py t.py::T::test_x 't.py::test_y[a.b c]'");
+        assert_eq!(line(&suite, &select), expected);
+    }
+
+    #[test]
+    fn unittest_takes_modules_from_the_top() {
+        let flat = own(Framework::Unittest {
+            start: String::new(),
+            top: String::new(),
+        });
+        assert_eq!(line(&flat, &[]), "/py -m unittest discover -v");
+        let deep = own(Framework::Unittest {
+            start: "src/p/t".into(),
+            top: "src".into(),
+        });
+        let discover = "/py -m unittest discover -v -s src/p/t -t src";
+        assert_eq!(line(&deep, &[]), discover);
+        let select = [
+            "src/p/t/test_a.py",
+            "src/p/t/test_a.py::T.test_x",
+            "p.t.test_a.T.setUpClass",
+        ];
+        let expected = "/py -m unittest -v p.t.test_a p.t.test_a.T.test_x p.t.test_a.T";
+        assert_eq!(line(&deep, &select), expected);
+    }
+
+    #[test]
+    fn own_suites_take_their_labels() {
+        let django = "/py tests/runtests.py --verbosity=2 --parallel=1 forms_tests.test_a";
+        assert_eq!(
+            line(&own(Framework::Django), &["tests/forms_tests/test_a.py"]),
+            django
+        );
+        let sympy = own(Framework::SymPy);
+        assert_eq!(
+            line(&sympy, &["s/test_a.py:test_x", "s/test_a.py::test_y"]),
+            "/py bin/test --verbose s/test_a.py -k test_x test_y"
+        );
+        assert_eq!(
+            line(&sympy, &["s/test_a.py:test_x", "s/test_b.py"]),
+            "/py bin/test --verbose s/test_a.py s/test_b.py"
+        );
+    }
+
+    #[test]
+    fn a_given_command_takes_tests_where_it_says_so() {
+        let given = |line: &str| Suite::Given(line.to_owned());
+        assert_eq!(line(&given("make test"), &["a.py"]), "make test");
+        assert_eq!(
+            line(&given("nox -- {tests}"), &["a b.py", "c.py"]),
+            "nox -- 'a b.py' c.py"
+        );
+        assert_eq!(line(&given("nox {tests}"), &[]), "nox");
+    }
+
+    #[test]
+    fn quotes_what_a_shell_would_read() {
+        assert_eq!(quote("a/b.py::T"), "a/b.py::T");
+        assert_eq!(quote("$(rm -rf x)"), "'$(rm -rf x)'");
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote(""), "''");
+    }
+
+    #[test]
+    fn the_workspace_comes_first_on_the_path() {
+        let suite = own(Framework::Unittest {
+            start: "lib/t".into(),
+            top: "lib".into(),
+        });
+        let given = OsString::from("/x");
+        let path = suite.python_path(Path::new("/w"), Some(&given)).unwrap();
+        assert_eq!(path, "/w:/w/src:/w/lib:/x");
+        let kept = Suite::Given("make".into()).python_path(Path::new("/w"), Some(&given));
+        assert_eq!(kept, Some(given));
+    }
+}

@@ -1,0 +1,356 @@
+//! An agent: the owner of one symbol, working turn by turn.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+
+use super::call::Conversation;
+use super::event::{AgentOutcome, Cause, Event, Party};
+use super::hub::Hub;
+use super::propose::{self, Outcome};
+use super::protocol::{self, Action, Asked, Propose, Seat};
+use super::{ask, context, request, tools};
+use crate::ports::{Role, ToolCalling};
+use crate::syntax::FilePath;
+
+/// How often in a row a reply may be unusable.
+const MALFORMED_MOST: u32 = 3;
+/// The same call is answered this often; the next one ends the work.
+const SAME_CALL_MOST: u32 = 3;
+
+/// What an agent remembers between turns and pieces of work.
+pub(super) struct Mind {
+    pub party: Party,
+    pub conversation: Option<Conversation>,
+    /// The text of a file as it was when the agent saw it.
+    pub view: HashMap<FilePath, Arc<str>>,
+    /// Proposals that came back in this piece of work.
+    pub repairs: u32,
+    /// Tests fail that are to pass in the end.
+    pub failing: bool,
+    seen_calls: HashMap<String, u32>,
+    malformed: u32,
+    changed: bool,
+}
+
+impl Mind {
+    pub fn new(party: Party) -> Self {
+        Mind {
+            party,
+            conversation: None,
+            view: HashMap::new(),
+            repairs: 0,
+            failing: false,
+            seen_calls: HashMap::new(),
+            malformed: 0,
+            changed: false,
+        }
+    }
+
+    pub fn seat(&self) -> Seat {
+        match self.party {
+            Party::Solo => Seat::Solo,
+            Party::Agent(_) | Party::User | Party::Scout | Party::Proxy | Party::Starling => {
+                Seat::Owner
+            }
+        }
+    }
+}
+
+/// Works until nothing is left to do for this agent.
+pub(super) async fn work(hub: &Arc<Hub>, party: &Party) {
+    while let Some((mut mind, causes)) = hub.take_work(party) {
+        let (outcome, summary) = carry_out(hub, &mut mind, &causes).await;
+        decline_requests(hub, &mind, &causes, &outcome, &summary);
+        hub.event(Event::AgentFinished {
+            agent: party.clone(),
+            outcome,
+            summary,
+        });
+        hub.park(mind);
+    }
+}
+
+type Ending = (AgentOutcome, String);
+
+fn gave_up(why: impl Into<String>) -> Ending {
+    (AgentOutcome::GaveUp { why: why.into() }, String::new())
+}
+
+/// One piece of work: from its causes to an outcome.
+async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending {
+    mind.repairs = 0;
+    mind.malformed = 0;
+    mind.changed = false;
+    mind.seen_calls.clear();
+    mind.failing = hub.state().wants_green;
+    context::begin_work(hub, mind, causes);
+    for _ in 0..hub.ledger.limits().turns {
+        match turn(hub, mind).await {
+            Some(ending) => return ending,
+            None => take_messages(hub, mind),
+        }
+    }
+    gave_up(format!(
+        "{} turns without an end",
+        hub.ledger.limits().turns
+    ))
+}
+
+/// One model call and what it asks for. `Some` ends the piece of work.
+async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
+    let model = &hub.outside.models.agent;
+    let calling = model.profile().tool_calling;
+    let seat = mind.seat();
+    let conversation = mind.conversation.as_mut()?;
+    let reply = match hub
+        .call(
+            &mind.party,
+            model,
+            conversation,
+            protocol::tools(calling, seat),
+        )
+        .await
+    {
+        Ok(reply) => reply,
+        Err(error) => return Some(gave_up(error.to_string())),
+    };
+    conversation
+        .messages
+        .push(protocol::assistant_message(&reply));
+    let asked = protocol::parse(calling, seat, &reply);
+    if asked.is_empty() {
+        return malformed(hub, mind, protocol::nothing_asked(calling, seat, &reply));
+    }
+    if asked.iter().any(|one| one.action.is_ok()) {
+        mind.malformed = 0;
+    }
+    let (results, ending) = act(hub, mind, asked).await;
+    let unusable = ending.is_none() && results.iter().all(|(asked, _)| asked.action.is_err());
+    let what = results
+        .iter()
+        .filter_map(|(asked, _)| asked.action.as_ref().err())
+        .next()
+        .cloned();
+    if let Some(conversation) = mind.conversation.as_mut() {
+        conversation
+            .messages
+            .extend(protocol::result_messages(results));
+    }
+    match what {
+        Some(what) if unusable => note_malformed(hub, mind, what),
+        Some(_) | None => ending,
+    }
+}
+
+fn malformed(hub: &Hub, mind: &mut Mind, what: String) -> Option<Ending> {
+    if let Some(conversation) = mind.conversation.as_mut() {
+        conversation.user(what.clone());
+    }
+    note_malformed(hub, mind, what)
+}
+
+fn note_malformed(hub: &Hub, mind: &mut Mind, what: String) -> Option<Ending> {
+    mind.malformed += 1;
+    hub.event(Event::Malformed {
+        agent: mind.party.clone(),
+        what: what.clone(),
+    });
+    (mind.malformed >= MALFORMED_MOST).then(|| {
+        gave_up(format!(
+            "{MALFORMED_MOST} unusable replies in a row: {what}"
+        ))
+    })
+}
+
+/// Carries out what a turn asks for: reading together, then proposals one after the other, then the end.
+async fn act(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    asked: Vec<Asked>,
+) -> (Vec<(Asked, String)>, Option<Ending>) {
+    let mut results: Vec<Option<String>> = vec![None; asked.len()];
+    let mut ending = None;
+    for (at, one) in asked.iter().enumerate() {
+        let count = mind.seen_calls.entry(one.fingerprint()).or_default();
+        *count += 1;
+        if *count > SAME_CALL_MOST {
+            let what = format!("`{} {}` was called {count} times", one.label.0, one.label.1);
+            hub.event(Event::Malformed {
+                agent: mind.party.clone(),
+                what: what.clone(),
+            });
+            ending = Some(gave_up(what));
+        }
+        if let Err(error) = &one.action {
+            results[at] = Some(error.clone());
+        }
+    }
+    if ending.is_some() {
+        let pairs = asked
+            .into_iter()
+            .map(|one| (one, "stopped".to_owned()))
+            .collect();
+        return (pairs, ending);
+    }
+    let party = &mind.party;
+    let reading = asked
+        .iter()
+        .enumerate()
+        .filter_map(|(at, one)| match &one.action {
+            Ok(action) => Some(async move { (at, gather(hub, party, action).await) }),
+            Err(_) => None,
+        });
+    for (at, text) in join_all(reading).await {
+        results[at] = text;
+    }
+    for (at, one) in asked.iter().enumerate() {
+        let Ok(action) = &one.action else { continue };
+        match action {
+            Action::Read(read) => context::remember_view(hub, mind, &read.symbols),
+            Action::Request(wanted) => {
+                results[at] = Some(request::request_change(hub, &mind.party, wanted))
+            }
+            Action::Intent(intent) => results[at] = Some(propose::intent(hub, mind, intent).await),
+            Action::Propose(change) => {
+                let (text, end) = proposed(hub, mind, change).await;
+                results[at] = Some(text);
+                ending = ending.or(end);
+            }
+            Action::Finish(finish) => {
+                results[at] = Some("finished".to_owned());
+                let outcome = if mind.changed {
+                    AgentOutcome::Changed
+                } else {
+                    AgentOutcome::NothingToChange
+                };
+                ending = ending.or(Some((outcome, finish.summary.clone())));
+            }
+            Action::Wake(_)
+            | Action::Outline(_)
+            | Action::Search(_)
+            | Action::Definition(_)
+            | Action::References(_)
+            | Action::Ask(_)
+            | Action::RunTests(_) => {}
+        }
+    }
+    let pairs: Vec<(Asked, String)> = asked
+        .into_iter()
+        .zip(results)
+        .map(|(one, text)| (one, text.unwrap_or_default()))
+        .collect();
+    for (one, text) in &pairs {
+        tools::report(hub, &mind.party, one, text);
+    }
+    (pairs, ending)
+}
+
+/// Carries out one action that changes nothing; `None` for the others.
+async fn gather(hub: &Arc<Hub>, party: &Party, action: &Action) -> Option<String> {
+    match action {
+        Action::Ask(question) => Some(
+            ask::ask(
+                hub,
+                vec![party.clone()],
+                &question.symbol,
+                &question.question,
+            )
+            .await,
+        ),
+        Action::RunTests(wanted) => Some(tools::run_tests(hub, wanted).await),
+        Action::Read(_)
+        | Action::Outline(_)
+        | Action::Search(_)
+        | Action::Definition(_)
+        | Action::References(_) => tools::look(hub, action),
+        Action::Request(_)
+        | Action::Intent(_)
+        | Action::Propose(_)
+        | Action::Wake(_)
+        | Action::Finish(_) => None,
+    }
+}
+
+/// Takes one proposal through to its outcome.
+async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> (String, Option<Ending>) {
+    match propose::propose(hub, mind, change).await {
+        Outcome::Applied { text } => {
+            mind.changed = true;
+            let summary = change.reason.clone();
+            let ending = (!change.more).then_some((AgentOutcome::Changed, summary));
+            (text, ending)
+        }
+        Outcome::SentBack { why } => {
+            mind.repairs += 1;
+            let most = hub.ledger.limits().repairs;
+            if mind.repairs > most {
+                let ending = gave_up(format!("{most} repairs did not help: {}", first_line(&why)));
+                return (why, Some(ending));
+            }
+            (why, None)
+        }
+        Outcome::Stopped { why } => (why.clone(), Some(gave_up(why))),
+    }
+}
+
+/// Messages that came in meanwhile are read before the next turn.
+fn take_messages(hub: &Arc<Hub>, mind: &mut Mind) {
+    for cause in hub.take_inbox(&mind.party) {
+        let text = context::cause_text(&cause);
+        if let Some(conversation) = mind.conversation.as_mut() {
+            conversation.user(text);
+        }
+    }
+}
+
+/// Those who asked for a change that was not made are told, when they are still at work.
+fn decline_requests(
+    hub: &Hub,
+    mind: &Mind,
+    causes: &[Cause],
+    outcome: &AgentOutcome,
+    summary: &str,
+) {
+    let why = match outcome {
+        AgentOutcome::Changed => return,
+        AgentOutcome::NothingToChange => summary.to_owned(),
+        AgentOutcome::GaveUp { why } => why.clone(),
+    };
+    for cause in causes {
+        let Cause::ChangeRequest { from, .. } = cause else {
+            continue;
+        };
+        hub.event(Event::ChangeDeclined {
+            by: mind.party.clone(),
+            to: from.clone(),
+            reason: why.clone(),
+        });
+        let text = format!("(from Starling) your change request was declined: {why}");
+        hub.tell_if_working(from, Cause::Steered { text });
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or(text)
+}
+
+/// The role and protocol of an agent's conversation.
+pub(super) fn conversation_of(hub: &Hub, party: &Party) -> Conversation {
+    use crate::prompts::{AgentSystem, AgentSystemText, Prompt, SoloSystem};
+    let calling = hub.outside.models.agent.profile().tool_calling;
+    let (name, system) = match (party, calling) {
+        (Party::Solo, _) => ("solo".to_owned(), SoloSystem {}.render()),
+        (Party::Agent(symbol), ToolCalling::Native) => {
+            (format!("agent {symbol}"), AgentSystem {}.render())
+        }
+        (Party::Agent(symbol), ToolCalling::Text) => {
+            (format!("agent {symbol}"), AgentSystemText {}.render())
+        }
+        (Party::User | Party::Scout | Party::Proxy | Party::Starling, _) => {
+            ("agent".to_owned(), AgentSystem {}.render())
+        }
+    };
+    Conversation::new(name, Role::Agent, system)
+}

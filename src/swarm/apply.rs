@@ -1,0 +1,210 @@
+//! Applying approved drafts to the user's text, and taking them back.
+
+use std::sync::Arc;
+
+use super::event::Event;
+use super::gate::Draft;
+use super::hub::Hub;
+use super::proposal::ProposalId;
+use super::run::UndoError;
+use crate::ports::{ApplyError, Current, FileEdit, TestReport};
+use crate::syntax::{FilePath, SymbolPath};
+use crate::text::{ChangeSet, Conflict, unified_diff};
+
+/// How often an edit is rebased when the user types faster than it arrives.
+const TRIES: u32 = 8;
+
+/// An applied proposal, as it is needed to take it back.
+#[derive(Debug, Clone)]
+pub(super) struct Applied {
+    pub id: ProposalId,
+    pub file: FilePath,
+    pub symbols: Vec<SymbolPath>,
+    before: Arc<str>,
+    after: Arc<str>,
+}
+
+/// The file after an edit.
+#[derive(Debug)]
+pub(super) struct Application {
+    pub text: Arc<str>,
+    pub diff: String,
+}
+
+/// Why an approved draft was not applied. Nothing was changed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Conflict { why: String, current: Arc<str> },
+    Editor { why: String },
+}
+
+/// Applies a draft over the user's text as it is now. Once begun it is carried to its end, even when
+/// the run is cancelled meanwhile.
+pub(super) async fn apply(
+    hub: &Arc<Hub>,
+    id: ProposalId,
+    draft: &Draft,
+    report: Option<TestReport>,
+) -> Result<Application, Failure> {
+    let (hub, draft) = (Arc::clone(hub), draft.clone());
+    let whole = tokio::spawn(async move {
+        let _one_at_a_time = hub.applying.lock().await;
+        let label = draft
+            .symbols
+            .first()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let changes = ChangeSet::between(&draft.base, &draft.text);
+        let (before, after) = send(&hub, &draft.file, &draft.base, &changes, &label).await?;
+        let diff = unified_diff(draft.file.as_str(), &before, &after);
+        let mut state = hub.state();
+        let as_checked = state.applied.len() == draft.applied && after == draft.text;
+        state.latest = report.filter(|_| as_checked);
+        state.world = state
+            .world
+            .with(draft.file.clone(), Some(Arc::clone(&after)));
+        let text = Arc::clone(&after);
+        state.applied.push(Applied {
+            id,
+            file: draft.file,
+            symbols: draft.symbols,
+            before,
+            after,
+        });
+        Ok(Application { text, diff })
+    });
+    match whole.await {
+        Ok(result) => result,
+        Err(_) => Err(Failure::Editor {
+            why: "internal error while applying; see the log".to_owned(),
+        }),
+    }
+}
+
+/// Rebases a change over the user's text and sends it, again when the user was faster. Gives the text
+/// before and after.
+async fn send(
+    hub: &Hub,
+    file: &FilePath,
+    base: &Arc<str>,
+    changes: &ChangeSet,
+    label: &str,
+) -> Result<(Arc<str>, Arc<str>), Failure> {
+    for _ in 0..TRIES {
+        let current = current_or_new(hub, file, base).await?;
+        let changes = over(base, changes, &current.text).map_err(|conflict| Failure::Conflict {
+            why: conflict.to_string(),
+            current: Arc::clone(&current.text),
+        })?;
+        let before = Arc::clone(&current.text);
+        let edit = FileEdit {
+            file: file.clone(),
+            base: current,
+            changes,
+            label: label.to_owned(),
+        };
+        match hub.outside.editor.apply(edit).await {
+            Ok(after) => return Ok((before, after.text)),
+            Err(ApplyError::Stale { .. }) => {}
+            Err(error @ (ApplyError::Refused { .. } | ApplyError::Gone)) => {
+                return Err(Failure::Editor {
+                    why: error.to_string(),
+                });
+            }
+        }
+    }
+    Err(Failure::Editor {
+        why: format!("{file}: the text changed {TRIES} times while the edit was sent"),
+    })
+}
+
+/// The text now; a file that is to be made has an empty one.
+async fn current_or_new(hub: &Hub, file: &FilePath, base: &Arc<str>) -> Result<Current, Failure> {
+    use crate::ports::EditorError;
+    match hub.outside.editor.current(file).await {
+        Ok(current) => Ok(current),
+        Err(EditorError::Missing { .. }) if base.is_empty() => Ok(Current {
+            text: "".into(),
+            version: None,
+        }),
+        Err(error) => Err(Failure::Editor {
+            why: error.to_string(),
+        }),
+    }
+}
+
+fn over(base: &Arc<str>, changes: &ChangeSet, current: &Arc<str>) -> Result<ChangeSet, Conflict> {
+    if base == current {
+        return Ok(changes.clone());
+    }
+    changes.rebase(&ChangeSet::between(base, current))
+}
+
+/// Takes one applied proposal back, or all, the last first, by the inverse of its own change over the
+/// text as it is now.
+///
+/// # Errors
+/// [`UndoError`]; proposals undone before it stay undone.
+pub(super) async fn undo(
+    hub: &Arc<Hub>,
+    which: Option<ProposalId>,
+) -> Result<Vec<ProposalId>, UndoError> {
+    let _one_at_a_time = hub.applying.lock().await;
+    let chosen: Vec<Applied> = {
+        let state = hub.state();
+        state
+            .applied
+            .iter()
+            .rev()
+            .filter(|applied| which.is_none_or(|id| id == applied.id))
+            .cloned()
+            .collect()
+    };
+    if let (Some(id), true) = (which, chosen.is_empty()) {
+        return Err(UndoError::Unknown(id));
+    }
+    let mut undone = Vec::new();
+    for applied in chosen {
+        let inverse = ChangeSet::between(&applied.after, &applied.before);
+        let label = format!("undo {}", applied.id);
+        let (_, text) = send(hub, &applied.file, &applied.after, &inverse, &label)
+            .await
+            .map_err(|failure| {
+                let symbol = applied
+                    .symbols
+                    .first()
+                    .cloned()
+                    .unwrap_or_else(|| SymbolPath::module(applied.file.clone()));
+                match failure {
+                    Failure::Conflict { why, .. } => UndoError::Conflict { symbol, why },
+                    Failure::Editor { why } => UndoError::Editor(why),
+                }
+            })?;
+        let mut state = hub.state();
+        state.world = state.world.with(applied.file.clone(), Some(text));
+        state.latest = None;
+        state.applied.retain(|other| other.id != applied.id);
+        drop(state);
+        hub.event(Event::ProposalUndone {
+            proposal: applied.id,
+        });
+        undone.push(applied.id);
+    }
+    Ok(undone)
+}
+
+/// One diff of everything applied, by file.
+pub(super) fn whole_diff(hub: &Hub) -> String {
+    let base = &hub.outside.snapshot;
+    let files = hub.changed_files();
+    let world = hub.state().world.clone();
+    files
+        .iter()
+        .map(|file| {
+            let read = |snapshot: &crate::workspace::Snapshot| {
+                snapshot.read(file).unwrap_or_else(|_| "".into())
+            };
+            unified_diff(file.as_str(), &read(base), &read(&world))
+        })
+        .collect()
+}

@@ -1,0 +1,303 @@
+//! What a model sees: gathered without a model, capped in tokens, in a fixed order with the parts that
+//! never change first, so that provider caches hit.
+
+use std::sync::Arc;
+
+use super::agent::{self, Mind};
+use super::ask::party_name;
+use super::event::{Cause, Driver, Party};
+use super::hub::Hub;
+use super::lookup::{Lookup, cap, shortened};
+use super::proposal::{TestEvidence, tail};
+use crate::ports::{ModelProfile, TestReport, Tokens, ToolCalling};
+use crate::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
+use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
+
+/// How much of each kind a prompt holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Caps {
+    pub task: Tokens,
+    pub rules: Tokens,
+    pub failures: Tokens,
+    pub source: Tokens,
+    pub outline_lines: usize,
+    pub callers: usize,
+    pub tests: usize,
+    pub excerpt: Tokens,
+    pub candidates: usize,
+    pub candidate: Tokens,
+    pub map: Tokens,
+}
+
+impl Caps {
+    /// Small models without tools read little, and slowly.
+    pub fn of(profile: &ModelProfile) -> Caps {
+        match profile.tool_calling {
+            ToolCalling::Native => Caps {
+                task: Tokens(4_000),
+                rules: Tokens(1_000),
+                failures: Tokens(1_500),
+                source: Tokens(5_000),
+                outline_lines: 40,
+                callers: 6,
+                tests: 2,
+                excerpt: Tokens(350),
+                candidates: 10,
+                candidate: Tokens(450),
+                map: Tokens(600),
+            },
+            ToolCalling::Text => Caps {
+                task: Tokens(1_000),
+                rules: Tokens(200),
+                failures: Tokens(500),
+                source: Tokens(2_000),
+                outline_lines: 0,
+                callers: 0,
+                tests: 1,
+                excerpt: Tokens(250),
+                candidates: 8,
+                candidate: Tokens(150),
+                map: Tokens(0),
+            },
+        }
+    }
+}
+
+/// The frozen part of all prompts of a run.
+pub(super) fn frozen(hub: &Hub, before: Option<&TestReport>) -> String {
+    let caps = Caps::of(hub.outside.models.agent.profile());
+    let rules = hub
+        .state()
+        .world
+        .read(&FilePath::new("AGENTS.md"))
+        .map(|text| cap(&text, caps.rules))
+        .unwrap_or_default();
+    let failures = before
+        .map(|report| failures(report, caps.failures))
+        .unwrap_or_default();
+    TaskPrompt {
+        task: cap(&hub.task.text, caps.task),
+        rules,
+        failures,
+    }
+    .render()
+}
+
+/// The failing tests of a report as a reader needs them; empty when none fails.
+pub(super) fn failures(report: &TestReport, most: Tokens) -> String {
+    match TestEvidence::compare(None, report) {
+        TestEvidence::Unknown { .. } => String::new(),
+        TestEvidence::Known { broken, .. } if broken.is_empty() => String::new(),
+        TestEvidence::Known {
+            command, details, ..
+        } => cap(&format!("{command}\n{details}"), most),
+    }
+}
+
+/// Puts the work into the agent's conversation: everything about its symbol the first time, what is
+/// new later.
+pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
+    let cause = causes.iter().map(cause_text).collect::<Vec<_>>().join("\n");
+    let party = mind.party.clone();
+    let text = match (&mut mind.conversation, &party) {
+        (Some(_), Party::Agent(symbol)) => {
+            let now = hub.lookup().read(&[symbol.to_string()]);
+            format!("{now}\n{cause}")
+        }
+        (Some(_), _) => cause,
+        (None, Party::Agent(symbol)) => {
+            let frozen = hub.frozen.get().cloned().unwrap_or_default();
+            format!("{frozen}\n{}", symbol_prompt(hub, symbol, cause))
+        }
+        (None, _) => {
+            let frozen = hub.frozen.get().cloned().unwrap_or_default();
+            format!("{frozen}\n{}", solo_prompt(hub, cause))
+        }
+    };
+    if let Party::Agent(symbol) = &party {
+        remember_view(hub, mind, &[symbol.to_string()]);
+    }
+    mind.conversation
+        .get_or_insert_with(|| agent::conversation_of(hub, &party))
+        .user(text);
+}
+
+/// Notes the text of the files that an agent has just been shown. A file's first view stays, so that a
+/// later change can be rebased over what happened since, unless the shown symbols are unchanged.
+pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
+    let world = hub.state().world.clone();
+    for target in shown {
+        let Ok(symbol) = target.parse::<SymbolPath>() else {
+            continue;
+        };
+        if let Ok(text) = world.read(&symbol.file) {
+            let own = matches!(&mind.party, Party::Agent(own) if own == &symbol);
+            if own {
+                mind.view.insert(symbol.file, text);
+            } else {
+                mind.view.entry(symbol.file).or_insert(text);
+            }
+        }
+    }
+}
+
+/// Why an agent has work, in words.
+pub(super) fn cause_text(cause: &Cause) -> String {
+    let prompt = match cause {
+        Cause::Picked { why } => CausePrompt {
+            kind: "picked",
+            text: why.clone(),
+            ..CausePrompt::default()
+        },
+        Cause::ChangeRequest { from, reason } => CausePrompt {
+            kind: "change_request",
+            from: party_name(from),
+            text: reason.clone(),
+            ..CausePrompt::default()
+        },
+        Cause::FollowUp {
+            changed,
+            changes,
+            lines,
+            text,
+        } => CausePrompt {
+            kind: "follow_up",
+            from: changed.to_string(),
+            text: text.clone(),
+            changes: changes.clone(),
+            lines: lines.clone(),
+        },
+        Cause::FailedTests { message } => CausePrompt {
+            kind: "failed_tests",
+            text: tail(message, 5_000).to_owned(),
+            ..CausePrompt::default()
+        },
+        Cause::Steered { text } => CausePrompt {
+            kind: "steered",
+            text: text.clone(),
+            ..CausePrompt::default()
+        },
+    };
+    prompt.render()
+}
+
+/// The prompt of a question to the owner of a symbol.
+pub(super) fn question_prompt(
+    hub: &Hub,
+    owner: &SymbolPath,
+    asker: &str,
+    question: &str,
+    intent: Option<&str>,
+) -> String {
+    let intent = intent
+        .map(|intent| format!("You mean to change it: {intent}\n"))
+        .unwrap_or_default();
+    let cause = format!("{intent}Question from {asker}: {question}");
+    symbol_prompt(hub, owner, cause)
+}
+
+fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
+    let lookup = hub.lookup();
+    let caps = Caps::of(hub.outside.models.agent.profile());
+    let found = match lookup.symbol(path) {
+        Ok(found) => found,
+        Err(error) => return format!("{error}\n\n{cause}"),
+    };
+    let (source, shortened) = shortened(&found, caps.source);
+    let whole_file = found.symbol.kind == SymbolKind::Module;
+    let outline = match caps.outline_lines {
+        0 => String::new(),
+        _ if whole_file && shortened => String::new(),
+        lines => outline(&found.tree, lines),
+    };
+    SymbolPrompt {
+        symbol: path.to_string(),
+        kind: kind_name(found.symbol.kind).to_owned(),
+        language: fence_language(found.tree.language()).to_owned(),
+        line: found.symbol.lines.0,
+        source: source.trim_end().to_owned(),
+        shortened,
+        outline,
+        callers: callers(&lookup, path, caps),
+        tests: nearest_tests(&lookup, path, caps),
+        cause,
+    }
+    .render()
+}
+
+pub(super) fn kind_name(kind: SymbolKind) -> &'static str {
+    match kind {
+        SymbolKind::Module => "module body",
+        SymbolKind::Class => "class",
+        SymbolKind::Function => "function",
+        SymbolKind::Method => "method",
+    }
+}
+
+pub(super) fn fence_language(language: Language) -> &'static str {
+    match language {
+        Language::Python => "python",
+        Language::Plain => "",
+    }
+}
+
+/// Lines where a symbol is used, outside itself and outside tests.
+fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
+    if caps.callers == 0 || path.is_module() || path.base_name().starts_with("__") {
+        return Vec::new();
+    }
+    let found = lookup.index().references(path.base_name(), 60);
+    let mut excerpts: Vec<Excerpt> = Vec::new();
+    for hit in found.hits {
+        let elsewhere =
+            !path.encloses(&hit.symbol) && !hit.is_definition && !hit.is_import && !hit.is_test;
+        let once = !excerpts
+            .iter()
+            .any(|excerpt| excerpt.symbol == hit.symbol.to_string());
+        if elsewhere && once && excerpts.len() < caps.callers {
+            excerpts.push(Excerpt {
+                symbol: hit.symbol.to_string(),
+                line: hit.line,
+                why: String::new(),
+                source: hit.text.trim().to_owned(),
+            });
+        }
+    }
+    excerpts
+}
+
+fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
+    let tests = lookup.index().nearest_tests(path, caps.tests);
+    tests
+        .iter()
+        .filter_map(|test| excerpt(lookup, test, String::new(), caps.excerpt))
+        .collect()
+}
+
+/// A symbol's source as an excerpt.
+pub(super) fn excerpt(
+    lookup: &Lookup,
+    path: &SymbolPath,
+    why: String,
+    most: Tokens,
+) -> Option<Excerpt> {
+    let found = lookup.symbol(path).ok()?;
+    let source = shortened(&found, most).0.trim_end().to_owned();
+    Some(Excerpt {
+        symbol: path.to_string(),
+        line: found.symbol.lines.0,
+        why,
+        source,
+    })
+}
+
+fn solo_prompt(hub: &Hub, cause: String) -> String {
+    debug_assert_eq!(hub.task.driver, Driver::Single);
+    let (candidates, map) = super::scout::material(hub);
+    SoloPrompt {
+        candidates,
+        map,
+        cause,
+    }
+    .render()
+}

@@ -1,0 +1,349 @@
+//! From an agent's words to a draft: the change of one file, made against what the agent saw, guarded,
+//! and rebased over what happened since.
+
+use std::sync::Arc;
+
+use super::agent::Mind;
+use super::event::Party;
+use super::gate::{Draft, contract_changes};
+use super::hub::Hub;
+use super::protocol::{AddSymbol, Propose};
+use crate::ports::EditorError;
+use crate::syntax::{
+    FilePath, Place, Rewrite, Rewritten, SymbolPath, SymbolTree, omission_marks, rewrite,
+};
+use crate::text::ChangeSet;
+
+/// Why a draft was not made. The text tells the agent what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("{why}")]
+    Unusable { why: String },
+    #[error("{why}")]
+    EditorGone { why: String },
+}
+
+fn unusable<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Unusable { why: why.into() })
+}
+
+/// Makes the draft of a proposal.
+///
+/// # Errors
+/// A [`Refusal`] for the agent; nothing was changed.
+pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
+    let target = target(mind, change)?;
+    let file = target.file.clone();
+    let current = match current_text(hub, &file).await? {
+        Some(text) => text,
+        None => return new_file(hub, file, change),
+    };
+    let tree = parse(&file, &current);
+    let base = base_text(mind, &target, &tree);
+    let base_tree = if Arc::ptr_eq(&base, &current) {
+        tree.clone()
+    } else {
+        parse(&file, &base)
+    };
+    let rewrites = rewrites(&target, change)?;
+    let done = rewrite(&base_tree, &rewrites).map_err(|error| Refusal::Unusable {
+        why: error.to_string(),
+    })?;
+    guard(hub, mind, change, &base_tree, &done)?;
+    let text = rebased(&target, &base, &current, &done)?;
+    let after = parse(&file, &text);
+    let symbols = paths(&file, &done.touched);
+    let (contract, breaking) = contract_changes(&tree, &after, &symbols);
+    let applied = hub.state().applied.len();
+    Ok(Draft {
+        file,
+        base: current,
+        text,
+        symbols,
+        losses: done.losses,
+        contract,
+        breaking,
+        applied,
+    })
+}
+
+fn parse(file: &FilePath, text: &Arc<str>) -> SymbolTree {
+    SymbolTree::parse(file.clone(), Arc::clone(text))
+}
+
+fn paths(file: &FilePath, names: &[String]) -> Vec<SymbolPath> {
+    names
+        .iter()
+        .map(|name| SymbolPath::new(file.clone(), name.clone()))
+        .collect()
+}
+
+/// The symbol that a proposal speaks of.
+fn target(mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
+    let named = match change
+        .symbol
+        .as_deref()
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
+        None => None,
+        Some(name) if name.contains("::") => match name.parse::<SymbolPath>() {
+            Ok(path) => Some(path),
+            Err(error) => return unusable(error.to_string()),
+        },
+        Some(file) if file.contains(['/', '.']) => Some(SymbolPath::module(FilePath::new(file))),
+        Some(name) => {
+            return unusable(format!(
+                "`{name}` is not a symbol path: write path/to/file.py::Class.method"
+            ));
+        }
+    };
+    match (named, &mind.party) {
+        (Some(path), _) => Ok(path),
+        (None, Party::Agent(own)) => Ok(own.clone()),
+        (None, Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo) => {
+            unusable("Say in `symbol` what you change: path/to/file.py::Class.method")
+        }
+    }
+}
+
+/// The user's text as it is now; the run's world follows it. `None`: there is no such file.
+async fn current_text(hub: &Arc<Hub>, file: &FilePath) -> Result<Option<Arc<str>>, Refusal> {
+    match hub.outside.editor.current(file).await {
+        Ok(current) => {
+            let mut state = hub.state();
+            let known = state
+                .world
+                .read(file)
+                .is_ok_and(|text| text == current.text);
+            if !known {
+                state.world = state
+                    .world
+                    .with(file.clone(), Some(Arc::clone(&current.text)));
+                state.latest = None;
+            }
+            Ok(Some(current.text))
+        }
+        Err(EditorError::Missing { .. }) => Ok(None),
+        Err(error @ EditorError::Unreadable { .. }) => unusable(error.to_string()),
+        Err(error @ EditorError::Gone) => Err(Refusal::EditorGone {
+            why: error.to_string(),
+        }),
+    }
+}
+
+fn new_file(hub: &Hub, file: FilePath, change: &Propose) -> Result<Draft, Refusal> {
+    let Some(source) = &change.source else {
+        return unusable(format!(
+            "There is no file {file}. To make it, give its whole text as `source`."
+        ));
+    };
+    let text: Arc<str> = if source.ends_with('\n') {
+        source.as_str().into()
+    } else {
+        format!("{source}\n").into()
+    };
+    let tree = parse(&file, &text);
+    if let Some(error) = tree.errors().first() {
+        let line = text[..error.start].lines().count().max(1);
+        return unusable(format!(
+            "The new file {file} has a syntax error at line {line}."
+        ));
+    }
+    let symbols = vec![SymbolPath::module(file.clone())];
+    let applied = hub.state().applied.len();
+    let (losses, contract, breaking) = (Vec::new(), Vec::new(), Vec::new());
+    Ok(Draft {
+        file,
+        base: "".into(),
+        text,
+        symbols,
+        losses,
+        contract,
+        breaking,
+        applied,
+    })
+}
+
+/// The text that the agent meant: the current one, unless the symbol changed since it was seen.
+fn base_text(mind: &Mind, target: &SymbolPath, current: &SymbolTree) -> Arc<str> {
+    let Some(seen) = mind.view.get(&target.file) else {
+        return Arc::clone(current.text());
+    };
+    if seen == current.text() {
+        return Arc::clone(current.text());
+    }
+    let old = SymbolTree::parse(target.file.clone(), Arc::clone(seen));
+    let source = |tree: &SymbolTree| {
+        tree.find(&target.name)
+            .map(|symbol| symbol.span.of(tree.text()).to_owned())
+    };
+    if source(&old) == source(current) {
+        Arc::clone(current.text())
+    } else {
+        Arc::clone(seen)
+    }
+}
+
+/// The proposal in terms of symbols.
+fn rewrites(target: &SymbolPath, change: &Propose) -> Result<Vec<Rewrite>, Refusal> {
+    let mut rewrites = Vec::new();
+    if change.source.is_some() && !change.hunks.is_empty() {
+        return unusable("Give either `source` or `hunks`, not both.");
+    }
+    if let Some(source) = &change.source {
+        rewrites.push(Rewrite::Whole {
+            symbol: target.name.clone(),
+            source: source.clone(),
+        });
+    }
+    if !change.hunks.is_empty() {
+        let hunks = change
+            .hunks
+            .iter()
+            .map(|hunk| (hunk.old.clone(), hunk.new.clone()))
+            .collect();
+        rewrites.push(Rewrite::Patch {
+            symbol: target.name.clone(),
+            hunks,
+        });
+    }
+    for add in &change.add {
+        rewrites.push(addition(target, add)?);
+    }
+    for name in &change.delete {
+        let name = in_file(target, name)?;
+        rewrites.push(Rewrite::Delete { symbol: name });
+    }
+    if !change.imports.is_empty() {
+        rewrites.push(Rewrite::Import {
+            statements: change.imports.clone(),
+        });
+    }
+    if rewrites.is_empty() {
+        return unusable(
+            "The proposal is empty: give `source`, `hunks`, `add`, `delete` or `imports`.",
+        );
+    }
+    Ok(rewrites)
+}
+
+fn addition(target: &SymbolPath, add: &AddSymbol) -> Result<Rewrite, Refusal> {
+    let beside = match &add.beside {
+        Some(name) => in_file(target, name)?,
+        None => target.name.clone(),
+    };
+    let place = if add.inside {
+        Place::Inside
+    } else {
+        Place::After
+    };
+    Ok(Rewrite::Add {
+        beside,
+        place,
+        source: add.source.clone(),
+    })
+}
+
+/// The name of a symbol in the target's file, from a path or a bare name.
+fn in_file(target: &SymbolPath, name: &str) -> Result<String, Refusal> {
+    match name.split_once("::") {
+        None => Ok(name.to_owned()),
+        Some((file, name)) if FilePath::new(file) == target.file => Ok(name.to_owned()),
+        Some(_) => unusable(format!(
+            "One proposal changes one file, here {}; `{name}` is in another.",
+            target.file
+        )),
+    }
+}
+
+/// Refuses what a careful colleague would: other owners' symbols, code left out, silent losses.
+fn guard(
+    hub: &Hub,
+    mind: &Mind,
+    change: &Propose,
+    base: &SymbolTree,
+    done: &Rewritten,
+) -> Result<(), Refusal> {
+    if done.changes.is_empty() {
+        return unusable("The proposal changes nothing: the text is the same as before.");
+    }
+    if let Some((line, mark)) = omission_marks(base.text(), &done.text).first() {
+        return unusable(format!(
+            "Line {line} stands for code left out (`{}`). It would be taken literally: write all of the code, or use `hunks`.",
+            mark.trim()
+        ));
+    }
+    if let Party::Agent(own) = &mind.party {
+        for touched in paths(base.file(), &done.touched) {
+            if let Some(why) = foreign(hub, own, change, &touched, base) {
+                return unusable(why);
+            }
+        }
+    }
+    let by_accident = change.source.is_some() && !change.intended_losses;
+    let lost: Vec<String> = done.losses.iter().map(ToString::to_string).collect();
+    if by_accident && !lost.is_empty() {
+        return unusable(format!(
+            "The proposal loses {}. Keep it, or set `intended_losses` when it is meant to go.",
+            lost.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Why an owner may not touch a symbol; `None` when it may.
+fn foreign(
+    hub: &Hub,
+    own: &SymbolPath,
+    change: &Propose,
+    touched: &SymbolPath,
+    base: &SymbolTree,
+) -> Option<String> {
+    let is_new = base.find(&touched.name).is_none();
+    let imports_only =
+        touched.is_module() && (!change.imports.is_empty() || !change.add.is_empty());
+    if touched == own || is_new || imports_only {
+        return None;
+    }
+    let advice = format!("use `request_change` with symbol {touched}");
+    match hub.owner_of(touched) {
+        Some(owner) if &owner == own => None,
+        Some(owner) => Some(format!(
+            "{touched} belongs to the owner of {owner}: {advice}."
+        )),
+        // A new neighbour changes the container's own blank lines at most.
+        None if !change.add.is_empty() && touched.encloses(own) => None,
+        None if own.encloses(touched) && !own.is_module() => None,
+        None => Some(format!("{touched} is not your symbol: {advice}.")),
+    }
+}
+
+/// The draft's text over the user's text as it is now.
+fn rebased(
+    target: &SymbolPath,
+    base: &Arc<str>,
+    current: &Arc<str>,
+    done: &Rewritten,
+) -> Result<Arc<str>, Refusal> {
+    if Arc::ptr_eq(base, current) || base == current {
+        return Ok(done.text.as_str().into());
+    }
+    let ours = ChangeSet::between(base, &done.text);
+    let theirs = ChangeSet::between(base, current);
+    let text = match ours.rebase(&theirs) {
+        Ok(changes) => changes.apply(current).map_err(|error| Refusal::Unusable {
+            why: error.to_string(),
+        })?,
+        Err(conflict) => {
+            let now = SymbolTree::parse(target.file.clone(), Arc::clone(current));
+            let source = now
+                .find(&target.name)
+                .map_or("(gone)", |symbol| symbol.span.of(now.text()));
+            return unusable(format!(
+                "The user changed the same place meanwhile ({conflict}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
+            ));
+        }
+    };
+    Ok(text.into())
+}

@@ -1,0 +1,164 @@
+//! The gate: what is found out about a change before anybody is asked to approve it.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::hub::Hub;
+use super::proposal::{DiagnosticEvidence, Evidence, TestEvidence};
+use super::tools::test_deadline;
+use crate::ports::{Diagnostics, Problem, TestOutcome, TestReport, TestRequest};
+use crate::syntax::{FilePath, Loss, SymbolPath, SymbolTree};
+use crate::workspace::Snapshot;
+
+/// A change of one file, ready to be checked.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    pub file: FilePath,
+    /// The text that the change was made against.
+    pub base: Arc<str>,
+    /// The whole text with the change.
+    pub text: Arc<str>,
+    /// Symbols that it touches.
+    pub symbols: Vec<SymbolPath>,
+    pub losses: Vec<Loss>,
+    /// How contracts change, in words.
+    pub contract: Vec<String>,
+    /// Symbols whose changed contract can break others.
+    pub breaking: Vec<SymbolPath>,
+    /// How many proposals had been applied when it was made.
+    pub applied: usize,
+}
+
+/// Checks a draft in a shadow: diagnostics of the file, then the tests.
+pub(super) async fn check(
+    hub: &Arc<Hub>,
+    draft: &Draft,
+    callers: Vec<SymbolPath>,
+) -> (Evidence, Option<TestReport>) {
+    let began = Instant::now();
+    let world = hub.state().world.clone();
+    let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
+    let (diagnostics, report) =
+        tokio::join!(diagnostics(hub, &world, draft), tests(hub, &with_draft));
+    let before = hub.state().before.clone();
+    let tests = match &report {
+        Some(report) => TestEvidence::compare(before.as_ref(), report),
+        None => TestEvidence::Unknown {
+            reason: "no tests were found; give a command with --test".to_owned(),
+        },
+    };
+    let evidence = Evidence {
+        tests,
+        diagnostics,
+        losses: draft.losses.clone(),
+        contract: draft.contract.clone(),
+        callers,
+        millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    };
+    (evidence, report)
+}
+
+async fn tests(hub: &Arc<Hub>, world: &Snapshot) -> Option<TestReport> {
+    hub.outside.tests.command()?;
+    Some(run_tests(hub, world, Vec::new()).await)
+}
+
+/// Runs the tests on one state of the workspace.
+pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<String>) -> TestReport {
+    let overlay = world
+        .overlay()
+        .iter()
+        .map(|(file, text)| (file.clone(), text.clone()))
+        .collect();
+    let _turn = hub.testing.acquire().await;
+    let deadline = test_deadline(hub);
+    let request = TestRequest {
+        overlay,
+        select,
+        deadline,
+    };
+    // The runner keeps the deadline; this one holds should it fail to.
+    let late = deadline + std::time::Duration::from_secs(10);
+    match tokio::time::timeout(late, hub.outside.tests.run(request)).await {
+        Ok(report) => report,
+        Err(_) => TestReport {
+            outcome: TestOutcome::TimedOut,
+            command: hub.outside.tests.command().unwrap_or_default(),
+            cases: Vec::new(),
+            output: format!("no result within {} s", late.as_secs()),
+            millis: u64::try_from(late.as_millis()).unwrap_or(u64::MAX),
+        },
+    }
+}
+
+/// Only the problems that the draft brings, matched by message and severity, not by line.
+async fn diagnostics(hub: &Arc<Hub>, world: &Snapshot, draft: &Draft) -> DiagnosticEvidence {
+    let language = &hub.outside.language;
+    let after = language
+        .diagnostics(&draft.file, Arc::clone(&draft.text))
+        .await;
+    let (tool, after) = match after {
+        Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
+        Diagnostics::Known { tool, problems } => (tool, problems),
+    };
+    let before = match world.read(&draft.file) {
+        Ok(text) => match language.diagnostics(&draft.file, text).await {
+            Diagnostics::Known { problems, .. } => problems,
+            Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
+        },
+        // A new file has no problems before.
+        Err(_) => Vec::new(),
+    };
+    DiagnosticEvidence::Known {
+        tool,
+        new: new_problems(&before, after),
+    }
+}
+
+fn new_problems(before: &[Problem], after: Vec<Problem>) -> Vec<Problem> {
+    let mut left: Vec<&Problem> = before.iter().collect();
+    let mut new = Vec::new();
+    for problem in after {
+        let same =
+            |old: &&Problem| old.message == problem.message && old.severity == problem.severity;
+        match left.iter().position(same) {
+            Some(at) => {
+                left.swap_remove(at);
+            }
+            None => new.push(problem),
+        }
+    }
+    new
+}
+
+/// How the contracts of the touched symbols change, and which of them can break others.
+pub(super) fn contract_changes(
+    before: &SymbolTree,
+    after: &SymbolTree,
+    touched: &[SymbolPath],
+) -> (Vec<String>, Vec<SymbolPath>) {
+    let mut words = Vec::new();
+    let mut breaking = Vec::new();
+    for path in touched {
+        let Some(old) = before.find(&path.name) else {
+            continue;
+        };
+        let (changes, breaks) = match after.find(&path.name) {
+            Some(new) => (
+                old.contract.changes(&new.contract),
+                old.contract.can_break(&new.contract),
+            ),
+            None => (vec!["removed or renamed".to_owned()], true),
+        };
+        words.extend(
+            changes
+                .iter()
+                .map(|change| format!("{}: {change}", path.name)),
+        );
+        if breaks && !path.is_module() {
+            breaking.push(path.clone());
+        }
+    }
+    (words, breaking)
+}

@@ -1,0 +1,334 @@
+//! The hub: who is at work, what they have to do, and the state that they share. Its lock is held for
+//! moments only, never across a wait.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::agent::{self, Mind};
+use super::apply::Applied;
+use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
+use super::ledger::Ledger;
+use super::lookup::Lookup;
+use super::proposal::ProposalId;
+use super::run::{Outside, Task};
+use crate::ports::TestReport;
+use crate::syntax::{FilePath, SymbolPath};
+use crate::workspace::Snapshot;
+
+/// What waits for an agent at most; more is refused to the sender.
+const INBOX: usize = 16;
+
+/// The shared state of a run.
+pub(super) struct Hub {
+    pub task: Task,
+    pub outside: Outside,
+    pub log: EventLog,
+    pub ledger: Ledger,
+    pub cancel: CancellationToken,
+    /// The frozen part of all prompts; set before the first agent wakes.
+    pub frozen: OnceLock<String>,
+    /// Test runs at the same time.
+    pub testing: Semaphore,
+    /// Held while one edit goes to the editor.
+    pub applying: tokio::sync::Mutex<()>,
+    working: watch::Sender<usize>,
+    state: Mutex<State>,
+}
+
+pub(super) struct State {
+    /// The workspace with everything that was accepted so far.
+    pub world: Snapshot,
+    agents: BTreeMap<Party, Slot>,
+    pub answers: HashMap<(SymbolPath, String), String>,
+    pub located: Vec<super::event::Candidate>,
+    pub before: Option<TestReport>,
+    /// The task is about tests that fail: they are to pass in the end.
+    pub wants_green: bool,
+    /// The last test run over the world as it is now.
+    pub latest: Option<TestReport>,
+    pub applied: Vec<Applied>,
+    pub exhausted: Option<String>,
+    /// How often a model's candidate won.
+    pub tally: BTreeMap<String, u32>,
+    /// Contracts that were followed up already.
+    pub followed: BTreeSet<(SymbolPath, String)>,
+    pub proposals: u32,
+    pub questions: u32,
+    /// How often a conversation of a name was begun.
+    names: HashMap<String, u32>,
+}
+
+#[derive(Default)]
+struct Slot {
+    inbox: VecDeque<Cause>,
+    working: bool,
+    /// The agent between two pieces of work.
+    parked: Option<Mind>,
+    /// What it last said it means to do.
+    intent: Option<String>,
+}
+
+/// Why an agent could not be given work. The text is for the one who asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum WakeError {
+    #[error("{0}")]
+    NoSymbol(String),
+    #[error("{0}")]
+    Exhausted(#[from] super::ledger::Exhausted),
+    #[error("the owner of {0} has too much to do already")]
+    Full(SymbolPath),
+    #[error("the run is ending")]
+    Ending,
+}
+
+impl Hub {
+    pub fn new(task: Task, outside: Outside, log: EventLog) -> Arc<Hub> {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let (working, _) = watch::channel(0);
+        let state = State {
+            world: outside.snapshot.clone(),
+            agents: BTreeMap::new(),
+            answers: HashMap::new(),
+            located: Vec::new(),
+            before: None,
+            wants_green: false,
+            latest: None,
+            applied: Vec::new(),
+            exhausted: None,
+            tally: BTreeMap::new(),
+            followed: BTreeSet::new(),
+            proposals: 0,
+            questions: 0,
+            names: HashMap::new(),
+        };
+        Arc::new(Hub {
+            ledger: Ledger::new(task.limits.clone()),
+            task,
+            outside,
+            log,
+            cancel: CancellationToken::new(),
+            frozen: OnceLock::new(),
+            testing: Semaphore::new(cores),
+            applying: tokio::sync::Mutex::new(()),
+            working,
+            state: Mutex::new(state),
+        })
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn event(&self, event: Event) {
+        self.log.event(event);
+    }
+
+    /// The workspace with everything that was accepted so far, to look things up in.
+    pub fn lookup(&self) -> Lookup {
+        Lookup::new(self.state().world.clone())
+    }
+
+    /// A name that no other conversation of this run has: the second gets ` #2`.
+    pub fn unique_name(&self, name: String) -> String {
+        let mut state = self.state();
+        let count = state.names.entry(name.clone()).or_default();
+        *count += 1;
+        if *count == 1 {
+            name
+        } else {
+            format!("{name} #{count}")
+        }
+    }
+
+    pub fn next_proposal(&self) -> ProposalId {
+        let mut state = self.state();
+        state.proposals += 1;
+        ProposalId(state.proposals)
+    }
+
+    /// Gives an agent work, and wakes it when it is not at work already.
+    ///
+    /// # Errors
+    /// [`WakeError`], with a text for the one who asked.
+    pub fn wake(self: &Arc<Self>, symbol: &SymbolPath, cause: Cause) -> Result<Party, WakeError> {
+        if self.cancel.is_cancelled() {
+            return Err(WakeError::Ending);
+        }
+        let party = match self.task.driver {
+            Driver::Single => Party::Solo,
+            Driver::Swarm => {
+                self.lookup().symbol(symbol).map_err(WakeError::NoSymbol)?;
+                Party::Agent(symbol.clone())
+            }
+        };
+        let start = {
+            let mut state = self.state();
+            if !state.agents.contains_key(&party) {
+                self.ledger.count_agent()?;
+            }
+            let slot = state.agents.entry(party.clone()).or_default();
+            if slot.inbox.len() >= INBOX {
+                return Err(WakeError::Full(symbol.clone()));
+            }
+            slot.inbox.push_back(cause.clone());
+            !std::mem::replace(&mut slot.working, true)
+        };
+        self.event(Event::AgentWoken {
+            agent: party.clone(),
+            cause,
+        });
+        if start {
+            self.spawn(party.clone());
+        }
+        Ok(party)
+    }
+
+    fn spawn(self: &Arc<Self>, party: Party) {
+        let guard = WorkGuard::new(Arc::clone(self), party.clone());
+        let hub = Arc::clone(self);
+        tokio::spawn(async move {
+            let _guard = guard;
+            let work = agent::work(&hub, &party);
+            // Cancelled first: after a cancel nothing is polled that could call a model.
+            tokio::select! {
+                biased;
+                () = hub.cancel.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+
+    /// The next work of an agent, with its mind; `None` parks it as idle.
+    pub fn take_work(&self, party: &Party) -> Option<(Mind, Vec<Cause>)> {
+        let mut state = self.state();
+        let slot = state.agents.get_mut(party)?;
+        if slot.inbox.is_empty() {
+            slot.working = false;
+            return None;
+        }
+        let causes = slot.inbox.drain(..).collect();
+        let mind = slot.parked.take();
+        Some((mind.unwrap_or_else(|| Mind::new(party.clone())), causes))
+    }
+
+    pub fn park(&self, mind: Mind) {
+        if let Some(slot) = self.state().agents.get_mut(&mind.party) {
+            slot.parked = Some(mind);
+        }
+    }
+
+    /// What came in for an agent since it was last asked.
+    pub fn take_inbox(&self, party: &Party) -> Vec<Cause> {
+        let mut state = self.state();
+        state
+            .agents
+            .get_mut(party)
+            .map(|slot| slot.inbox.drain(..).collect())
+            .unwrap_or_default()
+    }
+
+    /// Leaves a message for an agent that is at work; says whether it is.
+    pub fn tell_if_working(&self, party: &Party, cause: Cause) -> bool {
+        let mut state = self.state();
+        match state.agents.get_mut(party) {
+            Some(slot) if slot.working && slot.inbox.len() < INBOX => {
+                slot.inbox.push_back(cause);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// All agents, woken so far, that are at work.
+    pub fn at_work(&self) -> Vec<Party> {
+        let state = self.state();
+        state
+            .agents
+            .iter()
+            .filter(|(_, slot)| slot.working)
+            .map(|(party, _)| party.clone())
+            .collect()
+    }
+
+    /// Symbols of all agents woken so far.
+    pub fn owners(&self) -> Vec<SymbolPath> {
+        let symbol = |party: &Party| match party {
+            Party::Agent(symbol) => Some(symbol.clone()),
+            Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => None,
+        };
+        self.state().agents.keys().filter_map(symbol).collect()
+    }
+
+    /// The agent that owns a symbol: that of the innermost symbol around it that has one.
+    pub fn owner_of(&self, symbol: &SymbolPath) -> Option<SymbolPath> {
+        self.owners()
+            .into_iter()
+            .filter(|owner| owner.encloses(symbol) && (!owner.is_module() || owner == symbol))
+            .max_by_key(|owner| owner.name.len())
+    }
+
+    pub fn set_intent(&self, party: &Party, intent: &str) {
+        if let Some(slot) = self.state().agents.get_mut(party) {
+            slot.intent = Some(intent.to_owned());
+        }
+    }
+
+    pub fn intent_of(&self, party: &Party) -> Option<String> {
+        self.state()
+            .agents
+            .get(party)
+            .and_then(|slot| slot.intent.clone())
+    }
+
+    /// Files that accepted proposals changed.
+    pub fn changed_files(&self) -> BTreeSet<FilePath> {
+        self.state()
+            .applied
+            .iter()
+            .map(|applied| applied.file.clone())
+            .collect()
+    }
+
+    /// Returns when no agent is at work.
+    pub async fn quiet(&self) {
+        let mut working = self.working.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = working.wait_for(|count| *count == 0).await;
+    }
+}
+
+/// Counts an agent as at work for as long as its task lives, however that ends.
+struct WorkGuard {
+    hub: Arc<Hub>,
+    party: Party,
+}
+
+impl WorkGuard {
+    fn new(hub: Arc<Hub>, party: Party) -> Self {
+        hub.working.send_modify(|count| *count += 1);
+        WorkGuard { hub, party }
+    }
+}
+
+impl Drop for WorkGuard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let outcome = AgentOutcome::GaveUp {
+                why: "internal error; see the log".to_owned(),
+            };
+            let agent = self.party.clone();
+            self.hub.event(Event::AgentFinished {
+                agent,
+                outcome,
+                summary: String::new(),
+            });
+        }
+        if let Some(slot) = self.hub.state().agents.get_mut(&self.party) {
+            slot.working = false;
+        }
+        self.hub.working.send_modify(|count| *count -= 1);
+    }
+}

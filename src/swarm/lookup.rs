@@ -1,0 +1,282 @@
+//! Looking things up in the workspace as it is now, as capped text for a model.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::index::Index;
+use crate::ports::Tokens;
+use crate::syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline, signature};
+use crate::workspace::Snapshot;
+
+/// The most that one reading call puts into a prompt.
+pub(super) const READ_CAP: Tokens = Tokens(5_000);
+const SEARCH_HITS: usize = 30;
+const REFERENCE_HITS: usize = 40;
+
+/// Read-only access to one state of the workspace.
+#[derive(Clone)]
+pub(super) struct Lookup {
+    world: Snapshot,
+}
+
+/// A symbol with the tree that it stands in.
+pub(super) struct Found {
+    pub tree: Arc<SymbolTree>,
+    pub symbol: Symbol,
+}
+
+impl Found {
+    pub fn source(&self) -> &str {
+        self.symbol.span.of(self.tree.text())
+    }
+}
+
+impl Lookup {
+    pub fn new(world: Snapshot) -> Self {
+        Lookup { world }
+    }
+
+    pub fn index(&self) -> Index {
+        Index::build(&self.world)
+    }
+
+    pub fn tree(&self, file: &FilePath) -> Result<Arc<SymbolTree>, String> {
+        self.world.tree(file).map_err(|error| error.to_string())
+    }
+
+    /// A symbol by its path.
+    ///
+    /// # Errors
+    /// A text for the model which names what there is instead.
+    pub fn symbol(&self, path: &SymbolPath) -> Result<Found, String> {
+        let tree = self.tree(&path.file).map_err(|error| {
+            let base = path.file.name();
+            let same: Vec<&str> = self
+                .world
+                .files()
+                .iter()
+                .filter(|file| file.name() == base)
+                .map(FilePath::as_str)
+                .take(5)
+                .collect();
+            let hint = if same.is_empty() {
+                String::new()
+            } else {
+                format!(" Files of that name: {}.", same.join(", "))
+            };
+            format!("{error}.{hint}")
+        })?;
+        if let Some(symbol) = tree.find(&path.name).cloned() {
+            return Ok(Found { tree, symbol });
+        }
+        let base = path.base_name();
+        let mut near: Vec<String> = tree
+            .symbols()
+            .iter()
+            .filter(|symbol| symbol.path.base_name() == base)
+            .map(|symbol| symbol.path.to_string())
+            .collect();
+        if near.is_empty() {
+            near = self
+                .index()
+                .definitions(base)
+                .into_iter()
+                .map(|path| path.to_string())
+                .take(5)
+                .collect();
+        }
+        let hint = if near.is_empty() {
+            let known: Vec<&str> = tree
+                .symbols()
+                .iter()
+                .map(|symbol| symbol.path.name.as_str())
+                .filter(|name| !name.is_empty())
+                .take(40)
+                .collect();
+            format!("{} has: {}.", path.file, known.join(", "))
+        } else {
+            format!("Did you mean {}?", near.join(" or "))
+        };
+        Err(format!("There is no symbol {path}. {hint}"))
+    }
+
+    /// The source of symbols and ranges of lines.
+    pub fn read(&self, targets: &[String]) -> String {
+        let texts: Vec<String> = targets
+            .iter()
+            .take(12)
+            .map(|target| self.read_one(target))
+            .collect();
+        cap(&texts.join("\n"), READ_CAP)
+    }
+
+    fn read_one(&self, target: &str) -> String {
+        match target.parse::<SymbolPath>() {
+            Ok(path) if !path.is_module() => match self.symbol(&path) {
+                Ok(found) => {
+                    let (first, last) = found.symbol.lines;
+                    format!(
+                        "{path} lines {first}-{last}:\n{}",
+                        shortened(&found, READ_CAP).0
+                    )
+                }
+                Err(error) => error,
+            },
+            Ok(path) => self.read_module(&path),
+            Err(_) => self.read_lines(target),
+        }
+    }
+
+    /// A module body with its symbols as signatures; a whole small file as it is.
+    fn read_module(&self, path: &SymbolPath) -> String {
+        match self.symbol(path) {
+            Ok(found) => format!("{path}:\n{}", shortened(&found, Tokens(READ_CAP.0 / 2)).0),
+            Err(error) => error,
+        }
+    }
+
+    fn read_lines(&self, target: &str) -> String {
+        let (file, range) = match target.rsplit_once(':') {
+            Some((file, range)) if range.starts_with(|c: char| c.is_ascii_digit()) => (file, range),
+            Some(_) | None => (target, "1-120"),
+        };
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let first = first.trim().parse::<usize>().unwrap_or(1).max(1);
+        let last = last
+            .trim()
+            .parse::<usize>()
+            .unwrap_or(first + 60)
+            .max(first);
+        match self.world.read(&FilePath::new(file)) {
+            Ok(text) => {
+                let lines = text
+                    .lines()
+                    .enumerate()
+                    .skip(first - 1)
+                    .take((last - first + 1).min(400));
+                let mut shown = format!("{file} lines {first}-{last}:\n");
+                for (at, line) in lines {
+                    let _ = writeln!(shown, "{:>5} {line}", at + 1);
+                }
+                shown
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    pub fn outline(&self, file: &str) -> String {
+        match self.tree(&FilePath::new(file.trim_end_matches("::"))) {
+            Ok(tree) => cap(&outline(&tree, 150), READ_CAP),
+            Err(error) => error,
+        }
+    }
+
+    pub fn search(&self, query: &str) -> String {
+        let hits = self.index().search(query, SEARCH_HITS);
+        if hits.is_empty() {
+            return format!("Nothing found for `{query}`. Try a shorter or another word.");
+        }
+        let lines: Vec<String> = hits
+            .iter()
+            .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
+            .collect();
+        cap(&lines.join("\n"), Tokens(2_000))
+    }
+
+    pub fn definition(&self, name: &str) -> String {
+        let base = name.rsplit(['.', ':']).next().unwrap_or(name);
+        let found = self.index().definitions(base);
+        if found.is_empty() {
+            return format!("No definition of `{base}` in the workspace.");
+        }
+        let sources: Vec<String> = found
+            .iter()
+            .take(4)
+            .map(|path| self.read_one(&path.to_string()))
+            .collect();
+        let more = found
+            .iter()
+            .skip(4)
+            .map(ToString::to_string)
+            .collect::<Vec<_>>();
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!("\nAlso: {}", more.join(", "))
+        };
+        cap(&format!("{}{more}", sources.join("\n")), READ_CAP)
+    }
+
+    pub fn references(&self, name: &str) -> String {
+        let base = name.rsplit(['.', ':']).next().unwrap_or(name);
+        let found = self.index().references(base, REFERENCE_HITS);
+        if found.hits.is_empty() {
+            return format!("No reference to `{base}` in the workspace.");
+        }
+        let lines: Vec<String> = found
+            .hits
+            .iter()
+            .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
+            .collect();
+        let note = if found.complete {
+            ""
+        } else {
+            "\n(more were left out; names are matched by text)"
+        };
+        cap(&format!("{}{note}", lines.join("\n")), Tokens(2_000))
+    }
+}
+
+fn hit_line(symbol: &SymbolPath, line: u32, text: &str) -> String {
+    let text: String = text.trim().chars().take(160).collect();
+    format!("{symbol} line {line}: {text}")
+}
+
+/// The source of a symbol; when it is over the cap, its children are shown by their signatures, and
+/// what is still too long is cut in the middle. Says whether it was shortened.
+pub(super) fn shortened(found: &Found, most: Tokens) -> (String, bool) {
+    let source = found.source();
+    if Tokens::estimate(source) <= most {
+        return (source.to_owned(), false);
+    }
+    let text = found.tree.text();
+    let mut shown = String::new();
+    let mut at = found.symbol.span.start;
+    for child in &found.symbol.children {
+        let child = found.tree.get(*child);
+        shown.push_str(&text[at..child.span.start]);
+        let (first, last) = child.lines;
+        let line_start = text[..child.definition.start]
+            .rfind('\n')
+            .map_or(0, |end| end + 1);
+        let indent: String = text[line_start..]
+            .chars()
+            .take_while(|c| matches!(c, ' ' | '\t'))
+            .collect();
+        let _ = writeln!(
+            shown,
+            "{indent}{}  # lines {first}-{last}, not shown",
+            signature(&found.tree, child)
+        );
+        at = child.span.end;
+    }
+    shown.push_str(&text[at..found.symbol.span.end]);
+    (cap(&shown, most), true)
+}
+
+/// Cuts a text in the middle when it is over the cap, and says so.
+pub(super) fn cap(text: &str, most: Tokens) -> String {
+    if Tokens::estimate(text) <= most {
+        return text.to_owned();
+    }
+    let bytes = usize::try_from(most.0 * 7 / 2).unwrap_or(usize::MAX);
+    let head_end = (0..=bytes * 2 / 3)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
+    let head = &text[..head_end];
+    let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
+    let tail = super::proposal::tail(text, bytes / 3);
+    let left_out = text.len().saturating_sub(head.len() + tail.len());
+    format!("{head}[{left_out} bytes are not shown here; read ranges of lines to see them]\n{tail}")
+}

@@ -1,0 +1,278 @@
+//! A proposal's way from an agent's words to an applied change: draft, gate, review, apply, follow up.
+
+use std::sync::Arc;
+
+use super::agent::Mind;
+use super::apply::{self, Application};
+use super::candidates;
+use super::draft::{self, Refusal};
+use super::event::{Driver, Event, Party, TestPhase};
+use super::followup;
+use super::gate::{self, Draft};
+use super::hub::Hub;
+use super::proposal::{Evidence, ProposalId, TestEvidence};
+use super::protocol::{Intent, Propose};
+use super::review;
+use super::run::{Approval, AskIntent};
+use crate::ports::{IntentView, ProposalView, TestReport, Verdict};
+use crate::syntax::SymbolPath;
+use crate::text::unified_diff;
+
+/// What became of a proposal, with a text for the agent.
+pub(super) enum Outcome {
+    Applied {
+        text: String,
+    },
+    /// To be mended by the agent.
+    SentBack {
+        why: String,
+    },
+    /// The work cannot go on.
+    Stopped {
+        why: String,
+    },
+}
+
+fn sent_back(why: impl Into<String>) -> Outcome {
+    Outcome::SentBack { why: why.into() }
+}
+
+/// Takes one proposal through all stages.
+pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> Outcome {
+    let draft = match draft::make(hub, mind, change).await {
+        Ok(draft) => draft,
+        Err(refusal) => return refused(hub, mind, &refusal),
+    };
+    let draft = candidates::choose(hub, mind, change, draft).await;
+    let id = hub.next_proposal();
+    let shown = before_text(hub, &draft);
+    let diff = unified_diff(draft.file.as_str(), &shown, &draft.text);
+    hub.event(Event::ProposalMade {
+        proposal: id,
+        agent: mind.party.clone(),
+        symbols: draft.symbols.clone(),
+        reason: change.reason.clone(),
+        diff: diff.clone(),
+    });
+    let callers = followup::owners_of_references(hub, &draft.breaking)
+        .into_iter()
+        .map(|(owner, _)| owner)
+        .collect();
+    let (evidence, report) = gate::check(hub, &draft, callers).await;
+    if let Some(report) = &report {
+        hub.event(Event::TestsRun {
+            phase: TestPhase::Proposal,
+            proposal: Some(id),
+            report: report.clone(),
+        });
+    }
+    hub.event(Event::ProposalChecked {
+        proposal: id,
+        evidence: evidence.clone(),
+    });
+    if let Some(why) = objection(hub, mind, change, &draft, &evidence) {
+        hub.event(Event::ProposalRefused {
+            agent: mind.party.clone(),
+            why: why.clone(),
+        });
+        return sent_back(why);
+    }
+    let verdict = decide(hub, mind, id, change, &draft, &evidence, diff).await;
+    match verdict {
+        Verdict::Accept => finish(hub, mind, id, draft, report).await,
+        Verdict::Reject { reason } => sent_back(format!("Rejected: {reason}")),
+        Verdict::Steer { text } => {
+            sent_back(format!("Not yet accepted. Do it differently: {text}"))
+        }
+    }
+}
+
+fn refused(hub: &Hub, mind: &Mind, refusal: &Refusal) -> Outcome {
+    let why = refusal.to_string();
+    hub.event(Event::ProposalRefused {
+        agent: mind.party.clone(),
+        why: why.clone(),
+    });
+    match refusal {
+        Refusal::EditorGone { .. } => Outcome::Stopped { why },
+        Refusal::Unusable { .. } => sent_back(why),
+    }
+}
+
+/// The text as the user has it, for the diff.
+fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
+    hub.state()
+        .world
+        .read(&draft.file)
+        .unwrap_or_else(|_| Arc::clone(&draft.base))
+}
+
+/// Why the gate sends a checked proposal back; `None` lets it pass to the approver.
+fn objection(
+    hub: &Hub,
+    mind: &Mind,
+    change: &Propose,
+    draft: &Draft,
+    evidence: &Evidence,
+) -> Option<String> {
+    if change.insist {
+        return None;
+    }
+    let TestEvidence::Known {
+        broken,
+        fixed,
+        still_failing,
+        details,
+        ..
+    } = &evidence.tests
+    else {
+        return None;
+    };
+    let excused = !draft.breaking.is_empty() || change.more;
+    if !broken.is_empty() && !excused {
+        return Some(format!(
+            "Not shown to the approver: tests that passed before fail with this change ({}).\n{details}",
+            broken.join(", ")
+        ));
+    }
+    let helpless =
+        mind.failing && fixed.is_empty() && !still_failing.is_empty() && broken.is_empty();
+    let alone = hub.task.driver == Driver::Single || hub.at_work().len() <= 1;
+    if helpless && alone && !change.more && mind.repairs < hub.ledger.limits().repairs {
+        return Some(format!(
+            "Not shown to the approver: none of the failing tests passes with this change.\n{details}\nMend the cause, or repeat it with `insist` when another change is to follow."
+        ));
+    }
+    None
+}
+
+/// Asks whoever decides. The clock of the run stands while a person is asked.
+async fn decide(
+    hub: &Arc<Hub>,
+    mind: &Mind,
+    id: ProposalId,
+    change: &Propose,
+    draft: &Draft,
+    evidence: &Evidence,
+    diff: String,
+) -> Verdict {
+    let symbol = main_symbol(mind, draft);
+    let view = ProposalView {
+        id: id.0,
+        symbol: symbol.clone(),
+        symbols: draft.symbols.clone(),
+        reason: change.reason.clone(),
+        diff: diff.clone(),
+        evidence: evidence.to_string(),
+    };
+    let (by, verdict) = match hub.task.approval {
+        Approval::Auto => (Party::Starling, Verdict::Accept),
+        Approval::Proxy => (Party::Proxy, review::by_proxy(hub, &view).await),
+        Approval::Ask => {
+            hub.event(Event::ReviewAsked {
+                proposal: id,
+                agent: mind.party.clone(),
+                symbol,
+                diff,
+                reason: change.reason.clone(),
+                evidence: evidence.clone(),
+            });
+            let _clock_stands = hub.ledger.wait_for_person();
+            (Party::User, hub.outside.approver.proposal(view).await)
+        }
+    };
+    hub.event(Event::ProposalReviewed {
+        proposal: id,
+        by,
+        verdict: verdict.clone(),
+    });
+    verdict
+}
+
+fn main_symbol(mind: &Mind, draft: &Draft) -> SymbolPath {
+    match &mind.party {
+        Party::Agent(symbol) => symbol.clone(),
+        Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => draft
+            .symbols
+            .first()
+            .cloned()
+            .unwrap_or_else(|| SymbolPath::module(draft.file.clone())),
+    }
+}
+
+async fn finish(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    id: ProposalId,
+    draft: Draft,
+    report: Option<TestReport>,
+) -> Outcome {
+    match apply::apply(hub, id, &draft, report).await {
+        Ok(Application { text, diff }) => {
+            mind.view.insert(draft.file.clone(), text);
+            hub.event(Event::ProposalApplied {
+                proposal: id,
+                symbols: draft.symbols.clone(),
+                diff,
+            });
+            followup::follow_up(hub, &mind.party, &draft);
+            Outcome::Applied {
+                text: format!("Proposal {id} was accepted and applied."),
+            }
+        }
+        Err(apply::Failure::Conflict { why, current }) => {
+            hub.event(Event::ProposalConflicted {
+                proposal: id,
+                why: why.clone(),
+            });
+            mind.view.insert(draft.file.clone(), current);
+            let now = main_symbol(mind, &draft);
+            let source = hub.lookup().read(&[now.to_string()]);
+            sent_back(format!(
+                "The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."
+            ))
+        }
+        Err(apply::Failure::Editor { why }) => Outcome::Stopped { why },
+    }
+}
+
+/// An agent states what it means to change; the approver may veto or steer it before code is written.
+pub(super) async fn intent(hub: &Arc<Hub>, mind: &Mind, intent: &Intent) -> String {
+    hub.set_intent(&mind.party, &intent.intent);
+    hub.event(Event::IntentStated {
+        agent: mind.party.clone(),
+        intent: intent.intent.clone(),
+        reason: intent.reason.clone(),
+    });
+    let symbol = match &mind.party {
+        Party::Agent(symbol) => symbol.clone(),
+        Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => {
+            return "Noted. Go on.".to_owned();
+        }
+    };
+    let view = IntentView {
+        symbol,
+        intent: intent.intent.clone(),
+        reason: intent.reason.clone(),
+    };
+    let (by, verdict) = match (hub.task.ask_intent, hub.task.approval) {
+        (AskIntent::Never, _) | (_, Approval::Auto) => return "Noted. Go on.".to_owned(),
+        (AskIntent::Contract | AskIntent::Always, Approval::Proxy) => {
+            (Party::Proxy, review::intent_by_proxy(hub, &view).await)
+        }
+        (AskIntent::Contract | AskIntent::Always, Approval::Ask) => {
+            let _clock_stands = hub.ledger.wait_for_person();
+            (Party::User, hub.outside.approver.intent(view).await)
+        }
+    };
+    hub.event(Event::IntentReviewed {
+        agent: mind.party.clone(),
+        by,
+        verdict: verdict.clone(),
+    });
+    match verdict {
+        Verdict::Accept => "Approved. Go on.".to_owned(),
+        Verdict::Reject { reason } => format!("Vetoed: {reason}. Find another way, or finish."),
+        Verdict::Steer { text } => format!("Do it differently: {text}"),
+    }
+}

@@ -1,0 +1,174 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a model sits decides which tools are in its reach. Nobody who answers a question can edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seat {
+    Scout,
+    Owner,
+    /// The one agent of `--driver single`.
+    Solo,
+    Answerer,
+}
+
+/// What an agent can ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    Read(Read),
+    Outline(OutlineFile),
+    Search(Search),
+    Definition(Name),
+    References(Name),
+    Ask(AskOwner),
+    Request(RequestChange),
+    Intent(Intent),
+    Propose(Box<Propose>),
+    RunTests(RunTests),
+    Wake(Wake),
+    Finish(FinishWork),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Read {
+    /// Symbol paths (path/to/file.py::Class.method), or files with a range of lines (path/to/file.py:120-180).
+    #[serde(deserialize_with = "one_or_many")]
+    pub symbols: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OutlineFile {
+    /// path/to/file.py
+    pub file: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Search {
+    /// Text to find in code, case-insensitive, or the name of a symbol.
+    pub query: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Name {
+    /// A function, method, class or attribute name.
+    pub name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AskOwner {
+    /// Symbol path of the owner.
+    pub symbol: String,
+    pub question: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestChange {
+    /// Symbol path of the owner.
+    pub symbol: String,
+    /// What must hold afterwards, exactly, and why.
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Intent {
+    /// What you mean to change.
+    pub intent: String,
+    /// Why this is the best way.
+    pub reason: String,
+}
+
+/// Replaces `old`, which occurs exactly once in the symbol, by `new`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Hunk {
+    pub old: String,
+    pub new: String,
+}
+
+/// A new symbol.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AddSymbol {
+    /// The definition, with its decorators and comments.
+    pub source: String,
+    /// The symbol after which it stands; your own when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
+    /// Put it at the end of the class `beside` instead of after it.
+    #[serde(default)]
+    pub inside: bool,
+}
+
+/// A change. Give `source` or `hunks` (or `add`, `delete`, `imports` alone).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Propose {
+    /// What the change does and why it is right, in a sentence or two for the approver.
+    #[serde(default)]
+    pub reason: String,
+    /// Symbol path to change; your own symbol when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
+    /// The whole new text of the symbol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Replacements inside the symbol.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<Hunk>,
+    /// New symbols beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub add: Vec<AddSymbol>,
+    /// Symbol paths to delete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delete: Vec<String>,
+    /// Import statements that the file needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<String>,
+    /// Decorators, comments, docstrings or nested symbols go away on purpose.
+    #[serde(default)]
+    pub intended_losses: bool,
+    /// Show it to the approver although the tests object.
+    #[serde(default)]
+    pub insist: bool,
+    /// You have more to do after this one.
+    #[serde(default)]
+    pub more: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunTests {
+    /// Test files or ids; all that the run uses when left out.
+    #[serde(default)]
+    pub select: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pick {
+    /// Symbol path.
+    pub symbol: String,
+    /// What its owner should know: the cause and what must hold afterwards.
+    #[serde(default)]
+    pub why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Wake {
+    pub symbols: Vec<Pick>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FinishWork {
+    /// What was done, or why nothing is to be done.
+    #[serde(default)]
+    pub summary: String,
+}
+
+/// Models write a lone text where a list of one is meant.
+fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::One(text) => vec![text],
+        OneOrMany::Many(texts) => texts,
+    })
+}

@@ -1,0 +1,206 @@
+//! The plain text protocol, for models without tool calling: a fenced block is a proposal, lines that
+//! begin with `@` are commands, and `<<<<<<< OLD` blocks are hunks.
+
+use super::Asked;
+use super::action::{
+    Action, AskOwner, FinishWork, Hunk, Name, OutlineFile, Pick, Propose, Read, RequestChange,
+    RunTests, Search, Seat, Wake,
+};
+
+/// What a plain reply asks for, in order; the proposal comes last.
+pub fn parse(text: &str, seat: Seat) -> Vec<Asked> {
+    match seat {
+        Seat::Scout => picks(text),
+        Seat::Answerer => commands(text, seat).0,
+        Seat::Owner | Seat::Solo => owner(text, seat),
+    }
+}
+
+fn owner(text: &str, seat: Seat) -> Vec<Asked> {
+    let (prose, blocks) = fenced_blocks(text);
+    let (mut asked, flags) = commands(&prose, seat);
+    let mut propose = Propose {
+        reason: first_sentences(&prose),
+        imports: flags.imports,
+        insist: flags.insist,
+        symbol: flags.symbol,
+        ..Propose::default()
+    };
+    let hunks: Vec<Hunk> = blocks.iter().flat_map(|block| hunks(block)).collect();
+    let label = (
+        "propose".to_owned(),
+        propose.symbol.clone().unwrap_or_default(),
+    );
+    let code = blocks
+        .into_iter()
+        .filter(|block| !block.contains("<<<<<<<"))
+        .max_by_key(String::len);
+    if !hunks.is_empty() {
+        propose.hunks = hunks;
+    } else if let Some(code) = code {
+        propose.source = Some(code);
+    } else if propose.imports.is_empty() {
+        return asked;
+    }
+    asked.retain(|one| !matches!(one.action, Ok(Action::Finish(_))));
+    asked.push(Asked {
+        call_id: None,
+        label,
+        action: Ok(Action::Propose(Box::new(propose))),
+    });
+    asked
+}
+
+#[derive(Default)]
+struct Flags {
+    imports: Vec<String>,
+    insist: bool,
+    symbol: Option<String>,
+}
+
+fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
+    let mut flags = Flags::default();
+    let mut asked = Vec::new();
+    for line in text.lines() {
+        let Some(command) = line.trim().strip_prefix('@') else {
+            continue;
+        };
+        let (name, rest) = command
+            .split_once(char::is_whitespace)
+            .unwrap_or((command, ""));
+        let rest = rest.trim();
+        let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let action = match name {
+            "import" => {
+                flags.imports.push(rest.to_owned());
+                continue;
+            }
+            "insist" => {
+                flags.insist = true;
+                continue;
+            }
+            "symbol" => {
+                flags.symbol = Some(rest.to_owned());
+                continue;
+            }
+            "read" => Action::Read(Read {
+                symbols: rest.split_whitespace().map(str::to_owned).collect(),
+            }),
+            "outline" => Action::Outline(OutlineFile {
+                file: rest.to_owned(),
+            }),
+            "search" => Action::Search(Search {
+                query: rest.to_owned(),
+            }),
+            "definition" => Action::Definition(Name {
+                name: rest.to_owned(),
+            }),
+            "references" => Action::References(Name {
+                name: rest.to_owned(),
+            }),
+            "ask" => Action::Ask(AskOwner {
+                symbol: first.to_owned(),
+                question: more.trim().to_owned(),
+            }),
+            "request" if seat != Seat::Answerer => Action::Request(RequestChange {
+                symbol: first.to_owned(),
+                reason: more.trim().to_owned(),
+            }),
+            "tests" if seat != Seat::Answerer => Action::RunTests(RunTests { select: Vec::new() }),
+            "finish" if seat != Seat::Answerer => Action::Finish(FinishWork {
+                summary: rest.to_owned(),
+            }),
+            // A decorator or a mention, not a command.
+            _ => continue,
+        };
+        let label = (format!("@{name}"), rest.chars().take(120).collect());
+        asked.push(Asked {
+            call_id: None,
+            label,
+            action: Ok(action),
+        });
+    }
+    (asked, flags)
+}
+
+/// Every word of the scout's reply that looks like a symbol path.
+fn picks(text: &str) -> Vec<Asked> {
+    let mut symbols: Vec<Pick> = Vec::new();
+    for word in text.split_whitespace() {
+        let word = word.trim_matches(|c: char| {
+            !c.is_alphanumeric() && !matches!(c, '_' | ':' | '/' | '.' | '#')
+        });
+        let word = word.trim_end_matches(['.', ',']);
+        if word.contains("::") && !symbols.iter().any(|pick| pick.symbol == word) {
+            symbols.push(Pick {
+                symbol: word.to_owned(),
+                why: String::new(),
+            });
+        }
+    }
+    if symbols.is_empty() {
+        return Vec::new();
+    }
+    let shown = symbols
+        .iter()
+        .map(|pick| pick.symbol.as_str())
+        .collect::<Vec<_>>()
+        .join(" ");
+    vec![Asked {
+        call_id: None,
+        label: ("wake".to_owned(), shown),
+        action: Ok(Action::Wake(Wake { symbols })),
+    }]
+}
+
+/// The text outside fences, and the blocks inside. A fence that is never closed runs to the end.
+fn fenced_blocks(text: &str) -> (String, Vec<String>) {
+    let mut prose = String::new();
+    let mut blocks = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for line in text.split_inclusive('\n') {
+        let ticks = line.trim_start().chars().take_while(|c| *c == '`').count();
+        match &mut open {
+            None if ticks >= 3 => open = Some((ticks, String::new())),
+            None => prose.push_str(line),
+            Some((fence, block)) if ticks >= *fence && line.trim().len() == ticks => {
+                blocks.push(std::mem::take(block));
+                open = None;
+            }
+            Some((_, block)) => block.push_str(line),
+        }
+    }
+    if let Some((_, block)) = open {
+        blocks.push(block);
+    }
+    (prose, blocks)
+}
+
+/// `<<<<<<< OLD … ======= … >>>>>>> NEW` blocks.
+fn hunks(block: &str) -> Vec<Hunk> {
+    let mut hunks = Vec::new();
+    let mut rest = block;
+    while let Some((_, after)) = rest.split_once("<<<<<<<") {
+        let after = after.split_once('\n').map_or("", |(_, text)| text);
+        let Some((old, after)) = after.split_once("\n=======\n") else {
+            break;
+        };
+        let (new, after) = after.split_once(">>>>>>>").unwrap_or((after, ""));
+        hunks.push(Hunk {
+            old: old.to_owned(),
+            new: new.strip_suffix('\n').unwrap_or(new).to_owned(),
+        });
+        rest = after;
+    }
+    hunks
+}
+
+/// The prose of a reply as the reason of its proposal, capped.
+fn first_sentences(prose: &str) -> String {
+    let lines = prose
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('@'));
+    let text = lines.collect::<Vec<_>>().join(" ");
+    text.chars().take(400).collect()
+}

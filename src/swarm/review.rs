@@ -1,0 +1,148 @@
+//! The proxy user: a model that sees the task and the evidence, and decides in the user's place.
+
+use std::sync::Arc;
+
+use super::apply;
+use super::ask::party_name;
+use super::call::Conversation;
+use super::event::{Event, Party};
+use super::hub::Hub;
+use super::lookup::cap;
+use crate::ports::{IntentView, ProposalView, Role, Tokens, Verdict};
+use crate::prompts::{Prompt, ProxyPrompt, ProxySystem};
+
+/// An unreadable decision is asked for again this often.
+const TRIES: u32 = 2;
+
+/// Decides on a proposal.
+pub(super) async fn by_proxy(hub: &Arc<Hub>, view: &ProposalView) -> Verdict {
+    let prompt = ProxyPrompt {
+        task: cap(&hub.task.text, Tokens(4_000)),
+        symbol: view.symbol.to_string(),
+        reason: view.reason.clone(),
+        diff: cap(&view.diff, Tokens(4_000)),
+        evidence: cap(&view.evidence, Tokens(1_500)),
+        accepted: cap(&apply::whole_diff(hub), Tokens(2_000)),
+        others: others(hub, &view.symbol.to_string()),
+    };
+    decide(hub, format!("proxy {}", view.symbol), prompt).await
+}
+
+/// Decides on an intent.
+pub(super) async fn intent_by_proxy(hub: &Arc<Hub>, view: &IntentView) -> Verdict {
+    let prompt = ProxyPrompt {
+        task: cap(&hub.task.text, Tokens(4_000)),
+        symbol: view.symbol.to_string(),
+        reason: format!("{}\nWhy: {}", view.intent, view.reason),
+        diff: String::new(),
+        evidence: String::new(),
+        accepted: cap(&apply::whole_diff(hub), Tokens(2_000)),
+        others: others(hub, &view.symbol.to_string()),
+    };
+    decide(hub, format!("proxy intent {}", view.symbol), prompt).await
+}
+
+fn others(hub: &Hub, but: &str) -> Vec<String> {
+    hub.at_work()
+        .iter()
+        .map(party_name)
+        .filter(|name| name != but)
+        .collect()
+}
+
+async fn decide(hub: &Arc<Hub>, conversation: String, prompt: ProxyPrompt) -> Verdict {
+    let mut conversation = Conversation::new(
+        hub.unique_name(conversation),
+        Role::Proxy,
+        ProxySystem {}.render(),
+    );
+    conversation.user(prompt.render());
+    let model = &hub.outside.models.proxy;
+    for _ in 0..TRIES {
+        let reply = match hub
+            .call(&Party::Proxy, model, &mut conversation, Vec::new())
+            .await
+        {
+            Ok(reply) => reply,
+            Err(error) => {
+                return Verdict::Reject {
+                    reason: format!("the proxy user could not decide: {error}"),
+                };
+            }
+        };
+        if let Some(verdict) = read_verdict(&reply.text) {
+            return verdict;
+        }
+        let what =
+            "Begin your reply with ACCEPT, REJECT: reason, or STEER: what to do differently.";
+        hub.event(Event::Malformed {
+            agent: Party::Proxy,
+            what: what.to_owned(),
+        });
+        conversation
+            .messages
+            .push(super::protocol::assistant_message(&reply));
+        conversation.user(what);
+    }
+    Verdict::Reject {
+        reason: "the proxy user gave no readable decision".to_owned(),
+    }
+}
+
+/// The last line that begins with a decision counts: a model may think aloud before it.
+fn read_verdict(text: &str) -> Option<Verdict> {
+    let mut verdict = None;
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim().trim_start_matches(['*', '#', '`', ' ']);
+        let upper = line.to_ascii_uppercase();
+        let rest = |word: &str| {
+            let first = line[word.len()..].trim_start_matches(['*', ':', '`', ' ']);
+            let more = text.lines().skip(at + 1).collect::<Vec<_>>().join("\n");
+            format!("{first}\n{more}")
+                .trim()
+                .chars()
+                .take(2000)
+                .collect::<String>()
+        };
+        if upper.starts_with("ACCEPT") {
+            verdict = Some(Verdict::Accept);
+        } else if upper.starts_with("REJECT") {
+            verdict = Some(Verdict::Reject {
+                reason: rest("REJECT"),
+            });
+        } else if upper.starts_with("STEER") {
+            verdict = Some(Verdict::Steer {
+                text: rest("STEER"),
+            });
+        }
+    }
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_are_read_in_any_dress() {
+        assert_eq!(read_verdict("ACCEPT"), Some(Verdict::Accept));
+        assert_eq!(
+            read_verdict("I looked at it.\n\n**ACCEPT**"),
+            Some(Verdict::Accept)
+        );
+        assert_eq!(
+            read_verdict("reject: it hides\nthe symptom"),
+            Some(Verdict::Reject {
+                reason: "it hides\nthe symptom".into()
+            })
+        );
+        assert_eq!(
+            read_verdict("STEER: keep the name"),
+            Some(Verdict::Steer {
+                text: "keep the name".into()
+            })
+        );
+        assert_eq!(read_verdict("Looks good to me"), None);
+        assert_eq!(read_verdict(""), None);
+    }
+}

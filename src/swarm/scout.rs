@@ -1,0 +1,180 @@
+//! The scout: picks the symbols where work begins, from what was located without a model.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use tokio::time::Instant;
+
+use super::call::{CallFailed, Conversation};
+use super::context::{self, Caps};
+use super::event::{Candidate, Event, Party};
+use super::hub::Hub;
+use super::lookup::cap;
+use super::protocol::{self, Action, Pick, Seat};
+use super::tools;
+use crate::ports::{Role, Tokens, ToolCalling};
+use crate::prompts::{Excerpt, Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
+use crate::syntax::SymbolPath;
+
+/// Turns until the best candidates are taken without the scout's word.
+const TURNS: u32 = 5;
+const CANDIDATES: usize = 30;
+
+/// Finds candidates for the task without a model, and tells the user.
+pub(super) fn locate(hub: &Hub) -> Vec<Candidate> {
+    let began = Instant::now();
+    let failing = hub
+        .state()
+        .before
+        .as_ref()
+        .map(|report| context::failures(report, Tokens(4_000)))
+        .unwrap_or_default();
+    let text = format!("{}\n{failing}", hub.task.text);
+    let candidates: Vec<Candidate> = hub
+        .lookup()
+        .index()
+        .locate(&text, CANDIDATES)
+        .into_iter()
+        .map(|found| Candidate {
+            symbol: found.symbol,
+            score: found.score,
+            why: found.why,
+        })
+        .collect();
+    let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    hub.event(Event::Located {
+        candidates: candidates.clone(),
+        millis,
+    });
+    candidates
+}
+
+/// The best candidates with their sources, and a map of the rest.
+pub(super) fn material(hub: &Hub) -> (Vec<Excerpt>, String) {
+    let caps = Caps::of(hub.outside.models.scout.profile());
+    let located = hub.state().located.clone();
+    let lookup = hub.lookup();
+    let excerpts = located
+        .iter()
+        .take(caps.candidates)
+        .filter_map(|candidate| {
+            context::excerpt(
+                &lookup,
+                &candidate.symbol,
+                candidate.why.join(", "),
+                caps.candidate,
+            )
+        })
+        .collect();
+    let rest: Vec<String> = located
+        .iter()
+        .skip(caps.candidates)
+        .map(|candidate| candidate.symbol.to_string())
+        .collect();
+    let map = if caps.map.0 == 0 {
+        String::new()
+    } else {
+        cap(&rest.join("\n"), caps.map)
+    };
+    (excerpts, map)
+}
+
+/// The symbols where work begins, with what their owners should know.
+///
+/// # Errors
+/// The scout's model failed or the ledger is empty.
+pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
+    let model = &hub.outside.models.scout;
+    let calling = model.profile().tool_calling;
+    let system = match calling {
+        ToolCalling::Native => ScoutSystem {}.render(),
+        ToolCalling::Text => ScoutSystemText {}.render(),
+    };
+    let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
+    let (candidates, map) = material(hub);
+    let frozen = hub.frozen.get().cloned().unwrap_or_default();
+    conversation.user(format!(
+        "{frozen}\n{}",
+        ScoutPrompt { candidates, map }.render()
+    ));
+    for _ in 0..TURNS {
+        let reply = hub
+            .call(
+                &Party::Scout,
+                model,
+                &mut conversation,
+                protocol::tools(calling, Seat::Scout),
+            )
+            .await?;
+        conversation
+            .messages
+            .push(protocol::assistant_message(&reply));
+        let asked = protocol::parse(calling, Seat::Scout, &reply);
+        if asked.is_empty() {
+            let what = protocol::nothing_asked(calling, Seat::Scout, &reply);
+            hub.event(Event::Malformed {
+                agent: Party::Scout,
+                what: what.clone(),
+            });
+            conversation.user(what);
+            continue;
+        }
+        let results = join_all(asked.into_iter().map(|one| async move {
+            let text = match &one.action {
+                Err(error) => error.clone(),
+                Ok(Action::Wake(_)) => String::new(),
+                Ok(action) => tools::look(hub, action).unwrap_or_default(),
+            };
+            (one, text)
+        }))
+        .await;
+        let mut results = results;
+        for (one, text) in &mut results {
+            if let Ok(Action::Wake(wake)) = &one.action {
+                match usable(hub, &wake.symbols) {
+                    Ok(picks) => return Ok(picks),
+                    Err(error) => *text = error,
+                }
+            }
+            tools::report(hub, &Party::Scout, one, text);
+        }
+        conversation
+            .messages
+            .extend(protocol::result_messages(results));
+    }
+    Ok(fallback(hub))
+}
+
+/// Picks that exist; an error text when none does.
+fn usable(hub: &Hub, picks: &[Pick]) -> Result<Vec<Pick>, String> {
+    let lookup = hub.lookup();
+    let mut errors = Vec::new();
+    let mut good: Vec<Pick> = Vec::new();
+    for pick in picks {
+        let found = pick
+            .symbol
+            .parse::<SymbolPath>()
+            .map_err(|error| error.to_string())
+            .and_then(|path| lookup.symbol(&path));
+        match found {
+            Ok(_) if good.iter().any(|other| other.symbol == pick.symbol) => {}
+            Ok(_) => good.push(pick.clone()),
+            Err(error) => errors.push(error),
+        }
+    }
+    if good.is_empty() {
+        Err(format!("None of these can be woken. {}", errors.join(" ")))
+    } else {
+        Ok(good)
+    }
+}
+
+/// Without a word of the scout: the best candidate.
+fn fallback(hub: &Hub) -> Vec<Pick> {
+    let located = hub.state().located.clone();
+    let pick = |candidate: &Candidate| Pick {
+        symbol: candidate.symbol.to_string(),
+        why: candidate.why.join(", "),
+    };
+    located.iter().take(1).map(pick).collect()
+}

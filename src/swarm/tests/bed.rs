@@ -1,0 +1,465 @@
+//! A bed for runs without a model: files in a temporary directory, a scripted model, an editor that
+//! writes to disk, and tests as a function of the texts.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use crate::ports::*;
+use crate::swarm::*;
+use crate::syntax::FilePath;
+use crate::workspace::Workspace;
+
+/// What a scripted model does when it is called.
+#[derive(Clone)]
+pub enum Line {
+    Say(String),
+    Call(Vec<(String, serde_json::Value)>),
+    /// A call with arguments as they are, broken or not.
+    Raw(String, String),
+    /// A call whose arguments hold the number of the call in place of `{n}`.
+    Numbered(String, String),
+    Fail(ModelError),
+    Hang,
+}
+
+pub fn say(text: &str) -> Line {
+    Line::Say(text.to_owned())
+}
+
+pub fn call(tool: &str, arguments: serde_json::Value) -> Line {
+    Line::Call(vec![(tool.to_owned(), arguments)])
+}
+
+pub fn whole(source: &str) -> Line {
+    call("propose", json!({"reason": "because", "source": source}))
+}
+
+pub fn wake(symbols: &[&str]) -> Line {
+    let symbols: Vec<_> = symbols
+        .iter()
+        .map(|symbol| json!({"symbol": symbol, "why": "scripted"}))
+        .collect();
+    call("wake", json!({ "symbols": symbols }))
+}
+
+type Script = HashMap<String, (VecDeque<Line>, Option<Line>)>;
+
+/// Answers by conversation name: each line once, then the last for ever when so scripted.
+pub struct Scripted {
+    profile: ModelProfile,
+    script: Mutex<Script>,
+    pub asked: Mutex<Vec<ChatRequest>>,
+    pub latency: Duration,
+}
+
+impl Scripted {
+    pub fn native() -> Self {
+        Self::new(ToolCalling::Native)
+    }
+
+    pub fn new(tool_calling: ToolCalling) -> Self {
+        let profile = ModelProfile {
+            name: "scripted".into(),
+            context_window: Tokens(100_000),
+            max_output: Tokens(4_000),
+            tool_calling,
+            replayed: false,
+        };
+        Scripted {
+            profile,
+            script: Mutex::default(),
+            asked: Mutex::default(),
+            latency: Duration::ZERO,
+        }
+    }
+
+    /// The replies of conversations whose name begins so.
+    pub fn on(self, conversation: &str, lines: impl IntoIterator<Item = Line>) -> Self {
+        let lines = lines.into_iter().collect();
+        self.script
+            .lock()
+            .unwrap()
+            .insert(conversation.to_owned(), (lines, None));
+        self
+    }
+
+    /// The same reply again and again.
+    pub fn always(self, conversation: &str, line: Line) -> Self {
+        self.script
+            .lock()
+            .unwrap()
+            .insert(conversation.to_owned(), (VecDeque::new(), Some(line)));
+        self
+    }
+
+    pub fn calls(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    /// The text of all prompts of a conversation, in order.
+    pub fn prompts(&self, conversation: &str) -> Vec<String> {
+        let asked = self.asked.lock().unwrap();
+        let of = asked
+            .iter()
+            .filter(|request| request.conversation.starts_with(conversation));
+        of.map(|request| {
+            request
+                .messages
+                .iter()
+                .map(Message::text)
+                .collect::<Vec<_>>()
+                .join("\n")
+        })
+        .collect()
+    }
+
+    fn next(&self, conversation: &str) -> Option<Line> {
+        let mut script = self.script.lock().unwrap();
+        let key = script
+            .keys()
+            .filter(|key| conversation.starts_with(*key))
+            .max_by_key(|key| key.len())?
+            .clone();
+        let (lines, last) = script.get_mut(&key)?;
+        lines.pop_front().or_else(|| last.clone())
+    }
+}
+
+#[async_trait]
+impl ChatModel for Scripted {
+    fn profile(&self) -> &ModelProfile {
+        &self.profile
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        _watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        self.asked.lock().unwrap().push(request.clone());
+        tokio::time::sleep(self.latency).await;
+        let ordinal = self.calls();
+        let mut reply = ChatReply {
+            model: "scripted".into(),
+            text: String::new(),
+            tool_calls: Vec::new(),
+            finish: Finish::Stop,
+            usage: Usage {
+                prompt: Tokens(100),
+                cached: Tokens(0),
+                output: Tokens(10),
+            },
+            cost: Dollars(0.0),
+            calls: 1,
+        };
+        let tool_call = |at: usize, name: String, arguments: String| ToolCall {
+            id: format!("c{ordinal}-{at}"),
+            name,
+            arguments,
+        };
+        match self.next(&request.conversation) {
+            None => {
+                let message = format!("nothing scripted for {}", request.conversation);
+                return Err(ModelError::Unavailable {
+                    model: "scripted".into(),
+                    message,
+                });
+            }
+            Some(Line::Say(text)) => reply.text = text,
+            Some(Line::Call(calls)) => {
+                let calls = calls.into_iter().enumerate();
+                reply.tool_calls = calls
+                    .map(|(at, (name, arguments))| tool_call(at, name, arguments.to_string()))
+                    .collect();
+            }
+            Some(Line::Raw(name, arguments)) => {
+                reply.tool_calls = vec![tool_call(0, name, arguments)]
+            }
+            Some(Line::Numbered(name, arguments)) => {
+                reply.tool_calls = vec![tool_call(
+                    0,
+                    name,
+                    arguments.replace("{n}", &ordinal.to_string()),
+                )];
+            }
+            Some(Line::Fail(error)) => return Err(error),
+            Some(Line::Hang) => std::future::pending().await,
+        }
+        Ok(reply)
+    }
+}
+
+/// Writes accepted edits to the directory at once.
+pub struct DiskEditor {
+    root: std::path::PathBuf,
+    pub writes: Mutex<u32>,
+    /// What the user does to a file just before the next edit arrives.
+    pub typing: Mutex<Option<(String, String)>>,
+}
+
+#[async_trait]
+impl Editor for DiskEditor {
+    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+        match std::fs::read_to_string(self.root.join(file.as_str())) {
+            Ok(text) => Ok(Current {
+                text: text.into(),
+                version: None,
+            }),
+            Err(_) => Err(EditorError::Missing { file: file.clone() }),
+        }
+    }
+
+    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+        if let Some((file, text)) = self.typing.lock().unwrap().take() {
+            std::fs::write(self.root.join(file), text).unwrap();
+        }
+        let path = self.root.join(edit.file.as_str());
+        let now = std::fs::read_to_string(&path).unwrap_or_default();
+        if now != *edit.base.text {
+            return Err(ApplyError::Stale { file: edit.file });
+        }
+        let text = edit.changes.apply(&now).unwrap();
+        std::fs::write(&path, &text).unwrap();
+        *self.writes.lock().unwrap() += 1;
+        Ok(Current {
+            text: text.into(),
+            version: None,
+        })
+    }
+}
+
+/// What the tests of the project are: failing ids, from the text of all files.
+pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
+
+pub struct FakeTests {
+    root: std::path::PathBuf,
+    judge: Option<Judge>,
+}
+
+#[async_trait]
+impl TestRunner for FakeTests {
+    fn command(&self) -> Option<String> {
+        self.judge.as_ref().map(|_| "fake tests".to_owned())
+    }
+
+    async fn run(&self, request: TestRequest) -> TestReport {
+        let mut texts: HashMap<String, String> = HashMap::new();
+        for entry in std::fs::read_dir(&self.root).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            texts.insert(name, std::fs::read_to_string(entry.path()).unwrap());
+        }
+        for (file, text) in request.overlay {
+            texts.insert(
+                file.as_str().to_owned(),
+                text.map(|text| text.to_string()).unwrap_or_default(),
+            );
+        }
+        let mut names: Vec<_> = texts.keys().cloned().collect();
+        names.sort();
+        let all: String = names.iter().map(|name| texts[name].as_str()).collect();
+        let failing = self
+            .judge
+            .as_ref()
+            .map(|judge| judge(&all))
+            .unwrap_or_default();
+        let outcome = if failing.is_empty() {
+            TestOutcome::Passed
+        } else {
+            TestOutcome::Failed
+        };
+        let mut cases: Vec<TestCase> = failing
+            .into_iter()
+            .map(|(id, message)| TestCase {
+                id,
+                status: TestStatus::Failed,
+                message,
+            })
+            .collect();
+        for id in ["t1", "t2"] {
+            if !cases.iter().any(|case| case.id == id) {
+                cases.push(TestCase {
+                    id: id.into(),
+                    status: TestStatus::Passed,
+                    message: String::new(),
+                });
+            }
+        }
+        TestReport {
+            outcome,
+            command: "fake tests".into(),
+            cases,
+            output: String::new(),
+            millis: 1,
+        }
+    }
+}
+
+/// Says what it is told to, in order; accepts when nothing is left.
+#[derive(Default)]
+pub struct FakeApprover {
+    pub verdicts: Mutex<VecDeque<Verdict>>,
+    pub seen: Mutex<Vec<ProposalView>>,
+}
+
+#[async_trait]
+impl Approver for FakeApprover {
+    async fn intent(&self, _view: IntentView) -> Verdict {
+        self.verdicts
+            .lock()
+            .unwrap()
+            .pop_front()
+            .unwrap_or(Verdict::Accept)
+    }
+
+    async fn proposal(&self, view: ProposalView) -> Verdict {
+        self.seen.lock().unwrap().push(view);
+        self.verdicts
+            .lock()
+            .unwrap()
+            .pop_front()
+            .unwrap_or(Verdict::Accept)
+    }
+}
+
+struct NoLanguage;
+
+#[async_trait]
+impl LanguageService for NoLanguage {
+    async fn diagnostics(&self, _file: &FilePath, _text: Arc<str>) -> Diagnostics {
+        Diagnostics::Unknown {
+            reason: "none in this test".into(),
+        }
+    }
+}
+
+pub struct Bed {
+    dir: tempfile::TempDir,
+    pub task: Task,
+    pub model: Arc<Scripted>,
+    pub editors: Vec<Arc<dyn ChatModel>>,
+    /// Used in place of the scripted model.
+    pub other_model: Option<Arc<dyn ChatModel>>,
+    pub editor: Arc<DiskEditor>,
+    pub approver: Arc<FakeApprover>,
+    judge: Option<Judge>,
+}
+
+impl Bed {
+    pub fn new(files: &[(&str, &str)], model: Scripted) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        let task = Task {
+            text: "Make it right.".into(),
+            driver: Driver::Swarm,
+            approval: Approval::Auto,
+            ask_intent: AskIntent::Never,
+            limits: Limits::default(),
+            test_deadline: Duration::from_secs(60),
+            begin: Vec::new(),
+        };
+        let editor = DiskEditor {
+            root: dir.path().to_owned(),
+            writes: Mutex::default(),
+            typing: Mutex::default(),
+        };
+        Bed {
+            dir,
+            task,
+            model: Arc::new(model),
+            editors: Vec::new(),
+            other_model: None,
+            editor: Arc::new(editor),
+            approver: Arc::default(),
+            judge: None,
+        }
+    }
+
+    pub fn begin(mut self, symbols: &[&str]) -> Self {
+        self.task.begin = symbols
+            .iter()
+            .map(|symbol| symbol.parse().unwrap())
+            .collect();
+        self
+    }
+
+    pub fn with(mut self, change: impl FnOnce(&mut Task)) -> Self {
+        change(&mut self.task);
+        self
+    }
+
+    pub fn tests(
+        mut self,
+        judge: impl Fn(&str) -> Vec<(String, String)> + Send + Sync + 'static,
+    ) -> Self {
+        self.judge = Some(Box::new(judge));
+        self
+    }
+
+    pub fn path(&self, file: &str) -> std::path::PathBuf {
+        self.dir.path().join(file)
+    }
+
+    pub fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.dir.path().join(file)).unwrap()
+    }
+
+    pub fn start(&mut self) -> RunHandle {
+        let root = self.dir.path().canonicalize().unwrap();
+        let snapshot = Workspace::open(root.clone())
+            .unwrap()
+            .snapshot(Default::default());
+        let model: Arc<dyn ChatModel> = self
+            .other_model
+            .clone()
+            .unwrap_or_else(|| self.model.clone());
+        let outside = Outside {
+            models: RoleModels {
+                scout: model.clone(),
+                agent: model.clone(),
+                editors: self.editors.clone(),
+                proxy: model,
+            },
+            editor: self.editor.clone(),
+            approver: self.approver.clone(),
+            tests: Arc::new(FakeTests {
+                root,
+                judge: self.judge.take(),
+            }),
+            language: Arc::new(NoLanguage),
+            snapshot,
+        };
+        start(RunId("test".into()), self.task.clone(), outside)
+    }
+
+    /// Runs to the end and gives all events.
+    pub async fn run(&mut self) -> Vec<Event> {
+        let handle = self.start();
+        handle.finished().await;
+        handle.log.events()
+    }
+}
+
+/// The stop reason of a finished run.
+pub fn stop(events: &[Event]) -> StopReason {
+    match events.last() {
+        Some(Event::RunFinished { stop_reason, .. }) => stop_reason.clone(),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+pub fn malformed(events: &[Event]) -> Vec<String> {
+    let what = |event: &Event| match event {
+        Event::Malformed { what, .. } | Event::ProposalRefused { why: what, .. } => {
+            Some(what.clone())
+        }
+        _ => None,
+    };
+    events.iter().filter_map(what).collect()
+}

@@ -1,0 +1,3 @@
+mod bed;
+mod flow;
+mod misbehave;

@@ -1,0 +1,94 @@
+//! The tools that change nothing, and the report of every tool's use.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::event::{Event, Party};
+use super::gate;
+use super::hub::Hub;
+use super::lookup::cap;
+use super::proposal::{TestEvidence, tail};
+use super::protocol::{Action, Asked, RunTests};
+use crate::ports::{TestOutcome, Tokens};
+
+/// Answers a reading action from the workspace as it is now; `None` for every other action.
+pub(super) fn look(hub: &Hub, action: &Action) -> Option<String> {
+    let lookup = hub.lookup();
+    match action {
+        Action::Read(read) => Some(lookup.read(&read.symbols)),
+        Action::Outline(outline) => Some(lookup.outline(&outline.file)),
+        Action::Search(search) => Some(lookup.search(&search.query)),
+        Action::Definition(name) => Some(lookup.definition(&name.name)),
+        Action::References(name) => Some(lookup.references(&name.name)),
+        Action::Ask(_)
+        | Action::Request(_)
+        | Action::Intent(_)
+        | Action::Propose(_)
+        | Action::RunTests(_)
+        | Action::Wake(_)
+        | Action::Finish(_) => None,
+    }
+}
+
+/// Runs tests on the workspace with everything that was accepted.
+pub(super) async fn run_tests(hub: &Arc<Hub>, wanted: &RunTests) -> String {
+    if hub.outside.tests.command().is_none() {
+        return "This project has no tests that can be run here.".to_owned();
+    }
+    let world = hub.state().world.clone();
+    let report = gate::run_tests(hub, &world, wanted.select.clone()).await;
+    match TestEvidence::compare(None, &report) {
+        TestEvidence::Unknown { reason } => reason,
+        TestEvidence::Known {
+            command,
+            broken,
+            passed,
+            details,
+            ..
+        } => {
+            let word = if report.outcome == TestOutcome::Passed {
+                "passes"
+            } else {
+                "fails"
+            };
+            let text = format!(
+                "`{command}` {word}: {passed} pass, {} fail\n{}",
+                broken.len(),
+                tail(&details, 3000)
+            );
+            cap(&text, Tokens(1500))
+        }
+    }
+}
+
+/// The deadline of one test run: the run's own time may leave less.
+pub(super) fn test_deadline(hub: &Hub) -> Duration {
+    hub.task
+        .test_deadline
+        .min(hub.ledger.time_left().max(Duration::from_secs(1)))
+}
+
+/// Tells the user that a tool was used.
+pub(super) fn report(hub: &Hub, party: &Party, asked: &Asked, text: &str) {
+    if let Err(what) = &asked.action {
+        hub.event(Event::Malformed {
+            agent: party.clone(),
+            what: what.clone(),
+        });
+        return;
+    }
+    let outcome = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(160)
+        .collect();
+    let (tool, argument) = asked.label.clone();
+    hub.event(Event::ToolUsed {
+        agent: party.clone(),
+        tool,
+        argument,
+        outcome,
+    });
+}

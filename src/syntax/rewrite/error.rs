@@ -1,0 +1,117 @@
+use super::super::{FilePath, SymbolTree};
+
+/// How many names an error lists.
+const NAMES: usize = 30;
+
+/// Why a rewrite cannot be made. Each message tells a model what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RewriteError {
+    #[error("no symbol `{name}` in {file}; it has: {known}")]
+    NoSymbol {
+        file: FilePath,
+        name: String,
+        known: String,
+    },
+    #[error(
+        "the module body of {file} cannot be replaced as a whole, for that would replace every symbol in it: patch the lines, add a symbol or add imports instead"
+    )]
+    WholeModule { file: FilePath },
+    #[error(
+        "the source for `{symbol}` holds no definition: send all of it, from its decorators to its last line, or patch the lines that change"
+    )]
+    NoDefinition { symbol: String },
+    #[error(
+        "the source for `{symbol}` defines {names}: send `{symbol}` alone, and add the others as new symbols"
+    )]
+    ManyDefinitions { symbol: String, names: String },
+    #[error(
+        "line {line} of the source for `{symbol}` lies outside of the definition: `{text}`; send the definition alone, and change imports and module code on their own"
+    )]
+    CodeOutside {
+        symbol: String,
+        line: u32,
+        text: String,
+    },
+    #[error(
+        "`{symbol}` is a {old}, the source defines a {new}: keep the kind, or delete it and add a new symbol"
+    )]
+    OtherKind {
+        symbol: String,
+        old: &'static str,
+        new: &'static str,
+    },
+    #[error("{file}: line {line} would be no Python, {what}: `{text}`; nothing was changed")]
+    Syntax {
+        file: FilePath,
+        line: u32,
+        text: String,
+        what: &'static str,
+    },
+    #[error(
+        "line {line} of the source for {symbol} is no Python, {what}: `{text}`; nothing was changed"
+    )]
+    SourceSyntax {
+        symbol: String,
+        line: u32,
+        text: String,
+        what: &'static str,
+    },
+    #[error(
+        "hunk {hunk} for `{symbol}` has no old text: give the lines to replace, as they stand now"
+    )]
+    EmptyHunk { symbol: String, hunk: usize },
+    #[error("the old text of hunk {hunk} is not in `{symbol}`; {hint}")]
+    HunkNotFound {
+        symbol: String,
+        hunk: usize,
+        hint: String,
+    },
+    #[error(
+        "the old text of hunk {hunk} occurs {count} times in `{symbol}`, at lines {lines}: add lines around it, so that it occurs once"
+    )]
+    HunkAmbiguous {
+        symbol: String,
+        hunk: usize,
+        count: usize,
+        lines: String,
+    },
+    #[error("`{symbol}` is there already: rewrite it instead of adding it")]
+    Exists { symbol: String },
+    #[error("`{symbol}` is no class, so nothing can be added inside: add after it, or rewrite it")]
+    NotAClass { symbol: String },
+    #[error("`{symbol}` shares its last line with other code: rewrite what is around it instead")]
+    SharedLine { symbol: String },
+    #[error("the module body of {file} cannot be deleted: patch out the lines that must go")]
+    DeleteModule { file: FilePath },
+    #[error("`{statement}` is no import statement: add it with a patch of the module body")]
+    NotAnImport { statement: String },
+    #[error("{file} is of no language that has imports here: patch its text instead")]
+    NoGrammar { file: FilePath },
+    #[error("two rewrites change the same text, at lines {first} and {second}: join them into one")]
+    Overlap { first: u32, second: u32 },
+}
+
+impl RewriteError {
+    /// Names what there is instead, the likeliest first.
+    pub(super) fn no_symbol(tree: &SymbolTree, name: &str) -> Self {
+        let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+        let mut names: Vec<&str> = tree.symbols()[1..]
+            .iter()
+            .map(|symbol| symbol.path.name.as_str())
+            .collect();
+        names.sort_by_key(|known| last(known) != last(name));
+        let left = names.len().saturating_sub(NAMES);
+        names.truncate(NAMES);
+        let mut known = names.join(", ");
+        if left > 0 {
+            known.push_str(&format!(" and {left} more"));
+        } else if known.is_empty() {
+            known.push_str("only the module body, whose name is empty");
+        }
+        RewriteError::NoSymbol {
+            file: tree.file().clone(),
+            name: name.to_owned(),
+            known,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Changes of a file in terms of symbols.
+
+use std::sync::Arc;
+
+use super::{Loss, Symbol, SymbolTree};
+use crate::text::{ByteRange, ChangeSet, Edit};
+
+mod add;
+mod check;
+mod delete;
+mod error;
+mod import;
+mod loss;
+mod patch;
+mod place;
+mod source;
+mod whole;
+
+pub use error::RewriteError;
+
+#[cfg(test)]
+mod tests;
+
+/// One change of a file in terms of symbols.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rewrite {
+    /// The whole symbol, children included, replaced by this source. The source may be written at any
+    /// indentation: it is moved to the symbol's, inside strings nothing moves. Line breaks become those of the file.
+    Whole {
+        symbol: String,
+        source: String,
+    },
+    /// Replaces each `old` (must occur exactly once in the symbol; white space at line ends forgiven,
+    /// a uniform difference in indentation forgiven) by `new`.
+    Patch {
+        symbol: String,
+        hunks: Vec<(String, String)>,
+    },
+    /// A new symbol after `beside` (a sibling, or when it is a class and `inside`, at its end; module body: at the end of the file).
+    Add {
+        beside: String,
+        place: Place,
+        source: String,
+    },
+    Delete {
+        symbol: String,
+    },
+    /// Import statements to add to the module body, where missing: after the last top-level import
+    /// (but not inside `if TYPE_CHECKING`/`try`), else after docstring and `__future__`. `from x import a` merges into an existing one when that is on one line.
+    Import {
+        statements: Vec<String>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    After,
+    Inside,
+}
+
+/// What a rewrite would do.
+#[derive(Debug, Clone)]
+pub struct Rewritten {
+    pub changes: ChangeSet,
+    pub text: String,
+    pub tree: SymbolTree,
+    /// Names of the symbols whose own bytes changed, were added or removed.
+    pub touched: Vec<String>,
+    pub losses: Vec<Loss>,
+}
+
+/// One replacement that a rewrite asks for.
+#[derive(Debug)]
+struct Plan {
+    range: ByteRange,
+    insert: String,
+}
+
+/// Makes all rewrites at once, each in terms of the text of `tree`.
+///
+/// # Errors
+/// See [`RewriteError`]; then nothing is to be changed.
+pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, RewriteError> {
+    let mut targets = Vec::new();
+    let mut deleted = Vec::new();
+    for rewrite in rewrites {
+        match rewrite {
+            Rewrite::Whole { symbol, .. } | Rewrite::Patch { symbol, .. } => {
+                targets.push(symbol_named(tree, symbol)?);
+            }
+            Rewrite::Delete { symbol } => deleted.push(symbol_named(tree, symbol)?),
+            Rewrite::Add { .. } | Rewrite::Import { .. } => {}
+        }
+    }
+    let mut plans = Vec::new();
+    for rewrite in rewrites {
+        plans.extend(planned(tree, rewrite, &deleted)?);
+    }
+    let changes = combined(tree, plans)?;
+    let text = changes
+        .apply(tree.text())
+        .expect("the change set was made for the text of the tree");
+    let new = SymbolTree::parse(tree.file().clone(), Arc::from(text.as_str()));
+    let touched = loss::touched(tree, &new);
+    check::check(tree, &new, &changes, &touched)?;
+    let spans: Vec<ByteRange> = deleted.iter().map(|symbol| symbol.span).collect();
+    let losses = loss::losses(tree, &new, &targets, &spans);
+    Ok(Rewritten {
+        changes,
+        text,
+        tree: new,
+        touched,
+        losses,
+    })
+}
+
+fn planned(
+    tree: &SymbolTree,
+    rewrite: &Rewrite,
+    deleted: &[&Symbol],
+) -> Result<Vec<Plan>, RewriteError> {
+    let named = |name: &str| symbol_named(tree, name);
+    Ok(match rewrite {
+        Rewrite::Whole { symbol, source } => vec![whole::plan(tree, named(symbol)?, source)?],
+        Rewrite::Patch { symbol, hunks } => patch::plan(tree, named(symbol)?, hunks)?,
+        Rewrite::Add {
+            beside,
+            place,
+            source,
+        } => vec![add::plan(tree, named(beside)?, *place, source)?],
+        Rewrite::Delete { symbol } => vec![delete::plan(tree, named(symbol)?, deleted)?],
+        Rewrite::Import { statements } => import::plan(tree, statements)?,
+    })
+}
+
+fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, RewriteError> {
+    tree.find(name)
+        .ok_or_else(|| RewriteError::no_symbol(tree, name))
+}
+
+/// The plans as one change set that touches only the bytes that differ.
+fn combined(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<ChangeSet, RewriteError> {
+    let text = tree.text();
+    plans.sort_by_key(|plan| (plan.range.start, plan.range.end));
+    let mut apart: Vec<Plan> = Vec::with_capacity(plans.len());
+    for plan in plans {
+        match apart.last_mut() {
+            Some(last) if last.range.end > plan.range.start => {
+                if !last.insert.is_empty() || !plan.insert.is_empty() {
+                    return Err(RewriteError::Overlap {
+                        first: tree.lines().number_at(last.range.start),
+                        second: tree.lines().number_at(plan.range.start),
+                    });
+                }
+                last.range.end = last.range.end.max(plan.range.end);
+            }
+            Some(_) | None => apart.push(plan),
+        }
+    }
+    let edits = apart.iter().flat_map(|plan| {
+        let changes = ChangeSet::between(plan.range.of(text), &plan.insert);
+        let moved = |edit: &Edit| Edit {
+            range: ByteRange::new(
+                plan.range.start + edit.range.start,
+                plan.range.start + edit.range.end,
+            ),
+            insert: edit.insert.clone(),
+        };
+        changes.edits().iter().map(moved).collect::<Vec<_>>()
+    });
+    Ok(ChangeSet::new(text.len(), edits.collect()).expect("the plans lie apart"))
+}
