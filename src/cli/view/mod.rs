@@ -1,0 +1,12 @@
+//! A run in the terminal: pure functions from its events to lines.
+
+pub mod prompt;
+pub mod state;
+pub mod story;
+pub mod summary;
+pub mod text;
+pub mod tree;
+mod words;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! The user's answers, by key or by line.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::text::{Line, Style};
+use crate::ports::Verdict;
+
+/// What the user wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// About the first of the waiting reviews.
+    Verdict(Verdict),
+    /// End the run.
+    Quit,
+    /// Not understood: show how to answer.
+    Help,
+}
+
+/// How far an answer has been typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Prompt {
+    #[default]
+    Choosing,
+    Rejecting(String),
+    Steering(String),
+}
+
+/// The answers that there are.
+pub const CHOICES: &str = "[a]ccept  [r]eject with a reason  [s]teer  [q]uit";
+
+impl Prompt {
+    /// Takes a key; says what the user wants when that is complete. `asked`: something waits for an
+    /// answer.
+    pub fn key(&mut self, key: KeyEvent, asked: Asked) -> Option<Said> {
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            let quit = matches!(key.code, KeyCode::Char('c' | 'd'));
+            return quit.then_some(Said::Quit);
+        }
+        match std::mem::take(self) {
+            Prompt::Choosing => self.choose(key.code, asked),
+            Prompt::Rejecting(text) => {
+                let done = edit(text, key.code)?;
+                self.typed(done, Prompt::Rejecting, |reason| Verdict::Reject { reason })
+            }
+            Prompt::Steering(text) => {
+                let done = edit(text, key.code)?;
+                self.typed(done, Prompt::Steering, |text| Verdict::Steer { text })
+            }
+        }
+    }
+
+    fn choose(&mut self, code: KeyCode, asked: Asked) -> Option<Said> {
+        let KeyCode::Char(char) = code else {
+            return None;
+        };
+        match (char.to_ascii_lowercase(), asked) {
+            ('q', _) => return Some(Said::Quit),
+            ('a', Asked::Waiting) => return Some(Said::Verdict(Verdict::Accept)),
+            ('r', Asked::Waiting) => *self = Prompt::Rejecting(String::new()),
+            ('s', Asked::Waiting) => *self = Prompt::Steering(String::new()),
+            (_, Asked::Waiting | Asked::Nothing) => {}
+        }
+        None
+    }
+
+    fn typed(
+        &mut self,
+        text: Typed,
+        go_on: fn(String) -> Prompt,
+        done: fn(String) -> Verdict,
+    ) -> Option<Said> {
+        match text {
+            Typed::More(text) => *self = go_on(text),
+            // A rejection without a reason teaches the agent nothing.
+            Typed::Done(text) if text.trim().is_empty() => *self = go_on(String::new()),
+            Typed::Done(text) => return Some(Said::Verdict(done(text.trim().to_owned()))),
+        }
+        None
+    }
+
+    pub fn line(&self) -> Line {
+        match self {
+            Prompt::Choosing => Line::plain(&format!("  {CHOICES}")),
+            Prompt::Rejecting(text) => typing("reject, because: ", text),
+            Prompt::Steering(text) => typing("instead: ", text),
+        }
+    }
+}
+
+/// Whether something waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    Waiting,
+    Nothing,
+}
+
+enum Typed {
+    More(String),
+    Done(String),
+}
+
+/// A line of text being typed; `None` when it was given up.
+fn edit(mut text: String, code: KeyCode) -> Option<Typed> {
+    match code {
+        KeyCode::Enter => return Some(Typed::Done(text)),
+        KeyCode::Esc => return None,
+        KeyCode::Backspace => {
+            text.pop();
+        }
+        KeyCode::Char(char) => text.push(char),
+        _ => {}
+    }
+    Some(Typed::More(text))
+}
+
+fn typing(label: &str, text: &str) -> Line {
+    Line::of(Style::Bold, &format!("  {label}"))
+        .and(text)
+        .with(Style::Accent, "▏")
+        .with(Style::Dim, "  Enter to send, Esc to go back")
+}
+
+/// An answer as one line of text, where keys cannot be read.
+pub fn line(text: &str) -> Said {
+    let text = text.trim();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let rest = rest.trim().to_owned();
+    match word.to_ascii_lowercase().as_str() {
+        "a" | "accept" => Said::Verdict(Verdict::Accept),
+        "r" | "reject" if !rest.is_empty() => Said::Verdict(Verdict::Reject { reason: rest }),
+        "s" | "steer" if !rest.is_empty() => Said::Verdict(Verdict::Steer { text: rest }),
+        "q" | "quit" => Said::Quit,
+        _ => Said::Help,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(text: &str, asked: Asked) -> (Prompt, Vec<Said>) {
+        let mut prompt = Prompt::default();
+        let code = |char| match char {
+            '\n' => KeyCode::Enter,
+            '\u{1b}' => KeyCode::Esc,
+            '\u{8}' => KeyCode::Backspace,
+            other => KeyCode::Char(other),
+        };
+        let said = text
+            .chars()
+            .filter_map(|char| prompt.key(KeyEvent::new(code(char), KeyModifiers::NONE), asked))
+            .collect();
+        (prompt, said)
+    }
+
+    #[test]
+    fn answers_are_typed() {
+        let reject = |reason: &str| {
+            Said::Verdict(Verdict::Reject {
+                reason: reason.to_owned(),
+            })
+        };
+        let said = |text: &str| keys(text, Asked::Waiting).1;
+        assert_eq!(said("a"), [Said::Verdict(Verdict::Accept)]);
+        assert_eq!(said("rtoo lang\u{8}\u{8}\u{8}ong \n"), [reject("too long")]);
+        let text = "use a set".to_owned();
+        assert_eq!(said("suse a set\n"), [Said::Verdict(Verdict::Steer { text })]);
+        assert_eq!(said("q"), [Said::Quit]);
+        assert_eq!(said("rno\u{1b}a"), [Said::Verdict(Verdict::Accept)]);
+    }
+
+    #[test]
+    fn a_reason_is_needed() {
+        let (prompt, said) = keys("r \n", Asked::Waiting);
+        assert_eq!(said, []);
+        assert_eq!(prompt, Prompt::Rejecting(String::new()));
+    }
+
+    #[test]
+    fn nothing_is_answered_before_it_is_asked() {
+        assert_eq!(keys("ars", Asked::Nothing), (Prompt::Choosing, vec![]));
+        assert_eq!(keys("q", Asked::Nothing).1, [Said::Quit]);
+    }
+
+    #[test]
+    fn control_c_quits_even_while_typing() {
+        let mut prompt = Prompt::Steering("half".to_owned());
+        let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(prompt.key(key, Asked::Waiting), Some(Said::Quit));
+    }
+
+    #[test]
+    fn answers_come_as_lines_too() {
+        assert_eq!(line(" a "), Said::Verdict(Verdict::Accept));
+        let reason = "not like this".to_owned();
+        assert_eq!(line("r not like this"), Said::Verdict(Verdict::Reject { reason }));
+        assert_eq!(line("quit"), Said::Quit);
+        for unclear in ["r", "steer ", "", "maybe"] {
+            assert_eq!(line(unclear), Said::Help, "{unclear:?}");
+        }
+    }
+}

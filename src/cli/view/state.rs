@@ -1,0 +1,313 @@
+//! What a run looks like from outside, folded from its events.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::ports::{Dollars, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens};
+use crate::server::protocol::Target;
+use crate::swarm::{
+    AgentOutcome, Cause, Driver, Event, Party, ProposalId, Spent, StopReason, TestPhase,
+};
+use crate::syntax::SymbolPath;
+
+/// What an agent does right now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doing {
+    Woken,
+    Thinking,
+    Reading,
+    /// Waits for the answer of another.
+    Asking(Party),
+    Checking,
+    InReview,
+    Done(AgentOutcome),
+}
+
+/// One agent, or the scout, or the proxy user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    pub party: Party,
+    /// Who caused it to be woken.
+    pub parent: Option<Party>,
+    pub doing: Doing,
+    pub turn: u32,
+    pub tokens: Tokens,
+    /// What it did last, in a few words.
+    pub last: String,
+}
+
+/// Something that waits for the user.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Review {
+    Proposal {
+        id: ProposalId,
+        symbol: SymbolPath,
+    },
+    Intent(IntentView),
+}
+
+impl Review {
+    /// As the commands name it.
+    pub fn target(&self) -> Target {
+        match self {
+            Review::Proposal { id, .. } => Target {
+                proposal: Some(*id),
+                symbol: None,
+            },
+            Review::Intent(view) => Target {
+                proposal: None,
+                symbol: Some(view.symbol.clone()),
+            },
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    pub stop_reason: StopReason,
+    pub applied: Vec<SymbolPath>,
+    pub diff: String,
+    pub spent: Spent,
+    pub summary: String,
+}
+
+/// A run from outside.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunState {
+    pub driver: Option<Driver>,
+    pub models: Vec<(Role, String)>,
+    pub replayed: bool,
+    pub at_ms: u64,
+    pub calls: u32,
+    pub tokens: Tokens,
+    pub dollars: Dollars,
+    pub questions: u32,
+    /// In the order in which they first came.
+    pub agents: Vec<Agent>,
+    pub reviews: VecDeque<Review>,
+    pub tests: Option<(TestPhase, String)>,
+    pub finished: Option<Finished>,
+    proposals: BTreeMap<ProposalId, Party>,
+}
+
+impl RunState {
+    /// Takes in what happened at a time.
+    pub fn take(&mut self, at_ms: u64, event: &Event) {
+        self.at_ms = self.at_ms.max(at_ms);
+        match event {
+            Event::RunStarted {
+                driver,
+                models,
+                replayed,
+                ..
+            } => {
+                self.driver = Some(*driver);
+                self.models.clone_from(models);
+                self.replayed = *replayed;
+            }
+            Event::TestsRun { phase, report, .. } => self.tests = Some((*phase, tests(report))),
+            Event::RunFinished {
+                stop_reason,
+                applied,
+                diff,
+                spent,
+                summary,
+                ..
+            } => {
+                self.reviews.clear();
+                self.finished = Some(Finished {
+                    stop_reason: stop_reason.clone(),
+                    applied: applied.clone(),
+                    diff: diff.clone(),
+                    spent: spent.clone(),
+                    summary: summary.clone(),
+                });
+            }
+            Event::AgentWoken { agent, cause } => self.woken(agent, cause),
+            Event::AgentFinished { agent, outcome, .. } => {
+                self.agent(agent).doing = Doing::Done(outcome.clone());
+            }
+            Event::TurnStarted { agent, turn, .. } => {
+                let agent = self.agent(agent);
+                agent.doing = Doing::Thinking;
+                agent.turn = agent.turn.max(*turn);
+            }
+            Event::TurnFinished {
+                agent,
+                usage,
+                cost,
+                calls,
+                ..
+            } => {
+                let tokens = usage.prompt + usage.output;
+                self.calls += calls;
+                self.tokens += tokens;
+                self.dollars += *cost;
+                let agent = self.agent(agent);
+                agent.tokens += tokens;
+                if matches!(agent.party, Party::Scout | Party::Proxy) {
+                    agent.doing = Doing::Done(AgentOutcome::NothingToChange);
+                }
+            }
+            Event::TurnFailed { agent, error, .. } => self.did(agent, Doing::Thinking, error),
+            Event::Malformed { agent, what } => self.did(agent, Doing::Thinking, what),
+            Event::ToolUsed {
+                agent,
+                tool,
+                argument,
+                ..
+            } => self.did(agent, Doing::Reading, &format!("{tool} {argument}")),
+            Event::Asked { from, to, text, .. } => {
+                self.questions += 1;
+                self.did(from, Doing::Asking(to.clone()), text);
+            }
+            Event::Answered { to, text, .. } => self.did(to, Doing::Thinking, text),
+            Event::ChangeRequested { from, reason, .. } => {
+                self.did(from, Doing::Thinking, reason);
+            }
+            Event::IntentStated { agent, intent, .. } => self.did(agent, Doing::Thinking, intent),
+            Event::IntentReviewed { agent, .. } => {
+                self.reviews.retain(|review| match review {
+                    Review::Proposal { .. } => true,
+                    Review::Intent(view) => *agent != Party::Agent(view.symbol.clone()),
+                });
+                self.agent(agent).doing = Doing::Thinking;
+            }
+            Event::ProposalRefused { agent, why } => self.did(agent, Doing::Thinking, why),
+            Event::ProposalMade { .. }
+            | Event::ProposalChecked { .. }
+            | Event::ReviewAsked { .. }
+            | Event::ProposalReviewed { .. }
+            | Event::ProposalApplied { .. }
+            | Event::ProposalConflicted { .. }
+            | Event::ProposalUndone { .. } => self.proposal(event),
+            Event::Located { .. }
+            | Event::ScoutPicked { .. }
+            | Event::Notice { .. }
+            | Event::ChangeDeclined { .. }
+            | Event::CandidateChosen { .. }
+            | Event::FollowedUp { .. }
+            | Event::Steered { .. } => {}
+        }
+    }
+
+    /// An agent waits for the answer to its intent.
+    pub fn intent_asked(&mut self, view: IntentView) {
+        self.agent(&Party::Agent(view.symbol.clone())).doing = Doing::InReview;
+        self.reviews.push_back(Review::Intent(view));
+    }
+
+    /// The user answered the first review; the event about it comes later.
+    pub fn answered(&mut self) -> Option<Review> {
+        self.reviews.pop_front()
+    }
+
+    fn proposal(&mut self, event: &Event) {
+        let (id, doing, last) = match event {
+            Event::ProposalMade {
+                proposal,
+                agent,
+                reason,
+                ..
+            } => {
+                self.proposals.insert(*proposal, agent.clone());
+                (proposal, Doing::Checking, format!("proposes {reason}"))
+            }
+            Event::ProposalChecked { proposal, .. } => {
+                (proposal, Doing::Thinking, format!("{proposal} checked"))
+            }
+            Event::ReviewAsked {
+                proposal,
+                agent,
+                symbol,
+                ..
+            } => {
+                self.proposals.insert(*proposal, agent.clone());
+                self.reviews.push_back(Review::Proposal {
+                    id: *proposal,
+                    symbol: symbol.clone(),
+                });
+                (proposal, Doing::InReview, format!("{proposal} waits"))
+            }
+            Event::ProposalReviewed { proposal, .. } => {
+                self.reviews.retain(|review| match review {
+                    Review::Proposal { id, .. } => id != proposal,
+                    Review::Intent(_) => true,
+                });
+                (proposal, Doing::Thinking, format!("{proposal} reviewed"))
+            }
+            Event::ProposalApplied { proposal, .. } => {
+                (proposal, Doing::Thinking, format!("{proposal} applied"))
+            }
+            Event::ProposalConflicted { proposal, why } => {
+                (proposal, Doing::Thinking, format!("{proposal}: {why}"))
+            }
+            _ => return,
+        };
+        if let Some(party) = self.proposals.get(id).cloned() {
+            self.did(&party, doing, &last);
+        }
+    }
+
+    fn woken(&mut self, party: &Party, cause: &Cause) {
+        let (parent, last) = match cause {
+            Cause::Picked { why } => (None, why.clone()),
+            Cause::ChangeRequest { from, reason } => (Some(from.clone()), reason.clone()),
+            Cause::FollowUp {
+                changed, changes, ..
+            } => (Some(Party::Agent(changed.clone())), changes.join("; ")),
+            Cause::FailedTests { message } => (None, format!("tests fail: {message}")),
+            Cause::Steered { text } => (None, format!("you: {text}")),
+        };
+        let known = self.agents.iter().any(|agent| agent.party == *party);
+        let agent = self.agent(party);
+        agent.doing = Doing::Woken;
+        agent.last = last;
+        if !known && parent.as_ref() != Some(party) {
+            agent.parent = parent;
+        }
+    }
+
+    fn did(&mut self, party: &Party, doing: Doing, last: &str) {
+        let agent = self.agent(party);
+        agent.doing = doing;
+        agent.last = last.lines().next().unwrap_or_default().to_owned();
+    }
+
+    fn agent(&mut self, party: &Party) -> &mut Agent {
+        let at = match self.agents.iter().position(|agent| agent.party == *party) {
+            Some(at) => at,
+            None => {
+                self.agents.push(Agent {
+                    party: party.clone(),
+                    parent: None,
+                    doing: Doing::Woken,
+                    turn: 0,
+                    tokens: Tokens(0),
+                    last: String::new(),
+                });
+                self.agents.len() - 1
+            }
+        };
+        &mut self.agents[at]
+    }
+}
+
+/// A test report in a few words.
+pub fn tests(report: &TestReport) -> String {
+    let count = |status: TestStatus| {
+        let with = |case: &&crate::ports::TestCase| case.status == status;
+        report.cases.iter().filter(with).count()
+    };
+    let failing = count(TestStatus::Failed) + count(TestStatus::Error);
+    let seconds = report.millis as f64 / 1000.0;
+    match report.outcome {
+        TestOutcome::NotRun => "did not run".to_owned(),
+        TestOutcome::TimedOut => format!("timed out after {seconds:.1} s"),
+        TestOutcome::Passed => format!("{} pass ({seconds:.1} s)", count(TestStatus::Passed)),
+        TestOutcome::Failed => format!(
+            "{failing} fail, {} pass ({seconds:.1} s)",
+            count(TestStatus::Passed)
+        ),
+    }
+}

@@ -1,0 +1,70 @@
+//! The end of a run.
+
+use std::path::Path;
+
+use super::state::{Finished, RunState};
+use super::story::diff;
+use super::text::{Line, Style};
+use super::words;
+
+/// Files that tell more about a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Traces<'a> {
+    pub trajectory: &'a Path,
+    /// The whole change, when there is one.
+    pub patch: Option<&'a Path>,
+}
+
+/// Everything to say at the end.
+pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
+    let Some(finished) = &state.finished else {
+        return vec![Line::of(Style::Bad, "the run ended without a word: the server is gone")];
+    };
+    let mut lines = vec![Line::new()];
+    if !finished.diff.is_empty() {
+        lines.extend(diff(&finished.diff));
+        lines.push(Line::new());
+    }
+    if state.replayed {
+        let label = "REPLAY: a recording answered in place of a model; tests and edits were real";
+        lines.push(Line::of(Style::Warning, label));
+    }
+    lines.push(verdict(finished));
+    let changed: Vec<String> = finished.applied.iter().map(ToString::to_string).collect();
+    lines.push(field("changed", &words::few(&changed)));
+    if let Some((_, tests)) = &state.tests {
+        lines.push(field("tests", tests));
+    }
+    let spent = words::spent(&finished.spent);
+    let asked = words::count(u64::from(state.questions), "question");
+    lines.push(field("spent", &format!("{spent} · {asked}")));
+    if let Some(patch) = traces.patch {
+        let undo = format!("git apply -R {}", quoted(patch));
+        lines.push(field("undo", &undo));
+    }
+    let trajectory = traces.trajectory.display().to_string();
+    lines.push(field("story", &trajectory));
+    lines
+}
+
+fn verdict(finished: &Finished) -> Line {
+    let style = match finished.stop_reason.is_settled() {
+        true => Style::Good,
+        false => Style::Bad,
+    };
+    Line::of(style, &words::stop_reason(&finished.stop_reason))
+}
+
+fn field(name: &str, value: &str) -> Line {
+    Line::of(Style::Dim, &format!("{name:>8}  ")).and(value)
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-".contains(char);
+    match path.chars().all(plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}

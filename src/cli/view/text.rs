@@ -1,0 +1,159 @@
+//! Lines of styled text that know their width.
+
+use std::io::IsTerminal;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    Plain,
+    Bold,
+    Dim,
+    Good,
+    Bad,
+    Warning,
+    Accent,
+}
+
+impl Style {
+    fn code(self) -> &'static str {
+        match self {
+            Style::Plain => "",
+            Style::Bold => "\x1b[1m",
+            Style::Dim => "\x1b[2m",
+            Style::Good => "\x1b[32m",
+            Style::Bad => "\x1b[31m",
+            Style::Warning => "\x1b[33m",
+            Style::Accent => "\x1b[36m",
+        }
+    }
+}
+
+/// Whether styles become colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    Colour,
+    Plain,
+}
+
+impl Paint {
+    /// Colours for a terminal, unless `NO_COLOR` is set.
+    pub fn of_stdout() -> Paint {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        match wanted && std::io::stdout().is_terminal() {
+            true => Paint::Colour,
+            false => Paint::Plain,
+        }
+    }
+}
+
+/// One line. Control characters never reach the terminal: texts come from models and files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    spans: Vec<(Style, String)>,
+}
+
+impl Line {
+    pub fn new() -> Line {
+        Line::default()
+    }
+
+    pub fn of(style: Style, text: &str) -> Line {
+        Line::new().with(style, text)
+    }
+
+    pub fn plain(text: &str) -> Line {
+        Line::of(Style::Plain, text)
+    }
+
+    pub fn with(mut self, style: Style, text: &str) -> Line {
+        self.spans.push((style, harmless(text)));
+        self
+    }
+
+    pub fn and(self, text: &str) -> Line {
+        self.with(Style::Plain, text)
+    }
+
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// Cut to a width, with an ellipsis where something is left out.
+    pub fn fit(self, width: usize) -> Line {
+        if self.width() <= width {
+            return self;
+        }
+        let mut left = width.saturating_sub(1);
+        let mut spans = Vec::new();
+        for (style, text) in self.spans {
+            let cut: String = text
+                .chars()
+                .take_while(|char| {
+                    let fits = char.width().unwrap_or(0) <= left;
+                    left = match fits {
+                        true => left - char.width().unwrap_or(0),
+                        false => 0,
+                    };
+                    fits
+                })
+                .collect();
+            spans.push((style, cut));
+        }
+        spans.push((Style::Dim, "…".repeat(width.min(1))));
+        Line { spans }
+    }
+
+    pub fn paint(&self, paint: Paint) -> String {
+        let mut painted = String::new();
+        for (style, text) in &self.spans {
+            match paint {
+                Paint::Colour if *style != Style::Plain => {
+                    painted.push_str(style.code());
+                    painted.push_str(text);
+                    painted.push_str("\x1b[0m");
+                }
+                Paint::Colour | Paint::Plain => painted.push_str(text),
+            }
+        }
+        painted.trim_end().to_owned()
+    }
+}
+
+fn harmless(text: &str) -> String {
+    let text = text.replace('\t', "    ");
+    text.chars().filter(|char| !char.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_to_their_width() {
+        let line = || Line::of(Style::Good, "grün").and(" und 🙂🙂 mehr");
+        let fit = |width| line().fit(width).paint(Paint::Plain);
+        assert_eq!(fit(80), "grün und 🙂🙂 mehr");
+        assert_eq!(fit(12), "grün und 🙂…");
+        assert_eq!(fit(11), "grün und …");
+        assert_eq!(fit(3), "gr…");
+        assert_eq!(fit(1), "…");
+        assert_eq!(fit(0), "");
+        for width in 0..30 {
+            assert!(line().fit(width).width() <= width);
+        }
+    }
+
+    #[test]
+    fn colours_are_closed_and_can_be_left_out() {
+        let line = Line::of(Style::Bad, "no").and(" way");
+        assert_eq!(line.paint(Paint::Colour), "\x1b[31mno\x1b[0m way");
+        assert_eq!(line.paint(Paint::Plain), "no way");
+    }
+
+    #[test]
+    fn texts_cannot_steer_the_terminal() {
+        let line = Line::plain("a\x1b[2Jb\x07\r\nc\td\u{9b}e");
+        assert_eq!(line.paint(Paint::Colour), "a[2Jbc    de");
+    }
+}

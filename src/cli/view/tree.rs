@@ -1,0 +1,134 @@
+//! The live part of the screen: who is at work, and what is asked of the user.
+
+use super::prompt::Prompt;
+use super::state::{Agent, Doing, Review, RunState};
+use super::text::{Line, Style};
+use super::words;
+use crate::swarm::{AgentOutcome, Party};
+
+/// More agents than this are counted, not shown.
+const ROWS: usize = 14;
+const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠹"];
+const SPINNER_MS: u64 = 120;
+
+/// The live part at this moment.
+pub fn view(state: &RunState, prompt: &Prompt, width: usize) -> Vec<Line> {
+    let mut lines = vec![header(state)];
+    let mut shown = Vec::new();
+    branch(state, None, 0, &mut shown);
+    let hidden = shown.len().saturating_sub(ROWS);
+    // Those at work are worth more room than those that are done.
+    let mut budget = hidden;
+    shown.retain(|(agent, _)| {
+        let drop = budget > 0 && matches!(agent.doing, Doing::Done(_));
+        budget -= usize::from(drop);
+        !drop
+    });
+    shown.truncate(ROWS);
+    lines.extend(shown.iter().map(|(agent, depth)| row(state, agent, *depth)));
+    if hidden > 0 {
+        let more = format!("  … and {} more", words::count(hidden as u64, "agent"));
+        lines.push(Line::of(Style::Dim, &more));
+    }
+    lines.extend(question(state, prompt));
+    lines.into_iter().map(|line| line.fit(width)).collect()
+}
+
+fn header(state: &RunState) -> Line {
+    let mut line = Line::new();
+    if state.replayed {
+        line = line.with(Style::Warning, "REPLAY ");
+    }
+    let spent = format!(
+        " {} · {} tokens · {} · {} s",
+        words::count(u64::from(state.calls), "call"),
+        state.tokens,
+        words::dollars(state.dollars),
+        state.at_ms / 1000,
+    );
+    line = line.with(Style::Bold, "starling").with(Style::Dim, &spent);
+    match &state.tests {
+        Some((_, tests)) => line.with(Style::Dim, &format!(" · tests: {tests}")),
+        None => line,
+    }
+}
+
+/// Agents below the one that caused them to be woken.
+fn branch<'a>(
+    state: &'a RunState,
+    parent: Option<&Party>,
+    depth: usize,
+    shown: &mut Vec<(&'a Agent, usize)>,
+) {
+    let here = |agent: &&Agent| {
+        let known = |party: &&Party| state.agents.iter().any(|agent| agent.party == **party);
+        agent.parent.as_ref().filter(known) == parent
+    };
+    for agent in state.agents.iter().filter(here) {
+        if shown.iter().any(|(seen, _)| seen.party == agent.party) {
+            continue;
+        }
+        shown.push((agent, depth));
+        branch(state, Some(&agent.party), depth + 1, shown);
+    }
+}
+
+fn row(state: &RunState, agent: &Agent, depth: usize) -> Line {
+    let frame = (state.at_ms / SPINNER_MS) as usize % SPINNER.len();
+    let (mark, style) = match &agent.doing {
+        Doing::Woken | Doing::Thinking | Doing::Reading | Doing::Asking(_) | Doing::Checking => {
+            (SPINNER[frame], Style::Accent)
+        }
+        Doing::InReview => ("?", Style::Warning),
+        Doing::Done(AgentOutcome::Changed) => ("✓", Style::Good),
+        Doing::Done(AgentOutcome::NothingToChange) => ("·", Style::Dim),
+        Doing::Done(AgentOutcome::GaveUp { .. }) => ("✗", Style::Bad),
+    };
+    let indent = match depth {
+        0 => "  ".to_owned(),
+        depth => format!("  {}└ ", "  ".repeat(depth.min(6) - 1)),
+    };
+    let mut line = Line::of(Style::Dim, &indent)
+        .with(style, mark)
+        .and(" ")
+        .with(Style::Bold, &words::party(&agent.party))
+        .with(style, &format!(" {}", doing(&agent.doing)));
+    if agent.tokens.0 > 0 {
+        line = line.with(Style::Dim, &format!(" · {}", agent.tokens));
+    }
+    match agent.last.as_str() {
+        "" => line,
+        last => line.with(Style::Dim, &format!(" · {last}")),
+    }
+}
+
+fn doing(doing: &Doing) -> String {
+    match doing {
+        Doing::Woken => "wakes".to_owned(),
+        Doing::Thinking => "thinks".to_owned(),
+        Doing::Reading => "reads".to_owned(),
+        Doing::Asking(other) => format!("asks {}", words::party(other)),
+        Doing::Checking => "is checked".to_owned(),
+        Doing::InReview => "waits for you".to_owned(),
+        Doing::Done(AgentOutcome::Changed) => "done".to_owned(),
+        Doing::Done(AgentOutcome::NothingToChange) => "done, nothing to change".to_owned(),
+        Doing::Done(AgentOutcome::GaveUp { why }) => format!("gave up: {why}"),
+    }
+}
+
+/// What waits for the user, and how to answer.
+fn question(state: &RunState, prompt: &Prompt) -> Vec<Line> {
+    let Some(review) = state.reviews.front() else {
+        return Vec::new();
+    };
+    let what = match review {
+        Review::Proposal { id, symbol } => format!("proposal {id} of {symbol}"),
+        Review::Intent(view) => format!("the intent of {}", view.symbol),
+    };
+    let more = match state.reviews.len() - 1 {
+        0 => String::new(),
+        waiting => format!(" ({waiting} more waiting)"),
+    };
+    let asked = Line::of(Style::Warning, "? ").with(Style::Bold, &what).and(&more);
+    vec![asked, prompt.line()]
+}

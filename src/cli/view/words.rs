@@ -1,0 +1,90 @@
+//! Names and numbers as a reader wants them.
+
+use crate::ports::{Dollars, Role, Verdict};
+use crate::swarm::{Party, Spent, StopReason};
+
+pub fn party(party: &Party) -> String {
+    match party {
+        Party::User => "you".to_owned(),
+        Party::Scout => "scout".to_owned(),
+        Party::Proxy => "proxy user".to_owned(),
+        Party::Starling => "starling".to_owned(),
+        Party::Agent(symbol) => symbol.to_string(),
+        Party::Solo => "agent".to_owned(),
+    }
+}
+
+pub fn role(role: Role) -> &'static str {
+    match role {
+        Role::Scout => "scout",
+        Role::Agent => "agent",
+        Role::Editor => "editor",
+        Role::Proxy => "proxy",
+    }
+}
+
+pub fn verdict(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Accept => "accepted".to_owned(),
+        Verdict::Reject { reason } => format!("rejected: {reason}"),
+        Verdict::Steer { text } => format!("steered: {text}"),
+    }
+}
+
+pub fn stop_reason(reason: &StopReason) -> String {
+    match reason {
+        StopReason::Settled => "settled: no agent has work left, and nothing broke".to_owned(),
+        StopReason::NothingChanged { why } => format!("nothing was changed: {why}"),
+        StopReason::TestsFail { failing } => {
+            format!("stopped with failing tests: {}", few(failing))
+        }
+        StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
+        StopReason::Cancelled => "cancelled".to_owned(),
+        StopReason::Failed { error } => format!("failed: {error}"),
+    }
+}
+
+/// What a run spent, as one line.
+pub fn spent(spent: &Spent) -> String {
+    let mut parts = vec![
+        count(u64::from(spent.calls), "call"),
+        format!(
+            "{} tokens in ({} cached), {} out",
+            spent.prompt_tokens, spent.cached_tokens, spent.output_tokens
+        ),
+        dollars(spent.dollars),
+        format!("{:.1} s", spent.seconds - spent.waiting_seconds),
+        count(u64::from(spent.agents), "agent"),
+        count(u64::from(spent.messages), "message"),
+    ];
+    if spent.waiting_seconds >= 1.0 {
+        parts.push(format!("{:.0} s waiting for you", spent.waiting_seconds));
+    }
+    parts.join(" · ")
+}
+
+pub fn dollars(amount: Dollars) -> String {
+    match amount.0 {
+        0.0 => "$0".to_owned(),
+        cents if cents < 1.0 => format!("${cents:.4}"),
+        more => format!("${more:.2}"),
+    }
+}
+
+pub fn count(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        many => format!("{many} {noun}s"),
+    }
+}
+
+/// The first few of a list.
+pub fn few(names: &[String]) -> String {
+    const SHOWN: usize = 6;
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();
+    match names.len() {
+        0 => "none".to_owned(),
+        all if all > SHOWN => format!("{} and {} more", shown.join(", "), all - SHOWN),
+        _ => shown.join(", "),
+    }
+}
