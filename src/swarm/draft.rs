@@ -45,6 +45,7 @@ pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Resul
     } else {
         parse(&file, &base)
     };
+    nothing_left_out(&base, change)?;
     let rewrites = rewrites(&target, change)?;
     let done = rewrite(&base_tree, &rewrites).map_err(|error| Refusal::Unusable {
         why: error.to_string(),
@@ -247,7 +248,22 @@ fn in_file(target: &SymbolPath, name: &str) -> Result<String, Refusal> {
     }
 }
 
-/// Refuses what a careful colleague would: other owners' symbols, code left out, silent losses.
+/// Refuses text that stands for code left out: it would be taken literally.
+fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
+    let hunks = change.hunks.iter().map(|hunk| &hunk.new);
+    let added = change.add.iter().map(|add| &add.source);
+    for text in change.source.iter().chain(hunks).chain(added) {
+        if let Some((line, mark)) = omission_marks(base, text).first() {
+            return unusable(format!(
+                "Line {line} of your code stands for code left out (`{}`). It would be taken literally: write all of the code, or use `hunks`.",
+                mark.trim()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what a careful colleague would: other owners' symbols and silent losses.
 fn guard(
     hub: &Hub,
     mind: &Mind,
@@ -257,12 +273,6 @@ fn guard(
 ) -> Result<(), Refusal> {
     if done.changes.is_empty() {
         return unusable("The proposal changes nothing: the text is the same as before.");
-    }
-    if let Some((line, mark)) = omission_marks(base.text(), &done.text).first() {
-        return unusable(format!(
-            "Line {line} stands for code left out (`{}`). It would be taken literally: write all of the code, or use `hunks`.",
-            mark.trim()
-        ));
     }
     if let Party::Agent(own) = &mind.party {
         for touched in paths(base.file(), &done.touched) {
