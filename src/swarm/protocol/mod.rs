@@ -5,10 +5,7 @@ mod action;
 mod native;
 mod plain;
 
-pub use action::{
-    Action, AddSymbol, AskOwner, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read,
-    RequestChange, RunTests, Search, Seat, Wake,
-};
+pub use action::{Action, AddSymbol, Intent, Pick, Propose, RequestChange, RunTests, Seat};
 
 use crate::ports::{ChatReply, Finish, Message, ToolCalling, ToolSpec};
 

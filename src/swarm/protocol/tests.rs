@@ -1,3 +1,4 @@
+use super::action::{Hunk, Read};
 use super::*;
 use crate::ports::{Dollars, ToolCall, Usage};
 
