@@ -63,7 +63,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "model",
-        &["ports", "workspace"],
+        &["ports", "workspace", "config"],
         &["crate::swarm", "lsp_types", "tower_lsp"],
     ),
     (
@@ -76,11 +76,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["text", "syntax", "workspace", "ports"],
         &["crate::swarm"],
     ),
-    (
-        "config",
-        &["ports", "swarm", "model", "workspace"],
-        &["lsp_types", "tower_lsp"],
-    ),
+    ("config", &["ports"], &["lsp_types", "tower_lsp"]),
     (
         "server",
         &[
