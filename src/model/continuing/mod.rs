@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use self::call::CutCall;
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Finish, ModelError, ModelNotice, ModelProfile,
+    Tokens,
 };
 
 /// Pieces of one answer, the first one apart. Enough for some 30,000 tokens at 512 a piece.
@@ -48,6 +49,16 @@ impl<M: ChatModel> Continuing<M> {
         so_far: &mut ChatReply,
         joined: usize,
     ) -> Option<ChatReply> {
+        let spent = so_far.usage.prompt + so_far.usage.output;
+        let next: Tokens = request
+            .messages
+            .iter()
+            .map(|m| Tokens::estimate(m.text()))
+            .sum();
+        if !watch.may_spend(so_far.calls, spent + next + request.max_output) {
+            tracing::warn!(model = %so_far.model, "the budget has no room to continue a cut answer");
+            return None;
+        }
         watch.notice(ModelNotice::Continued {
             model: so_far.model.clone(),
             joined,

@@ -531,3 +531,24 @@ async fn a_failure_keeps_what_was_paid_for_and_says_that_it_is_cut() {
     let first = Continuing::new(Pieces::new(vec![Err(lost())]));
     assert_eq!(first.chat(&request(), &NoWatch).await, Err(lost()));
 }
+
+/// Lets so many requests pass, then says that the budget is used up.
+struct Budget(u32);
+
+impl ChatWatch for Budget {
+    fn delta(&self, _text: &str) {}
+
+    fn notice(&self, _notice: ModelNotice) {}
+
+    fn may_spend(&self, calls: u32, _tokens: Tokens) -> bool {
+        calls < self.0
+    }
+}
+
+#[tokio::test]
+async fn no_continuation_is_sent_that_the_budget_has_no_room_for() {
+    let endless = |_| Ok(reply("p", "and so on ", Finish::Length));
+    let model = Continuing::new(Pieces::new((0..100).map(endless).collect()));
+    let cut = model.chat(&request(), &Budget(3)).await.unwrap();
+    assert_eq!((cut.calls, cut.finish), (3, Finish::Length));
+}

@@ -100,7 +100,9 @@ impl Resilient {
                 Err(error) => error,
             };
             spent.lost(&error, request, pulse.received());
-            if !error.is_transient() || attempt >= policy.attempts {
+            let lost = spent.usage.prompt + spent.usage.output;
+            let affordable = watch.may_spend(spent.calls, lost);
+            if !error.is_transient() || attempt >= policy.attempts || !affordable {
                 return Err(error);
             }
             let wait = self.waits.before_retry(&error, attempt, policy);

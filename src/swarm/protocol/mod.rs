@@ -42,7 +42,8 @@ pub fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> 
         .iter()
         .map(|call| native::parse(call, seat))
         .collect();
-    if calling == ToolCalling::Text && asked.is_empty() {
+    let cut = reply.finish == Finish::Length;
+    if calling == ToolCalling::Text && asked.is_empty() && !cut {
         asked = plain::parse(&reply.text, seat);
     }
     asked
@@ -78,6 +79,7 @@ pub fn result_messages(results: Vec<(Asked, String)>) -> Vec<Message> {
 pub fn nothing_asked(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> String {
     let what = match (reply.finish, reply.text.trim().is_empty()) {
         (Finish::Filtered, _) => "The answer was withheld by the provider's filter.",
+        (Finish::Length, _) => "The answer was cut by the output limit.",
         (_, true) => "The answer was empty.",
         (_, false) => "The answer asks for nothing.",
     };
