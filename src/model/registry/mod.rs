@@ -16,7 +16,7 @@ use crate::config::{Config, ModelKind, Network};
 use crate::ports::{ChatModel, ModelError};
 
 pub use adapter::{DEFAULT_BASE_URL, base_url, key_variable, price};
-pub use spec::{ModelSource, resolve, role_sources};
+pub use spec::{ModelSource, RoleSources, resolve, role_sources};
 
 /// Reads an environment variable.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
