@@ -1,4 +1,76 @@
-//! The command line.
+//! The command line: arguments in, terminal out.
 
+mod args;
+mod demo;
 pub mod doctor;
+mod embedded;
 pub mod explain;
+mod input;
+mod log;
+mod models;
+mod run;
+mod screen;
+mod services;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command, ConfigCommand, WorldArgs};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Settled,
+    NotSettled,
+}
+
+/// The command was not used as it can be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUse(pub String);
+
+/// Everything from the arguments to the exit code: 0 settled, 1 not settled, 2 wrong use.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log::start();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("starling: no threads can be started: {error}");
+            return ExitCode::from(1);
+        }
+    };
+    let outcome = runtime.block_on(dispatch(cli.command));
+    // A thread that reads stdin would never end by itself.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(Outcome::Settled) => ExitCode::SUCCESS,
+        Ok(Outcome::NotSettled) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("starling: {error:#}");
+            let wrong_use = error.downcast_ref::<WrongUse>().is_some();
+            ExitCode::from(if wrong_use { 2 } else { 1 })
+        }
+    }
+}
+
+async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Run(args) => run::run(args).await,
+        Command::Demo(args) => demo::run(args).await,
+        Command::Lsp(args) => lsp(&args).await,
+        Command::Models(command) => models::run(command).await,
+        Command::Doctor { json } => unimplemented!("{json}"),
+        Command::Config(ConfigCommand::Explain { key }) => unimplemented!("{key:?}"),
+    }
+}
+
+async fn lsp(args: &WorldArgs) -> anyhow::Result<Outcome> {
+    let services = services::services(args)?;
+    match crate::server::serve(tokio::io::stdin(), tokio::io::stdout(), services).await {
+        crate::server::Leave::Taken => Ok(Outcome::Settled),
+        crate::server::Leave::Abrupt => Ok(Outcome::NotSettled),
+    }
+}

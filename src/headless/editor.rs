@@ -20,7 +20,7 @@ use crate::server::protocol::{
     ACCEPT, AcceptParams, CANCEL, CancelParams, EventParams, IntentParams, REJECT, RUN,
     RejectParams, RunParams, RunReply, STEER, SteerParams, Target, UNDO, UndoParams, UndoneParams,
 };
-use crate::server::{Services, serve};
+use crate::server::{Leave, Services, serve};
 use crate::swarm::{ProposalId, RunId};
 use crate::syntax::FilePath;
 use crate::text::{ByteRange, Encoding};
@@ -93,7 +93,7 @@ struct State {
 pub struct HeadlessEditor {
     connection: Connection,
     state: Arc<Mutex<State>>,
-    server: JoinHandle<()>,
+    server: JoinHandle<Leave>,
 }
 
 impl HeadlessEditor {

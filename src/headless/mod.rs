@@ -5,7 +5,7 @@ mod buffers;
 mod connection;
 mod editor;
 #[cfg(test)]
-mod testing;
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod wire;

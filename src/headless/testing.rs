@@ -19,7 +19,7 @@ use crate::server::protocol::RunParams;
 use crate::server::{Defaults, Opened, Opener, Run, Services, Starter};
 use crate::swarm::{
     Approval, AskIntent, DiagnosticEvidence, Driver, Event, EventLog, Evidence, Limits, Outside,
-    Party, ProposalId, RoleModels, RunId, Spent, StopReason, Task, TestEvidence, UndoError,
+    Party, ProposalId, RoleModels, Spent, StopReason, Task, TestEvidence, UndoError,
 };
 use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Workspace;
@@ -45,7 +45,6 @@ pub fn folder(files: &[(&str, &str)]) -> TempDir {
 
 /// What a scripted run has at hand.
 pub struct Scene {
-    pub id: RunId,
     pub task: Task,
     pub outside: Outside,
     pub log: EventLog,
@@ -90,12 +89,11 @@ where
     F: Fn(Scene) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
-    Arc::new(move |id, task, outside| {
+    Arc::new(move |_, task, outside| {
         let log = EventLog::new();
         let cancel = CancellationToken::new();
         let (steer, steered) = mpsc::unbounded_channel();
         let script = script(Scene {
-            id,
             task,
             outside,
             log: log.clone(),

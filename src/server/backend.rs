@@ -4,6 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
@@ -30,6 +31,8 @@ pub struct Backend {
     desk: Desk,
     runs: Runs,
     agreed: OnceLock<Agreed>,
+    /// Fired by `shutdown`.
+    leave: CancellationToken,
 }
 
 /// What is known after `initialize`.
@@ -45,7 +48,12 @@ impl Backend {
             desk,
             runs,
             agreed: OnceLock::new(),
+            leave: CancellationToken::new(),
         }
+    }
+
+    pub fn leave(&self) -> CancellationToken {
+        self.leave.clone()
     }
 
     pub fn runs(&self) -> Runs {
@@ -109,6 +117,7 @@ impl LanguageServer for Backend {
     }
 
     async fn shutdown(&self) -> Result<()> {
+        self.leave.cancel();
         Ok(())
     }
 

@@ -23,8 +23,20 @@ pub use documents::splice;
 pub use paths::{file_of, path_of};
 pub use services::{Defaults, Opened, Opener, Opening, Run, Services, Starter, swarm};
 
+/// How a client took its leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// `shutdown` came before the end.
+    Taken,
+    Abrupt,
+}
+
 /// Serves one client until it sends `exit` or closes its side.
-pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite, services: Services) {
+pub async fn serve(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite,
+    services: Services,
+) -> Leave {
     let desk = documents::Desk::open();
     let (service, socket) = LspService::build(|client| {
         let runs = runs::Runs::new(services, client.clone(), desk.clone());
@@ -36,6 +48,7 @@ pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite, servi
     )
     .finish();
     let runs = service.inner().runs();
+    let leave = service.inner().leave();
     let exit = CancellationToken::new();
     let gate = exit::ExitGate {
         inner: service,
@@ -46,4 +59,8 @@ pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite, servi
         () = exit.cancelled() => {}
     }
     runs.farewell().await;
+    match leave.is_cancelled() {
+        true => Leave::Taken,
+        false => Leave::Abrupt,
+    }
 }

@@ -285,6 +285,7 @@ impl Runs {
             overlay: overlay(&plan.root, buffers),
             root: plan.root,
             test: plan.params.test.clone(),
+            limits: plan.params.limits.clone(),
         };
         let opened = tokio::select! {
             opened = (self.shared.services.open)(opening) => opened,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 
+use super::protocol::LimitsPatch;
 use crate::ports::{LanguageService, TestRunner};
 use crate::swarm::{
     Approval, AskIntent, Driver, EventLog, Limits, Outside, ProposalId, RoleModels, RunHandle,
@@ -17,13 +18,15 @@ use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Snapshot;
 
 /// What a run is opened over.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Opening {
     pub root: PathBuf,
     /// The open buffers, which stand over the disk.
     pub overlay: Vec<(FilePath, Arc<str>)>,
     /// The test command of the request.
     pub test: Option<String>,
+    /// The limits of the request.
+    pub limits: LimitsPatch,
 }
 
 /// The parts of a run that do not come from the editor.

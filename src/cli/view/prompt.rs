@@ -164,7 +164,10 @@ mod tests {
         assert_eq!(said("a"), [Said::Verdict(Verdict::Accept)]);
         assert_eq!(said("rtoo lang\u{8}\u{8}\u{8}ong \n"), [reject("too long")]);
         let text = "use a set".to_owned();
-        assert_eq!(said("suse a set\n"), [Said::Verdict(Verdict::Steer { text })]);
+        assert_eq!(
+            said("suse a set\n"),
+            [Said::Verdict(Verdict::Steer { text })]
+        );
         assert_eq!(said("q"), [Said::Quit]);
         assert_eq!(said("rno\u{1b}a"), [Said::Verdict(Verdict::Accept)]);
     }
@@ -193,7 +196,10 @@ mod tests {
     fn answers_come_as_lines_too() {
         assert_eq!(line(" a "), Said::Verdict(Verdict::Accept));
         let reason = "not like this".to_owned();
-        assert_eq!(line("r not like this"), Said::Verdict(Verdict::Reject { reason }));
+        assert_eq!(
+            line("r not like this"),
+            Said::Verdict(Verdict::Reject { reason })
+        );
         assert_eq!(line("quit"), Said::Quit);
         for unclear in ["r", "steer ", "", "maybe"] {
             assert_eq!(line(unclear), Said::Help, "{unclear:?}");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::ports::{Dollars, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::server::protocol::Target;
 use crate::swarm::{
-    AgentOutcome, Cause, Driver, Event, Party, ProposalId, Spent, StopReason, TestPhase,
+    AgentOutcome, Cause, Driver, Event, Evidence, Party, ProposalId, Spent, StopReason, TestPhase,
 };
 use crate::syntax::SymbolPath;
 
@@ -19,6 +19,8 @@ pub enum Doing {
     Asking(Party),
     Checking,
     InReview,
+    /// The scout and the proxy user are done with each answer.
+    Answered,
     Done(AgentOutcome),
 }
 
@@ -38,10 +40,7 @@ pub struct Agent {
 /// Something that waits for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Review {
-    Proposal {
-        id: ProposalId,
-        symbol: SymbolPath,
-    },
+    Proposal { id: ProposalId, symbol: SymbolPath },
     Intent(IntentView),
 }
 
@@ -87,7 +86,17 @@ pub struct RunState {
     pub reviews: VecDeque<Review>,
     pub tests: Option<(TestPhase, String)>,
     pub finished: Option<Finished>,
-    proposals: BTreeMap<ProposalId, Party>,
+    proposals: BTreeMap<ProposalId, Proposal>,
+}
+
+/// A proposal as far as it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    pub agent: Party,
+    pub symbols: Vec<SymbolPath>,
+    pub reason: String,
+    pub diff: String,
+    pub evidence: Option<Evidence>,
 }
 
 impl RunState {
@@ -146,7 +155,7 @@ impl RunState {
                 let agent = self.agent(agent);
                 agent.tokens += tokens;
                 if matches!(agent.party, Party::Scout | Party::Proxy) {
-                    agent.doing = Doing::Done(AgentOutcome::NothingToChange);
+                    agent.doing = Doing::Answered;
                 }
             }
             Event::TurnFailed { agent, error, .. } => self.did(agent, Doing::Thinking, error),
@@ -179,16 +188,20 @@ impl RunState {
             | Event::ReviewAsked { .. }
             | Event::ProposalReviewed { .. }
             | Event::ProposalApplied { .. }
-            | Event::ProposalConflicted { .. }
-            | Event::ProposalUndone { .. } => self.proposal(event),
+            | Event::ProposalConflicted { .. } => self.about_proposal(event),
             Event::Located { .. }
             | Event::ScoutPicked { .. }
             | Event::Notice { .. }
             | Event::ChangeDeclined { .. }
             | Event::CandidateChosen { .. }
+            | Event::ProposalUndone { .. }
             | Event::FollowedUp { .. }
             | Event::Steered { .. } => {}
         }
+    }
+
+    pub fn proposal(&self, id: ProposalId) -> Option<&Proposal> {
+        self.proposals.get(&id)
     }
 
     /// An agent waits for the answer to its intent.
@@ -202,27 +215,34 @@ impl RunState {
         self.reviews.pop_front()
     }
 
-    fn proposal(&mut self, event: &Event) {
+    fn about_proposal(&mut self, event: &Event) {
         let (id, doing, last) = match event {
             Event::ProposalMade {
                 proposal,
                 agent,
+                symbols,
                 reason,
-                ..
+                diff,
             } => {
-                self.proposals.insert(*proposal, agent.clone());
+                let made = Proposal {
+                    agent: agent.clone(),
+                    symbols: symbols.clone(),
+                    reason: reason.clone(),
+                    diff: diff.clone(),
+                    evidence: None,
+                };
+                self.proposals.insert(*proposal, made);
                 (proposal, Doing::Checking, format!("proposes {reason}"))
             }
-            Event::ProposalChecked { proposal, .. } => {
+            Event::ProposalChecked { proposal, evidence } => {
+                if let Some(made) = self.proposals.get_mut(proposal) {
+                    made.evidence = Some(evidence.clone());
+                }
                 (proposal, Doing::Thinking, format!("{proposal} checked"))
             }
             Event::ReviewAsked {
-                proposal,
-                agent,
-                symbol,
-                ..
+                proposal, symbol, ..
             } => {
-                self.proposals.insert(*proposal, agent.clone());
                 self.reviews.push_back(Review::Proposal {
                     id: *proposal,
                     symbol: symbol.clone(),
@@ -244,7 +264,8 @@ impl RunState {
             }
             _ => return,
         };
-        if let Some(party) = self.proposals.get(id).cloned() {
+        if let Some(made) = self.proposals.get(id) {
+            let party = made.agent.clone();
             self.did(&party, doing, &last);
         }
     }
@@ -259,13 +280,13 @@ impl RunState {
             Cause::FailedTests { message } => (None, format!("tests fail: {message}")),
             Cause::Steered { text } => (None, format!("you: {text}")),
         };
-        let known = self.agents.iter().any(|agent| agent.party == *party);
+        let knows = |party: &Party| self.agents.iter().any(|agent| agent.party == *party);
+        // Only those who were there before: so agents that wake one another make no circle.
+        let parent = parent.filter(|parent| !knows(party) && knows(parent));
         let agent = self.agent(party);
         agent.doing = Doing::Woken;
         agent.last = last;
-        if !known && parent.as_ref() != Some(party) {
-            agent.parent = parent;
-        }
+        agent.parent = agent.parent.take().or(parent);
     }
 
     fn did(&mut self, party: &Party, doing: Doing, last: &str) {

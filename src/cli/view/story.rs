@@ -1,16 +1,18 @@
 //! What scrolls by: the events worth reading, and proposals as coloured diffs.
 
-use super::state::tests;
+use super::state::{Proposal, RunState, tests};
 use super::text::{Line, Style};
 use super::words;
 use crate::ports::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
-use crate::swarm::{AgentOutcome, AnswerSource, Cause, Event, Evidence, TestPhase};
+use crate::swarm::{
+    AgentOutcome, AnswerSource, Cause, Event, Evidence, Party, ProposalId, TestPhase,
+};
 
 /// A long text of an agent is cut to this many lines.
 const LINES: usize = 6;
 
-/// The lines of an event; none when it is not worth reading.
-pub fn tell(event: &Event) -> Vec<Line> {
+/// The lines of an event; none when it is not worth reading. `state` has taken it in.
+pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
     match event {
         Event::RunStarted {
             task,
@@ -32,24 +34,44 @@ pub fn tell(event: &Event) -> Vec<Line> {
             agent,
             outcome: AgentOutcome::GaveUp { why },
             ..
-        } => vec![said("✗", Style::Bad, &words::party(agent), &format!("gave up: {why}"))],
+        } => vec![said(
+            "✗",
+            Style::Bad,
+            &words::party(agent),
+            &format!("gave up: {why}"),
+        )],
         Event::TurnFailed { agent, error, .. } => {
             vec![said("!", Style::Bad, &words::party(agent), error)]
         }
         Event::Notice { agent, notice } => {
-            vec![said("!", Style::Warning, &words::party(agent), &noticed(notice))]
+            vec![said(
+                "!",
+                Style::Warning,
+                &words::party(agent),
+                &noticed(notice),
+            )]
         }
-        Event::Asked { from, to, text, .. } => talk(&words::party(from), "asks", &words::party(to), text),
+        Event::Asked { from, to, text, .. } => {
+            talk(&words::party(from), "asks", &words::party(to), text)
+        }
         Event::Answered {
             from,
             to,
             text,
             source,
             ..
-        } => talk(&words::party(from), answers(*source), &words::party(to), text),
-        Event::ChangeRequested { from, to, reason } => {
-            talk(&words::party(from), "wants a change of", &words::party(to), reason)
-        }
+        } => talk(
+            &words::party(from),
+            answers(*source),
+            &words::party(to),
+            text,
+        ),
+        Event::ChangeRequested { from, to, reason } => talk(
+            &words::party(from),
+            "wants a change of",
+            &words::party(to),
+            reason,
+        ),
         Event::ChangeDeclined { by, to, reason } => {
             talk(&words::party(by), "declines to", &words::party(to), reason)
         }
@@ -76,14 +98,27 @@ pub fn tell(event: &Event) -> Vec<Line> {
             reason,
             evidence,
             ..
-        } => review(&format!("proposal {proposal} of {symbol}"), reason, diff, evidence),
+        } => review(
+            &format!("proposal {proposal} of {symbol}"),
+            reason,
+            diff,
+            Some(evidence),
+        ),
         Event::ProposalReviewed {
             proposal,
             by,
             verdict,
-        } => vec![reviewed(&format!("{proposal}"), &words::party(by), verdict)],
+        } => {
+            let mut lines = match (by, state.proposal(*proposal)) {
+                // The user has seen it already.
+                (Party::User, _) | (_, None) => Vec::new(),
+                (_, Some(made)) => decided(*proposal, made),
+            };
+            lines.push(reviewed(&format!("{proposal}"), by, verdict));
+            lines
+        }
         Event::IntentReviewed { agent, by, verdict } => {
-            vec![reviewed(&words::party(agent), &words::party(by), verdict)]
+            vec![reviewed(&words::party(agent), by, verdict)]
         }
         Event::ProposalApplied {
             proposal, symbols, ..
@@ -96,7 +131,12 @@ pub fn tell(event: &Event) -> Vec<Line> {
             vec![said("↺", Style::Warning, &format!("{proposal}"), why)]
         }
         Event::ProposalUndone { proposal } => {
-            vec![said("↶", Style::Warning, &format!("{proposal}"), "taken back")]
+            vec![said(
+                "↶",
+                Style::Warning,
+                &format!("{proposal}"),
+                "taken back",
+            )]
         }
         Event::FollowedUp {
             changed,
@@ -138,7 +178,10 @@ fn started(task: &str, models: &[(crate::ports::Role, String)], replayed: bool) 
         .iter()
         .map(|(role, name)| format!("{} {name}", words::role(*role)))
         .collect();
-    lines.push(Line::of(Style::Dim, &format!("models: {}", named.join(", "))));
+    lines.push(Line::of(
+        Style::Dim,
+        &format!("models: {}", named.join(", ")),
+    ));
     lines
 }
 
@@ -178,11 +221,21 @@ fn woken(agent: &str, cause: &Cause) -> Vec<Line> {
         // Told already, by the scout or by the one who asks.
         Cause::Picked { .. } | Cause::ChangeRequest { .. } | Cause::Steered { .. } => Vec::new(),
         Cause::FollowUp { changed, .. } => {
-            vec![said("→", Style::Accent, agent, &format!("looks at what {changed} changed"))]
+            vec![said(
+                "→",
+                Style::Accent,
+                agent,
+                &format!("looks at what {changed} changed"),
+            )]
         }
         Cause::FailedTests { message } => {
             let first = message.trim().lines().next().unwrap_or_default();
-            vec![said("→", Style::Warning, agent, &format!("looks at failing tests: {first}"))]
+            vec![said(
+                "→",
+                Style::Warning,
+                agent,
+                &format!("looks at failing tests: {first}"),
+            )]
         }
     }
 }
@@ -230,21 +283,29 @@ fn talk(from: &str, verb: &str, to: &str, text: &str) -> Vec<Line> {
     std::iter::once(head).chain(said).collect()
 }
 
-fn reviewed(what: &str, by: &str, verdict: &Verdict) -> Line {
+fn reviewed(what: &str, by: &Party, verdict: &Verdict) -> Line {
     let style = match verdict {
         Verdict::Accept => Style::Good,
         Verdict::Reject { .. } => Style::Bad,
         Verdict::Steer { .. } => Style::Warning,
     };
-    said("•", style, what, &format!("{} by {by}", words::verdict(verdict)))
+    said("•", style, what, &words::verdict(verdict, by))
+}
+
+/// A proposal that another decided on.
+fn decided(id: ProposalId, made: &Proposal) -> Vec<Line> {
+    let symbols: Vec<String> = made.symbols.iter().map(ToString::to_string).collect();
+    let title = format!("proposal {id} of {}", words::few(&symbols));
+    let evidence = made.evidence.as_ref();
+    review(&title, &made.reason, &made.diff, evidence)
 }
 
 /// A proposal as the user decides on it.
-fn review(title: &str, reason: &str, shown: &str, evidence: &Evidence) -> Vec<Line> {
+fn review(title: &str, reason: &str, shown: &str, evidence: Option<&Evidence>) -> Vec<Line> {
     let mut lines = vec![Line::new(), Line::of(Style::Bold, title)];
     lines.extend(capped(reason).map(|line| Line::plain(&format!("  {line}"))));
     lines.extend(diff(shown));
-    let evidence = evidence.to_string();
+    let evidence = evidence.map(ToString::to_string).unwrap_or_default();
     lines.extend(
         evidence
             .lines()

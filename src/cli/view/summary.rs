@@ -18,7 +18,10 @@ pub struct Traces<'a> {
 /// Everything to say at the end.
 pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     let Some(finished) = &state.finished else {
-        return vec![Line::of(Style::Bad, "the run ended without a word: the server is gone")];
+        return vec![Line::of(
+            Style::Bad,
+            "the run ended without a word: the server is gone",
+        )];
     };
     let mut lines = vec![Line::new()];
     if !finished.diff.is_empty() {

@@ -20,14 +20,14 @@ pub fn view(state: &RunState, prompt: &Prompt, width: usize) -> Vec<Line> {
     // Those at work are worth more room than those that are done.
     let mut budget = hidden;
     shown.retain(|(agent, _)| {
-        let drop = budget > 0 && matches!(agent.doing, Doing::Done(_));
+        let drop = budget > 0 && matches!(agent.doing, Doing::Answered | Doing::Done(_));
         budget -= usize::from(drop);
         !drop
     });
     shown.truncate(ROWS);
     lines.extend(shown.iter().map(|(agent, depth)| row(state, agent, *depth)));
     if hidden > 0 {
-        let more = format!("  … and {} more", words::count(hidden as u64, "agent"));
+        let more = format!("  … {} more", words::count(hidden as u64, "agent"));
         lines.push(Line::of(Style::Dim, &more));
     }
     lines.extend(question(state, prompt));
@@ -60,14 +60,8 @@ fn branch<'a>(
     depth: usize,
     shown: &mut Vec<(&'a Agent, usize)>,
 ) {
-    let here = |agent: &&Agent| {
-        let known = |party: &&Party| state.agents.iter().any(|agent| agent.party == **party);
-        agent.parent.as_ref().filter(known) == parent
-    };
-    for agent in state.agents.iter().filter(here) {
-        if shown.iter().any(|(seen, _)| seen.party == agent.party) {
-            continue;
-        }
+    let below = |agent: &&Agent| agent.parent.as_ref() == parent;
+    for agent in state.agents.iter().filter(below) {
         shown.push((agent, depth));
         branch(state, Some(&agent.party), depth + 1, shown);
     }
@@ -80,6 +74,7 @@ fn row(state: &RunState, agent: &Agent, depth: usize) -> Line {
             (SPINNER[frame], Style::Accent)
         }
         Doing::InReview => ("?", Style::Warning),
+        Doing::Answered => ("·", Style::Dim),
         Doing::Done(AgentOutcome::Changed) => ("✓", Style::Good),
         Doing::Done(AgentOutcome::NothingToChange) => ("·", Style::Dim),
         Doing::Done(AgentOutcome::GaveUp { .. }) => ("✗", Style::Bad),
@@ -110,7 +105,7 @@ fn doing(doing: &Doing) -> String {
         Doing::Asking(other) => format!("asks {}", words::party(other)),
         Doing::Checking => "is checked".to_owned(),
         Doing::InReview => "waits for you".to_owned(),
-        Doing::Done(AgentOutcome::Changed) => "done".to_owned(),
+        Doing::Answered | Doing::Done(AgentOutcome::Changed) => "done".to_owned(),
         Doing::Done(AgentOutcome::NothingToChange) => "done, nothing to change".to_owned(),
         Doing::Done(AgentOutcome::GaveUp { why }) => format!("gave up: {why}"),
     }
@@ -129,6 +124,8 @@ fn question(state: &RunState, prompt: &Prompt) -> Vec<Line> {
         0 => String::new(),
         waiting => format!(" ({waiting} more waiting)"),
     };
-    let asked = Line::of(Style::Warning, "? ").with(Style::Bold, &what).and(&more);
+    let asked = Line::of(Style::Warning, "? ")
+        .with(Style::Bold, &what)
+        .and(&more);
     vec![asked, prompt.line()]
 }

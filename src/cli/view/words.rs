@@ -23,11 +23,12 @@ pub fn role(role: Role) -> &'static str {
     }
 }
 
-pub fn verdict(verdict: &Verdict) -> String {
+pub fn verdict(verdict: &Verdict, by: &Party) -> String {
+    let by = party(by);
     match verdict {
-        Verdict::Accept => "accepted".to_owned(),
-        Verdict::Reject { reason } => format!("rejected: {reason}"),
-        Verdict::Steer { text } => format!("steered: {text}"),
+        Verdict::Accept => format!("accepted by {by}"),
+        Verdict::Reject { reason } => format!("rejected by {by}: {reason}"),
+        Verdict::Steer { text } => format!("steered by {by}: {text}"),
     }
 }
 

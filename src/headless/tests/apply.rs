@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::headless::testing::*;
-use crate::ports::{ApplyError, Current, DocVersion, Editor, FileEdit};
+use crate::ports::{ApplyError, Current, DocVersion, FileEdit};
 use crate::swarm::StopReason;
 use crate::text::{ByteRange, ChangeSet};
 

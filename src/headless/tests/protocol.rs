@@ -9,8 +9,8 @@ use tokio::task::JoinHandle;
 
 use crate::headless::testing::*;
 use crate::headless::{Connection, Incoming, capabilities};
-use crate::ports::{ApplyError, Editor, FileEdit};
-use crate::server::{Starter, serve};
+use crate::ports::{ApplyError, FileEdit};
+use crate::server::{Leave, Starter, serve};
 use crate::swarm::StopReason;
 use crate::text::{ChangeSet, Encoding};
 
@@ -18,7 +18,7 @@ use crate::text::{ChangeSet, Encoding};
 struct Client {
     connection: Connection,
     incoming: mpsc::UnboundedReceiver<Incoming>,
-    server: JoinHandle<()>,
+    server: JoinHandle<Leave>,
     folder: tempfile::TempDir,
 }
 
@@ -83,9 +83,9 @@ impl Client {
         json!(tower_lsp::lsp_types::Url::from_file_path(self.folder.path().join("a.py")).unwrap())
     }
 
-    async fn ended(self) {
+    async fn ended(self) -> Leave {
         let ended = tokio::time::timeout(Duration::from_secs(30), self.server);
-        ended.await.expect("the server goes on").unwrap();
+        ended.await.expect("the server goes on").unwrap()
     }
 }
 
@@ -139,7 +139,7 @@ async fn exit_ends_the_server_while_stdin_stays_open() {
         .unwrap();
     client.connection.notify("exit", Value::Null);
     let kept_open = client.connection.clone();
-    client.ended().await;
+    assert_eq!(client.ended().await, Leave::Taken);
     drop((kept_open, run));
 }
 
@@ -152,7 +152,8 @@ async fn the_end_of_stdin_ends_the_server() {
     } = client;
     drop(connection);
     let ended = tokio::time::timeout(Duration::from_secs(30), server);
-    ended.await.expect("the server goes on").unwrap();
+    let leave = ended.await.expect("the server goes on").unwrap();
+    assert_eq!(leave, Leave::Abrupt);
 }
 
 #[tokio::test]

@@ -1,0 +1,203 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::config::Trust;
+use crate::swarm::{Approval, Driver};
+
+/// A coding assistant in the editor: one agent per symbol, every change proven and approved.
+#[derive(Debug, Parser)]
+#[command(name = "starling", version, about, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Carry out one task in a project, without an editor.
+    Run(RunArgs),
+    /// Repair a small broken project in a temporary directory.
+    Demo(DemoArgs),
+    /// Speak the Language Server Protocol on stdin and stdout: what editors start.
+    Lsp(WorldArgs),
+    /// Weights of local models.
+    #[command(subcommand, alias = "model")]
+    Models(ModelsCommand),
+    /// Look at everything that Starling needs, and say what is missing.
+    Doctor {
+        /// The findings as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+/// What every command with runs takes.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WorldArgs {
+    /// Use this model for everything: a configured name, local, gguf:PATH, openai:MODEL, replay:FILE.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Set a key of the configuration, as often as you like.
+    #[arg(short = 'c', value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Read the project's own .starling/config.toml: look at it first.
+    #[arg(long)]
+    pub trust: bool,
+}
+
+impl WorldArgs {
+    pub fn trust(&self) -> Trust {
+        match self.trust {
+            true => Trust::Trusted,
+            false => Trust::NotTrusted,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// What to do, in your words; `-` reads it from stdin.
+    pub task: String,
+    /// The folder of the project, when it is not the current one.
+    #[arg(long, value_name = "DIR")]
+    pub repo: Option<PathBuf>,
+    /// Who approves a change: you, a model in your place, or nobody.
+    #[arg(long, value_enum)]
+    pub approve: Option<ApprovalArg>,
+    /// One agent per symbol, or one agent over all symbols.
+    #[arg(long, value_enum)]
+    pub driver: Option<DriverArg>,
+    /// The command that runs the tests.
+    #[arg(long, value_name = "CMD")]
+    pub test: Option<String>,
+    /// Stop when this much money is spent.
+    #[arg(long, value_name = "X", value_parser = dollars)]
+    pub budget_usd: Option<f64>,
+    /// Stop when this many tokens are used, prompts and answers together.
+    #[arg(long, value_name = "N")]
+    pub budget_tokens: Option<u64>,
+    /// Stop after this many seconds, not counting the time that you take to decide.
+    #[arg(long, value_name = "S")]
+    pub budget_seconds: Option<u64>,
+    /// One event a line, as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub world: WorldArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Replay a recording instead of asking a model.
+    #[arg(long, conflicts_with = "model")]
+    pub replay: bool,
+    /// One event a line, as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub world: WorldArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelsCommand {
+    /// Fetch the weights of a model.
+    Pull { name: Option<String> },
+    /// Which models are known, and which are here.
+    List,
+    /// Where the weights of a model are.
+    Path { name: Option<String> },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// What can be set, what it is set to, and by whom.
+    Explain {
+        /// One key, for example limits.calls.
+        key: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ApprovalArg {
+    Ask,
+    Proxy,
+    Auto,
+}
+
+impl From<ApprovalArg> for Approval {
+    fn from(approval: ApprovalArg) -> Approval {
+        match approval {
+            ApprovalArg::Ask => Approval::Ask,
+            ApprovalArg::Proxy => Approval::Proxy,
+            ApprovalArg::Auto => Approval::Auto,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DriverArg {
+    Swarm,
+    Single,
+}
+
+impl From<DriverArg> for Driver {
+    fn from(driver: DriverArg) -> Driver {
+        match driver {
+            DriverArg::Swarm => Driver::Swarm,
+            DriverArg::Single => Driver::Single,
+        }
+    }
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
+        Ok(_) | Err(_) => Err("write an amount of dollars over 0, for example 0.25".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_run_is_read() {
+        let line = "starling run --repo /r --approve auto --driver single --test pytest \
+                    --budget-usd 0.5 -c limits.calls=3 -c run.driver=swarm --json fix";
+        let Command::Run(run) = Cli::parse_from(line.split_whitespace()).command else {
+            panic!("not a run");
+        };
+        assert_eq!(run.task, "fix");
+        assert_eq!(run.approve, Some(ApprovalArg::Auto));
+        assert_eq!(run.budget_usd, Some(0.5));
+        assert_eq!(run.world.set, ["limits.calls=3", "run.driver=swarm"]);
+    }
+
+    #[test]
+    fn wrong_use_is_exit_code_2() {
+        for line in [
+            "starling",
+            "starling run",
+            "starling run --approve maybe x",
+            "starling run --budget-usd -1 x",
+            "starling run --budget-usd NaN x",
+            "starling demo --replay --model local",
+            "starling fly",
+        ] {
+            let error = Cli::try_parse_from(line.split_whitespace()).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The projects that travel inside the program.
+
+/// Paths and texts.
+pub type Files = &'static [(&'static str, &'static str)];
+
+macro_rules! files {
+    ($folder:literal: $($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../fixtures/", $folder, "/", $path)))),*]
+    };
+}
+
+/// The broken project of `starling demo`.
+pub const DEMO: Files = files!("demo":
+    "README.md",
+    "loans/__init__.py",
+    "loans/calendar.py",
+    "loans/catalogue.py",
+    "loans/desk.py",
+    "loans/fees.py",
+    "tests/__init__.py",
+    "tests/test_calendar.py",
+    "tests/test_desk.py",
+    "tests/test_fees.py",
+);
+
+/// The project that the recording was made over.
+pub const RECORDING_PROJECT: Files = &[];
+
+/// The trajectory that `starling demo --replay` plays.
+pub const RECORDING: Option<&str> = None;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    fn collect(root: &Path, folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && path.file_name().unwrap() != "__pycache__" {
+                collect(root, &path, found);
+            } else if path.is_file() {
+                let inside = path.strip_prefix(root).unwrap();
+                found.insert(inside.to_str().unwrap().to_owned());
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_project_is_inside() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
+        let mut found = BTreeSet::new();
+        collect(&root, &root, &mut found);
+        let inside: BTreeSet<String> = DEMO.iter().map(|(path, _)| (*path).to_owned()).collect();
+        assert_eq!(inside, found);
+    }
+}

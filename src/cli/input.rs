@@ -1,0 +1,115 @@
+//! What the user says while a run goes on: keys, lines, or Ctrl-C.
+
+use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use tokio::sync::mpsc;
+
+/// How soon the reader of keys notices that it is no longer needed.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// One thing from the keyboard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    Key(KeyEvent),
+    Resized,
+    Line(String),
+    /// No more lines will come.
+    Closed,
+    Interrupt,
+}
+
+/// Where inputs come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The terminal is in raw mode.
+    Keys,
+    Lines,
+    /// stdin is used up or not ours; only Ctrl-C is heard.
+    Nothing,
+}
+
+/// A stream of inputs; its reader ends when it is dropped.
+#[derive(Debug)]
+pub struct Inputs {
+    inputs: mpsc::UnboundedReceiver<Input>,
+    over: Arc<AtomicBool>,
+}
+
+impl Inputs {
+    /// Inputs that somebody else sends.
+    pub fn from(inputs: mpsc::UnboundedReceiver<Input>) -> Inputs {
+        let over = Arc::default();
+        Inputs { inputs, over }
+    }
+
+    /// The next input. Cancel safe.
+    pub async fn next(&mut self) -> Option<Input> {
+        self.inputs.recv().await
+    }
+
+    /// Inputs of this process; where no answer can come, that is the first thing said.
+    pub fn of(source: Source) -> Inputs {
+        let (tell, inputs) = mpsc::unbounded_channel();
+        let over = Arc::new(AtomicBool::new(false));
+        let interrupts = tell.clone();
+        tokio::spawn(async move {
+            while tokio::signal::ctrl_c().await.is_ok() && interrupts.send(Input::Interrupt).is_ok()
+            {
+            }
+        });
+        match source {
+            Source::Keys => {
+                let over = Arc::clone(&over);
+                std::thread::spawn(move || read_keys(&tell, &over));
+            }
+            Source::Lines => {
+                std::thread::spawn(move || read_lines(&tell));
+            }
+            Source::Nothing => {
+                // The receiver is right here.
+                let _ = tell.send(Input::Closed);
+            }
+        }
+        Inputs { inputs, over }
+    }
+}
+
+impl Drop for Inputs {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn read_keys(tell: &mpsc::UnboundedSender<Input>, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let input = match event::poll(GLANCE) {
+            Ok(false) => continue,
+            Ok(true) => match event::read() {
+                Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Input::Key(key),
+                Ok(Event::Resize(..)) => Input::Resized,
+                Ok(_) => continue,
+                Err(_) => Input::Closed,
+            },
+            Err(_) => Input::Closed,
+        };
+        let last = input == Input::Closed;
+        if tell.send(input).is_err() || last {
+            return;
+        }
+    }
+}
+
+fn read_lines(tell: &mpsc::UnboundedSender<Input>) {
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        if tell.send(Input::Line(line)).is_err() {
+            return;
+        }
+    }
+    // The receiver may be gone: then nobody needs to know.
+    let _ = tell.send(Input::Closed);
+}

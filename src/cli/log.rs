@@ -1,0 +1,64 @@
+//! Logs: to stderr, or while a live view is drawn, to the view.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+use tracing_subscriber::EnvFilter;
+
+static VIEW: Mutex<Option<mpsc::UnboundedSender<String>>> = Mutex::new(None);
+
+/// Logs what `STARLING_LOG` asks for; warnings when it asks for nothing.
+pub fn start() {
+    let filter = EnvFilter::try_from_env("STARLING_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(|| Log)
+        .with_ansi(false)
+        .with_target(false)
+        .without_time()
+        .init();
+}
+
+/// Sends log lines here as long as the receiver lives.
+pub fn divert() -> mpsc::UnboundedReceiver<String> {
+    let (lines, receiver) = mpsc::unbounded_channel();
+    *VIEW.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines);
+    receiver
+}
+
+/// One log line; `tracing` writes it whole.
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut view = VIEW.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lines) = &*view {
+            let line = String::from_utf8_lossy(bytes).trim_end().to_owned();
+            if lines.send(line).is_ok() {
+                return Ok(bytes.len());
+            }
+            *view = None;
+        }
+        io::stderr().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_go_to_the_view_while_there_is_one() {
+        let mut lines = divert();
+        Log.write_all(b"one\n").unwrap();
+        assert_eq!(lines.try_recv().unwrap(), "one");
+        drop(lines);
+        Log.write_all(b"\n").unwrap();
+        assert!(VIEW.lock().unwrap().is_none());
+    }
+}

@@ -1,0 +1,63 @@
+//! `starling models`: weights of local models.
+
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+
+use super::Outcome;
+use super::args::ModelsCommand;
+use crate::model::weights::{self, DEFAULT_MODEL, Progress};
+
+/// Runs the command.
+pub async fn run(command: ModelsCommand) -> anyhow::Result<Outcome> {
+    match command {
+        ModelsCommand::Pull { name } => {
+            let name = name.unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+            let path = tokio::task::spawn_blocking(move || pull(&name)).await??;
+            println!("{}", path.display());
+        }
+        ModelsCommand::List => {
+            for model in weights::list()? {
+                let place = match &model.path {
+                    Some(path) => path.display().to_string(),
+                    None => "not here".to_owned(),
+                };
+                let size = HumanBytes(model.bytes);
+                println!(
+                    "{:<32} {size:>12}  {place}\n    {}",
+                    model.name, model.about
+                );
+            }
+        }
+        ModelsCommand::Path { name } => {
+            let name = name.as_deref().unwrap_or(DEFAULT_MODEL);
+            println!("{}", weights::path(name)?.display());
+        }
+    }
+    Ok(Outcome::Settled)
+}
+
+fn pull(name: &str) -> Result<std::path::PathBuf, weights::WeightsError> {
+    let bar = ProgressBar::new(0);
+    let style = "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    let path = weights::pull(name, &mut |progress| show(&bar, progress))?;
+    bar.finish_and_clear();
+    Ok(path)
+}
+
+fn show(bar: &ProgressBar, progress: Progress) {
+    let (message, bytes, total) = match progress {
+        Progress::Waiting => ("another process fetches it".to_owned(), 0, 0),
+        Progress::Fetching {
+            part,
+            parts,
+            bytes,
+            total,
+        } => (format!("fetching, part {part} of {parts}"), bytes, total),
+        Progress::Checking { bytes, total } => ("checking".to_owned(), bytes, total),
+    };
+    bar.set_message(message);
+    bar.set_length(total);
+    bar.set_position(bytes);
+}

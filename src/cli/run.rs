@@ -1,0 +1,461 @@
+//! `starling run`: one task through the headless editor.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use super::args::{RunArgs, WorldArgs};
+use super::input::{Input, Inputs, Source};
+use super::screen::Screen;
+use super::services::{configuration, services};
+use super::view::prompt::{self, Asked, CHOICES, Prompt, Said};
+use super::view::state::RunState;
+use super::view::summary::{Traces, summary};
+use super::view::text::{Line, Style};
+use super::{Outcome, WrongUse, log};
+use crate::headless::{HeadlessEditor, HeadlessRun, RunNote};
+use crate::ports::{Dollars, Tokens, Verdict};
+use crate::server::protocol::{LimitsPatch, RunParams};
+
+/// The live view is drawn this often while nothing happens.
+const FRAME: Duration = Duration::from_millis(120);
+
+/// How a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    Terminal,
+    Json,
+}
+
+impl Show {
+    pub fn of(json: bool) -> Show {
+        match json {
+            true => Show::Json,
+            false => Show::Terminal,
+        }
+    }
+}
+
+/// Where answers of the user may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdin {
+    Free,
+    /// The task was read from it.
+    Used,
+}
+
+/// Runs the command.
+pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
+    let root = root(args.repo.as_deref())?;
+    let (text, stdin) = match args.task.as_str() {
+        "-" => (read_stdin()?, Stdin::Used),
+        given => (given.to_owned(), Stdin::Free),
+    };
+    if text.trim().is_empty() {
+        return Err(WrongUse("the task is empty: say what to do".to_owned()).into());
+    }
+    let params = RunParams {
+        task: text,
+        driver: args.driver.map(Into::into),
+        approve: args.approve.map(Into::into),
+        limits: LimitsPatch {
+            dollars: args.budget_usd.map(Dollars),
+            tokens: args.budget_tokens.map(Tokens),
+            seconds: args.budget_seconds,
+            ..LimitsPatch::default()
+        },
+        test: args.test,
+        ..RunParams::default()
+    };
+    follow(&root, params, &args.world, Show::of(args.json), stdin).await
+}
+
+/// Begins a run and shows it to its end.
+pub async fn follow(
+    root: &Path,
+    params: RunParams,
+    world: &WorldArgs,
+    show: Show,
+    stdin: Stdin,
+) -> anyhow::Result<Outcome> {
+    // What is wrong with the configuration is wrong use; a run would only say that it failed.
+    configuration(root, world).map_err(|error| WrongUse(error.to_string()))?;
+    let editor = HeadlessEditor::start(services(world)?, root).await?;
+    let screen = match show {
+        Show::Json => Screen::json(Box::new(io::stdout())),
+        Show::Terminal => Screen::lively(),
+    };
+    let source = match (screen.is_live(), stdin) {
+        (true, _) => Source::Keys,
+        (false, Stdin::Free) => Source::Lines,
+        (false, Stdin::Used) => Source::Nothing,
+    };
+    let viewer = Viewer::new(&editor, screen);
+    let outcome = viewer.show(params, Inputs::of(source)).await?;
+    editor.shutdown().await?;
+    Ok(outcome)
+}
+
+/// One run on one screen.
+struct Viewer<'a> {
+    editor: &'a HeadlessEditor,
+    state: RunState,
+    prompt: Prompt,
+    screen: Screen,
+    /// The user has asked to stop already.
+    stopping: bool,
+}
+
+/// Whether to go on.
+enum Next {
+    Go,
+    Stop,
+}
+
+impl<'a> Viewer<'a> {
+    fn new(editor: &'a HeadlessEditor, screen: Screen) -> Self {
+        Viewer {
+            editor,
+            state: RunState::default(),
+            prompt: Prompt::default(),
+            screen,
+            stopping: false,
+        }
+    }
+
+    /// A run from its beginning to what is said at its end.
+    async fn show(mut self, params: RunParams, inputs: Inputs) -> anyhow::Result<Outcome> {
+        let run = self.editor.run(params).await?;
+        let trajectory = run.trajectory.clone();
+        self.watch(run, inputs).await?;
+        self.screen.settle()?;
+        let patch = write_patch(&self.state, &trajectory);
+        let traces = Traces {
+            trajectory: &trajectory,
+            patch: patch.as_deref(),
+        };
+        self.screen.say(&summary(&self.state, traces))?;
+        match self.state.finished {
+            Some(finished) if finished.stop_reason.is_settled() => Ok(Outcome::Settled),
+            Some(_) | None => Ok(Outcome::NotSettled),
+        }
+    }
+
+    async fn watch(&mut self, mut run: HeadlessRun, mut inputs: Inputs) -> anyhow::Result<()> {
+        let mut answers = true;
+        let mut logs = self.screen.is_live().then(log::divert);
+        let mut frames = tokio::time::interval(FRAME);
+        frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let began = tokio::time::Instant::now();
+        loop {
+            let next = tokio::select! {
+                note = run.notes.recv() => match note {
+                    Some(note) => self.note(&note)?,
+                    None => Next::Stop,
+                },
+                Some(input) = inputs.next() => {
+                    answers &= input != Input::Closed;
+                    self.input(input, &run).await?
+                }
+                Some(line) = next_log(&mut logs) => {
+                    self.screen.say(&[Line::of(Style::Dim, &line)])?;
+                    self.screen.draw(&self.state, &self.prompt)?;
+                    Next::Go
+                }
+                _ = frames.tick(), if self.screen.is_live() => {
+                    let elapsed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    self.state.at_ms = self.state.at_ms.max(elapsed);
+                    self.screen.draw(&self.state, &self.prompt)?;
+                    Next::Go
+                }
+            };
+            if let Next::Stop = next {
+                return Ok(());
+            }
+            if !answers && !self.stopping && !self.state.reviews.is_empty() {
+                let why = "nobody can answer: stdin is closed; use --approve auto or proxy";
+                eprintln!("starling: {why}");
+                self.stop(&run).await?;
+            }
+        }
+    }
+
+    fn note(&mut self, note: &RunNote) -> anyhow::Result<Next> {
+        match note {
+            RunNote::Event(params) => self.state.take(params.at_ms, &params.event),
+            RunNote::Intent(params) => self.state.intent_asked(params.view.clone()),
+        }
+        if self.state.reviews.is_empty() {
+            self.prompt = Prompt::default();
+        }
+        self.screen.note(note, &self.state, &self.prompt)?;
+        match self.state.finished {
+            Some(_) => Ok(Next::Stop),
+            None => Ok(Next::Go),
+        }
+    }
+
+    async fn input(&mut self, input: Input, run: &HeadlessRun) -> anyhow::Result<Next> {
+        let asked = match self.state.reviews.is_empty() {
+            true => Asked::Nothing,
+            false => Asked::Waiting,
+        };
+        let said = match input {
+            Input::Key(key) => self.prompt.key(key, asked),
+            Input::Interrupt => Some(Said::Quit),
+            Input::Line(line) => Some(prompt::line(&line)),
+            Input::Resized | Input::Closed => None,
+        };
+        match said {
+            None => {}
+            Some(Said::Quit) if self.stopping => return Ok(Next::Stop),
+            Some(Said::Quit) => self.stop(run).await?,
+            Some(Said::Verdict(verdict)) => self.answer(run, verdict).await?,
+            Some(Said::Help) => self.screen.say(&[Line::plain(CHOICES)])?,
+        }
+        self.screen.draw(&self.state, &self.prompt)?;
+        Ok(Next::Go)
+    }
+
+    async fn answer(&mut self, run: &HeadlessRun, verdict: Verdict) -> anyhow::Result<()> {
+        let Some(review) = self.state.answered() else {
+            self.screen
+                .say(&[Line::plain("nothing waits for an answer")])?;
+            return Ok(());
+        };
+        let target = review.target();
+        let answered = match verdict {
+            Verdict::Accept => self.editor.accept(&run.id, target).await,
+            Verdict::Reject { reason } => self.editor.reject(&run.id, target, &reason).await,
+            Verdict::Steer { text } => self.editor.steer(&run.id, target, &text).await,
+        };
+        if let Err(error) = answered {
+            // Its time had passed; the run goes on.
+            self.screen
+                .say(&[Line::of(Style::Warning, &error.to_string())])?;
+        }
+        Ok(())
+    }
+
+    async fn stop(&mut self, run: &HeadlessRun) -> anyhow::Result<()> {
+        self.stopping = true;
+        let note = "stopping; once more to quit at once";
+        self.screen.say(&[Line::of(Style::Warning, note)])?;
+        self.editor.cancel(&run.id).await?;
+        Ok(())
+    }
+}
+
+/// The next log line; never, where logs go to stderr.
+async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<String> {
+    match logs {
+        Some(logs) => logs.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn root(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let path = match given {
+        Some(path) => path.to_owned(),
+        None => std::env::current_dir().context("the current directory is gone")?,
+    };
+    let wrong = |error: io::Error| WrongUse(format!("{}: {error}", path.display()));
+    let root = path.canonicalize().map_err(wrong)?;
+    match root.is_dir() {
+        true => Ok(root),
+        false => Err(WrongUse(format!("{}: not a directory", path.display())).into()),
+    }
+}
+
+fn read_stdin() -> anyhow::Result<String> {
+    if io::stdin().is_terminal() {
+        eprintln!("type the task, then Ctrl-D:");
+    }
+    let mut text = String::new();
+    io::stdin()
+        .read_to_string(&mut text)
+        .context("the task on stdin cannot be read")?;
+    Ok(text)
+}
+
+/// Keeps the whole change beside the trajectory, so that it can be taken back later.
+fn write_patch(state: &RunState, trajectory: &Path) -> Option<PathBuf> {
+    let diff = &state.finished.as_ref()?.diff;
+    if diff.is_empty() {
+        return None;
+    }
+    let path = trajectory.with_extension("patch");
+    match std::fs::write(&path, diff) {
+        Ok(()) => Some(path),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "the patch is not written");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::cli::view::text::Paint;
+    use crate::headless::testing::{
+        Scene, editor, finished, folder, review_asked, said, symbol, task,
+    };
+    use crate::ports::{IntentView, ProposalView};
+    use crate::swarm::{Event, Party, ProposalId, StopReason};
+
+    /// What was written.
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Paper {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    /// Asks about an intent, then about two proposals; or until it is cancelled.
+    async fn asks(scene: Scene) {
+        let view = |id| ProposalView {
+            id,
+            symbol: symbol("a.py::f"),
+            symbols: vec![symbol("a.py::f")],
+            reason: String::new(),
+            diff: String::new(),
+            evidence: String::new(),
+        };
+        let intent = IntentView {
+            symbol: symbol("a.py::f"),
+            intent: "rename".to_owned(),
+            reason: String::new(),
+        };
+        let approver = &scene.outside.approver;
+        let asking = async {
+            let verdict = approver.intent(intent).await;
+            scene.log.event(Event::IntentReviewed {
+                agent: Party::Agent(symbol("a.py::f")),
+                by: Party::User,
+                verdict,
+            });
+            for id in [1, 2] {
+                scene.log.event(review_asked(id, "a.py::f"));
+                let verdict = approver.proposal(view(id)).await;
+                scene.log.event(Event::ProposalReviewed {
+                    proposal: ProposalId(id),
+                    by: Party::User,
+                    verdict,
+                });
+            }
+        };
+        tokio::select! {
+            () = asking => scene.log.event(finished(StopReason::Settled)),
+            () = scene.cancel.cancelled() => scene.log.event(finished(StopReason::Cancelled)),
+        }
+    }
+
+    async fn shown(inputs: &[Input], screen: fn(Paper) -> Screen) -> (Outcome, String) {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let (tell, heard) = mpsc::unbounded_channel();
+        let paper = Paper::default();
+        let viewer = Viewer::new(&editor, screen(paper.clone()));
+        let mut show = std::pin::pin!(viewer.show(task("x"), Inputs::from(heard)));
+        // Each answer is given when there is a new question.
+        for (asked, input) in inputs.iter().enumerate() {
+            let questions =
+                |text: String| text.matches(CHOICES).count() + text.matches("\"intent\"").count();
+            while questions(paper.text()) <= asked {
+                assert!(futures::poll!(&mut show).is_pending(), "it ended early");
+                tokio::task::yield_now().await;
+            }
+            tell.send(input.clone()).unwrap();
+        }
+        let outcome = show.await.unwrap();
+        (outcome, paper.text())
+    }
+
+    fn lines(paper: Paper) -> Screen {
+        Screen::lines(Box::new(paper), Paint::Plain)
+    }
+
+    #[tokio::test]
+    async fn lines_answer_one_question_after_the_other() {
+        let say = |text: &str| Input::Line(text.to_owned());
+        let (outcome, text) = shown(&[say("a"), say("r too long"), say("s shorter")], lines).await;
+        assert_eq!(outcome, Outcome::Settled);
+        let verdicts: Vec<&str> = text.lines().filter(|line| line.starts_with('•')).collect();
+        let expected = [
+            "• a.py::f accepted by you",
+            "• #1 rejected by you: too long",
+            "• #2 steered by you: shorter",
+        ];
+        assert_eq!(verdicts, expected, "{text}");
+    }
+
+    #[tokio::test]
+    async fn interrupt_cancels_the_run() {
+        let (outcome, text) = shown(&[Input::Interrupt], lines).await;
+        assert_eq!(outcome, Outcome::NotSettled);
+        assert!(
+            text.contains("stopping") && text.contains("cancelled"),
+            "{text}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_run_that_nobody_can_answer_is_stopped() {
+        let (outcome, text) = shown(&[Input::Closed], lines).await;
+        assert_eq!(outcome, Outcome::NotSettled);
+        assert!(text.contains("cancelled"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn json_is_one_event_a_line_and_ends_with_the_run() {
+        let json = |paper| Screen::json(Box::new(paper));
+        let (_, text) = shown(&[Input::Line("q".to_owned())], json).await;
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let last = lines.last().unwrap();
+        assert_eq!(last["event"]["event"], "run_finished");
+        assert_eq!(last["event"]["stop_reason"]["reason"], "cancelled");
+        assert!(last["event"]["spent"].is_object() && last["event"]["diff"].is_string());
+    }
+
+    #[tokio::test]
+    async fn a_second_interrupt_does_not_wait_for_the_run() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, async |scene: Scene| {
+            scene.log.event(said("deaf"));
+            std::future::pending::<()>().await;
+        })
+        .await;
+        let (tell, heard) = mpsc::unbounded_channel();
+        tell.send(Input::Interrupt).unwrap();
+        tell.send(Input::Interrupt).unwrap();
+        let viewer = Viewer::new(&editor, lines(Paper::default()));
+        let outcome = viewer.show(task("x"), Inputs::from(heard)).await.unwrap();
+        assert_eq!(outcome, Outcome::NotSettled);
+    }
+}

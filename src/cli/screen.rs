@@ -1,0 +1,195 @@
+//! Where a run is shown: JSON lines, plain lines, or a live view at the bottom of a terminal.
+
+use std::io::{self, IsTerminal, Write};
+
+use crossterm::cursor::{Hide, MoveToColumn, MoveUp, Show};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, disable_raw_mode,
+    enable_raw_mode, size,
+};
+use crossterm::{execute, queue};
+
+use super::view::prompt::{CHOICES, Prompt};
+use super::view::state::RunState;
+use super::view::story;
+use super::view::text::{Line, Paint};
+use super::view::tree::view;
+use crate::headless::RunNote;
+use crate::swarm::Event;
+
+/// Used where a terminal does not say how large it is.
+const SIZE: (u16, u16) = (80, 24);
+
+/// A way to show a run, and where to.
+pub struct Screen {
+    kind: Kind,
+    out: Box<dyn Write + Send>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Json,
+    Lines(Paint),
+    Live(Live),
+}
+
+/// The live view and what it has drawn.
+#[derive(Debug)]
+pub struct Live {
+    paint: Paint,
+    /// Widths of the lines at the bottom.
+    drawn: Vec<usize>,
+}
+
+impl Screen {
+    pub fn json(out: Box<dyn Write + Send>) -> Screen {
+        let kind = Kind::Json;
+        Screen { kind, out }
+    }
+
+    pub fn lines(out: Box<dyn Write + Send>, paint: Paint) -> Screen {
+        let kind = Kind::Lines(paint);
+        Screen { kind, out }
+    }
+
+    /// A live view where both ends are a terminal, else lines.
+    pub fn lively() -> Screen {
+        let paint = Paint::of_stdout();
+        let mut out = Box::new(io::stdout());
+        let terminal = out.is_terminal() && io::stdin().is_terminal();
+        if !terminal || enable_raw_mode().is_err() {
+            return Screen::lines(out, paint);
+        }
+        // A cursor that stays visible does no harm.
+        let _ = execute!(out, Hide);
+        let live = Live {
+            paint,
+            drawn: Vec::new(),
+        };
+        Screen {
+            kind: Kind::Live(live),
+            out,
+        }
+    }
+
+    pub fn is_live(&self) -> bool {
+        match self.kind {
+            Kind::Live(_) => true,
+            Kind::Json | Kind::Lines(_) => false,
+        }
+    }
+
+    /// Shows something that happened.
+    pub fn note(&mut self, note: &RunNote, state: &RunState, prompt: &Prompt) -> io::Result<()> {
+        if let Kind::Json = self.kind {
+            writeln!(self.out, "{}", json(note)?)?;
+            return self.out.flush();
+        }
+        let mut lines = match note {
+            RunNote::Event(params) => story::tell(&params.event, state),
+            RunNote::Intent(_) => Vec::new(),
+        };
+        if let Kind::Lines(_) = self.kind
+            && waits(note)
+        {
+            lines.push(Line::plain(CHOICES));
+        }
+        self.say(&lines)?;
+        self.draw(state, prompt)
+    }
+
+    /// Lines that stay.
+    pub fn say(&mut self, lines: &[Line]) -> io::Result<()> {
+        match &mut self.kind {
+            Kind::Json => {}
+            Kind::Lines(paint) => {
+                for line in lines {
+                    writeln!(self.out, "{}", line.paint(*paint))?;
+                }
+            }
+            Kind::Live(live) => {
+                queue!(self.out, BeginSynchronizedUpdate)?;
+                live.clear(&mut self.out)?;
+                for line in lines {
+                    write!(self.out, "{}\r\n", line.paint(live.paint))?;
+                }
+                queue!(self.out, EndSynchronizedUpdate)?;
+            }
+        }
+        self.out.flush()
+    }
+
+    /// Draws the live part anew.
+    pub fn draw(&mut self, state: &RunState, prompt: &Prompt) -> io::Result<()> {
+        let Kind::Live(live) = &mut self.kind else {
+            return Ok(());
+        };
+        let (width, height) = size().unwrap_or(SIZE);
+        let mut lines = view(state, prompt, usize::from(width).saturating_sub(1));
+        // The header and what is asked stay; agents give way.
+        let room = usize::from(height).saturating_sub(1).max(1);
+        while lines.len() > room {
+            lines.remove(1.min(lines.len() - 1));
+        }
+        queue!(self.out, BeginSynchronizedUpdate)?;
+        live.clear(&mut self.out)?;
+        for line in &lines {
+            write!(self.out, "{}\r\n", line.paint(live.paint))?;
+        }
+        live.drawn = lines.iter().map(Line::width).collect();
+        queue!(self.out, EndSynchronizedUpdate)?;
+        self.out.flush()
+    }
+
+    /// Ends the live view; what is said from now on are plain lines.
+    pub fn settle(&mut self) -> io::Result<()> {
+        if let Kind::Live(live) = &self.kind {
+            let paint = live.paint;
+            self.say(&[])?;
+            self.kind = Kind::Lines(paint);
+        }
+        Ok(())
+    }
+}
+
+impl Live {
+    /// Takes away what was drawn, also when the terminal has become narrower since.
+    fn clear(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let width = usize::from(size().unwrap_or(SIZE).0).max(1);
+        let rows: usize = self
+            .drawn
+            .drain(..)
+            .map(|line| line.div_ceil(width).max(1))
+            .sum();
+        if let Ok(rows @ 1..) = u16::try_from(rows) {
+            queue!(out, MoveUp(rows))?;
+        }
+        queue!(out, MoveToColumn(0), Clear(ClearType::FromCursorDown))
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // Best effort: the terminal may be gone.
+        let _ = execute!(io::stdout(), Show);
+        let _ = disable_raw_mode();
+    }
+}
+
+/// Whether the user is asked for an answer.
+fn waits(note: &RunNote) -> bool {
+    match note {
+        RunNote::Event(params) => matches!(params.event, Event::ReviewAsked { .. }),
+        RunNote::Intent(_) => true,
+    }
+}
+
+fn json(note: &RunNote) -> io::Result<String> {
+    match note {
+        RunNote::Event(params) => Ok(serde_json::to_string(params)?),
+        RunNote::Intent(params) => {
+            let line = serde_json::json!({"run": params.run, "intent": params.view});
+            Ok(line.to_string())
+        }
+    }
+}

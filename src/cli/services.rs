@@ -1,0 +1,170 @@
+//! The real world for a server: configuration, models, tests and snapshots.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
+
+use super::args::WorldArgs;
+use crate::config::{self, Config, Loaded, Sources};
+use crate::lang::NoLanguageService;
+use crate::model::registry::Models;
+use crate::ports::{Dollars, Tokens};
+use crate::runner::{ProjectTests, TestSettings};
+use crate::server::{Defaults, Opened, Opening, Services, swarm};
+use crate::swarm::{Approval, AskIntent, Driver, Limits, RoleModels};
+use crate::workspace::{Shadows, Workspace, cache_dir};
+
+/// Services as the command line wants them.
+///
+/// # Errors
+/// There is no place for a cache.
+pub fn services(args: &WorldArgs) -> anyhow::Result<Services> {
+    let cache = cache_dir().context(
+        "there is no home directory to keep a cache in: set STARLING_CACHE_DIR to a directory",
+    )?;
+    let world = Arc::new(World {
+        args: args.clone(),
+        cache: cache.clone(),
+        shadows: OnceCell::new(),
+        models: Mutex::default(),
+    });
+    Ok(Services {
+        open: Arc::new(move |opening| {
+            let world = Arc::clone(&world);
+            Box::pin(async move { world.open(opening).await })
+        }),
+        start: swarm(),
+        trajectories: cache.join("runs"),
+    })
+}
+
+/// Reads the configuration for a project.
+///
+/// # Errors
+/// The first thing that is wrong in it.
+pub fn configuration(root: &Path, args: &WorldArgs) -> Result<Loaded, config::ConfigError> {
+    config::load(&Sources::of_process(root, args.trust(), args.set.clone()))
+}
+
+struct World {
+    args: WorldArgs,
+    cache: PathBuf,
+    shadows: OnceCell<Shadows>,
+    /// The models of the last run: weights are slow to load.
+    models: Mutex<Option<(Config, Models)>>,
+}
+
+impl World {
+    async fn open(self: Arc<Self>, opening: Opening) -> anyhow::Result<Opened> {
+        let workspace = Workspace::open(opening.root)?;
+        let loaded = configuration(workspace.root(), &self.args)?;
+        for warning in &loaded.warnings {
+            tracing::warn!("{warning}");
+        }
+        let config = loaded.config;
+        let defaults = defaults(&config);
+        let models = self.models(&config).await?;
+        if opening.limits.over(&defaults.limits).dollars.is_some() {
+            models.require_prices()?;
+        }
+        let overlay: BTreeMap<_, _> = opening
+            .overlay
+            .into_iter()
+            .map(|(file, text)| (file, Some(text)))
+            .collect();
+        let snapshot = spawn_blocking(move || workspace.snapshot(overlay)).await?;
+        let shadows = self
+            .shadows
+            .get_or_try_init(|| Shadows::open(&self.cache))
+            .await?;
+        let settings = TestSettings {
+            command: opening.test.or(config.tests.command),
+            python: None,
+        };
+        let tests = ProjectTests::detect(&snapshot, shadows.clone(), settings).await;
+        if let Some(why) = tests.missing() {
+            tracing::warn!("no tests: {why}");
+        }
+        Ok(Opened {
+            defaults,
+            models: RoleModels {
+                scout: models.scout,
+                agent: models.agent,
+                editors: models.editors,
+                proxy: models.proxy,
+            },
+            tests: Arc::new(tests),
+            language: Arc::new(NoLanguageService),
+            snapshot,
+        })
+    }
+
+    async fn models(self: &Arc<Self>, config: &Config) -> anyhow::Result<Models> {
+        let (world, config) = (Arc::clone(self), config.clone());
+        let opened = spawn_blocking(move || {
+            let mut last = world.models.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((for_config, models)) = &*last
+                && *for_config == config
+            {
+                return Ok(models.clone());
+            }
+            let models = Models::open(&config, world.args.model.as_deref())?;
+            // A recording counts its answers: each run reads it from the beginning.
+            if !models.agent.profile().replayed {
+                *last = Some((config, models.clone()));
+            }
+            Ok::<_, anyhow::Error>(models)
+        });
+        opened.await?
+    }
+}
+
+fn defaults(config: &Config) -> Defaults {
+    let limits = &config.limits;
+    Defaults {
+        driver: match config.run.driver {
+            config::Driver::Swarm => Driver::Swarm,
+            config::Driver::Single => Driver::Single,
+        },
+        approval: match config.run.approve {
+            config::Approval::Ask => Approval::Ask,
+            config::Approval::Proxy => Approval::Proxy,
+            config::Approval::Auto => Approval::Auto,
+        },
+        ask_intent: match config.run.ask_intent {
+            config::AskIntent::Never => AskIntent::Never,
+            config::AskIntent::Contract => AskIntent::Contract,
+            config::AskIntent::Always => AskIntent::Always,
+        },
+        limits: Limits {
+            calls: limits.calls,
+            tokens: Tokens(limits.tokens),
+            dollars: limits.dollars.map(Dollars),
+            seconds: limits.seconds,
+            messages: limits.messages,
+            agents: limits.agents,
+            depth: limits.depth,
+            turns: limits.turns,
+            repairs: limits.repairs,
+        },
+        test_deadline: Duration::from_secs(config.tests.seconds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_of_the_configuration_are_those_of_the_swarm() {
+        let defaults = defaults(&Config::default());
+        assert_eq!(defaults.limits, Limits::default());
+        assert_eq!(defaults.approval, Approval::Ask);
+        assert_eq!(defaults.driver, Driver::Swarm);
+    }
+}

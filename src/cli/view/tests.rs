@@ -1,0 +1,442 @@
+//! The screen at chosen moments of a run.
+
+use std::path::Path;
+
+use super::prompt::Prompt;
+use super::state::RunState;
+use super::story::tell;
+use super::summary::{Traces, summary};
+use super::text::{Line, Paint};
+use super::tree::view;
+use crate::ports::*;
+use crate::swarm::*;
+use crate::syntax::SymbolPath;
+
+fn symbol(path: &str) -> SymbolPath {
+    path.parse().unwrap()
+}
+
+fn agent(path: &str) -> Party {
+    Party::Agent(symbol(path))
+}
+
+fn evidence() -> Evidence {
+    Evidence {
+        tests: TestEvidence::Known {
+            command: "python3 -m unittest".to_owned(),
+            outcome: TestOutcome::Passed,
+            passed: 7,
+            fixed: vec!["tests.test_fees.LateFee.test_in_time_is_free".to_owned()],
+            broken: Vec::new(),
+            still_failing: Vec::new(),
+            details: String::new(),
+            millis: 120,
+        },
+        diagnostics: DiagnosticEvidence::Unknown {
+            reason: "no language server".to_owned(),
+        },
+        losses: Vec::new(),
+        contract: Vec::new(),
+        callers: Vec::new(),
+        millis: 130,
+    }
+}
+
+fn report(failing: &[&str], passed: usize) -> TestReport {
+    let failed = failing.iter().map(|id| TestCase {
+        id: (*id).to_owned(),
+        status: TestStatus::Failed,
+        message: "Traceback\nAssertionError: 500 != 60".to_owned(),
+    });
+    let passed = (0..passed).map(|number| TestCase {
+        id: format!("t{number}"),
+        status: TestStatus::Passed,
+        message: String::new(),
+    });
+    TestReport {
+        outcome: match failing {
+            [] => TestOutcome::Passed,
+            _ => TestOutcome::Failed,
+        },
+        command: "python3 -m unittest".to_owned(),
+        cases: failed.chain(passed).collect(),
+        output: String::new(),
+        millis: 140,
+    }
+}
+
+fn turn(agent: &Party, number: u32) -> [Event; 2] {
+    let role = match agent {
+        Party::Scout => Role::Scout,
+        Party::Proxy => Role::Proxy,
+        Party::User | Party::Starling | Party::Agent(_) | Party::Solo => Role::Agent,
+    };
+    [
+        Event::TurnStarted {
+            agent: agent.clone(),
+            role,
+            conversation: "c".to_owned(),
+            turn: number,
+        },
+        Event::TurnFinished {
+            agent: agent.clone(),
+            role,
+            model: "big".to_owned(),
+            usage: Usage {
+                prompt: Tokens(4000),
+                cached: Tokens(1000),
+                output: Tokens(200),
+            },
+            cost: Dollars(0.0123),
+            calls: 1,
+            finish: Finish::ToolCalls,
+            millis: 900,
+        },
+    ]
+}
+
+const DIFF: &str = "--- a/loans/fees.py\n+++ b/loans/fees.py\n@@ -14,3 +14,3 @@\n     fee = 1\n\
+                    -    return max(fee, MOST)\n+    return min(fee, MOST)\n";
+
+fn beginning() -> Vec<Event> {
+    let fees = agent("loans/fees.py::late_fee");
+    let mut events = vec![
+        Event::RunStarted {
+            run: RunId("r".to_owned()),
+            task: "Mend the fees.\nThey are wrong.".to_owned(),
+            driver: Driver::Swarm,
+            models: vec![
+                (Role::Scout, "small".to_owned()),
+                (Role::Agent, "big".to_owned()),
+            ],
+            replayed: true,
+            limits: Limits::default(),
+        },
+        Event::TestsRun {
+            phase: TestPhase::Before,
+            proposal: None,
+            report: report(&["tests.test_fees.LateFee.test_in_time_is_free"], 6),
+        },
+    ];
+    events.extend(turn(&Party::Scout, 1));
+    events.push(Event::ScoutPicked {
+        symbols: vec![(
+            symbol("loans/fees.py::late_fee"),
+            "the failing test calls it".to_owned(),
+        )],
+    });
+    events.push(Event::AgentWoken {
+        agent: fees.clone(),
+        cause: Cause::Picked {
+            why: "the failing test calls it".to_owned(),
+        },
+    });
+    events.extend(turn(&fees, 1));
+    events
+}
+
+fn talk() -> Vec<Event> {
+    let fees = agent("loans/fees.py::late_fee");
+    let late = agent("loans/fees.py::days_late");
+    vec![
+        Event::ToolUsed {
+            agent: fees.clone(),
+            tool: "read".to_owned(),
+            argument: "loans/desk.py::take_back".to_owned(),
+            outcome: "12 lines".to_owned(),
+        },
+        Event::ChangeRequested {
+            from: fees.clone(),
+            to: late.clone(),
+            reason: "count the first day".to_owned(),
+        },
+        Event::AgentWoken {
+            agent: late.clone(),
+            cause: Cause::ChangeRequest {
+                from: fees.clone(),
+                reason: "count the first day".to_owned(),
+            },
+        },
+        Event::Asked {
+            question: 1,
+            from: late.clone(),
+            to: fees.clone(),
+            text: "Does a return on the due date cost anything?".to_owned(),
+        },
+    ]
+}
+
+fn reviews() -> Vec<Event> {
+    let fees = agent("loans/fees.py::late_fee");
+    let asked = |id: u32, agent: &Party, path: &str| Event::ReviewAsked {
+        proposal: ProposalId(id),
+        agent: agent.clone(),
+        symbol: symbol(path),
+        diff: DIFF.to_owned(),
+        reason: "The cap is the least of both, not the most.".to_owned(),
+        evidence: evidence(),
+    };
+    vec![
+        Event::Answered {
+            question: 1,
+            from: fees.clone(),
+            to: agent("loans/fees.py::days_late"),
+            text: "No, it is free.".to_owned(),
+            source: AnswerSource::Model,
+        },
+        Event::AgentFinished {
+            agent: agent("loans/fees.py::days_late"),
+            outcome: AgentOutcome::NothingToChange,
+            summary: String::new(),
+        },
+        Event::ProposalMade {
+            proposal: ProposalId(1),
+            agent: fees.clone(),
+            symbols: vec![symbol("loans/fees.py::late_fee")],
+            reason: "min, not max".to_owned(),
+            diff: DIFF.to_owned(),
+        },
+        asked(1, &fees, "loans/fees.py::late_fee"),
+        asked(
+            2,
+            &agent("loans/calendar.py::due_date"),
+            "loans/calendar.py::due_date",
+        ),
+    ]
+}
+
+fn ending(stop_reason: StopReason) -> Vec<Event> {
+    let fees = agent("loans/fees.py::late_fee");
+    vec![
+        Event::ProposalReviewed {
+            proposal: ProposalId(1),
+            by: Party::User,
+            verdict: Verdict::Accept,
+        },
+        Event::ProposalApplied {
+            proposal: ProposalId(1),
+            symbols: vec![symbol("loans/fees.py::late_fee")],
+            diff: DIFF.to_owned(),
+        },
+        Event::ProposalReviewed {
+            proposal: ProposalId(2),
+            by: Party::User,
+            verdict: Verdict::Reject {
+                reason: "not asked for".to_owned(),
+            },
+        },
+        Event::AgentFinished {
+            agent: fees,
+            outcome: AgentOutcome::Changed,
+            summary: "mended".to_owned(),
+        },
+        Event::TestsRun {
+            phase: TestPhase::Settling,
+            proposal: None,
+            report: report(&[], 7),
+        },
+        Event::RunFinished {
+            stop_reason,
+            applied: vec![symbol("loans/fees.py::late_fee")],
+            diff: DIFF.to_owned(),
+            spent: Spent {
+                calls: 4,
+                prompt_tokens: Tokens(12_345),
+                cached_tokens: Tokens(2_000),
+                output_tokens: Tokens(678),
+                dollars: Dollars(0.0246),
+                seconds: 12.5,
+                waiting_seconds: 4.25,
+                messages: 2,
+                agents: 2,
+            },
+            summary: "changed late_fee".to_owned(),
+            tally: Vec::new(),
+        },
+    ]
+}
+
+fn state(parts: &[Vec<Event>]) -> RunState {
+    let mut state = RunState::default();
+    for (at, event) in parts.iter().flatten().enumerate() {
+        state.take(at as u64 * 500, event);
+    }
+    state
+}
+
+fn story(events: &[Event]) -> Vec<Line> {
+    let mut state = RunState::default();
+    let told = events.iter().flat_map(|event| {
+        state.take(0, event);
+        tell(event, &state)
+    });
+    told.collect()
+}
+
+fn plain(lines: &[Line]) -> String {
+    painted(lines, Paint::Plain)
+}
+
+fn painted(lines: &[Line], paint: Paint) -> String {
+    let lines: Vec<String> = lines.iter().map(|line| line.paint(paint)).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn the_tree_while_agents_talk() {
+    let state = state(&[beginning(), talk()]);
+    insta::assert_snapshot!(plain(&view(&state, &Prompt::default(), 100)));
+}
+
+#[test]
+fn the_tree_while_reviews_wait() {
+    let state = state(&[beginning(), talk(), reviews()]);
+    let lines = view(&state, &Prompt::Rejecting("too lo".to_owned()), 100);
+    insta::assert_snapshot!(plain(&lines));
+    insta::assert_snapshot!("narrow", plain(&view(&state, &Prompt::default(), 32)));
+    for width in 0..120 {
+        let lines = view(&state, &Prompt::default(), width);
+        assert!(lines.iter().all(|line| line.width() <= width), "{width}");
+    }
+}
+
+#[test]
+fn the_story_of_a_run() {
+    let all = [beginning(), talk(), reviews(), ending(StopReason::Settled)];
+    insta::assert_snapshot!(plain(&story(&all.concat())));
+}
+
+#[test]
+fn what_others_decide_on_is_shown_when_they_decide() {
+    let mut events = reviews();
+    events.retain(|event| !matches!(event, Event::ReviewAsked { .. }));
+    events.push(Event::ProposalChecked {
+        proposal: ProposalId(1),
+        evidence: evidence(),
+    });
+    events.push(Event::ProposalReviewed {
+        proposal: ProposalId(1),
+        by: Party::Proxy,
+        verdict: Verdict::Steer {
+            text: "keep it simple".to_owned(),
+        },
+    });
+    insta::assert_snapshot!(plain(&story(&events)));
+}
+
+#[test]
+fn a_diff_has_colours() {
+    let asked = reviews().pop().unwrap();
+    insta::assert_snapshot!(painted(&story(&[asked]), Paint::Colour).replace('\x1b', "␛"));
+}
+
+#[test]
+fn the_end_says_everything() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        patch: Some(Path::new("/c d/runs/1.patch")),
+    };
+    let settled = state(&[beginning(), talk(), reviews(), ending(StopReason::Settled)]);
+    insta::assert_snapshot!(plain(&summary(&settled, traces)));
+    for reason in [
+        StopReason::NothingChanged {
+            why: "nothing to do".to_owned(),
+        },
+        StopReason::TestsFail {
+            failing: vec!["a".to_owned(), "b".to_owned()],
+        },
+        StopReason::LedgerEmpty {
+            what: "60 of 60 model calls".to_owned(),
+        },
+        StopReason::Cancelled,
+        StopReason::Failed {
+            error: "no model".to_owned(),
+        },
+    ] {
+        let said = plain(&summary(&state(&[ending(reason.clone())]), traces));
+        assert!(said.contains(&super::words::stop_reason(&reason)), "{said}");
+    }
+    let gone = summary(&RunState::default(), traces);
+    assert!(plain(&gone).contains("the server is gone"));
+}
+
+#[test]
+fn reviews_wait_in_line_and_leave_it() {
+    let mut now = state(&[beginning(), reviews()]);
+    let intent = IntentView {
+        symbol: symbol("loans/desk.py::lend"),
+        intent: "check the title".to_owned(),
+        reason: "unknown titles".to_owned(),
+    };
+    now.intent_asked(intent);
+    assert_eq!(now.reviews.len(), 3);
+    let targets: Vec<_> = now
+        .reviews
+        .iter()
+        .map(super::state::Review::target)
+        .collect();
+    assert_eq!(targets[1].proposal, Some(ProposalId(2)));
+    assert_eq!(targets[2].symbol, Some(symbol("loans/desk.py::lend")));
+    now.take(
+        0,
+        &Event::IntentReviewed {
+            agent: agent("loans/desk.py::lend"),
+            by: Party::User,
+            verdict: Verdict::Accept,
+        },
+    );
+    now.take(
+        0,
+        &Event::ProposalReviewed {
+            proposal: ProposalId(1),
+            by: Party::User,
+            verdict: Verdict::Accept,
+        },
+    );
+    assert_eq!(now.reviews.len(), 1);
+    assert_eq!(
+        now.answered().unwrap().target().proposal,
+        Some(ProposalId(2))
+    );
+    assert_eq!(now.answered(), None);
+}
+
+#[test]
+fn agents_that_wake_one_another_are_shown_once() {
+    let cause = |from: &str| Cause::ChangeRequest {
+        from: agent(from),
+        reason: "r".to_owned(),
+    };
+    let woken = |path: &str, from: &str| Event::AgentWoken {
+        agent: agent(path),
+        cause: cause(from),
+    };
+    let circle = vec![woken("a.py::f", "b.py::g"), woken("b.py::g", "a.py::f")];
+    let lines = view(&state(&[circle]), &Prompt::default(), 80);
+    assert_eq!(lines.len(), 3, "{}", plain(&lines));
+}
+
+#[test]
+fn many_agents_are_counted() {
+    let many = (0..40).map(|number| Event::AgentWoken {
+        agent: agent(&format!("a.py::f{number}")),
+        cause: Cause::Picked {
+            why: "w".to_owned(),
+        },
+    });
+    let mut state = state(&[many.collect()]);
+    state.take(
+        0,
+        &Event::AgentFinished {
+            agent: agent("a.py::f0"),
+            outcome: AgentOutcome::Changed,
+            summary: String::new(),
+        },
+    );
+    let shown = plain(&view(&state, &Prompt::default(), 80));
+    assert!(
+        !shown.contains("f0 "),
+        "the one that is done gives way: {shown}"
+    );
+    assert!(shown.contains("26 agents more"), "{shown}");
+}
