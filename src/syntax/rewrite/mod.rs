@@ -81,14 +81,14 @@ struct Plan {
 /// # Errors
 /// See [`RewriteError`]; then nothing is to be changed.
 pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, RewriteError> {
-    let mut targets = Vec::new();
-    let mut deleted = Vec::new();
+    let (mut targets, mut deleted) = (Vec::new(), Vec::new());
     for rewrite in rewrites {
         match rewrite {
             Rewrite::Whole { symbol, .. } | Rewrite::Patch { symbol, .. } => {
                 targets.push(symbol_named(tree, symbol)?);
             }
             Rewrite::Delete { symbol } => deleted.push(symbol_named(tree, symbol)?),
+            // What these insert is made or checked on its own.
             Rewrite::Add { .. } | Rewrite::Import { .. } => {}
         }
     }
@@ -96,13 +96,14 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
     for rewrite in rewrites {
         plans.extend(planned(tree, rewrite, &deleted)?);
     }
-    let changes = combined(tree, plans)?;
+    let plans = apart(tree, plans)?;
+    let changes = narrowed(tree, &plans);
     let text = changes
         .apply(tree.text())
         .expect("the change set was made for the text of the tree");
     let new = SymbolTree::parse(tree.file().clone(), Arc::from(text.as_str()));
+    check::check(tree, &new, &changes, &plans, &targets)?;
     let touched = loss::touched(tree, &new);
-    check::check(tree, &new, &changes, &touched)?;
     let spans: Vec<ByteRange> = deleted.iter().map(|symbol| symbol.span).collect();
     let losses = loss::losses(tree, &new, &targets, &spans);
     Ok(Rewritten {
@@ -138,9 +139,8 @@ fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, Rewr
         .ok_or_else(|| RewriteError::no_symbol(tree, name))
 }
 
-/// The plans as one change set that touches only the bytes that differ.
-fn combined(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<ChangeSet, RewriteError> {
-    let text = tree.text();
+/// The plans in order. What two deletions share is deleted once; other overlaps are refused.
+fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteError> {
     plans.sort_by_key(|plan| (plan.range.start, plan.range.end));
     let mut apart: Vec<Plan> = Vec::with_capacity(plans.len());
     for plan in plans {
@@ -157,7 +157,13 @@ fn combined(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<ChangeSet, Rewrit
             Some(_) | None => apart.push(plan),
         }
     }
-    let edits = apart.iter().flat_map(|plan| {
+    Ok(apart)
+}
+
+/// The plans as one change set that touches only the bytes that differ.
+fn narrowed(tree: &SymbolTree, plans: &[Plan]) -> ChangeSet {
+    let text = tree.text();
+    let edits = plans.iter().flat_map(|plan| {
         let changes = ChangeSet::between(plan.range.of(text), &plan.insert);
         let moved = |edit: &Edit| Edit {
             range: ByteRange::new(
@@ -168,5 +174,5 @@ fn combined(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<ChangeSet, Rewrit
         };
         changes.edits().iter().map(moved).collect::<Vec<_>>()
     });
-    Ok(ChangeSet::new(text.len(), edits.collect()).expect("the plans lie apart"))
+    ChangeSet::new(text.len(), edits.collect()).expect("the plans lie apart")
 }
