@@ -26,30 +26,26 @@ mod tests;
 pub enum Rewrite {
     /// The whole symbol, children included, replaced by this source. The source may be written at any
     /// indentation: it is moved to the symbol's, inside strings nothing moves. Line breaks become those of the file.
-    Whole {
-        symbol: String,
-        source: String,
-    },
+    Whole { symbol: String, source: String },
     /// Replaces each `old` (must occur exactly once in the symbol; white space at line ends forgiven,
     /// a uniform difference in indentation forgiven) by `new`.
     Patch {
         symbol: String,
         hunks: Vec<(String, String)>,
     },
-    /// A new symbol after `beside` (a sibling, or when it is a class and `inside`, at its end; module body: at the end of the file).
+    /// New symbols after `beside`, or at the end of it when it is a class and the place is inside.
+    /// Beside the module body is the end of the file. A class that holds only `pass` loses it.
     Add {
         beside: String,
         place: Place,
         source: String,
     },
-    Delete {
-        symbol: String,
-    },
+    /// The symbol and the blank lines after it. A block that would be empty gets a `pass`.
+    Delete { symbol: String },
     /// Import statements to add to the module body, where missing: after the last top-level import
-    /// (but not inside `if TYPE_CHECKING`/`try`), else after docstring and `__future__`. `from x import a` merges into an existing one when that is on one line.
-    Import {
-        statements: Vec<String>,
-    },
+    /// before the first definition (not inside `if TYPE_CHECKING` or `try`), else after the docstring.
+    /// `from x import a` is merged into an existing one when that is on one line.
+    Import { statements: Vec<String> },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
