@@ -201,6 +201,8 @@ class A:
         let done = made(text, whole("f", "def f():\n    return 2\n"));
         assert_eq!(done.text, text.replace("return 1", "return 2"));
         assert!(refused(text, whole("f", "def f():\n    return 2 +\n")).contains("is no Python"));
+        let message = refused(text, patch("f", "def f():", "def f(): 1"));
+        assert!(message.contains("line 5 would be no Python"), "{message}");
     }
 }
 
