@@ -93,14 +93,12 @@ fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt
     let device = device();
     let network = Network::load(&file, source.window, &device).map_err(failed)?;
     let vocabulary = Vocabulary::load(&file).map_err(failed)?;
-    // Two tokens make the kernels repack all weights; what they were packed from can go.
+    // The kernels for prompts repack all weights on first use: better now than within an answer.
     let mut cache = network.cache().map_err(failed)?;
     network.extend(&[0, 0], &mut cache).map_err(failed)?;
-    file.release_pages();
-    notice(format!(
-        "loaded in {:.1} s",
-        started.elapsed().as_secs_f64()
-    ))?;
+    let place = if device.is_cpu() { "CPU" } else { "GPU" };
+    let seconds = started.elapsed().as_secs_f64();
+    notice(format!("loaded on the {place} in {seconds:.1} s"))?;
     Ok(Engine {
         network,
         vocabulary,
