@@ -3,7 +3,7 @@
 use candle_core::Result;
 
 use super::attention::Cache;
-use super::network::Network;
+use super::network::{Hidden, Network};
 
 /// Two: a conversation at work, and another that shares its frozen beginning.
 const KEPT: usize = 2;
@@ -33,7 +33,7 @@ impl Sequence {
     ///
     /// # Errors
     /// Those of [`Network::extend`]; the sequence is then as before.
-    pub fn extend(&mut self, network: &Network, tokens: &[u32]) -> Result<super::network::Hidden> {
+    pub fn extend(&mut self, network: &Network, tokens: &[u32]) -> Result<Hidden> {
         let hidden = network.extend(tokens, &mut self.cache)?;
         self.tokens.extend_from_slice(tokens);
         Ok(hidden)
