@@ -63,7 +63,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "model",
-        &["ports", "workspace"],
+        &["ports", "workspace", "config"],
         &["crate::swarm", "lsp_types", "tower_lsp"],
     ),
     (
@@ -73,12 +73,12 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "runner",
-        &["text", "syntax", "workspace", "ports"],
+        &["text", "syntax", "workspace", "index", "ports"],
         &["crate::swarm"],
     ),
     (
         "config",
-        &["ports", "swarm", "model", "workspace"],
+        &["ports", "swarm", "workspace"],
         &["lsp_types", "tower_lsp"],
     ),
     (

@@ -45,7 +45,7 @@ pub fn key_info(key: &str) -> Option<&'static KeyInfo> {
 }
 
 /// The known key that looks most like this one.
-pub(super) fn nearest(key: &str) -> Option<String> {
+pub fn nearest(key: &str) -> Option<String> {
     let parts: Vec<&str> = key.split('.').collect();
     let general = general(key);
     let known: Vec<&str> = keys().iter().map(|info| info.key.as_str()).collect();
@@ -57,7 +57,7 @@ pub(super) fn nearest(key: &str) -> Option<String> {
 }
 
 /// Whether this is the name of a section, in which more keys stand.
-pub(super) fn is_section(key: &str) -> bool {
+pub fn is_section(key: &str) -> bool {
     let prefix = format!("{}.", general(key));
     keys().iter().any(|info| info.key.starts_with(&prefix))
 }

@@ -14,7 +14,7 @@ mod settings;
 mod tests;
 
 pub use error::{ConfigError, ConfigWarning};
-pub use key::{KeyInfo, key_info, keys, schema};
+pub use key::{KeyInfo, is_section, key_info, keys, nearest, schema};
 pub use layer::Origin;
 pub use load::{FileState, Loaded, Sources, Trust, load, user_file};
 pub use settings::{

@@ -45,13 +45,14 @@ pub struct ModelConfig {
     /// Prompt and answer together, in tokens; when unset, 32,768 for an endpoint, what the file says
     /// for weights.
     pub context_window: Option<u64>,
-    /// The longest single answer, in tokens; when unset, 8,192. Longer answers are continued.
+    /// The longest single answer of an endpoint, in tokens; when unset, 8,192. Longer answers are
+    /// continued.
     pub max_output: Option<u64>,
     /// The field of the request that limits the answer; when unset, `max_completion_tokens` for
     /// OpenAI's own endpoint and `max_tokens` for every other.
     pub output_limit: Option<OutputLimitField>,
-    /// How tools are offered: by the endpoint's own tool calling, or as text in the prompt. When
-    /// unset, `native` for an endpoint and `text` for weights.
+    /// How tools are offered to an endpoint: by its own tool calling, or as text in the prompt. When
+    /// unset, `native`. Weights are always offered them as text.
     #[schemars(schema_with = "tool_calling")]
     pub tool_calling: Option<ToolCalling>,
     /// Used in place of the temperature that Starling would ask for.

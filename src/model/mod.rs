@@ -5,6 +5,7 @@ pub mod openai;
 pub mod price;
 pub mod resilient;
 
+pub mod continuing;
 pub mod registry;
 pub mod replay;
 #[cfg(test)]

@@ -282,9 +282,9 @@ pub trait ChatWatch: Send + Sync {
     /// A piece of the answer, as it streams.
     fn delta(&self, text: &str);
     fn notice(&self, notice: ModelNotice);
-    /// Asked before every request beyond the first (a retry, a continuation): whether the budget has
-    /// room for one more of this size.
-    fn may_spend(&self, _tokens: Tokens) -> bool {
+    /// Asked before every request beyond the first of one call (a retry, a continuation): whether
+    /// the budget has room for it, after `calls` requests and with `tokens` in all, it included.
+    fn may_spend(&self, _calls: u32, _tokens: Tokens) -> bool {
         true
     }
 }

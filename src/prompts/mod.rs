@@ -44,6 +44,7 @@ templates![
     "scout_system_text.md",
     "scout.md",
     "solo_system.md",
+    "solo_system_text.md",
     "solo.md",
     "symbol.md",
     "task.md",
@@ -92,6 +93,7 @@ fixed_prompts![
     ScoutSystemText = "scout_system_text.md",
     /// The one agent of `--driver single`.
     SoloSystem = "solo_system.md",
+    SoloSystemText = "solo_system_text.md",
 ];
 
 /// What all agents of a run share: the frozen part of their prompts.

@@ -21,6 +21,7 @@ fn every_template_renders_with_its_struct() {
         ScoutSystem {}.render(),
         ScoutSystemText {}.render(),
         SoloSystem {}.render(),
+        SoloSystemText {}.render(),
     ];
     assert!(fixed.iter().all(|text| text.len() > 80), "{fixed:?}");
     let task = TaskPrompt {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 
+use super::ask::party_name;
 use super::call::Conversation;
 use super::event::{AgentOutcome, Cause, Event, Party};
 use super::hub::Hub;
@@ -12,6 +13,7 @@ use super::propose::{self, Outcome};
 use super::protocol::{self, Action, Asked, Propose, Seat};
 use super::{ask, context, request, tools};
 use crate::ports::{Role, ToolCalling};
+use crate::prompts::{AgentSystem, AgentSystemText, Prompt, SoloSystem, SoloSystemText};
 use crate::syntax::FilePath;
 
 /// How often in a row a reply may be unusable.
@@ -338,19 +340,18 @@ fn first_line(text: &str) -> &str {
 
 /// The role and protocol of an agent's conversation.
 pub(super) fn conversation_of(hub: &Hub, party: &Party) -> Conversation {
-    use crate::prompts::{AgentSystem, AgentSystemText, Prompt, SoloSystem};
     let calling = hub.outside.models.agent.profile().tool_calling;
-    let (name, system) = match (party, calling) {
-        (Party::Solo, _) => ("solo".to_owned(), SoloSystem {}.render()),
-        (Party::Agent(symbol), ToolCalling::Native) => {
-            (format!("agent {symbol}"), AgentSystem {}.render())
-        }
-        (Party::Agent(symbol), ToolCalling::Text) => {
-            (format!("agent {symbol}"), AgentSystemText {}.render())
-        }
-        (Party::User | Party::Scout | Party::Proxy | Party::Starling, _) => {
-            ("agent".to_owned(), AgentSystem {}.render())
-        }
+    let solo = matches!(party, Party::Solo);
+    let system = match (solo, calling) {
+        (true, ToolCalling::Native) => SoloSystem {}.render(),
+        (true, ToolCalling::Text) => SoloSystemText {}.render(),
+        (false, ToolCalling::Native) => AgentSystem {}.render(),
+        (false, ToolCalling::Text) => AgentSystemText {}.render(),
+    };
+    let name = if solo {
+        "solo".to_owned()
+    } else {
+        format!("agent {}", party_name(party))
     };
     Conversation::new(name, Role::Agent, system)
 }

@@ -171,7 +171,7 @@ impl ChatWatch for Watch<'_> {
         });
     }
 
-    fn may_spend(&self, tokens: Tokens) -> bool {
-        self.hub.ledger.has_room(tokens)
+    fn may_spend(&self, calls: u32, tokens: Tokens) -> bool {
+        self.hub.ledger.has_room(calls, tokens)
     }
 }

@@ -45,6 +45,7 @@ pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Resul
     } else {
         parse(&file, &base)
     };
+    nothing_left_out(&base, change)?;
     let rewrites = rewrites(&target, change)?;
     let done = rewrite(&base_tree, &rewrites).map_err(|error| Refusal::Unusable {
         why: error.to_string(),
@@ -111,17 +112,7 @@ fn target(mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
 async fn current_text(hub: &Arc<Hub>, file: &FilePath) -> Result<Option<Arc<str>>, Refusal> {
     match hub.outside.editor.current(file).await {
         Ok(current) => {
-            let mut state = hub.state();
-            let known = state
-                .world
-                .read(file)
-                .is_ok_and(|text| text == current.text);
-            if !known {
-                state.world = state
-                    .world
-                    .with(file.clone(), Some(Arc::clone(&current.text)));
-                state.latest = None;
-            }
+            hub.saw(file, &current.text);
             Ok(Some(current.text))
         }
         Err(EditorError::Missing { .. }) => Ok(None),
@@ -257,7 +248,22 @@ fn in_file(target: &SymbolPath, name: &str) -> Result<String, Refusal> {
     }
 }
 
-/// Refuses what a careful colleague would: other owners' symbols, code left out, silent losses.
+/// Refuses text that stands for code left out: it would be taken literally.
+fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
+    let hunks = change.hunks.iter().map(|hunk| &hunk.new);
+    let added = change.add.iter().map(|add| &add.source);
+    for text in change.source.iter().chain(hunks).chain(added) {
+        if let Some((line, mark)) = omission_marks(base, text).first() {
+            return unusable(format!(
+                "Line {line} of your code stands for code left out (`{}`). It would be taken literally: write all of the code, or use `hunks`.",
+                mark.trim()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what a careful colleague would: other owners' symbols and silent losses.
 fn guard(
     hub: &Hub,
     mind: &Mind,
@@ -267,12 +273,6 @@ fn guard(
 ) -> Result<(), Refusal> {
     if done.changes.is_empty() {
         return unusable("The proposal changes nothing: the text is the same as before.");
-    }
-    if let Some((line, mark)) = omission_marks(base.text(), &done.text).first() {
-        return unusable(format!(
-            "Line {line} stands for code left out (`{}`). It would be taken literally: write all of the code, or use `hunks`.",
-            mark.trim()
-        ));
     }
     if let Party::Agent(own) = &mind.party {
         for touched in paths(base.file(), &done.touched) {

@@ -315,6 +315,10 @@ pub enum Event {
 /// A line of a trajectory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "every record lives in an Arc of its own"
+)]
 pub enum Record {
     Event(Event),
     Exchange(Exchange),

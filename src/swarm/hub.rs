@@ -131,6 +131,16 @@ impl Hub {
         Lookup::new(self.state().world.clone())
     }
 
+    /// The user's text as the editor has it now: the run's world follows it.
+    pub fn saw(&self, file: &FilePath, text: &Arc<str>) {
+        let mut state = self.state();
+        let known = state.world.read(file).is_ok_and(|known| known == *text);
+        if !known {
+            state.world = state.world.with(file.clone(), Some(Arc::clone(text)));
+            state.latest = None;
+        }
+    }
+
     /// A name that no other conversation of this run has: the second gets ` #2`.
     pub fn unique_name(&self, name: String) -> String {
         let mut state = self.state();

@@ -133,13 +133,14 @@ impl Ledger {
         })
     }
 
-    /// Whether one more request of this size, within a call that is already reserved, fits.
-    pub fn has_room(&self, tokens: Tokens) -> bool {
+    /// Whether a call that is already reserved may send one more request, after `calls` requests of
+    /// its own and with `tokens` in all.
+    pub fn has_room(&self, calls: u32, tokens: Tokens) -> bool {
         let account = self.lock();
         let used =
             account.spent.prompt_tokens + account.spent.output_tokens + account.reserved_tokens;
-        let calls = account.spent.calls + account.reserved_calls;
-        calls < self.limits.calls && used + tokens <= self.limits.tokens
+        account.spent.calls + account.reserved_calls + calls <= self.limits.calls
+            && used + tokens <= self.limits.tokens
     }
 
     /// Counts one question or change request.

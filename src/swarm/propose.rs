@@ -225,6 +225,7 @@ async fn finish(
                 proposal: id,
                 why: why.clone(),
             });
+            hub.saw(&draft.file, &current);
             mind.view.insert(draft.file.clone(), current);
             let now = main_symbol(mind, &draft);
             let source = hub.lookup().read(&[now.to_string()]);

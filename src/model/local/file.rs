@@ -5,12 +5,13 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::quantized::{QStorage, QTensor};
 use candle_core::{Device, Result, bail};
 use memmap2::Mmap;
 
-use super::mapped;
+use super::mapped::Span;
+use super::weight::Weight;
 
 /// Which halves of a head's vector rotate together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,23 +127,44 @@ impl ModelFile {
     /// # Errors
     /// When it is missing or damaged.
     pub fn tensor(&self, name: &str, device: &Device) -> Result<QTensor> {
-        let Some(info) = self.content.tensor_infos.get(name) else {
-            bail!("the file has no tensor `{name}`")
-        };
+        let info = self.info(name)?;
         if !device.is_cpu() {
             return self
                 .content
                 .tensor(&mut Cursor::new(&self.map[..]), name, device);
         }
+        let storage = self.span(info)?.storage(info.ggml_dtype);
+        QTensor::new(QStorage::Cpu(storage), info.shape.clone())
+    }
+
+    /// The matrix of this name.
+    ///
+    /// # Errors
+    /// When it is missing or damaged.
+    pub fn weight(&self, name: &str, device: &Device) -> Result<Weight> {
+        let span = match device.is_cpu() {
+            true => Some(self.span(self.info(name)?)?),
+            false => None,
+        };
+        Weight::new(self.tensor(name, device)?, span)
+    }
+
+    fn info(&self, name: &str) -> Result<&TensorInfo> {
+        match self.content.tensor_infos.get(name) {
+            Some(info) => Ok(info),
+            None => bail!("the file has no tensor `{name}`"),
+        }
+    }
+
+    fn span(&self, info: &TensorInfo) -> Result<Span> {
         let start = self.content.tensor_data_offset.saturating_add(info.offset);
         let blocks = info.shape.elem_count() / info.ggml_dtype.block_size();
-        let storage = mapped::storage(
-            &self.map,
-            usize::try_from(start).unwrap_or(usize::MAX),
-            blocks.saturating_mul(info.ggml_dtype.type_size()),
-            info.ggml_dtype,
-        )?;
-        QTensor::new(QStorage::Cpu(storage), info.shape.clone())
+        let len = blocks.saturating_mul(info.ggml_dtype.type_size());
+        Span::new(&self.map, usize::try_from(start).unwrap_or(usize::MAX), len)
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.content.tensor_infos.contains_key(name)
     }
 
     /// The tensor of this name, or `None` when the file has none.
@@ -150,7 +172,7 @@ impl ModelFile {
     /// # Errors
     /// When it is damaged.
     pub fn tensor_if_present(&self, name: &str, device: &Device) -> Result<Option<QTensor>> {
-        match self.content.tensor_infos.contains_key(name) {
+        match self.has(name) {
             true => self.tensor(name, device).map(Some),
             false => Ok(None),
         }

@@ -1,7 +1,7 @@
 //! Quantised weights that stay in the mapped file instead of being copied to the heap.
 //!
-//! The fast kernels repack most weights on first use; after that the mapped pages are clean and
-//! the operating system may drop them, so the raw weights cost no memory of their own.
+//! The kernels for long prompts repack most weights on first use; the mapped pages themselves are
+//! clean, so the operating system may drop and re-read them.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -13,68 +13,79 @@ use candle_core::quantized::k_quants::{
 };
 use candle_core::quantized::{GgmlDType, QuantizedType};
 use candle_core::{CpuStorage, Result, bail};
+use half::f16;
 use memmap2::Mmap;
 
-/// The weights of one tensor at `start`, `len` bytes long, as candle's storage.
-///
-/// # Errors
-/// When the file ends before the tensor does, or the tensor is not aligned.
-pub fn storage(
-    map: &Arc<Mmap>,
+/// The bytes of one tensor in the mapped file.
+#[derive(Clone)]
+pub struct Span {
+    map: Arc<Mmap>,
     start: usize,
     len: usize,
-    dtype: GgmlDType,
-) -> Result<Box<dyn QuantizedType>> {
-    let Some(bytes) = start.checked_add(len).and_then(|end| map.get(start..end)) else {
-        bail!("the file ends before its weights do: it is damaged, fetch it again")
-    };
-    if !start.is_multiple_of(align_of::<f32>()) {
-        bail!("a tensor starts at the odd offset {start}: the file is damaged, fetch it again")
-    }
-    Ok(match dtype {
-        // Small tensors (norms, biases) and weights that are used dequantised.
-        GgmlDType::F32 | GgmlDType::F16 | GgmlDType::BF16 => dtype.from_data(Cow::Borrowed(bytes)),
-        GgmlDType::Q4_0 => boxed::<BlockQ4_0>(map, start, len),
-        GgmlDType::Q4_1 => boxed::<BlockQ4_1>(map, start, len),
-        GgmlDType::Q5_0 => boxed::<BlockQ5_0>(map, start, len),
-        GgmlDType::Q5_1 => boxed::<BlockQ5_1>(map, start, len),
-        GgmlDType::Q8_0 => boxed::<BlockQ8_0>(map, start, len),
-        GgmlDType::Q8_1 => boxed::<BlockQ8_1>(map, start, len),
-        GgmlDType::Q2K => boxed::<BlockQ2K>(map, start, len),
-        GgmlDType::Q3K => boxed::<BlockQ3K>(map, start, len),
-        GgmlDType::Q4K => boxed::<BlockQ4K>(map, start, len),
-        GgmlDType::Q5K => boxed::<BlockQ5K>(map, start, len),
-        GgmlDType::Q6K => boxed::<BlockQ6K>(map, start, len),
-        GgmlDType::Q8K => boxed::<BlockQ8K>(map, start, len),
-    })
 }
 
-fn boxed<T: GgmlType + Send + Sync + 'static>(
-    map: &Arc<Mmap>,
-    start: usize,
-    len: usize,
-) -> Box<dyn QuantizedType> {
-    Box::new(Mapped::<T> {
-        map: Arc::clone(map),
-        start,
-        blocks: len / size_of::<T>(),
-        kind: PhantomData,
-    })
+impl Span {
+    /// # Errors
+    /// When the file ends before the tensor does, or the tensor is not aligned.
+    pub fn new(map: &Arc<Mmap>, start: usize, len: usize) -> Result<Self> {
+        if start.checked_add(len).is_none_or(|end| end > map.len()) {
+            bail!("the file ends before its weights do: it is damaged, fetch it again")
+        }
+        if !start.is_multiple_of(align_of::<f32>()) {
+            bail!("a tensor starts at the odd offset {start}: the file is damaged, fetch it again")
+        }
+        Ok(Self {
+            map: Arc::clone(map),
+            start,
+            len,
+        })
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.map[self.start..self.start + self.len]
+    }
+
+    /// The tensor as candle's storage.
+    pub fn storage(&self, dtype: GgmlDType) -> Box<dyn QuantizedType> {
+        match dtype {
+            // Small tensors (norms, biases) and weights that are used dequantised.
+            GgmlDType::F32 | GgmlDType::F16 | GgmlDType::BF16 => {
+                dtype.from_data(Cow::Borrowed(self.bytes()))
+            }
+            GgmlDType::Q4_0 => self.mapped::<BlockQ4_0>(),
+            GgmlDType::Q4_1 => self.mapped::<BlockQ4_1>(),
+            GgmlDType::Q5_0 => self.mapped::<BlockQ5_0>(),
+            GgmlDType::Q5_1 => self.mapped::<BlockQ5_1>(),
+            GgmlDType::Q8_0 => self.mapped::<BlockQ8_0>(),
+            GgmlDType::Q8_1 => self.mapped::<BlockQ8_1>(),
+            GgmlDType::Q2K => self.mapped::<BlockQ2K>(),
+            GgmlDType::Q3K => self.mapped::<BlockQ3K>(),
+            GgmlDType::Q4K => self.mapped::<BlockQ4K>(),
+            GgmlDType::Q5K => self.mapped::<BlockQ5K>(),
+            GgmlDType::Q6K => self.mapped::<BlockQ6K>(),
+            GgmlDType::Q8K => self.mapped::<BlockQ8K>(),
+        }
+    }
+
+    fn mapped<T: GgmlType + Send + Sync + 'static>(&self) -> Box<dyn QuantizedType> {
+        Box::new(Mapped::<T> {
+            span: self.clone(),
+            kind: PhantomData,
+        })
+    }
 }
 
 struct Mapped<T> {
-    map: Arc<Mmap>,
-    start: usize,
-    blocks: usize,
+    span: Span,
     kind: PhantomData<fn() -> T>,
 }
 
 impl<T> Mapped<T> {
     fn blocks(&self) -> &[T] {
-        let first = self.map[self.start..].as_ptr().cast::<T>();
-        // SAFETY: `storage` checked that the bytes lie in the map and are aligned for `f32`, the
-        // strictest field of any block; blocks are integers and floats, so every bit pattern is valid.
-        unsafe { std::slice::from_raw_parts(first, self.blocks) }
+        let bytes = self.span.bytes();
+        // SAFETY: a span is aligned for `f32`, the strictest field of any block; blocks are integers
+        // and floats, so every bit pattern is valid.
+        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 }
 
@@ -87,12 +98,7 @@ impl<T: GgmlType + Send + Sync> QuantizedType for Mapped<T> {
         k_quants::matmul(mkn, lhs, self.blocks(), dst)
     }
 
-    fn matmul_t_f16(
-        &self,
-        mkn: (usize, usize, usize),
-        lhs: &[half::f16],
-        dst: &mut [half::f16],
-    ) -> Result<()> {
+    fn matmul_t_f16(&self, mkn: (usize, usize, usize), lhs: &[f16], dst: &mut [f16]) -> Result<()> {
         k_quants::matmul_f16(mkn, lhs, self.blocks(), dst)
     }
 
@@ -121,7 +127,7 @@ impl<T: GgmlType + Send + Sync> QuantizedType for Mapped<T> {
     }
 
     fn as_ptr(&self) -> *const u8 {
-        self.blocks().as_ptr().cast()
+        self.span.bytes().as_ptr()
     }
 
     fn block_size(&self) -> usize {
@@ -137,6 +143,6 @@ impl<T: GgmlType + Send + Sync> QuantizedType for Mapped<T> {
     }
 
     fn size(&self) -> usize {
-        self.blocks * size_of::<T>()
+        size_of_val(self.blocks())
     }
 }

@@ -6,6 +6,7 @@
 mod answer;
 mod attention;
 mod file;
+mod gemv;
 mod kernels;
 mod mapped;
 mod network;
@@ -14,7 +15,15 @@ mod sequences;
 mod template;
 mod threads;
 mod vocabulary;
+mod weight;
 mod worker;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::time::Duration;

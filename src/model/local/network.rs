@@ -1,13 +1,14 @@
 //! The forward pass of Qwen2 and Llama networks over quantised weights.
 
-use candle_core::quantized::{QMatMul, QTensor};
-use candle_core::{Device, Module, Result, Tensor, bail};
+use candle_core::quantized::QTensor;
+use candle_core::{Device, Result, Tensor, bail};
 use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::{rope, rope_i};
 
 use super::attention::Cache;
 use super::file::{Dimensions, ModelFile, Rotation};
 use super::kernels::Gate;
+use super::weight::Weight;
 
 /// A loaded network.
 pub struct Network {
@@ -18,7 +19,7 @@ pub struct Network {
     embedding: QTensor,
     layers: Vec<Layer>,
     norm: Tensor,
-    head: QMatMul,
+    head: Weight,
     rotary: Rotary,
 }
 
@@ -27,15 +28,15 @@ struct Layer {
     query: Linear,
     key: Linear,
     value: Linear,
-    output: QMatMul,
+    output: Weight,
     forward_norm: Tensor,
-    gate: QMatMul,
-    up: QMatMul,
-    down: QMatMul,
+    gate: Weight,
+    up: Weight,
+    down: Weight,
 }
 
 struct Linear {
-    weight: QMatMul,
+    weight: Weight,
     bias: Option<Tensor>,
 }
 
@@ -53,9 +54,10 @@ impl Network {
     pub fn load(file: &ModelFile, window: usize, device: &Device) -> Result<Self> {
         let dimensions = file.dimensions()?;
         let embedding = file.tensor("token_embd.weight", device)?;
-        let head = match file.tensor_if_present("output.weight", device)? {
-            Some(own) => own,
-            None => file.tensor("token_embd.weight", device)?,
+        // Many small networks score tokens by the table that also embeds them.
+        let head = match file.has("output.weight") {
+            true => "output.weight",
+            false => "token_embd.weight",
         };
         let layers = (0..dimensions.layers)
             .map(|index| Layer::load(file, index, device))
@@ -68,7 +70,7 @@ impl Network {
             embedding,
             layers,
             norm: plain(file, "output_norm.weight", device)?,
-            head: QMatMul::from_qtensor(head)?,
+            head: file.weight(head, device)?,
         })
     }
 
@@ -120,21 +122,14 @@ impl Network {
     ) -> Result<Tensor> {
         let x = rms_norm(x, &layer.attention_norm, self.dimensions.norm_epsilon)?;
         let projections = [&layer.query, &layer.key, &layer.value];
-        let raw = together(&projections.map(|linear| &linear.weight), &x)?;
-        let mut heads = Vec::with_capacity(projections.len());
-        for (linear, raw) in projections.iter().zip(raw) {
-            let biased = match &linear.bias {
-                Some(bias) => raw.broadcast_add(bias)?,
-                None => raw,
-            };
-            heads.push(self.split(&biased)?);
-        }
-        let [queries, keys, values] = heads.as_slice() else {
-            bail!("three projections give three tensors")
-        };
-        let queries = rotary.turn(queries, self.dimensions.rotation)?;
-        let keys = rotary.turn(keys, self.dimensions.rotation)?;
-        let mixed = cache.attend(index, &queries, &keys, values)?;
+        let weights = projections.map(|linear| &linear.weight);
+        let [queries, keys, values] = Weight::forward_all(weights, &x)?;
+        let queries = self.split(&layer.query.biased(queries)?)?;
+        let keys = self.split(&layer.key.biased(keys)?)?;
+        let values = self.split(&layer.value.biased(values)?)?;
+        let queries = rotary.turn(&queries, self.dimensions.rotation)?;
+        let keys = rotary.turn(&keys, self.dimensions.rotation)?;
+        let mixed = cache.attend(index, &queries, &keys, &values)?;
         layer.output.forward(&mixed)
     }
 
@@ -149,25 +144,31 @@ impl Network {
 
     fn feed_forward(&self, layer: &Layer, x: &Tensor) -> Result<Tensor> {
         let x = rms_norm(x, &layer.forward_norm, self.dimensions.norm_epsilon)?;
-        let both = together(&[&layer.gate, &layer.up], &x)?;
-        let [gate, up] = both.as_slice() else {
-            bail!("two projections give two tensors")
-        };
+        let [gate, up] = Weight::forward_all([&layer.gate, &layer.up], &x)?;
         if !x.device().is_cpu() {
             return layer.down.forward(&(gate.silu()? * up)?);
         }
-        gate.inplace_op2(up, &Gate)?;
-        layer.down.forward(gate)
+        gate.inplace_op2(&up, &Gate)?;
+        layer.down.forward(&gate)
     }
 }
 
 /// What the network knows after the last token, before it is turned into scores.
 pub struct Hidden(Tensor);
 
+impl Linear {
+    fn biased(&self, x: Tensor) -> Result<Tensor> {
+        match &self.bias {
+            Some(bias) => x.broadcast_add(bias),
+            None => Ok(x),
+        }
+    }
+}
+
 impl Layer {
     fn load(file: &ModelFile, index: usize, device: &Device) -> Result<Self> {
         let name = |part: &str| format!("blk.{index}.{part}");
-        let weight = |part: &str| QMatMul::from_qtensor(file.tensor(&name(part), device)?);
+        let weight = |part: &str| file.weight(&name(part), device);
         let linear = |part: &str| -> Result<Linear> {
             let bias = file.tensor_if_present(&name(&format!("{part}.bias")), device)?;
             Ok(Linear {
@@ -235,23 +236,6 @@ impl Rotary {
         };
         turned.squeeze(0)
     }
-}
-
-/// Multiplies one input with several weights; where the kernels can, the input is quantised once.
-fn together(weights: &[&QMatMul], x: &Tensor) -> Result<Vec<Tensor>> {
-    let quantised: Vec<&QTensor> = weights
-        .iter()
-        .filter_map(|weight| match weight {
-            QMatMul::QTensor(tensor) => Some(tensor.as_ref()),
-            QMatMul::Tensor(_) | QMatMul::TensorF16(_) => None,
-        })
-        .collect();
-    if quantised.len() == weights.len()
-        && let Some(outputs) = QTensor::gemv_fused_shared_lhs(&quantised, x)?
-    {
-        return Ok(outputs);
-    }
-    weights.iter().map(|weight| weight.forward(x)).collect()
 }
 
 fn plain(file: &ModelFile, name: &str, device: &Device) -> Result<Tensor> {

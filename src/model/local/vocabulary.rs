@@ -15,8 +15,8 @@ use super::file::ModelFile;
 use super::template::{CHATML, ChatTemplate};
 use crate::ports::Message;
 
-/// GGUF's mark for a token that steers the model and is never text.
-const CONTROL: i64 = 3;
+/// GGUF's marks for tokens that are never text: those that steer the model, and unused ones.
+const NEVER_TEXT: [i64; 2] = [3, 5];
 /// Tokens that end an answer, by name; the file itself names only one.
 const ENDS: [&str; 6] = [
     "<|im_end|>",
@@ -36,6 +36,8 @@ pub struct Vocabulary {
     template: ChatTemplate,
     /// Texts that a message must not smuggle in: the control tokens, and last the frame.
     guarded: Vec<String>,
+    /// The first characters of those.
+    openers: Vec<char>,
     control: HashSet<u32>,
     ends: HashSet<u32>,
     /// The bytes behind the characters in which byte-level tokens are written.
@@ -77,10 +79,17 @@ impl Vocabulary {
         // Longest first, so that no token hides in a longer one.
         guarded.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
         guarded.push(FRAME.to_string());
+        let mut openers: Vec<char> = guarded
+            .iter()
+            .filter_map(|text| text.chars().next())
+            .collect();
+        openers.sort_unstable();
+        openers.dedup();
         Ok(Self {
             tokenizer,
             template,
             guarded,
+            openers,
             control,
             ends,
             bytes: byte_characters(),
@@ -116,26 +125,26 @@ impl Vocabulary {
     }
 
     fn guard(&self, text: &str) -> String {
-        let mut guarded = String::with_capacity(text.len());
+        let mut safe = String::with_capacity(text.len());
         let mut rest = text;
-        while !rest.is_empty() {
-            let number = self
-                .guarded
-                .iter()
-                .position(|control| rest.starts_with(control.as_str()));
-            match number {
-                Some(number) => {
-                    guarded.push_str(&format!("{FRAME}{number}{FRAME}"));
-                    rest = &rest[self.guarded[number].len()..];
+        while let Some(at) = rest.find(&self.openers[..]) {
+            safe.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let mut guarded = self.guarded.iter().enumerate();
+            match guarded.find(|(_, guarded)| rest.starts_with(guarded.as_str())) {
+                Some((number, guarded)) => {
+                    safe.push_str(&format!("{FRAME}{number}{FRAME}"));
+                    rest = &rest[guarded.len()..];
                 }
                 None => {
                     let width = rest.chars().next().map_or(0, char::len_utf8);
-                    guarded.push_str(&rest[..width]);
+                    safe.push_str(&rest[..width]);
                     rest = &rest[width..];
                 }
             }
         }
-        guarded
+        safe.push_str(rest);
+        safe
     }
 
     fn encode(&self, text: &str, tokens: &mut Vec<u32>) -> Result<()> {
@@ -200,14 +209,14 @@ fn control_tokens(file: &ModelFile) -> HashSet<u32> {
     };
     (0u32..)
         .zip(kinds)
-        .filter(|(_, value)| kind(value) == CONTROL)
+        .filter(|(_, value)| NEVER_TEXT.contains(&kind(value)))
         .map(|(id, _)| id)
         .collect()
 }
 
 /// Byte-level vocabularies write each byte as a printable character: itself where it is printable,
 /// else the next free one from U+0100.
-fn byte_characters() -> HashMap<char, u8> {
+pub(super) fn byte_characters() -> HashMap<char, u8> {
     let printable = |byte: &u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let others = (0..=u8::MAX).filter(|byte| !printable(byte));
     let shifted = others

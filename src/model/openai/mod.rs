@@ -3,6 +3,7 @@
 
 mod answer;
 mod failure;
+mod probe;
 mod transport;
 mod wire;
 
@@ -19,6 +20,8 @@ use async_openai::config::OpenAIConfig;
 use async_trait::async_trait;
 use futures::StreamExt;
 use serde_json::Value;
+
+pub use self::probe::{Probe, probe};
 
 use self::answer::Answer;
 use self::failure::Failures;

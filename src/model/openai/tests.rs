@@ -496,3 +496,37 @@ fn what_cannot_be_sent_is_unavailable_and_shows_no_key() {
     };
     assert!(!error.to_string().contains("cret"));
 }
+
+#[tokio::test]
+async fn an_endpoint_is_probed_without_a_call() {
+    let deadline = Duration::from_secs(30);
+    let asked = async |head: &'static str| {
+        let server =
+            Server::start(vec![Script::Raw(vec![head, "content-length: 0\r\n\r\n"])]).await;
+        let key = ApiKey("secret-word".to_owned());
+        let found = probe("m", &server.url, Some(&key), deadline).await.unwrap();
+        let request = server.requests().remove(0).to_lowercase();
+        assert!(request.starts_with("get /v1/models "), "{request}");
+        assert!(request.contains("authorization: bearer secret-word"));
+        found
+    };
+    assert_eq!(asked("HTTP/1.1 200 OK\r\n").await, Probe::Answers);
+    assert_eq!(
+        asked("HTTP/1.1 401 No\r\n").await,
+        Probe::KeyRefused { status: 401 }
+    );
+    assert_eq!(
+        asked("HTTP/1.1 404 No\r\n").await,
+        Probe::Unclear { status: 404 }
+    );
+    let nobody = probe("m", "http://127.0.0.1:1/v1", None, deadline)
+        .await
+        .unwrap();
+    assert!(matches!(nobody, Probe::Unreachable { .. }), "{nobody:?}");
+    let server = Server::start(vec![Script::Hang("HTTP/1.1 ")]).await;
+    let slow = probe("m", &server.url, None, Duration::from_millis(50))
+        .await
+        .unwrap();
+    assert!(matches!(slow, Probe::Unreachable { .. }), "{slow:?}");
+    assert!(probe("m", "no url", None, deadline).await.is_err());
+}

@@ -58,10 +58,15 @@ impl Endpoint {
         })
     }
 
+    /// The address of one of its services.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base.as_str().trim_end_matches('/'))
+    }
+
     /// The client library's own view. It would read the environment for whatever is not said here.
     pub fn config(&self) -> OpenAIConfig {
         OpenAIConfig::new()
-            .with_api_base(self.base.as_str().trim_end_matches('/'))
+            .with_api_base(self.url(""))
             .with_api_key("")
             .with_org_id("")
             .with_project_id("")
@@ -130,6 +135,15 @@ impl Transport {
 
     pub fn client(&self) -> reqwest::Client {
         self.client.clone()
+    }
+
+    /// The status of a plain request.
+    pub async fn get(&self, url: &str) -> Result<u16, HttpFailure> {
+        let mut request = self.client.get(url);
+        if let Some(value) = &self.authorization {
+            request = request.header(AUTHORIZATION, value);
+        }
+        Ok(request.send().await?.status().as_u16())
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn open(
 }
 
 /// The price, where it is known. What runs here costs nothing.
-pub(super) fn price(source: &ModelSource) -> Option<Price> {
+pub fn price(source: &ModelSource) -> Option<Price> {
     let settings = &source.settings;
     match (settings.kind, settings.price_prompt, settings.price_output) {
         (ModelKind::Gguf | ModelKind::Replay, _, _) => Some(Price::FREE),
@@ -45,7 +45,7 @@ pub(super) fn price(source: &ModelSource) -> Option<Price> {
 }
 
 /// The address of an endpoint.
-pub(crate) fn base_url(settings: &ModelConfig, variables: Variables<'_>) -> String {
+pub fn base_url(settings: &ModelConfig, variables: Variables<'_>) -> String {
     settings
         .base_url
         .clone()
@@ -54,7 +54,7 @@ pub(crate) fn base_url(settings: &ModelConfig, variables: Variables<'_>) -> Stri
 }
 
 /// The variable that holds the key of an endpoint, where it needs or may have one.
-pub(crate) fn key_variable(settings: &ModelConfig) -> Option<&str> {
+pub fn key_variable(settings: &ModelConfig) -> Option<&str> {
     match (&settings.api_key_env, &settings.base_url) {
         (Some(variable), _) => Some(variable),
         // The same two variables that other clients of OpenAI read.
@@ -108,6 +108,29 @@ fn open_replay(source: &ModelSource) -> Result<Replay, ModelError> {
     Replay::open(profile, Path::new(path))
 }
 
+#[cfg(feature = "local")]
+fn open_weights(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> {
+    use crate::model::local::{LocalModel, LocalOptions};
+    use crate::model::weights;
+
+    let settings = &source.settings;
+    let wanted = settings.path.as_deref().unwrap_or(weights::DEFAULT_MODEL);
+    let path = weights::path(wanted).map_err(|error| ModelError::Unavailable {
+        model: source.name.clone(),
+        message: error.to_string(),
+    })?;
+    let model = LocalModel::open(LocalOptions {
+        name: source.name.clone(),
+        path,
+        context_window: settings.context_window.map(Tokens),
+        threads: settings
+            .threads
+            .and_then(|threads| usize::try_from(threads).ok()),
+    })?;
+    Ok(Arc::new(model))
+}
+
+#[cfg(not(feature = "local"))]
 fn open_weights(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> {
     Err(ModelError::Unavailable {
         model: source.name.clone(),

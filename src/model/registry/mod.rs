@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::resilient::{Policy, Resilient};
-use crate::config::{Config, Network};
+use super::continuing::Continuing;
+use super::resilient::{Attempted, Policy, Resilient};
+use crate::config::{Config, ModelKind, Network};
 use crate::ports::{ChatModel, ModelError};
 
-pub use adapter::DEFAULT_BASE_URL;
-pub use spec::{ModelSource, resolve, role_sources};
+pub use adapter::{DEFAULT_BASE_URL, base_url, key_variable, price};
+pub use spec::{ModelSource, RoleSources, resolve, role_sources};
 
 /// Reads an environment variable.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -79,7 +80,7 @@ impl Models {
     ) -> Result<Models, ModelsError> {
         let roles = role_sources(config, choice)?;
         let mut opening = Opening {
-            policy: policy(&config.network),
+            network: &config.network,
             variables,
             opened: BTreeMap::new(),
             unpriced: Vec::new(),
@@ -120,18 +121,31 @@ impl Models {
     }
 }
 
-fn policy(network: &Network) -> Policy {
-    Policy {
-        timeout: Duration::from_secs(network.timeout_seconds),
-        idle_timeout: Duration::from_secs(network.idle_seconds),
-        attempts: network.attempts,
-        ..Policy::default()
+/// The longest that one answer of a model in the process may take, its turn in the queue included.
+const LOCAL_TIMEOUT: Duration = Duration::from_secs(3600);
+
+fn policy(kind: ModelKind, network: &Network) -> Policy {
+    let idle_timeout = Duration::from_secs(network.idle_seconds);
+    match kind {
+        ModelKind::Openai => Policy {
+            timeout: Duration::from_secs(network.timeout_seconds),
+            idle_timeout,
+            attempts: network.attempts,
+            ..Policy::default()
+        },
+        // What fails here fails again: there is no network in between.
+        ModelKind::Gguf | ModelKind::Replay => Policy {
+            timeout: LOCAL_TIMEOUT,
+            idle_timeout,
+            attempts: 1,
+            ..Policy::default()
+        },
     }
 }
 
 /// Opens each model once, whatever the number of its parts: weights are large, and a replay counts.
 struct Opening<'a> {
-    policy: Policy,
+    network: &'a Network,
     variables: Variables<'a>,
     opened: BTreeMap<String, Arc<dyn ChatModel>>,
     unpriced: Vec<String>,
@@ -141,7 +155,10 @@ impl Opening<'_> {
     fn chain(&mut self, sources: &[ModelSource]) -> Result<Arc<dyn ChatModel>, ModelsError> {
         let mut models = Vec::new();
         for source in sources {
-            models.push(self.adapter(source)?);
+            models.push(Attempted {
+                model: self.adapter(source)?,
+                policy: policy(source.settings.kind, self.network),
+            });
         }
         let mut models = models.into_iter();
         let first = models.next().ok_or_else(|| ModelError::Unavailable {
@@ -149,14 +166,11 @@ impl Opening<'_> {
             message: "a role needs at least one model".to_owned(),
         })?;
         // A recording holds what the layers made of it; they must not act on it twice.
-        if first.profile().replayed {
-            return Ok(first);
+        if first.model.profile().replayed {
+            return Ok(first.model);
         }
-        Ok(Arc::new(Resilient::new(
-            first,
-            models.collect(),
-            self.policy,
-        )))
+        let resilient = Resilient::of_each(first, models.collect());
+        Ok(Arc::new(Continuing::new(resilient)))
     }
 
     fn adapter(&mut self, source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelsError> {

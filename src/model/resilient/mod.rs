@@ -45,21 +45,33 @@ impl Default for Policy {
     }
 }
 
+/// A model and the patience that it is met with.
+#[derive(Clone)]
+pub struct Attempted {
+    pub model: Arc<dyn ChatModel>,
+    pub policy: Policy,
+}
+
 /// A list of models that answers as one: the first that can.
 pub struct Resilient {
-    first: Arc<dyn ChatModel>,
-    others: Vec<Arc<dyn ChatModel>>,
-    policy: Policy,
+    first: Attempted,
+    others: Vec<Attempted>,
     waits: Waits,
 }
 
 impl Resilient {
-    /// Asks `first`, and when it fails the others, in their order.
+    /// Asks `first`, and when it fails the others, in their order; all with the same patience.
     pub fn new(first: Arc<dyn ChatModel>, others: Vec<Arc<dyn ChatModel>>, policy: Policy) -> Self {
+        let attempted = |model| Attempted { model, policy };
+        let others = others.into_iter().map(attempted).collect();
+        Resilient::of_each(attempted(first), others)
+    }
+
+    /// The same, each with a patience of its own.
+    pub fn of_each(first: Attempted, others: Vec<Attempted>) -> Self {
         Resilient {
             first,
             others,
-            policy,
             waits: Waits::random(),
         }
     }
@@ -73,24 +85,27 @@ impl Resilient {
     /// All attempts with one model.
     async fn attempts(
         &self,
-        model: &dyn ChatModel,
+        tried: &Attempted,
         request: &ChatRequest,
         watch: &dyn ChatWatch,
         spent: &mut Spent,
     ) -> Result<ChatReply, ModelError> {
+        let Attempted { model, policy } = tried;
         let mut attempt = 1;
         loop {
             let pulse = Pulse::new(watch);
-            let answer = pulse.answer_in_time(model, request, &self.policy).await;
+            let answer = pulse.answer_in_time(&**model, request, policy).await;
             let error = match answer {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
             spent.lost(&error, request, pulse.received());
-            if !error.is_transient() || attempt >= self.policy.attempts {
+            let lost = spent.usage.prompt + spent.usage.output;
+            let affordable = watch.may_spend(spent.calls, lost);
+            if !error.is_transient() || attempt >= policy.attempts || !affordable {
                 return Err(error);
             }
-            let wait = self.waits.before_retry(&error, attempt, &self.policy);
+            let wait = self.waits.before_retry(&error, attempt, policy);
             attempt += 1;
             watch.notice(ModelNotice::Retrying {
                 model: model.profile().name.clone(),
@@ -107,7 +122,7 @@ impl Resilient {
 impl ChatModel for Resilient {
     /// That of the first model.
     fn profile(&self) -> &ModelProfile {
-        self.first.profile()
+        self.first.model.profile()
     }
 
     async fn chat(
@@ -116,10 +131,10 @@ impl ChatModel for Resilient {
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
         let mut spent = Spent::default();
-        let mut model = &self.first;
+        let mut tried = &self.first;
         let mut others = self.others.iter();
         loop {
-            let error = match self.attempts(&**model, request, watch, &mut spent).await {
+            let error = match self.attempts(tried, request, watch, &mut spent).await {
                 Ok(reply) => return Ok(spent.add_to(reply)),
                 Err(error) => error,
             };
@@ -127,11 +142,11 @@ impl ChatModel for Resilient {
                 return Err(error);
             };
             watch.notice(ModelNotice::FellBack {
-                from: model.profile().name.clone(),
-                to: next.profile().name.clone(),
+                from: tried.model.profile().name.clone(),
+                to: next.model.profile().name.clone(),
                 error: error.to_string(),
             });
-            model = next;
+            tried = next;
         }
     }
 }

@@ -82,4 +82,8 @@ impl ChatWatch for Pulse<'_> {
     fn notice(&self, notice: ModelNotice) {
         self.watch.notice(notice);
     }
+
+    fn may_spend(&self, calls: u32, tokens: Tokens) -> bool {
+        self.watch.may_spend(calls, tokens)
+    }
 }

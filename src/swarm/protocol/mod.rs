@@ -5,10 +5,7 @@ mod action;
 mod native;
 mod plain;
 
-pub use action::{
-    Action, AddSymbol, AskOwner, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read,
-    RequestChange, RunTests, Search, Seat, Wake,
-};
+pub use action::{Action, AddSymbol, Intent, Pick, Propose, RequestChange, RunTests, Seat};
 
 use crate::ports::{ChatReply, Finish, Message, ToolCalling, ToolSpec};
 
@@ -45,7 +42,8 @@ pub fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> 
         .iter()
         .map(|call| native::parse(call, seat))
         .collect();
-    if calling == ToolCalling::Text && asked.is_empty() {
+    let cut = reply.finish == Finish::Length;
+    if calling == ToolCalling::Text && asked.is_empty() && !cut {
         asked = plain::parse(&reply.text, seat);
     }
     asked
@@ -81,6 +79,7 @@ pub fn result_messages(results: Vec<(Asked, String)>) -> Vec<Message> {
 pub fn nothing_asked(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> String {
     let what = match (reply.finish, reply.text.trim().is_empty()) {
         (Finish::Filtered, _) => "The answer was withheld by the provider's filter.",
+        (Finish::Length, _) => "The answer was cut by the output limit.",
         (_, true) => "The answer was empty.",
         (_, false) => "The answer asks for nothing.",
     };

@@ -1,3 +1,4 @@
+use super::action::{Hunk, Read};
 use super::*;
 use crate::ports::{Dollars, ToolCall, Usage};
 
@@ -199,4 +200,12 @@ fn an_empty_reply_asks_for_nothing() {
         assert_eq!(parse(ToolCalling::Native, Seat::Owner, &reply), []);
         assert!(nothing_asked(ToolCalling::Native, Seat::Owner, &reply).contains("propose"));
     }
+}
+
+#[test]
+fn a_cut_answer_is_no_proposal() {
+    let mut cut = reply("```python\ndef f():\n    a = 1\n", &[]);
+    cut.finish = Finish::Length;
+    assert_eq!(parse(ToolCalling::Text, Seat::Owner, &cut), []);
+    assert!(nothing_asked(ToolCalling::Text, Seat::Owner, &cut).contains("cut"));
 }

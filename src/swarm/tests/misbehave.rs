@@ -348,7 +348,6 @@ async fn failing(line: Line) -> Ended {
         attempts: 3,
         base_delay: Duration::from_millis(100),
         max_delay: Duration::from_millis(400),
-        ..Policy::default()
     };
     let mut bed = Bed::new(&[("a.py", SOURCE)], Scripted::native()).begin(&["a.py::f"]);
     bed.other_model = Some(Arc::new(Resilient::new(inner.clone(), Vec::new(), policy)));

@@ -1,0 +1,31 @@
+//! The configuration's part of the report.
+
+use super::Finding;
+use crate::config::{ConfigError, FileState, Loaded};
+
+pub(super) fn examine(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
+    const WHAT: &str = "configuration";
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            let advice = "correct it; `starling config explain` lists all settings";
+            return vec![Finding::fail(WHAT, error.to_string(), advice)];
+        }
+    };
+    let files = loaded.files.iter().map(|(path, state)| {
+        let said = match state {
+            FileState::Read => "read",
+            FileState::Absent => "not there, defaults are used",
+            FileState::NotTrusted => "not read, the project is not trusted",
+        };
+        Finding::ok(WHAT, format!("{}: {said}", path.display()))
+    });
+    let warnings = loaded.warnings.iter().map(|warning| {
+        Finding::warn(
+            WHAT,
+            warning.to_string(),
+            "`starling config explain` lists all settings",
+        )
+    });
+    files.chain(warnings).collect()
+}

@@ -1,0 +1,116 @@
+//! `starling doctor`: what is there, what is missing, and what to do about it.
+
+mod configuration;
+mod models;
+mod system;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::config::{ConfigError, Loaded};
+
+/// How good a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    Ok,
+    /// Something works less well than it could.
+    Warn,
+    /// Something that was asked for cannot work.
+    Fail,
+}
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub health: Health,
+    pub what: String,
+    pub detail: String,
+    /// What to do; empty when there is nothing to do.
+    pub advice: String,
+}
+
+impl Finding {
+    fn ok(what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Finding {
+            health: Health::Ok,
+            what: what.into(),
+            detail: detail.into(),
+            advice: String::new(),
+        }
+    }
+
+    fn warn(what: impl Into<String>, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+        Finding {
+            health: Health::Warn,
+            advice: advice.into(),
+            ..Finding::ok(what, detail)
+        }
+    }
+
+    fn fail(what: impl Into<String>, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+        Finding {
+            health: Health::Fail,
+            ..Finding::warn(what, detail, advice)
+        }
+    }
+}
+
+/// Looks at everything that a run in this folder would need. Every look has a deadline.
+pub async fn examine(
+    root: &Path,
+    loaded: &Result<Loaded, ConfigError>,
+    choice: Option<&str>,
+) -> Vec<Finding> {
+    let mut findings = configuration::examine(loaded);
+    if let Ok(loaded) = loaded {
+        let variables = |name: &str| std::env::var(name).ok();
+        findings.extend(models::examine(&loaded.config, choice, &variables).await);
+    }
+    let command = match loaded {
+        Ok(loaded) => loaded.config.tests.command.clone(),
+        Err(_) => None,
+    };
+    findings.extend(system::examine(root, command).await);
+    findings
+}
+
+/// The worst of the findings.
+pub fn verdict(findings: &[Finding]) -> Health {
+    findings
+        .iter()
+        .map(|finding| finding.health)
+        .max()
+        .unwrap_or(Health::Ok)
+}
+
+/// For a reader: one line each, and what to do below it.
+pub fn as_text(findings: &[Finding]) -> String {
+    let width = findings
+        .iter()
+        .map(|finding| finding.what.chars().count())
+        .max()
+        .unwrap_or(0);
+    findings
+        .iter()
+        .map(|finding| {
+            let health = match finding.health {
+                Health::Ok => "ok  ",
+                Health::Warn => "warn",
+                Health::Fail => "FAIL",
+            };
+            let advice = match finding.advice.as_str() {
+                "" => String::new(),
+                advice => format!("      {:width$}  -> {advice}\n", ""),
+            };
+            format!(
+                "{health}  {:width$}  {}\n{advice}",
+                finding.what, finding.detail
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,158 @@
+//! The models' part of the report.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::Finding;
+use crate::config::{Config, ModelKind};
+use crate::model::openai::{ApiKey, Probe, probe};
+use crate::model::registry::{
+    ModelSource, RoleSources, Variables, base_url, key_variable, price, role_sources,
+};
+use crate::model::weights;
+
+/// For one endpoint.
+const PROBE_DEADLINE: Duration = Duration::from_secs(5);
+
+pub(super) async fn examine(
+    config: &Config,
+    choice: Option<&str>,
+    variables: Variables<'_>,
+) -> Vec<Finding> {
+    let roles = match role_sources(config, choice) {
+        Ok(roles) => roles,
+        Err(error) => {
+            let advice = "see `starling config explain roles`";
+            return vec![Finding::fail("models", error.to_string(), advice)];
+        }
+    };
+    let mut findings = vec![Finding::ok("models", parts(&roles))];
+    for source in distinct(&roles) {
+        findings.push(match source.settings.kind {
+            ModelKind::Openai => endpoint(source, variables).await,
+            ModelKind::Gguf => local(source),
+            ModelKind::Replay => replay(source),
+        });
+        findings.extend(unpriced(source, config.limits.dollars));
+    }
+    findings
+}
+
+fn parts(roles: &RoleSources) -> String {
+    let names = |sources: &[ModelSource]| {
+        let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+        names.join(" then ")
+    };
+    let editors = match roles.editors.as_slice() {
+        [] => "the agent".to_owned(),
+        editors => editors
+            .iter()
+            .map(|source| source.name.as_str())
+            .collect::<Vec<_>>()
+            .join(" and "),
+    };
+    format!(
+        "agent: {}; scout: {}; editor: {editors}; proxy: {}",
+        names(&roles.agent),
+        names(&roles.scout),
+        names(&roles.proxy)
+    )
+}
+
+fn distinct(roles: &RoleSources) -> Vec<&ModelSource> {
+    let all = [&roles.agent, &roles.scout, &roles.editors, &roles.proxy];
+    let mut found: Vec<&ModelSource> = Vec::new();
+    for source in all.into_iter().flatten() {
+        if found.iter().all(|other| other.name != source.name) {
+            found.push(source);
+        }
+    }
+    found
+}
+
+fn title(source: &ModelSource) -> String {
+    format!("model {}", source.name)
+}
+
+async fn endpoint(source: &ModelSource, variables: Variables<'_>) -> Finding {
+    let what = title(source);
+    let settings = &source.settings;
+    let url = base_url(settings, variables);
+    let variable = key_variable(settings);
+    let key = variable.and_then(|name| variables(name).filter(|key| !key.is_empty()));
+    if let (Some(variable), None, Some(_)) = (variable, &key, &settings.api_key_env) {
+        let detail = format!("{url}: no key, {variable} is not set");
+        return Finding::fail(what, detail, format!("set {variable} to the key"));
+    }
+    let key = key.map(ApiKey);
+    match probe(&source.name, &url, key.as_ref(), PROBE_DEADLINE).await {
+        Err(error) => Finding::fail(what, error.to_string(), "correct base_url or the key"),
+        Ok(Probe::Answers) => Finding::ok(what, format!("{url} answers")),
+        Ok(Probe::Unclear { status }) => Finding::ok(
+            what,
+            format!("{url} is there (it lists no models: {status})"),
+        ),
+        Ok(Probe::KeyRefused { status }) => Finding::fail(
+            what,
+            format!("{url} refuses the key ({status})"),
+            match variable {
+                Some(variable) => format!("set {variable} to a valid key"),
+                None => "name the variable that holds its key in api_key_env".to_owned(),
+            },
+        ),
+        Ok(Probe::Unreachable { message }) => Finding::fail(
+            what,
+            format!("{url} cannot be reached: {message}"),
+            "start the server, or correct base_url",
+        ),
+    }
+}
+
+fn local(source: &ModelSource) -> Finding {
+    let what = title(source);
+    if cfg!(not(feature = "local")) {
+        return Finding::fail(
+            what,
+            "this build has no local models",
+            "use a build with the feature `local`, or configure an endpoint",
+        );
+    }
+    let wanted = source.settings.path.as_deref();
+    match weights::path(wanted.unwrap_or(weights::DEFAULT_MODEL)) {
+        Ok(path) => Finding::ok(what, format!("weights in {}", path.display())),
+        Err(error) => Finding::fail(
+            what,
+            error.to_string(),
+            "fetch the weights, or configure an endpoint",
+        ),
+    }
+}
+
+fn replay(source: &ModelSource) -> Finding {
+    let path = source.settings.path.as_deref().unwrap_or_default();
+    match Path::new(path).is_file() {
+        true => Finding::ok(title(source), format!("answers recorded in {path}")),
+        false => Finding::fail(
+            title(source),
+            format!("{path} is no file"),
+            "correct the path",
+        ),
+    }
+}
+
+/// A limit in dollars needs prices; without one it is good to know that costs are not counted.
+fn unpriced(source: &ModelSource, dollars: Option<f64>) -> Option<Finding> {
+    if price(source).is_some() {
+        return None;
+    }
+    let advice = "set price_prompt and price_output of the model";
+    let finding = match dollars {
+        Some(_) => Finding::fail,
+        None => Finding::warn,
+    };
+    Some(finding(
+        title(source),
+        "its price is unknown, so its cost is counted as $0".to_owned(),
+        advice,
+    ))
+}

@@ -1,0 +1,164 @@
+//! The machine's part of the report.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::Finding;
+use crate::ports::TestRunner;
+use crate::runner::{ProjectTests, TestSettings};
+use crate::workspace::{Kind, Overlay, Shadows, Workspace, cache_dir};
+
+const PROGRAM_DEADLINE: Duration = Duration::from_secs(10);
+const PROJECT_DEADLINE: Duration = Duration::from_secs(60);
+/// A cache of more files than that is not counted to its end.
+const MOST_FILES: usize = 200_000;
+
+pub(super) async fn examine(root: &Path, tests: Option<String>) -> Vec<Finding> {
+    let mut findings = vec![
+        program("git", "git", "install git: it shows and undoes changes").await,
+        program(
+            "python",
+            "python3",
+            "install Python 3: tests of Python projects need it",
+        )
+        .await,
+    ];
+    let Some(cache) = cache_dir() else {
+        findings.push(Finding::fail(
+            "cache",
+            "there is no home directory for it",
+            "set STARLING_CACHE_DIR to a directory with room",
+        ));
+        return findings;
+    };
+    findings.push(cache_finding(&cache));
+    match timeout(PROJECT_DEADLINE, project(root, &cache, tests)).await {
+        Ok(found) => findings.extend(found),
+        Err(_) => findings.push(Finding::warn(
+            "tests",
+            format!("not looked at in {} s", PROJECT_DEADLINE.as_secs()),
+            "set tests.command",
+        )),
+    }
+    findings
+}
+
+async fn program(what: &str, program: &str, advice: &str) -> Finding {
+    let asked = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    match timeout(PROGRAM_DEADLINE, asked).await {
+        Ok(Ok(output)) if output.status.success() => {
+            let version = String::from_utf8_lossy(&output.stdout);
+            Finding::ok(what, version.trim())
+        }
+        Ok(Ok(output)) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let line = said.lines().next().unwrap_or_default();
+            Finding::warn(what, format!("{program} --version failed: {line}"), advice)
+        }
+        Ok(Err(error)) => Finding::warn(what, format!("{program}: {error}"), advice),
+        Err(_) => Finding::warn(
+            what,
+            format!(
+                "{program} did not answer in {} s",
+                PROGRAM_DEADLINE.as_secs()
+            ),
+            advice,
+        ),
+    }
+}
+
+/// The kind of shadow, and the tests that would run in it.
+async fn project(root: &Path, cache: &Path, command: Option<String>) -> Vec<Finding> {
+    let shadows = match Shadows::open(cache).await {
+        Ok(shadows) => shadows,
+        Err(error) => {
+            let advice = "set STARLING_CACHE_DIR to a directory that can be written";
+            return vec![Finding::fail("shadow", error.to_string(), advice)];
+        }
+    };
+    let shadow = match shadows.kind() {
+        Kind::Overlay => Finding::ok("shadow", format!("overlay: {}", shadows.reason())),
+        Kind::Copy => Finding::warn(
+            "shadow",
+            format!("a copy of the project for each check: {}", shadows.reason()),
+            "allow unprivileged user namespaces for faster checks",
+        ),
+    };
+    let workspace = root
+        .canonicalize()
+        .map_err(|error| error.to_string())
+        .and_then(|root| Workspace::open(root).map_err(|error| error.to_string()));
+    let tests = match workspace {
+        Err(error) => Finding::fail("project", error, "run it in the folder of a project"),
+        Ok(workspace) => {
+            let snapshot = workspace.snapshot(Overlay::default());
+            let settings = TestSettings {
+                command,
+                python: None,
+            };
+            let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
+            match tests.command() {
+                Some(command) => Finding::ok("tests", command),
+                None => Finding::warn(
+                    "tests",
+                    tests.missing().unwrap_or("none were found"),
+                    "set tests.command where the project has tests",
+                ),
+            }
+        }
+    };
+    vec![shadow, tests]
+}
+
+/// Whether the cache can be written, and how large it is.
+pub(super) fn cache_finding(cache: &Path) -> Finding {
+    let probe = cache.join(format!("doctor-{}", std::process::id()));
+    let written = fs::create_dir_all(cache)
+        .and_then(|()| fs::write(&probe, ""))
+        .and_then(|()| fs::remove_file(&probe));
+    match written {
+        Ok(()) => Finding::ok("cache", format!("{}, {}", cache.display(), size(cache))),
+        Err(error) => Finding::fail(
+            "cache",
+            format!("{}: {error}", cache.display()),
+            "set STARLING_CACHE_DIR to a directory that can be written",
+        ),
+    }
+}
+
+/// The size of all files below a directory. Links are not followed.
+fn size(directory: &Path) -> String {
+    let mut waiting: Vec<PathBuf> = vec![directory.to_owned()];
+    let (mut bytes, mut files) = (0u64, 0usize);
+    while let Some(next) = waiting.pop() {
+        for entry in fs::read_dir(next).into_iter().flatten().flatten() {
+            files += 1;
+            match entry.metadata() {
+                Ok(data) if data.is_dir() => waiting.push(entry.path()),
+                Ok(data) => bytes += data.len(),
+                Err(_) => {}
+            }
+        }
+        if files > MOST_FILES {
+            return format!("more than {}", readable(bytes));
+        }
+    }
+    readable(bytes)
+}
+
+fn readable(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}

@@ -1,0 +1,190 @@
+use super::*;
+use crate::config::{Config, ModelConfig, ModelKind, Sources, Trust, load};
+
+fn loaded(file: &str) -> (tempfile::TempDir, Result<Loaded, ConfigError>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, file).unwrap();
+    let loaded = load(&Sources {
+        user_file: Some(path),
+        project_file: Some(dir.path().join("absent.toml")),
+        trust: Trust::Trusted,
+        variables: Vec::new(),
+        options: Vec::new(),
+    });
+    (dir, loaded)
+}
+
+fn lines(findings: &[Finding]) -> Vec<(Health, &str, &str)> {
+    findings
+        .iter()
+        .map(|one| (one.health, one.what.as_str(), one.detail.as_str()))
+        .collect()
+}
+
+#[test]
+fn files_warnings_and_errors_of_the_configuration_are_told() {
+    let (_dir, good) = loaded("[limits]\ncals = 1\n");
+    let findings = configuration::examine(&good);
+    let health: Vec<_> = findings.iter().map(|one| one.health).collect();
+    assert_eq!(health, [Health::Ok, Health::Ok, Health::Warn]);
+    assert!(findings[0].detail.ends_with("config.toml: read"));
+    assert!(findings[1].detail.contains("absent.toml: not there"));
+    assert!(findings[2].detail.contains("did you mean limits.calls?"));
+
+    let (_dir, bad) = loaded("[limits]\ncalls = \"x\"\n");
+    let findings = configuration::examine(&bad);
+    assert_eq!(verdict(&findings), Health::Fail);
+    assert!(findings[0].detail.contains("config.toml:2: "));
+}
+
+fn config(models: &[(&str, ModelConfig)]) -> Config {
+    let mut config = Config::default();
+    for (name, model) in models {
+        config.models.insert((*name).to_owned(), model.clone());
+        config.roles.agent.push((*name).to_owned());
+    }
+    config
+}
+
+fn endpoint(url: &str) -> ModelConfig {
+    ModelConfig {
+        base_url: Some(url.to_owned()),
+        price_prompt: Some(1.0),
+        price_output: Some(1.0),
+        ..ModelConfig::default()
+    }
+}
+
+/// An endpoint that answers each connection with a status.
+async fn server(status: &'static str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 4096]).await;
+            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn endpoints_are_asked_and_their_keys_looked_for() {
+    let mut keyless = endpoint("http://127.0.0.1:1/v1");
+    keyless.api_key_env = Some("NO_SUCH_KEY".to_owned());
+    let config = config(&[
+        ("good", endpoint(&server("200 OK").await)),
+        ("shut", endpoint(&server("401 No").await)),
+        ("plain", endpoint(&server("404 No").await)),
+        ("gone", endpoint("http://127.0.0.1:1/v1")),
+        ("keyless", keyless),
+    ]);
+    let findings = models::examine(&config, None, &|_| None).await;
+    let found = lines(&findings);
+    assert_eq!(
+        found[0].2,
+        "agent: good then shut then plain then gone then keyless; \
+         scout: good then shut then plain then gone then keyless; editor: the agent; \
+         proxy: good then shut then plain then gone then keyless"
+    );
+    let health: Vec<_> = found[1..]
+        .iter()
+        .map(|(health, what, _)| (*health, *what))
+        .collect();
+    assert_eq!(
+        health,
+        [
+            (Health::Ok, "model good"),
+            (Health::Fail, "model shut"),
+            (Health::Ok, "model plain"),
+            (Health::Fail, "model gone"),
+            (Health::Fail, "model keyless"),
+        ]
+    );
+    assert!(findings[5].advice.contains("NO_SUCH_KEY"));
+    assert!(
+        findings[1..]
+            .iter()
+            .all(|one| (one.health == Health::Ok) == one.advice.is_empty())
+    );
+}
+
+#[tokio::test]
+async fn a_limit_in_dollars_makes_a_missing_price_a_failure() {
+    let mut unpriced = endpoint(&server("200 OK").await);
+    unpriced.price_prompt = None;
+    unpriced.price_output = None;
+    let mut config = config(&[("own", unpriced)]);
+    let health = async |config: &Config| {
+        let findings = models::examine(config, None, &|_| None).await;
+        assert!(findings[2].detail.contains("price is unknown"));
+        findings[2].health
+    };
+    assert_eq!(health(&config).await, Health::Warn);
+    config.limits.dollars = Some(1.0);
+    assert_eq!(health(&config).await, Health::Fail);
+}
+
+#[tokio::test]
+async fn recordings_and_unknown_names_are_told() {
+    let recording = ModelConfig {
+        kind: ModelKind::Replay,
+        path: Some("/no/such.jsonl".to_owned()),
+        ..ModelConfig::default()
+    };
+    let findings = models::examine(&config(&[("tape", recording)]), None, &|_| None).await;
+    assert_eq!(findings[1].detail, "/no/such.jsonl is no file");
+    let unknown = models::examine(&Config::default(), Some("huge"), &|_| None).await;
+    assert_eq!(verdict(&unknown), Health::Fail);
+    assert!(unknown[0].detail.contains("no model is called \"huge\""));
+}
+
+#[test]
+fn the_cache_is_written_to_and_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = dir.path().join("a/b");
+    std::fs::create_dir_all(cache.join("models")).unwrap();
+    std::fs::write(cache.join("models/weights"), vec![0; 2_500_000]).unwrap();
+    let good = system::cache_finding(&cache);
+    assert_eq!(good.health, Health::Ok);
+    assert!(good.detail.ends_with(", 2.5 MB"), "{}", good.detail);
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    assert_eq!(
+        system::cache_finding(&dir.path().join("file")).health,
+        Health::Fail
+    );
+}
+
+#[tokio::test]
+async fn the_whole_report_reads_as_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("test_a.py"), "def test_a(): pass\n").unwrap();
+    let (_files, loaded) = loaded("[tests]\ncommand = \"make test\"\n");
+    let findings = examine(dir.path(), &loaded, Some("replay:/no/such")).await;
+    let text = as_text(&findings);
+    for what in [
+        "configuration",
+        "models",
+        "git",
+        "python",
+        "cache",
+        "shadow",
+        "tests",
+    ] {
+        assert!(
+            findings.iter().any(|one| one.what == what),
+            "{what} in\n{text}"
+        );
+    }
+    assert!(text.contains("make test"), "{text}");
+    assert!(text.lines().all(|line| {
+        ["ok  ", "warn", "FAIL", "    "]
+            .iter()
+            .any(|start| line.starts_with(start))
+    }));
+    let json = serde_json::to_value(&findings).unwrap();
+    assert_eq!(json[0]["health"], "ok");
+}

@@ -1,0 +1,182 @@
+//! `starling config explain`: what a setting means, which value it has, and where that comes from.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::config::{KeyInfo, Loaded, is_section, key_info, keys, nearest};
+
+/// One setting.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explained {
+    pub key: String,
+    /// As TOML; `None` when unset.
+    pub value: Option<String>,
+    /// Where the value comes from.
+    pub origin: String,
+    pub default: Option<String>,
+    /// What can be set.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub doc: String,
+}
+
+/// The key is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no setting is called {key}{}; `starling config explain` lists all", suggestion(.nearest))]
+pub struct NoSuchKey {
+    key: String,
+    nearest: Option<String>,
+}
+
+fn suggestion(nearest: &Option<String>) -> String {
+    match nearest {
+        Some(key) => format!(": did you mean {key}?"),
+        None => String::new(),
+    }
+}
+
+/// One setting, all of a section, or all there are.
+///
+/// # Errors
+/// [`NoSuchKey`], with the nearest that there is.
+pub fn explain(loaded: &Loaded, key: Option<&str>) -> Result<Vec<Explained>, NoSuchKey> {
+    let values = serde_json::to_value(&loaded.config).unwrap_or_default();
+    let names = match key {
+        None => names(loaded, ""),
+        Some(key) if key_info(key).is_some() => vec![key.to_owned()],
+        Some(section) if is_section(section) => names(loaded, &format!("{section}.")),
+        Some(unknown) => {
+            return Err(NoSuchKey {
+                key: unknown.to_owned(),
+                nearest: nearest(unknown),
+            });
+        }
+    };
+    let known = names
+        .iter()
+        .filter_map(|name| Some((name, key_info(name)?)));
+    Ok(known
+        .map(|(name, info)| explain_one(loaded, &values, name, info))
+        .collect())
+}
+
+/// The keys that begin so. Keys of models stand once for each model, or once for all there could be.
+fn names(loaded: &Loaded, prefix: &str) -> Vec<String> {
+    let asked = prefix
+        .strip_prefix("models.")
+        .map(|rest| rest.trim_end_matches('.').to_owned())
+        .filter(|name| !name.is_empty());
+    let models: Vec<String> = match asked {
+        Some(name) => vec![name],
+        None if loaded.config.models.is_empty() => vec!["NAME".to_owned()],
+        None => loaded.config.models.keys().cloned().collect(),
+    };
+    let expand = |info: &KeyInfo| match info.key.contains("NAME") {
+        true => models
+            .iter()
+            .map(|model| info.key.replace("NAME", model))
+            .collect(),
+        false => vec![info.key.clone()],
+    };
+    let all = keys().iter().flat_map(expand);
+    all.filter(|key| key.starts_with(prefix)).collect()
+}
+
+fn explain_one(loaded: &Loaded, values: &Value, key: &str, info: &KeyInfo) -> Explained {
+    let value = key
+        .split('.')
+        .try_fold(values, |value, name| value.get(name))
+        .filter(|value| !value.is_null())
+        .map(Value::to_string);
+    Explained {
+        key: key.to_owned(),
+        value,
+        origin: loaded.origin(key).to_string(),
+        default: info.default.clone(),
+        kind: info.kind.clone(),
+        doc: info.doc.clone(),
+    }
+}
+
+/// For a reader.
+pub fn as_text(settings: &[Explained]) -> String {
+    let mut text = String::new();
+    for setting in settings {
+        let value = setting.value.as_deref().unwrap_or("(unset)");
+        let default = setting.default.as_deref().unwrap_or("(unset)");
+        // Writing to a string does not fail.
+        let _ = write!(
+            text,
+            "{} = {value}\n  from {}; default {default}; {}\n  {}\n",
+            setting.key, setting.origin, setting.kind, setting.doc
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Sources, Trust, load};
+
+    fn loaded(options: &[&str]) -> Loaded {
+        load(&Sources {
+            user_file: None,
+            project_file: None,
+            trust: Trust::NotTrusted,
+            variables: Vec::new(),
+            options: options.iter().map(|text| (*text).to_owned()).collect(),
+        })
+        .unwrap()
+    }
+
+    fn text(options: &[&str], key: &str) -> String {
+        as_text(&explain(&loaded(options), Some(key)).unwrap())
+    }
+
+    #[test]
+    fn a_setting_is_told_with_its_value_and_origin() {
+        assert_eq!(
+            text(&["limits.calls=20"], "limits.calls"),
+            "limits.calls = 20\n  from option -c; default 60; integer\n  \
+             Requests to models, retries and continuations included.\n"
+        );
+        let unset = text(&[], "limits.dollars");
+        assert!(
+            unset
+                .starts_with("limits.dollars = (unset)\n  from default; default (unset); number\n"),
+            "{unset}"
+        );
+    }
+
+    #[test]
+    fn a_section_and_all_settings_can_be_listed() {
+        let section = explain(&loaded(&[]), Some("tests")).unwrap();
+        let names: Vec<_> = section.iter().map(|one| one.key.as_str()).collect();
+        assert_eq!(names, ["tests.command", "tests.seconds"]);
+        assert_eq!(explain(&loaded(&[]), None).unwrap().len(), keys().len());
+    }
+
+    #[test]
+    fn models_are_listed_by_their_own_names() {
+        let options = ["models.big.model=x", "models.small.model=y"];
+        let all = explain(&loaded(&options), None).unwrap();
+        let is = |key: &str| all.iter().any(|one| one.key == key);
+        assert!(is("models.big.base_url") && is("models.small.base_url"));
+        assert!(!is("models.NAME.base_url"));
+        let one = explain(&loaded(&options), Some("models.big")).unwrap();
+        assert!(one.iter().all(|one| one.key.starts_with("models.big.")));
+        assert!(text(&options, "models.big.model").starts_with("models.big.model = \"x\"\n"));
+    }
+
+    #[test]
+    fn an_unknown_key_gets_the_nearest_known_one() {
+        let error = explain(&loaded(&[]), Some("limit.call")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no setting is called limit.call: did you mean limits.calls?; `starling config explain` lists all"
+        );
+    }
+}

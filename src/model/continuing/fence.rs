@@ -1,0 +1,123 @@
+//! Code fences that a model opens anew when it goes on.
+
+/// What a piece did before it went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reopened {
+    No,
+    /// It opened the fence again that is open already.
+    Inside,
+    /// It put the rest of a bare text into a fence.
+    Around,
+}
+
+/// The piece without the opening of a fence that cannot be meant.
+///
+/// Within an open fence, a line that opens one of the same kind with the same language can only be that
+/// fence again: a closing line names no language. In the middle of a line of bare text no fence can
+/// stand. A bare fence within a fence closes it, and stays.
+pub(super) fn without_opening<'a>(text: &str, piece: &'a str) -> (Reopened, &'a str) {
+    let Some((line, rest)) = piece.split_once('\n') else {
+        return (Reopened::No, piece);
+    };
+    let Some(opening) = Fence::of_line(line) else {
+        return (Reopened::No, piece);
+    };
+    let (whole_lines, partial) = match text.rfind('\n') {
+        Some(at) => text.split_at(at + 1),
+        None => ("", text),
+    };
+    match open_fence(whole_lines) {
+        Some(open) if !opening.language.is_empty() && opening == open => (Reopened::Inside, rest),
+        Some(_) => (Reopened::No, piece),
+        None if !partial.trim().is_empty() && Fence::of_line(partial).is_none() => {
+            (Reopened::Around, rest)
+        }
+        None => (Reopened::No, piece),
+    }
+}
+
+/// The line that opens or closes a block of code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fence<'a> {
+    mark: char,
+    length: usize,
+    language: &'a str,
+}
+
+impl<'a> Fence<'a> {
+    fn of_line(line: &'a str) -> Option<Self> {
+        let bare = line.trim_start_matches(' ');
+        if line.len() - bare.len() > 3 {
+            return None;
+        }
+        let mark = bare.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let language = bare.trim_start_matches(mark);
+        let length = bare.len() - language.len();
+        (length >= 3 && !language.contains('`')).then_some(Fence {
+            mark,
+            length,
+            language: language.trim(),
+        })
+    }
+
+    fn closes(&self, open: &Fence<'_>) -> bool {
+        self.mark == open.mark && self.length >= open.length && self.language.is_empty()
+    }
+}
+
+/// The fence in which the text ends.
+fn open_fence(text: &str) -> Option<Fence<'_>> {
+    let mut open: Option<Fence<'_>> = None;
+    for fence in text.lines().filter_map(Fence::of_line) {
+        open = match open {
+            None => Some(fence),
+            Some(outer) if fence.closes(&outer) => None,
+            Some(outer) => Some(outer),
+        };
+    }
+    open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, piece: &str, expected: (Reopened, &str)) {
+        assert_eq!(
+            without_opening(text, piece),
+            expected,
+            "{text:?} + {piece:?}"
+        );
+    }
+
+    #[test]
+    fn the_open_fence_opened_again_is_dropped() {
+        let inside = Reopened::Inside;
+        check("a\n```python\nx = 1\n", "```python\ny\n", (inside, "y\n"));
+        check("```python\nx =", "```python\n 1\n", (inside, " 1\n"));
+        check("~~~~py\nx\n", "~~~~py\ny", (inside, "y"));
+    }
+
+    #[test]
+    fn fences_that_can_be_meant_stay() {
+        let same = |text: &str, piece: &str| check(text, piece, (Reopened::No, piece));
+        same("```python\nx\n", "```\nDone.\n");
+        same("````md\nx\n", "```python\nx\n");
+        same("```md\nx\n", "```python\nx\n");
+        same("```python\nx\n```\nAnd:\n", "```python\nx\n");
+        same("Here it is:\n", "```python\nx\n");
+        same("```python\nx\n", "    ```python\nx\n");
+        same("```python\nx", "```python");
+        same("text\n```pyth", "on\nx\n");
+    }
+
+    #[test]
+    fn a_bare_text_is_not_wrapped_in_the_middle_of_a_line() {
+        check(
+            "def f():\n    ret",
+            "```python\nurn 1\n",
+            (Reopened::Around, "urn 1\n"),
+        );
+        check("def f():\n    ", "```\nx\n", (Reopened::No, "```\nx\n"));
+    }
+}

@@ -1,0 +1,219 @@
+//! Joins the pieces of a text.
+//!
+//! A model that is asked to go on may write the unfinished line once more from its beginning. That is
+//! told from text that truly repeats itself by one fact: the cut was within a line, and the piece begins
+//! as that line begins. Where the cut was between lines nothing is ever taken away, so lines may repeat
+//! as often as they like; and where the beginning of a line says too little (a ruler, a number, the same
+//! word twice) the piece is taken as it stands.
+
+use super::fence::{self, Reopened};
+
+/// The most of an answer that is quoted in the request for its rest.
+const QUOTED_LINES: usize = 3;
+const QUOTED_BYTES: usize = 400;
+
+/// What ends a line: in a text, or in a text that stands escaped in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineBreaks {
+    Real,
+    Escaped,
+}
+
+impl LineBreaks {
+    fn ends(self) -> &'static [&'static str] {
+        match self {
+            LineBreaks::Real => &["\n"],
+            LineBreaks::Escaped => &["\n", "\\n"],
+        }
+    }
+
+    /// Where the last line of the text begins.
+    fn last_start(self, text: &str) -> usize {
+        let starts = self.ends().iter();
+        starts
+            .filter_map(|end| text.rfind(end).map(|at| at + end.len()))
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn starts(self, text: &str) -> bool {
+        self.ends().iter().any(|end| text.starts_with(end)) || text.starts_with('\r')
+    }
+
+    /// The text without its last line break.
+    fn trim_end(self, text: &str) -> &str {
+        let trimmed = self.ends().iter().find_map(|end| text.strip_suffix(end));
+        trimmed.unwrap_or(text)
+    }
+}
+
+/// The unfinished last line; empty when the text ends with a line break.
+pub(super) fn partial_line(text: &str, breaks: LineBreaks) -> &str {
+    &text[breaks.last_start(text)..]
+}
+
+/// The end of the text that is shown to the model: whole lines where they are short enough.
+pub(super) fn quote(text: &str, breaks: LineBreaks) -> &str {
+    let fits = |start: &usize| text.len() - start <= QUOTED_BYTES;
+    let starts = last_line_starts(text, breaks, QUOTED_LINES);
+    let start = starts.into_iter().rev().find(fits).unwrap_or_else(|| {
+        let mut at = text.len() - QUOTED_BYTES;
+        while !text.is_char_boundary(at) {
+            at += 1;
+        }
+        at
+    });
+    &text[start..]
+}
+
+/// Where the unfinished line begins, and each of the `more` lines before it, last first.
+fn last_line_starts(text: &str, breaks: LineBreaks, more: usize) -> Vec<usize> {
+    let mut starts = vec![breaks.last_start(text)];
+    let mut start = starts[0];
+    while start > 0 && starts.len() <= more {
+        start = breaks.last_start(breaks.trim_end(&text[..start]));
+        starts.push(start);
+    }
+    starts
+}
+
+/// A text that grows piece by piece.
+#[derive(Debug)]
+pub(super) struct Joined {
+    text: String,
+    /// A piece of a bare text came in a fence of its own, which its end closes.
+    wrapped: bool,
+}
+
+impl Joined {
+    pub fn new(text: String) -> Self {
+        Joined {
+            text,
+            wrapped: false,
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Puts a piece behind the text. Says whether that made it longer.
+    pub fn push(&mut self, piece: &str) -> bool {
+        let (reopened, piece) = match without_repeat(&self.text, piece, LineBreaks::Real) {
+            Some(rest) => (Reopened::No, rest),
+            None => fence::without_opening(&self.text, piece),
+        };
+        let piece = match reopened {
+            Reopened::No => piece,
+            Reopened::Inside | Reopened::Around => {
+                without_repeat(&self.text, piece, LineBreaks::Real).unwrap_or(piece)
+            }
+        };
+        self.wrapped |= reopened == Reopened::Around;
+        self.text.push_str(piece);
+        !piece.is_empty()
+    }
+
+    /// The text of an answer that the model ended.
+    pub fn into_whole(self) -> String {
+        match self.text.trim_end().strip_suffix("\n```") {
+            Some(inside) if self.wrapped => format!("{inside}\n"),
+            Some(_) | None => self.text,
+        }
+    }
+
+    /// The text of an answer that is still cut.
+    pub fn into_partial(self) -> String {
+        self.text
+    }
+}
+
+/// What is left of a piece that begins by writing the end of the text again; `None` when it does not.
+pub(super) fn without_repeat<'a>(
+    text: &str,
+    piece: &'a str,
+    breaks: LineBreaks,
+) -> Option<&'a str> {
+    let partial = partial_line(text, breaks);
+    if !is_telling(partial) {
+        return None;
+    }
+    without_line(partial, piece, breaks)
+        .or_else(|| without_words(partial, piece))
+        .or_else(|| without_lines(text, partial, piece, breaks))
+}
+
+/// The unfinished line alone, unless the piece reads as well with it as without it.
+fn without_line<'a>(partial: &str, piece: &'a str, breaks: LineBreaks) -> Option<&'a str> {
+    let rest = piece.strip_prefix(partial)?;
+    let is_list_of_one_word = goes_on_with(rest, partial.trim());
+    let would_leave_blanks =
+        partial.ends_with([' ', '\t']) && (rest.is_empty() || breaks.starts(rest));
+    (!is_list_of_one_word && !would_leave_blanks).then_some(rest)
+}
+
+/// The unfinished line without its indentation.
+fn without_words<'a>(partial: &str, piece: &'a str) -> Option<&'a str> {
+    let words = partial.trim_start();
+    if words.len() == partial.len() || words.len() < 4 {
+        return None;
+    }
+    let rest = piece.strip_prefix(words)?;
+    (!goes_on_with(rest, words.trim_end())).then_some(rest)
+}
+
+/// Whether the same words follow in the same line.
+fn goes_on_with(rest: &str, words: &str) -> bool {
+    rest.trim_start_matches([' ', '\t']).starts_with(words)
+}
+
+/// The unfinished line and whole lines before it, the quotation, or the whole text. Of what can be
+/// meant, the shortest is taken away.
+fn without_lines<'a>(
+    text: &str,
+    partial: &str,
+    piece: &'a str,
+    breaks: LineBreaks,
+) -> Option<&'a str> {
+    let line = text.len() - partial.len();
+    let mut starts = last_line_starts(text, breaks, QUOTED_LINES);
+    starts.push(text.len() - quote(text, breaks).len());
+    starts.push(0);
+    starts.sort_unstable_by(|a, b| b.cmp(a));
+    starts
+        .into_iter()
+        .filter(|start| *start != line)
+        .map(|start| &text[start..])
+        // A piece that begins with a line break may as well just end the unfinished line.
+        .filter(|repeated| is_telling(repeated) && !breaks.starts(repeated))
+        .find_map(|repeated| piece.strip_prefix(repeated))
+}
+
+/// Whether the beginning of a line says which line it is: it holds a word, and is not one thing over and
+/// over.
+fn is_telling(partial: &str) -> bool {
+    let letters = partial.chars().filter(|c| c.is_alphabetic()).count();
+    letters >= 2 && !is_periodic(partial.trim().as_bytes())
+}
+
+fn is_periodic(bytes: &[u8]) -> bool {
+    (1..=bytes.len() / 2)
+        .filter(|period| bytes.len().is_multiple_of(*period))
+        .any(|period| bytes[period..] == bytes[..bytes.len() - period])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identical_lines_survive_a_cut_at_every_place() {
+        let same = "        value += 1\n".repeat(9);
+        let text = format!("{same}\n{same}\n\n{same}");
+        for cut in 0..text.len() {
+            let mut joined = Joined::new(text[..cut].to_owned());
+            joined.push(&text[cut..]);
+            assert_eq!(joined.as_str(), text, "cut at {cut}");
+        }
+    }
+}

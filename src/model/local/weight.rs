@@ -1,0 +1,107 @@
+//! A matrix of the network, multiplied in the way that is fastest for the input at hand.
+
+use std::sync::Arc;
+
+use candle_core::quantized::{QMatMul, QTensor};
+use candle_core::{Module, Result, Tensor, bail};
+
+use super::gemv::{self, Blocks};
+use super::mapped::Span;
+
+/// A matrix of the network.
+pub struct Weight {
+    /// For inputs of several rows, other devices and other layouts.
+    general: QMatMul,
+    /// For a single row, read from the file's own blocks.
+    direct: Option<(gemv::Plan, Span)>,
+}
+
+impl Weight {
+    /// `span` is where the tensor lies in the mapped file, when it is used from there.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new(tensor: QTensor, span: Option<Span>) -> Result<Self> {
+        let columns = tensor.shape().dims().last().copied().unwrap_or(0);
+        let plan = gemv::Plan::new(tensor.dtype(), columns);
+        let direct = plan.zip(span);
+        Ok(Self {
+            general: QMatMul::from_arc(Arc::new(tensor))?,
+            direct,
+        })
+    }
+
+    /// The product of each row of `x` with the matrix.
+    ///
+    /// # Errors
+    /// When the shapes do not agree or memory runs out.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let [product] = Self::forward_all([self], x)?;
+        Ok(product)
+    }
+
+    /// The products with several matrices; where possible the input is quantised once for all.
+    ///
+    /// # Errors
+    /// When the shapes do not agree or memory runs out.
+    pub fn forward_all<const N: usize>(weights: [&Self; N], x: &Tensor) -> Result<[Tensor; N]> {
+        let products = match Self::forward_direct(&weights, x)? {
+            Some(products) => products,
+            None => match Self::forward_fused(&weights, x)? {
+                Some(products) => products,
+                None => weights
+                    .iter()
+                    .map(|weight| weight.general.forward(x))
+                    .collect::<Result<_>>()?,
+            },
+        };
+        match products.try_into() {
+            Ok(products) => Ok(products),
+            Err(_) => bail!("{N} matrices give {N} products"),
+        }
+    }
+
+    fn forward_direct(weights: &[&Self], x: &Tensor) -> Result<Option<Vec<Tensor>>> {
+        if x.elem_count() != x.dims().last().copied().unwrap_or(0) || !x.device().is_cpu() {
+            return Ok(None);
+        }
+        let blocks: Option<Vec<Blocks>> = weights
+            .iter()
+            .map(|weight| {
+                weight
+                    .direct
+                    .as_ref()
+                    .map(|(plan, span)| plan.of(span.bytes()))
+            })
+            .collect();
+        let Some(blocks) = blocks else {
+            return Ok(None);
+        };
+        let values = x.flatten_all()?.to_vec1::<f32>()?;
+        let Some(products) = gemv::multiply(&blocks, &values) else {
+            bail!(
+                "an input of {} values does not fit the matrix",
+                values.len()
+            )
+        };
+        let tensors = products.into_iter().map(|product| {
+            let shape = (1, product.len());
+            Tensor::from_vec(product, shape, x.device())
+        });
+        tensors.collect::<Result<_>>().map(Some)
+    }
+
+    fn forward_fused(weights: &[&Self], x: &Tensor) -> Result<Option<Vec<Tensor>>> {
+        let tensors: Option<Vec<&QTensor>> = weights
+            .iter()
+            .map(|weight| match &weight.general {
+                QMatMul::QTensor(tensor) => Some(tensor.as_ref()),
+                QMatMul::Tensor(_) | QMatMul::TensorF16(_) => None,
+            })
+            .collect();
+        match tensors {
+            Some(tensors) => QTensor::gemv_fused_shared_lhs(&tensors, x),
+            None => Ok(None),
+        }
+    }
+}

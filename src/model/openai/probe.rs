@@ -1,0 +1,51 @@
+//! Whether an endpoint is there, without spending a token.
+
+use std::time::Duration;
+
+use super::ApiKey;
+use super::transport::{Endpoint, Transport};
+use crate::ports::ModelError;
+
+/// What an endpoint said to the question for its models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    Answers,
+    /// It is there, and wants another key.
+    KeyRefused {
+        status: u16,
+    },
+    /// Something is there; not every server lists its models.
+    Unclear {
+        status: u16,
+    },
+    Unreachable {
+        message: String,
+    },
+}
+
+/// Asks an endpoint for its models.
+///
+/// # Errors
+/// [`ModelError::Unavailable`] for an URL or key that cannot be sent.
+pub async fn probe(
+    name: &str,
+    base_url: &str,
+    key: Option<&ApiKey>,
+    deadline: Duration,
+) -> Result<Probe, ModelError> {
+    let endpoint = Endpoint::new(name, base_url, key)?;
+    let url = endpoint.url("/models");
+    let transport = Transport::new(name, endpoint)?;
+    let answer = tokio::time::timeout(deadline, transport.get(&url)).await;
+    Ok(match answer {
+        Err(_) => Probe::Unreachable {
+            message: format!("no answer within {} s", deadline.as_secs()),
+        },
+        Ok(Err(error)) => Probe::Unreachable {
+            message: error.to_string(),
+        },
+        Ok(Ok(200..300)) => Probe::Answers,
+        Ok(Ok(status @ (401 | 403))) => Probe::KeyRefused { status },
+        Ok(Ok(status)) => Probe::Unclear { status },
+    })
+}
