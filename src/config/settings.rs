@@ -38,7 +38,7 @@ pub struct ModelConfig {
     /// OPENAI_BASE_URL, else OpenAI's own.
     pub base_url: Option<String>,
     /// The name of the environment variable that holds the key, never the key itself. When unset, no
-    /// key is sent.
+    /// key is sent; where `base_url` is unset too, that in OPENAI_API_KEY.
     pub api_key_env: Option<String>,
     /// The file of weights (gguf; when unset, Starling's own default) or the trajectory (replay).
     pub path: Option<String>,

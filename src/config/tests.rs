@@ -327,3 +327,45 @@ fn the_schema_file_is_up_to_date() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(kept == fresh, "run the tests once with UPDATE_DOCS=1");
 }
+
+/// The table of all keys, as the manual shows it.
+fn table() -> String {
+    let mut table = "\n| key | type | default | |\n|---|---|---|---|\n".to_owned();
+    for info in keys() {
+        let kind = info.kind.replace(" | ", ", ");
+        let default = match &info.default {
+            Some(default) => format!("`{default}`"),
+            None => "unset".to_owned(),
+        };
+        table += &format!("| `{}` | {kind} | {default} | {} |\n", info.key, info.doc);
+    }
+    table + "\n"
+}
+
+#[test]
+fn the_manual_lists_all_keys() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
+    let manual = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = manual.split_once("src/config/tests.rs -->\n").unwrap();
+    let (kept, after) = rest.split_once("<!-- end of keys -->").unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let fresh = format!(
+            "{before}src/config/tests.rs -->\n{}<!-- end of keys -->{after}",
+            table()
+        );
+        std::fs::write(&path, fresh).unwrap();
+    } else {
+        assert!(kept == table(), "run the tests once with UPDATE_DOCS=1");
+    }
+}
+
+#[test]
+fn the_examples_of_the_manual_are_read() {
+    let manual = include_str!("../../docs/configuration.md");
+    let example = manual.split("```toml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let loaded = files(example, "").load();
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    assert_eq!(loaded.config.models.len(), 3);
+    assert_eq!(loaded.config.roles.agent, ["big", "house"]);
+}

@@ -31,6 +31,8 @@ pub(super) struct Mind {
     pub repairs: u32,
     /// Tests fail that are to pass in the end.
     pub failing: bool,
+    /// Others change something for the same end, so a change need not mend a test by itself.
+    pub entangled: bool,
     seen_calls: HashMap<String, u32>,
     malformed: u32,
     changed: bool,
@@ -44,6 +46,7 @@ impl Mind {
             view: HashMap::new(),
             repairs: 0,
             failing: false,
+            entangled: false,
             seen_calls: HashMap::new(),
             malformed: 0,
             changed: false,
@@ -87,6 +90,10 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
     mind.changed = false;
     mind.seen_calls.clear();
     mind.failing = hub.state().wants_green;
+    mind.entangled |= causes.iter().any(|cause| match cause {
+        Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
+        Cause::Picked { .. } | Cause::FailedTests { .. } | Cause::Steered { .. } => false,
+    });
     context::begin_work(hub, mind, causes);
     for _ in 0..hub.ledger.limits().turns {
         match turn(hub, mind).await {
@@ -106,6 +113,13 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let calling = model.profile().tool_calling;
     let seat = mind.seat();
     let conversation = mind.conversation.as_mut()?;
+    // A small model that failed once writes the same again unless it is shaken a little.
+    let shaken = if calling == ToolCalling::Text {
+        mind.repairs
+    } else {
+        0
+    };
+    conversation.temperature = (0.3 * shaken as f32).min(0.9);
     let reply = match hub
         .call(
             &mind.party,
@@ -212,7 +226,8 @@ async fn act(
         match action {
             Action::Read(read) => context::remember_view(hub, mind, &read.symbols),
             Action::Request(wanted) => {
-                results[at] = Some(request::request_change(hub, &mind.party, wanted))
+                mind.entangled = true;
+                results[at] = Some(request::request_change(hub, &mind.party, wanted));
             }
             Action::Intent(intent) => results[at] = Some(propose::intent(hub, mind, intent).await),
             Action::Propose(change) => {

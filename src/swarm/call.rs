@@ -22,6 +22,8 @@ pub(super) struct Conversation {
     pub name: String,
     pub role: Role,
     pub messages: Vec<Message>,
+    /// 0 is greedy.
+    pub temperature: f32,
     ordinal: u32,
     recorded: usize,
 }
@@ -42,6 +44,7 @@ impl Conversation {
             name,
             role,
             messages,
+            temperature: 0.0,
             ordinal: 0,
             recorded: 0,
         }
@@ -109,8 +112,8 @@ impl Hub {
             messages: conversation.messages.clone(),
             tools,
             max_output,
-            temperature: 0.0,
-            seed: None,
+            temperature: conversation.temperature,
+            seed: Some(u64::from(ordinal)),
             stop: Vec::new(),
         };
         let began = Instant::now();

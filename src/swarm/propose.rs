@@ -6,7 +6,7 @@ use super::agent::Mind;
 use super::apply::{self, Application};
 use super::candidates;
 use super::draft::{self, Refusal};
-use super::event::{Driver, Event, Party, TestPhase};
+use super::event::{Event, Party, TestPhase};
 use super::followup;
 use super::gate::{self, Draft};
 use super::hub::Hub;
@@ -14,7 +14,7 @@ use super::proposal::{Evidence, ProposalId, TestEvidence};
 use super::protocol::{Intent, Propose};
 use super::review;
 use super::run::{Approval, AskIntent};
-use crate::ports::{IntentView, ProposalView, TestReport, Verdict};
+use crate::ports::{IntentView, ProposalView, TestReport, ToolCalling, Verdict};
 use crate::syntax::SymbolPath;
 use crate::text::unified_diff;
 
@@ -137,13 +137,18 @@ fn objection(
     }
     let helpless =
         mind.failing && fixed.is_empty() && !still_failing.is_empty() && broken.is_empty();
-    let alone = hub.task.driver == Driver::Single || hub.at_work().len() <= 1;
-    if helpless && alone && !change.more && mind.repairs < hub.ledger.limits().repairs {
+    let in_company =
+        mind.entangled || hub.at_work().len() > 1 && tool_calling(hub) == ToolCalling::Native;
+    if helpless && !in_company && !change.more {
         return Some(format!(
             "Not shown to the approver: none of the failing tests passes with this change.\n{details}\nMend the cause, or repeat it with `insist` when another change is to follow."
         ));
     }
     None
+}
+
+fn tool_calling(hub: &Hub) -> ToolCalling {
+    hub.outside.models.agent.profile().tool_calling
 }
 
 /// Asks whoever decides. The clock of the run stands while a person is asked.

@@ -105,8 +105,13 @@ fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
             }
             SymbolKind::Function | SymbolKind::Method => {}
         },
-        "print_statement" | "exec_statement" => {
-            push(flaws, node, "a statement of Python 2");
+        "exec_statement" => push(flaws, node, "a statement of Python 2"),
+        // `print >> file, text` is an expression to Python 3, and legal.
+        "print_statement" => {
+            let first = node.named_child(0).map(|child| child.kind());
+            if first != Some("chevron") {
+                push(flaws, node, "a statement of Python 2");
+            }
         }
         "argument_list" => check_arguments(node, flaws),
         _ => {}

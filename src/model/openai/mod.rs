@@ -112,10 +112,9 @@ impl OpenAiModel {
         let mut answer = Answer::default();
         loop {
             let next = if answer.is_finished() {
-                match tokio::time::timeout(AFTER_FINISH, stream.next()).await {
-                    Ok(next) => next,
-                    Err(_) => None,
-                }
+                tokio::time::timeout(AFTER_FINISH, stream.next())
+                    .await
+                    .unwrap_or_default()
             } else {
                 stream.next().await
             };

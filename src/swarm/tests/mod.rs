@@ -1,3 +1,4 @@
 mod bed;
+mod cut;
 mod flow;
 mod misbehave;

@@ -113,7 +113,6 @@ impl Spot {
         let text = tree.text();
         let line_break = self.manner.line_break;
         let (before, after) = (&text[..self.range.start], &text[self.range.end..]);
-        let ends_file = after.is_empty();
         let starts_line = before.is_empty() || before.ends_with('\n') || before == "\u{feff}";
         let mut insert = String::new();
         if !starts_line {
@@ -124,7 +123,7 @@ impl Spot {
             insert.push_str(&line_break.repeat(self.blank_lines.saturating_sub(there)));
         }
         insert.push_str(source);
-        if !ends_file || starts_line || self.range.of(text).ends_with('\n') {
+        if !after.is_empty() || text.ends_with('\n') || text.trim_matches('\u{feff}').is_empty() {
             insert.push_str(line_break);
         }
         if !after.trim().is_empty() {

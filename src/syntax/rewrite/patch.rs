@@ -49,11 +49,12 @@ impl Hunk<'_> {
                 hunk: self.number,
             });
         }
-        let exact: Vec<ByteRange> = self.exact();
+        let exact = self.exact();
         if !exact.is_empty() {
-            return self.only(exact).map(|range| Plan {
+            let range = self.only(exact)?;
+            return Ok(Plan {
                 range,
-                insert: self.with_last_break(),
+                insert: self.with_last_break(range),
             });
         }
         for lines in self.readings() {
@@ -103,11 +104,16 @@ impl Hunk<'_> {
             .collect()
     }
 
-    /// Whole lines must not be joined to the next one because a line break was forgotten.
-    fn with_last_break(&self) -> String {
+    /// The new text with as much of a line break at its end as the old one: whole lines must not be
+    /// joined to the next one, and no blank line is meant by a line break that was not there.
+    fn with_last_break(&self, range: ByteRange) -> String {
         let mut new = self.new.to_owned();
-        if self.old.ends_with('\n') && !new.is_empty() && !new.ends_with('\n') {
+        let (old_ends, new_ends) = (self.old.ends_with('\n'), new.ends_with('\n'));
+        let ends_line = self.tree.text()[range.end..].starts_with(['\r', '\n']);
+        if old_ends && !new.is_empty() && !new_ends {
             new.push_str(self.manner.line_break);
+        } else if !old_ends && new_ends && ends_line {
+            new.truncate(without_break(&new).len());
         }
         new
     }

@@ -195,17 +195,22 @@ fn restore_first_indent(lines: &mut [Line], manner: &Manner) {
         return;
     };
     let indent = Columns::of(&manner.indent).wide;
-    let least = rest
+    let widths: Vec<usize> = rest
         .iter()
         .filter(|line| !line.in_string && !is_blank(&line.text))
         .map(|line| Columns::of(indentation(&line.text)).wide)
-        .min();
+        .collect();
+    let least = widths.iter().min().copied().unwrap_or(0);
     let expected = if first.text.starts_with(['@', '#']) {
         indent
     } else {
         indent + Columns::of(&manner.unit()).wide
     };
-    let is_cut = indent > 0 && indentation(&first.text).is_empty() && least == Some(expected);
+    // A body at four columns is an ordinary one, whatever the manner of the file.
+    let is_ordinary =
+        expected != indent && least <= 4 && widths.iter().all(|width| width % least.max(1) == 0);
+    let is_cut =
+        indent > 0 && indentation(&first.text).is_empty() && least == expected && !is_ordinary;
     if is_cut {
         first.text.insert_str(0, &manner.indent);
     }
