@@ -398,10 +398,10 @@ mod tests {
     async fn shown(inputs: &[Input], screen: fn(Paper) -> Screen) -> (Outcome, String) {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
-        let (tell, heard) = mpsc::unbounded_channel();
+        let (tell, heard) = Inputs::channel();
         let paper = Paper::default();
         let viewer = Viewer::new(&editor, screen(paper.clone()));
-        let mut show = std::pin::pin!(viewer.show(folder.path(), task("x"), Inputs::from(heard)));
+        let mut show = std::pin::pin!(viewer.show(folder.path(), task("x"), heard));
         // Each answer is given when there is a new question.
         for (asked, input) in inputs.iter().enumerate() {
             let questions =
@@ -473,14 +473,11 @@ mod tests {
             std::future::pending::<()>().await;
         })
         .await;
-        let (tell, heard) = mpsc::unbounded_channel();
+        let (tell, heard) = Inputs::channel();
         tell.send(Input::Interrupt).unwrap();
         tell.send(Input::Interrupt).unwrap();
         let viewer = Viewer::new(&editor, lines(Paper::default()));
-        let outcome = viewer
-            .show(folder.path(), task("x"), Inputs::from(heard))
-            .await
-            .unwrap();
+        let outcome = viewer.show(folder.path(), task("x"), heard).await.unwrap();
         assert_eq!(outcome, Outcome::NotSettled);
     }
 }
