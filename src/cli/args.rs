@@ -31,6 +31,8 @@ pub enum Command {
         /// The findings as JSON.
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        world: WorldArgs,
     },
     /// The configuration.
     #[command(subcommand)]
@@ -120,6 +122,11 @@ pub enum ConfigCommand {
     Explain {
         /// One key, for example limits.calls.
         key: Option<String>,
+        /// The settings as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        world: WorldArgs,
     },
 }
 

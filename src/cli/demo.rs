@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::Outcome;
 use super::args::{DemoArgs, WorldArgs};
 use super::embedded::{DEMO, Files, RECORDING, RECORDING_PROJECT};
 use super::run::{Show, Stdin, follow};
+use super::services::configuration;
+use super::{Outcome, WrongUse, models};
+use crate::config::{ConfigError, ModelKind};
+use crate::model::registry::{ModelSource, role_sources};
+use crate::model::weights;
 use crate::server::protocol::RunParams;
 use crate::swarm::{Approval, Event, Record, Stamped};
 
@@ -20,6 +24,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
     match args.replay {
         true => replay(args.world, show).await,
         false => {
+            fetch_weights(&args.world).await?;
             let root = unpack(DEMO, "starling-demo")?;
             go(&root, task(TASK), &args.world, show).await
         }
@@ -42,6 +47,23 @@ async fn replay(world: WorldArgs, show: Show) -> anyhow::Result<Outcome> {
         ..world
     };
     go(&root, params, &world, show).await
+}
+
+/// The first demo fetches the default weights, when they are what it would run on.
+async fn fetch_weights(world: &WorldArgs) -> anyhow::Result<()> {
+    let here = std::env::temp_dir();
+    let wrong = |error: ConfigError| WrongUse(error.to_string());
+    let config = configuration(&here, world).map_err(wrong)?.config;
+    let sources = role_sources(&config, world.model.as_deref())?;
+    let default = |source: &ModelSource| {
+        source.settings.kind == ModelKind::Gguf && source.settings.path.is_none()
+    };
+    let wanted = sources.agent.iter().any(default);
+    if cfg!(feature = "local") && wanted && weights::path(weights::DEFAULT_MODEL).is_err() {
+        eprintln!("the weights of the local model are fetched once");
+        models::pull(weights::DEFAULT_MODEL).await?;
+    }
+    Ok(())
 }
 
 async fn go(

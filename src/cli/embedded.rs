@@ -24,7 +24,17 @@ pub const DEMO: Files = files!("demo":
 );
 
 /// The project that the recording was made over.
-pub const RECORDING_PROJECT: Files = &[];
+pub const RECORDING_PROJECT: Files = files!("replay-project":
+    "TASK.md",
+    "parcels/__init__.py",
+    "parcels/advice.py",
+    "parcels/invoice.py",
+    "parcels/quote.py",
+    "parcels/rates.py",
+    "tests/__init__.py",
+    "tests/test_invoice.py",
+    "tests/test_quote.py",
+);
 
 /// The trajectory that `starling demo --replay` plays.
 pub const RECORDING: Option<&str> = None;
@@ -49,11 +59,14 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_project_is_inside() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
-        let mut found = BTreeSet::new();
-        collect(&root, &root, &mut found);
-        let inside: BTreeSet<String> = DEMO.iter().map(|(path, _)| (*path).to_owned()).collect();
-        assert_eq!(inside, found);
+    fn every_file_of_the_projects_is_inside() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+        for (name, files) in [("demo", DEMO), ("replay-project", RECORDING_PROJECT)] {
+            let root = fixtures.join(name);
+            let mut found = BTreeSet::new();
+            collect(&root, &root, &mut found);
+            let inside = files.iter().map(|(path, _)| (*path).to_owned());
+            assert_eq!(inside.collect::<BTreeSet<_>>(), found, "{name}");
+        }
     }
 }

@@ -40,10 +40,11 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Inputs that somebody else sends.
-    pub fn from(inputs: mpsc::UnboundedReceiver<Input>) -> Inputs {
+    /// Inputs, and where they are put in.
+    pub fn channel() -> (mpsc::UnboundedSender<Input>, Inputs) {
+        let (tell, inputs) = mpsc::unbounded_channel();
         let over = Arc::default();
-        Inputs { inputs, over }
+        (tell, Inputs { inputs, over })
     }
 
     /// The next input. Cancel safe.
@@ -53,8 +54,7 @@ impl Inputs {
 
     /// Inputs of this process; where no answer can come, that is the first thing said.
     pub fn of(source: Source) -> Inputs {
-        let (tell, inputs) = mpsc::unbounded_channel();
-        let over = Arc::new(AtomicBool::new(false));
+        let (tell, inputs) = Inputs::channel();
         let interrupts = tell.clone();
         tokio::spawn(async move {
             while tokio::signal::ctrl_c().await.is_ok() && interrupts.send(Input::Interrupt).is_ok()
@@ -63,7 +63,7 @@ impl Inputs {
         });
         match source {
             Source::Keys => {
-                let over = Arc::clone(&over);
+                let over = Arc::clone(&inputs.over);
                 std::thread::spawn(move || read_keys(&tell, &over));
             }
             Source::Lines => {
@@ -74,7 +74,7 @@ impl Inputs {
                 let _ = tell.send(Input::Closed);
             }
         }
-        Inputs { inputs, over }
+        inputs
     }
 }
 

@@ -2,9 +2,9 @@
 
 mod args;
 mod demo;
-pub mod doctor;
+mod doctor;
 mod embedded;
-pub mod explain;
+mod explain;
 mod input;
 mod log;
 mod models;
@@ -15,9 +15,12 @@ mod view;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Parser;
 
 use args::{Cli, Command, ConfigCommand, WorldArgs};
+
+const NO_DIRECTORY: &str = "the current directory is gone";
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +65,40 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Demo(args) => demo::run(args).await,
         Command::Lsp(args) => lsp(&args).await,
         Command::Models(command) => models::run(command).await,
-        Command::Doctor { json } => unimplemented!("{json}"),
-        Command::Config(ConfigCommand::Explain { key }) => unimplemented!("{key:?}"),
+        Command::Doctor { json, world } => examine(json, &world).await,
+        Command::Config(ConfigCommand::Explain { key, json, world }) => {
+            explain(key.as_deref(), json, &world)
+        }
     }
+}
+
+async fn examine(json: bool, world: &WorldArgs) -> anyhow::Result<Outcome> {
+    let root = std::env::current_dir().context(NO_DIRECTORY)?;
+    let loaded = services::configuration(&root, world);
+    let findings = doctor::examine(&root, &loaded, world.model.as_deref()).await;
+    match json {
+        true => println!("{}", serde_json::to_string_pretty(&findings)?),
+        false => print!("{}", doctor::as_text(&findings)),
+    }
+    match doctor::verdict(&findings) {
+        doctor::Health::Ok | doctor::Health::Warn => Ok(Outcome::Settled),
+        doctor::Health::Fail => Ok(Outcome::NotSettled),
+    }
+}
+
+fn explain(key: Option<&str>, json: bool, world: &WorldArgs) -> anyhow::Result<Outcome> {
+    let root = std::env::current_dir().context(NO_DIRECTORY)?;
+    let loaded =
+        services::configuration(&root, world).map_err(|error| WrongUse(error.to_string()))?;
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let settings = explain::explain(&loaded, key).map_err(|error| WrongUse(error.to_string()))?;
+    match json {
+        true => println!("{}", serde_json::to_string_pretty(&settings)?),
+        false => print!("{}", explain::as_text(&settings)),
+    }
+    Ok(Outcome::Settled)
 }
 
 async fn lsp(args: &WorldArgs) -> anyhow::Result<Outcome> {

@@ -1,5 +1,7 @@
 //! `starling models`: weights of local models.
 
+use std::path::PathBuf;
+
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use super::Outcome;
@@ -10,8 +12,7 @@ use crate::model::weights::{self, DEFAULT_MODEL, Progress};
 pub async fn run(command: ModelsCommand) -> anyhow::Result<Outcome> {
     match command {
         ModelsCommand::Pull { name } => {
-            let name = name.unwrap_or_else(|| DEFAULT_MODEL.to_owned());
-            let path = tokio::task::spawn_blocking(move || pull(&name)).await??;
+            let path = pull(name.as_deref().unwrap_or(DEFAULT_MODEL)).await?;
             println!("{}", path.display());
         }
         ModelsCommand::List => {
@@ -35,7 +36,13 @@ pub async fn run(command: ModelsCommand) -> anyhow::Result<Outcome> {
     Ok(Outcome::Settled)
 }
 
-fn pull(name: &str) -> Result<std::path::PathBuf, weights::WeightsError> {
+/// Fetches weights, with a progress bar.
+pub async fn pull(name: &str) -> anyhow::Result<PathBuf> {
+    let name = name.to_owned();
+    Ok(tokio::task::spawn_blocking(move || pull_now(&name)).await??)
+}
+
+fn pull_now(name: &str) -> Result<PathBuf, weights::WeightsError> {
     let bar = ProgressBar::new(0);
     let style = "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
     if let Ok(style) = ProgressStyle::with_template(style) {

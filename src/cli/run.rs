@@ -13,7 +13,7 @@ use super::input::{Input, Inputs, Source};
 use super::screen::Screen;
 use super::services::{configuration, services};
 use super::view::prompt::{self, Asked, CHOICES, Prompt, Said};
-use super::view::state::RunState;
+use super::view::state::{Review, RunState};
 use super::view::summary::{Traces, summary};
 use super::view::text::{Line, Style};
 use super::{Outcome, WrongUse, log};
@@ -95,7 +95,7 @@ pub async fn follow(
         (false, Stdin::Used) => Source::Nothing,
     };
     let viewer = Viewer::new(&editor, screen);
-    let outcome = viewer.show(params, Inputs::of(source)).await?;
+    let outcome = viewer.show(root, params, Inputs::of(source)).await?;
     editor.shutdown().await?;
     Ok(outcome)
 }
@@ -106,6 +106,8 @@ struct Viewer<'a> {
     state: RunState,
     prompt: Prompt,
     screen: Screen,
+    /// The review that the user was last asked about.
+    asked: Option<Review>,
     /// The user has asked to stop already.
     stopping: bool,
 }
@@ -123,18 +125,25 @@ impl<'a> Viewer<'a> {
             state: RunState::default(),
             prompt: Prompt::default(),
             screen,
+            asked: None,
             stopping: false,
         }
     }
 
     /// A run from its beginning to what is said at its end.
-    async fn show(mut self, params: RunParams, inputs: Inputs) -> anyhow::Result<Outcome> {
+    async fn show(
+        mut self,
+        root: &Path,
+        params: RunParams,
+        inputs: Inputs,
+    ) -> anyhow::Result<Outcome> {
         let run = self.editor.run(params).await?;
         let trajectory = run.trajectory.clone();
         self.watch(run, inputs).await?;
         self.screen.settle()?;
         let patch = write_patch(&self.state, &trajectory);
         let traces = Traces {
+            root,
             trajectory: &trajectory,
             patch: patch.as_deref(),
         };
@@ -176,6 +185,7 @@ impl<'a> Viewer<'a> {
             if let Next::Stop = next {
                 return Ok(());
             }
+            self.ask()?;
             if !answers && !self.stopping && !self.state.reviews.is_empty() {
                 let why = "nobody can answer: stdin is closed; use --approve auto or proxy";
                 eprintln!("starling: {why}");
@@ -189,14 +199,26 @@ impl<'a> Viewer<'a> {
             RunNote::Event(params) => self.state.take(params.at_ms, &params.event),
             RunNote::Intent(params) => self.state.intent_asked(params.view.clone()),
         }
-        if self.state.reviews.is_empty() {
-            self.prompt = Prompt::default();
-        }
         self.screen.note(note, &self.state, &self.prompt)?;
         match self.state.finished {
             Some(_) => Ok(Next::Stop),
             None => Ok(Next::Go),
         }
+    }
+
+    /// Shows the first of the waiting reviews, once.
+    fn ask(&mut self) -> io::Result<()> {
+        let first = self.state.reviews.front();
+        if first != self.asked.as_ref() {
+            self.asked = first.cloned();
+            // What was being typed was about another.
+            self.prompt = Prompt::default();
+            if let Some(review) = &self.asked {
+                self.screen.ask(review, &self.state)?;
+                self.screen.draw(&self.state, &self.prompt)?;
+            }
+        }
+        Ok(())
     }
 
     async fn input(&mut self, input: Input, run: &HeadlessRun) -> anyhow::Result<Next> {
@@ -376,10 +398,10 @@ mod tests {
     async fn shown(inputs: &[Input], screen: fn(Paper) -> Screen) -> (Outcome, String) {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
-        let (tell, heard) = mpsc::unbounded_channel();
+        let (tell, heard) = Inputs::channel();
         let paper = Paper::default();
         let viewer = Viewer::new(&editor, screen(paper.clone()));
-        let mut show = std::pin::pin!(viewer.show(task("x"), Inputs::from(heard)));
+        let mut show = std::pin::pin!(viewer.show(folder.path(), task("x"), heard));
         // Each answer is given when there is a new question.
         for (asked, input) in inputs.iter().enumerate() {
             let questions =
@@ -451,11 +473,11 @@ mod tests {
             std::future::pending::<()>().await;
         })
         .await;
-        let (tell, heard) = mpsc::unbounded_channel();
+        let (tell, heard) = Inputs::channel();
         tell.send(Input::Interrupt).unwrap();
         tell.send(Input::Interrupt).unwrap();
         let viewer = Viewer::new(&editor, lines(Paper::default()));
-        let outcome = viewer.show(task("x"), Inputs::from(heard)).await.unwrap();
+        let outcome = viewer.show(folder.path(), task("x"), heard).await.unwrap();
         assert_eq!(outcome, Outcome::NotSettled);
     }
 }

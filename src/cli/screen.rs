@@ -10,12 +10,11 @@ use crossterm::terminal::{
 use crossterm::{execute, queue};
 
 use super::view::prompt::{CHOICES, Prompt};
-use super::view::state::RunState;
+use super::view::state::{Review, RunState};
 use super::view::story;
 use super::view::text::{Line, Paint};
 use super::view::tree::view;
 use crate::headless::RunNote;
-use crate::swarm::Event;
 
 /// Used where a terminal does not say how large it is.
 const SIZE: (u16, u16) = (80, 24);
@@ -85,17 +84,21 @@ impl Screen {
             writeln!(self.out, "{}", json(note)?)?;
             return self.out.flush();
         }
-        let mut lines = match note {
+        let lines = match note {
             RunNote::Event(params) => story::tell(&params.event, state),
             RunNote::Intent(_) => Vec::new(),
         };
-        if let Kind::Lines(_) = self.kind
-            && waits(note)
-        {
-            lines.push(Line::plain(CHOICES));
-        }
         self.say(&lines)?;
         self.draw(state, prompt)
+    }
+
+    /// Shows what the user is asked now.
+    pub fn ask(&mut self, review: &Review, state: &RunState) -> io::Result<()> {
+        let mut lines = story::question(review, state);
+        if let Kind::Lines(_) = self.kind {
+            lines.push(Line::plain(CHOICES));
+        }
+        self.say(&lines)
     }
 
     /// Lines that stay.
@@ -173,14 +176,6 @@ impl Drop for Live {
         // Best effort: the terminal may be gone.
         let _ = execute!(io::stdout(), Show);
         let _ = disable_raw_mode();
-    }
-}
-
-/// Whether the user is asked for an answer.
-fn waits(note: &RunNote) -> bool {
-    match note {
-        RunNote::Event(params) => matches!(params.event, Event::ReviewAsked { .. }),
-        RunNote::Intent(_) => true,
     }
 }
 

@@ -190,3 +190,51 @@ impl Notification for UndoneNotification {
     type Params = UndoneParams;
     const METHOD: &'static str = "starling/undone";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANUAL: &str = include_str!("../../docs/protocol.md");
+
+    /// All events, as serde knows them.
+    fn event_names() -> Vec<String> {
+        let unknown = serde_json::json!({"event": "?"});
+        let error = serde_json::from_value::<Event>(unknown)
+            .unwrap_err()
+            .to_string();
+        let names = error.split('`').skip(3).step_by(2);
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_manual_names_everything() {
+        let events = event_names();
+        assert!(events.len() > 20, "{events:?}");
+        let sent = [
+            EventNotification::METHOD,
+            IntentNotification::METHOD,
+            UndoneNotification::METHOD,
+        ];
+        let names = events
+            .iter()
+            .map(String::as_str)
+            .chain(COMMANDS)
+            .chain(sent);
+        let missing: Vec<&str> = names
+            .filter(|name| !MANUAL.contains(&format!("`{name}`")))
+            .collect();
+        assert_eq!(missing, [""; 0], "not in docs/protocol.md");
+    }
+
+    #[test]
+    fn a_request_is_as_small_as_its_wishes() {
+        let params = RunParams {
+            task: "x".to_owned(),
+            ..RunParams::default()
+        };
+        let sent = serde_json::to_value(&params).unwrap();
+        assert_eq!(sent, serde_json::json!({"task": "x", "limits": {}}));
+        assert_eq!(serde_json::from_value::<RunParams>(sent).unwrap(), params);
+    }
+}

@@ -16,7 +16,6 @@ pub struct Settings {
     pub versioned_edits: bool,
     pub annotations: bool,
     pub progress: bool,
-    pub lens_refresh: bool,
 }
 
 impl Settings {
@@ -42,10 +41,6 @@ impl Settings {
                 .window
                 .as_ref()
                 .and_then(|window| window.work_done_progress)
-                == Some(true),
-            lens_refresh: workspace
-                .and_then(|workspace| workspace.code_lens.as_ref())
-                .and_then(|lens| lens.refresh_support)
                 == Some(true),
         }
     }
@@ -123,10 +118,9 @@ mod tests {
         let full = negotiate(json!({"capabilities": {
             "workspace": {
                 "workspaceEdit": {"documentChanges": true, "changeAnnotationSupport": {}},
-                "codeLens": {"refreshSupport": true},
             },
             "window": {"workDoneProgress": true},
         }}));
-        assert!(full.versioned_edits && full.annotations && full.progress && full.lens_refresh);
+        assert!(full.versioned_edits && full.annotations && full.progress);
     }
 }

@@ -241,8 +241,24 @@ impl RunState {
                 (proposal, Doing::Thinking, format!("{proposal} checked"))
             }
             Event::ReviewAsked {
-                proposal, symbol, ..
+                proposal,
+                agent,
+                symbol,
+                diff,
+                reason,
+                evidence,
             } => {
+                let asked = Proposal {
+                    agent: agent.clone(),
+                    symbols: vec![symbol.clone()],
+                    reason: reason.clone(),
+                    diff: diff.clone(),
+                    evidence: Some(evidence.clone()),
+                };
+                let symbols = self.proposals.remove(proposal).map(|made| made.symbols);
+                let symbols = symbols.unwrap_or_else(|| asked.symbols.clone());
+                self.proposals
+                    .insert(*proposal, Proposal { symbols, ..asked });
                 self.reviews.push_back(Review::Proposal {
                     id: *proposal,
                     symbol: symbol.clone(),

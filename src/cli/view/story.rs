@@ -1,11 +1,12 @@
 //! What scrolls by: the events worth reading, and proposals as coloured diffs.
 
-use super::state::{Proposal, RunState, tests};
+use super::state::{Proposal, Review, RunState, tests};
 use super::text::{Line, Style};
 use super::words;
 use crate::ports::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
 use crate::swarm::{
-    AgentOutcome, AnswerSource, Cause, Event, Evidence, Party, ProposalId, TestPhase,
+    AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Party, ProposalId,
+    TestEvidence, TestPhase,
 };
 
 /// A long text of an agent is cut to this many lines.
@@ -92,18 +93,16 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
             &format!("takes the candidate of {model}: {why}"),
         )],
         Event::ReviewAsked {
-            proposal,
-            symbol,
-            diff,
-            reason,
-            evidence,
-            ..
-        } => review(
-            &format!("proposal {proposal} of {symbol}"),
-            reason,
-            diff,
-            Some(evidence),
-        ),
+            proposal, symbol, ..
+        } => {
+            let what = format!("proposal {proposal}");
+            vec![said(
+                "?",
+                Style::Warning,
+                &what,
+                &format!("of {symbol} waits for you"),
+            )]
+        }
         Event::ProposalReviewed {
             proposal,
             by,
@@ -112,7 +111,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
             let mut lines = match (by, state.proposal(*proposal)) {
                 // The user has seen it already.
                 (Party::User, _) | (_, None) => Vec::new(),
-                (_, Some(made)) => decided(*proposal, made),
+                (_, Some(made)) => proposal_block(*proposal, made),
             };
             lines.push(reviewed(&format!("{proposal}"), by, verdict));
             lines
@@ -292,26 +291,108 @@ fn reviewed(what: &str, by: &Party, verdict: &Verdict) -> Line {
     said("•", style, what, &words::verdict(verdict, by))
 }
 
-/// A proposal that another decided on.
-fn decided(id: ProposalId, made: &Proposal) -> Vec<Line> {
-    let symbols: Vec<String> = made.symbols.iter().map(ToString::to_string).collect();
-    let title = format!("proposal {id} of {}", words::few(&symbols));
-    let evidence = made.evidence.as_ref();
-    review(&title, &made.reason, &made.diff, evidence)
+/// What the user is asked, whole.
+pub fn question(review: &Review, state: &RunState) -> Vec<Line> {
+    match review {
+        Review::Intent(view) => {
+            let mut lines = talk(
+                &view.symbol.to_string(),
+                "asks to",
+                &view.intent,
+                &view.reason,
+            );
+            lines.insert(0, Line::new());
+            lines
+        }
+        Review::Proposal { id, .. } => match state.proposal(*id) {
+            Some(made) => proposal_block(*id, made),
+            None => Vec::new(),
+        },
+    }
 }
 
-/// A proposal as the user decides on it.
-fn review(title: &str, reason: &str, shown: &str, evidence: Option<&Evidence>) -> Vec<Line> {
-    let mut lines = vec![Line::new(), Line::of(Style::Bold, title)];
-    lines.extend(capped(reason).map(|line| Line::plain(&format!("  {line}"))));
-    lines.extend(diff(shown));
-    let evidence = evidence.map(ToString::to_string).unwrap_or_default();
-    lines.extend(
-        evidence
-            .lines()
-            .map(|line| Line::of(Style::Dim, &format!("  {line}"))),
-    );
+fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
+    let symbols: Vec<String> = made.symbols.iter().map(ToString::to_string).collect();
+    let title = format!("proposal {id} of {}", words::few(&symbols));
+    let mut lines = vec![Line::new(), Line::of(Style::Bold, &title)];
+    lines.extend(capped(&made.reason).map(|line| Line::plain(&format!("  {line}"))));
+    lines.extend(diff(&made.diff));
+    lines.extend(made.evidence.iter().flat_map(evidence));
     lines
+}
+
+/// Evidence as far as a person needs it to decide; the trajectory holds all of it.
+fn evidence(found: &Evidence) -> Vec<Line> {
+    let mut lines = match &found.tests {
+        TestEvidence::Unknown { reason } => {
+            vec![fact("tests", Style::Warning, &format!("unknown: {reason}"))]
+        }
+        TestEvidence::Known {
+            passed,
+            fixed,
+            broken,
+            still_failing,
+            details,
+            millis,
+            ..
+        } => {
+            let seconds = *millis as f64 / 1000.0;
+            let text = format!("{passed} pass ({seconds:.1} s)");
+            let mut lines = vec![fact("tests", Style::Plain, &text)];
+            let of = |name: &str, style, ids: &Vec<String>| {
+                let text = format!("{}: {}", ids.len(), words::few(&short(ids)));
+                (!ids.is_empty()).then(|| fact(name, style, &text))
+            };
+            lines.extend(of("fixed", Style::Good, fixed));
+            lines.extend(of("still failing", Style::Dim, still_failing));
+            lines.extend(of("BROKEN", Style::Bad, broken));
+            if !broken.is_empty() {
+                lines.extend(capped(details).map(|line| Line::plain(&format!("    {line}"))));
+            }
+            lines
+        }
+    };
+    match &found.diagnostics {
+        DiagnosticEvidence::Unknown { reason } => {
+            lines.push(fact(
+                "diagnostics",
+                Style::Dim,
+                &format!("unknown: {reason}"),
+            ));
+        }
+        DiagnosticEvidence::Known { new, .. } => {
+            let problem = |problem: &crate::ports::Problem| {
+                let text = format!("{}:{}: {}", problem.file, problem.line, problem.message);
+                fact("new problem", Style::Bad, &text)
+            };
+            lines.extend(new.iter().take(LINES).map(problem));
+        }
+    }
+    let loss = |loss: &crate::syntax::Loss| fact("loses", Style::Warning, &loss.to_string());
+    lines.extend(found.losses.iter().map(loss));
+    if !found.contract.is_empty() {
+        lines.push(fact("contract", Style::Warning, &found.contract.join("; ")));
+        let callers: Vec<String> = found.callers.iter().map(ToString::to_string).collect();
+        lines.push(fact("callers", Style::Plain, &words::few(&callers)));
+    }
+    lines
+}
+
+fn fact(name: &str, style: Style, text: &str) -> Line {
+    let first = text.trim().lines().next().unwrap_or_default();
+    Line::of(Style::Dim, &format!("  {name}: ")).with(style, first)
+}
+
+/// Names of tests without what they all begin with.
+fn short(ids: &[String]) -> Vec<String> {
+    let last = |id: &String| {
+        let parts: Vec<&str> = id
+            .rsplit(['.', ':', '/'])
+            .filter(|part| !part.is_empty())
+            .collect();
+        (*parts.first().unwrap_or(&id.as_str())).to_owned()
+    };
+    ids.iter().map(last).collect()
 }
 
 /// A unified diff in colours.

@@ -10,6 +10,8 @@ use super::words;
 /// Files that tell more about a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Traces<'a> {
+    /// The project.
+    pub root: &'a Path,
     pub trajectory: &'a Path,
     /// The whole change, when there is one.
     pub patch: Option<&'a Path>,
@@ -42,7 +44,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     let asked = words::count(u64::from(state.questions), "question");
     lines.push(field("spent", &format!("{spent} · {asked}")));
     if let Some(patch) = traces.patch {
-        let undo = format!("git apply -R {}", quoted(patch));
+        let undo = format!("git -C {} apply -R {}", quoted(traces.root), quoted(patch));
         lines.push(field("undo", &undo));
     }
     let trajectory = traces.trajectory.display().to_string();

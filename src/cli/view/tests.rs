@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::prompt::Prompt;
 use super::state::RunState;
-use super::story::tell;
+use super::story::{question, tell};
 use super::summary::{Traces, summary};
 use super::text::{Line, Paint};
 use super::tree::view;
@@ -326,13 +326,15 @@ fn what_others_decide_on_is_shown_when_they_decide() {
 
 #[test]
 fn a_diff_has_colours() {
-    let asked = reviews().pop().unwrap();
-    insta::assert_snapshot!(painted(&story(&[asked]), Paint::Colour).replace('\x1b', "␛"));
+    let state = state(&[reviews()]);
+    let asked = question(state.reviews.front().unwrap(), &state);
+    insta::assert_snapshot!(painted(&asked, Paint::Colour).replace('\x1b', "␛"));
 }
 
 #[test]
 fn the_end_says_everything() {
     let traces = Traces {
+        root: Path::new("/p"),
         trajectory: Path::new("/c/runs/1.jsonl"),
         patch: Some(Path::new("/c d/runs/1.patch")),
     };

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::headless::testing::*;
-use crate::headless::{Connection, Incoming, capabilities};
+use crate::headless::{Connection, Incoming, capabilities, wire};
 use crate::ports::{ApplyError, FileEdit};
 use crate::server::{Leave, Starter, serve};
 use crate::swarm::StopReason;
@@ -312,4 +312,60 @@ async fn a_session_without_a_folder_has_no_runs() {
         .request("workspace/executeCommand", params);
     let error = request.await.unwrap_err();
     assert!(error.to_string().contains("open the folder"), "{error}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_holds_up_no_run() {
+    let (done, is_done) = tokio::sync::oneshot::channel();
+    let done = std::sync::Mutex::new(Some(done));
+    let start = scripted(move |scene: Scene| {
+        let done = done.lock().unwrap().take().unwrap();
+        async move {
+            for step in 0..2000 {
+                scene
+                    .log
+                    .event(said(&format!("{step} of a story that nobody reads")));
+            }
+            scene.log.event(finished(StopReason::Settled));
+            done.send(()).unwrap();
+        }
+    });
+    let folder = folder(&[]);
+    let trajectories = folder.path().join(".trajectories");
+    let (mut ours, theirs) = tokio::io::duplex(4096);
+    let (input, output) = tokio::io::split(theirs);
+    tokio::spawn(serve(input, output, services(start, &trajectories)));
+    let root = tower_lsp::lsp_types::Url::from_directory_path(folder.path()).unwrap();
+    let params = json!({"rootUri": root, "capabilities": {}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    wire::write(&mut ours, &hello).await.unwrap();
+    let mut ours = tokio::io::BufReader::new(ours);
+    wire::read(&mut ours).await.unwrap();
+    let params = json!({"command": "starling.run", "arguments": [{"task": "x"}]});
+    let execute = "workspace/executeCommand";
+    let run = json!({"jsonrpc": "2.0", "id": 2, "method": execute, "params": params});
+    let initialized = json!({"jsonrpc": "2.0", "method": "initialized", "params": {}});
+    wire::write(&mut ours, &initialized).await.unwrap();
+    wire::write(&mut ours, &run).await.unwrap();
+    // Nothing is read from here on.
+    let ended = tokio::time::timeout(Duration::from_secs(30), is_done);
+    ended.await.expect("the run waits for its reader").unwrap();
+    let written = async {
+        loop {
+            if let Some(Ok(file)) = std::fs::read_dir(&trajectories)
+                .ok()
+                .and_then(|mut all| all.next())
+                && std::fs::read_to_string(file.path())
+                    .unwrap()
+                    .lines()
+                    .count()
+                    == 2001
+            {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let written = tokio::time::timeout(Duration::from_secs(30), written);
+    written.await.expect("the trajectory waits for the reader");
 }
