@@ -475,9 +475,8 @@ fn other_rewrites_leave_other_symbols_alone() {
                     let is_around = touched.is_empty() || is_inside(name, touched);
                     is_inside(touched, name) || (more.starts_with('\n') && is_around)
                 }
-                // The blank lines around a symbol are its container's, and those that come after
-                // a symbol of the same name move up in number.
-                Change::Delete => touched == container || has_base(touched, name),
+                // The blank lines around a symbol are its container's.
+                Change::Delete => touched == container || is_inside(touched, name),
                 Change::Add(_) => {
                     touched == container || touched == name || touched.ends_with("brand_new")
                 }
@@ -489,13 +488,6 @@ fn other_rewrites_leave_other_symbols_alone() {
     };
     runner(2500, 2).run(&strategy, run).unwrap();
     assert!(made.get() > 1500, "{} were made", made.get());
-}
-
-/// Whether a name is that of a symbol, of another of its name, or of one inside.
-fn has_base(name: &str, symbol: &str) -> bool {
-    let base = symbol.rsplit_once('#').map_or(symbol, |(base, _)| base);
-    name.strip_prefix(base)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '#']))
 }
 
 #[test]

@@ -99,8 +99,8 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
         .expect("the change set was made for the text of the tree");
     let new = SymbolTree::parse(tree.file().clone(), Arc::from(text.as_str()));
     check::check(tree, &new, &changes, &plans, &targets)?;
-    let touched = loss::touched(tree, &new);
     let spans: Vec<ByteRange> = deleted.iter().map(|symbol| symbol.span).collect();
+    let touched = loss::touched(tree, &new, &spans);
     let losses = loss::losses(tree, &new, &targets, &spans);
     Ok(Rewritten {
         changes,

@@ -457,6 +457,18 @@ def h(): pass
     }
 
     #[test]
+    fn those_of_one_name_move_up() {
+        let text = "@a\ndef f(): 1\n@b\ndef f(): 2\n@c\ndef f(): 3\n";
+        let done = made(text, delete("f"));
+        assert_eq!((done.touched, done.losses), (vec!["f".to_owned()], vec![]));
+        let done = made(text, delete("f#2"));
+        assert_eq!(
+            (done.touched, done.losses),
+            (vec!["f#2".to_owned()], vec![])
+        );
+    }
+
+    #[test]
     fn several_at_once() {
         let text = "class A:\n    def f(self): pass\n\n    def g(self): pass\n\nx = 1\n";
         let done = rewrite(&tree(text), &[delete("A.g"), delete("A.f")]).expect("both");
