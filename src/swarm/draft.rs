@@ -9,7 +9,10 @@ use super::gate::{Draft, contract_changes};
 use super::hub::Hub;
 use super::protocol::{AddSymbol, Propose};
 use crate::ports::EditorError;
-use crate::syntax::{FilePath, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, omission_marks, rewrite};
+use crate::syntax::{
+    FilePath, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, omission_marks,
+    rewrite,
+};
 use crate::text::ChangeSet;
 
 /// Why a draft was not made. The text tells the agent what to do.
@@ -175,7 +178,11 @@ fn base_text(mind: &Mind, target: &SymbolPath, current: &SymbolTree) -> Arc<str>
 }
 
 /// The proposal in terms of symbols.
-fn rewrites(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Result<Vec<Rewrite>, Refusal> {
+fn rewrites(
+    tree: &SymbolTree,
+    target: &SymbolPath,
+    change: &Propose,
+) -> Result<Vec<Rewrite>, Refusal> {
     let mut rewrites = Vec::new();
     if change.source.is_some() && !change.hunks.is_empty() {
         return unusable("Give either `source` or `hunks`, not both.");
@@ -214,23 +221,38 @@ fn rewrites(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Result<
 fn patches(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Vec<Rewrite> {
     let mut by_symbol: Vec<(String, Vec<(String, String)>)> = Vec::new();
     for hunk in &change.hunks {
-        let name = if target.is_module() { holder(tree, &hunk.old) } else { target.name.clone() };
+        let name = if target.is_module() {
+            holder(tree, &hunk.old)
+        } else {
+            target.name.clone()
+        };
         let pair = (hunk.old.clone(), hunk.new.clone());
         match by_symbol.iter_mut().find(|(symbol, _)| *symbol == name) {
             Some((_, hunks)) => hunks.push(pair),
             None => by_symbol.push((name, vec![pair])),
         }
     }
-    by_symbol.into_iter().map(|(symbol, hunks)| Rewrite::Patch { symbol, hunks }).collect()
+    by_symbol
+        .into_iter()
+        .map(|(symbol, hunks)| Rewrite::Patch { symbol, hunks })
+        .collect()
 }
 
 /// The outermost symbol below the module that holds the text, when the file has the text once.
 fn holder(tree: &SymbolTree, old: &str) -> String {
     let mut places = tree.text().match_indices(old);
-    let (Some((start, _)), None) = (places.next(), places.next()) else { return String::new() };
-    let holds = |symbol: &&Symbol| symbol.span.start <= start && start + old.len() <= symbol.span.end;
+    let (Some((start, _)), None) = (places.next(), places.next()) else {
+        return String::new();
+    };
+    let holds =
+        |symbol: &&Symbol| symbol.span.start <= start && start + old.len() <= symbol.span.end;
     let outermost = |symbol: &&Symbol| symbol.parent == Some(SymbolId(0));
-    tree.symbols().iter().filter(outermost).find(holds).map(|symbol| symbol.path.name.clone()).unwrap_or_default()
+    tree.symbols()
+        .iter()
+        .filter(outermost)
+        .find(holds)
+        .map(|symbol| symbol.path.name.clone())
+        .unwrap_or_default()
 }
 
 fn addition(target: &SymbolPath, add: &AddSymbol) -> Result<Rewrite, Refusal> {
