@@ -8,6 +8,10 @@ use super::network::{Hidden, Network};
 /// Two: a conversation at work, and another that shares its frozen beginning.
 const KEPT: usize = 2;
 
+/// How many tokens at the end of a prompt always run. Not one: a single token takes other kernels,
+/// which round differently, and an answer should not depend on what was kept.
+const RERUN: usize = 2;
+
 /// The kept sequences of one network.
 #[derive(Default)]
 pub struct Sequences {
@@ -49,8 +53,8 @@ impl Sequence {
 }
 
 impl Sequences {
-    /// A sequence that holds the longest known beginning of the prompt, but never all of it: the
-    /// last token must run to score the next.
+    /// A sequence that holds the longest known beginning of the prompt, but never its last tokens:
+    /// they must run to score the next.
     ///
     /// A conversation goes on in its own sequence. Another takes a copy of the shared beginning,
     /// unless the prompt goes on where the kept sequence ends and nothing would be lost.
@@ -63,7 +67,7 @@ impl Sequences {
         conversation: &str,
         prompt: &[u32],
     ) -> Result<&mut Sequence> {
-        let usable = &prompt[..prompt.len().saturating_sub(1)];
+        let usable = &prompt[..prompt.len().saturating_sub(RERUN)];
         let best = (0..self.kept.len()).max_by_key(|index| self.kept[*index].shared(usable));
         let shared = best.map_or(0, |index| self.kept[index].shared(usable));
         let own = self

@@ -17,7 +17,7 @@ use crate::ports::{
 };
 
 /// Tokens of a prompt that run in one step, between two looks at whether the caller still waits.
-const STEP: usize = 256;
+const STEP: usize = 128;
 
 /// One request and where its answer goes. The caller gave up when `events` is closed.
 pub struct Job {
@@ -131,9 +131,18 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
     let sequence = sequences.claim(network, &request.conversation, &prompt)?;
     let cached = sequence.tokens().len();
     let mut hidden = None;
-    for step in prompt[cached..].chunks(STEP) {
+    let mut rest = &prompt[cached..];
+    while !rest.is_empty() {
         job.check()?;
-        hidden = Some(sequence.extend(network, step)?);
+        // No single token is left over: it would take other kernels, which round differently.
+        let step = if rest.len() > STEP + 1 {
+            STEP
+        } else {
+            rest.len()
+        };
+        let (now, later) = rest.split_at(step);
+        hidden = Some(sequence.extend(network, now)?);
+        rest = later;
     }
     let hidden = hidden.expect("a claimed sequence leaves at least one token to run");
     let room = source.window - prompt.len();
