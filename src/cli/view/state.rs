@@ -9,6 +9,9 @@ use crate::swarm::{
 };
 use crate::syntax::SymbolPath;
 
+/// Tools whose use has events of its own.
+const TOLD: [&str; 5] = ["ask", "request_change", "intent", "propose", "finish"];
+
 /// What an agent does right now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doing {
@@ -84,7 +87,8 @@ pub struct RunState {
     /// In the order in which they first came.
     pub agents: Vec<Agent>,
     pub reviews: VecDeque<Review>,
-    pub tests: Option<(TestPhase, String)>,
+    /// Of the user's text.
+    pub tests: Option<String>,
     pub finished: Option<Finished>,
     proposals: BTreeMap<ProposalId, Proposal>,
 }
@@ -114,7 +118,12 @@ impl RunState {
                 self.models.clone_from(models);
                 self.replayed = *replayed;
             }
-            Event::TestsRun { phase, report, .. } => self.tests = Some((*phase, tests(report))),
+            // Those of a proposal are not those of the user's text.
+            Event::TestsRun {
+                phase: TestPhase::Before | TestPhase::Settling,
+                report,
+                ..
+            } => self.tests = Some(tests(report)),
             Event::RunFinished {
                 stop_reason,
                 applied,
@@ -165,7 +174,9 @@ impl RunState {
                 tool,
                 argument,
                 ..
-            } => self.did(agent, Doing::Reading, &format!("{tool} {argument}")),
+            } if !TOLD.contains(&tool.as_str()) => {
+                self.did(agent, Doing::Reading, &format!("{tool} {argument}"));
+            }
             Event::Asked { from, to, text, .. } => {
                 self.questions += 1;
                 self.did(from, Doing::Asking(to.clone()), text);
@@ -189,12 +200,17 @@ impl RunState {
             | Event::ProposalReviewed { .. }
             | Event::ProposalApplied { .. }
             | Event::ProposalConflicted { .. } => self.about_proposal(event),
-            Event::Located { .. }
+            Event::TestsRun {
+                phase: TestPhase::Proposal,
+                ..
+            }
+            | Event::Located { .. }
             | Event::ScoutPicked { .. }
             | Event::Notice { .. }
             | Event::ChangeDeclined { .. }
             | Event::CandidateChosen { .. }
             | Event::ProposalUndone { .. }
+            | Event::ToolUsed { .. }
             | Event::FollowedUp { .. }
             | Event::Steered { .. } => {}
         }

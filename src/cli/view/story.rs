@@ -340,8 +340,8 @@ fn evidence(found: &Evidence) -> Vec<Line> {
             let text = format!("{passed} pass ({seconds:.1} s)");
             let mut lines = vec![fact("tests", Style::Plain, &text)];
             let of = |name: &str, style, ids: &Vec<String>| {
-                let text = format!("{}: {}", ids.len(), words::few(&short(ids)));
-                (!ids.is_empty()).then(|| fact(name, style, &text))
+                let name = format!("{} {name}", ids.len());
+                (!ids.is_empty()).then(|| fact(&name, style, &words::few(&short(ids))))
             };
             lines.extend(of("fixed", Style::Good, fixed));
             lines.extend(of("still failing", Style::Dim, still_failing));
