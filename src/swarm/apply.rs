@@ -60,9 +60,7 @@ pub(super) async fn apply(
         let mut state = hub.state();
         let as_checked = state.applied.len() == draft.applied && after == draft.text;
         state.latest = report.filter(|_| as_checked);
-        state.world = state
-            .world
-            .with(draft.file.clone(), Some(Arc::clone(&after)));
+        state.change_world(&draft.file, &after);
         let text = Arc::clone(&after);
         state.applied.push(Applied {
             id,
@@ -181,7 +179,7 @@ pub(super) async fn undo(
                 }
             })?;
         let mut state = hub.state();
-        state.world = state.world.with(applied.file.clone(), Some(text));
+        state.change_world(&applied.file, &text);
         state.latest = None;
         state.applied.retain(|other| other.id != applied.id);
         drop(state);

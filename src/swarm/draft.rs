@@ -10,7 +10,8 @@ use super::hub::Hub;
 use super::protocol::{AddSymbol, Propose};
 use crate::ports::EditorError;
 use crate::syntax::{
-    FilePath, Place, Rewrite, Rewritten, SymbolPath, SymbolTree, omission_marks, rewrite,
+    FilePath, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, omission_marks,
+    rewrite,
 };
 use crate::text::ChangeSet;
 
@@ -46,7 +47,7 @@ pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Resul
         parse(&file, &base)
     };
     nothing_left_out(&base, change)?;
-    let rewrites = rewrites(&target, change)?;
+    let rewrites = rewrites(&base_tree, &target, change)?;
     let done = rewrite(&base_tree, &rewrites).map_err(|error| Refusal::Unusable {
         why: error.to_string(),
     })?;
@@ -177,7 +178,11 @@ fn base_text(mind: &Mind, target: &SymbolPath, current: &SymbolTree) -> Arc<str>
 }
 
 /// The proposal in terms of symbols.
-fn rewrites(target: &SymbolPath, change: &Propose) -> Result<Vec<Rewrite>, Refusal> {
+fn rewrites(
+    tree: &SymbolTree,
+    target: &SymbolPath,
+    change: &Propose,
+) -> Result<Vec<Rewrite>, Refusal> {
     let mut rewrites = Vec::new();
     if change.source.is_some() && !change.hunks.is_empty() {
         return unusable("Give either `source` or `hunks`, not both.");
@@ -189,15 +194,7 @@ fn rewrites(target: &SymbolPath, change: &Propose) -> Result<Vec<Rewrite>, Refus
         });
     }
     if !change.hunks.is_empty() {
-        let hunks = change
-            .hunks
-            .iter()
-            .map(|hunk| (hunk.old.clone(), hunk.new.clone()))
-            .collect();
-        rewrites.push(Rewrite::Patch {
-            symbol: target.name.clone(),
-            hunks,
-        });
+        rewrites.extend(patches(tree, target, change));
     }
     for add in &change.add {
         rewrites.push(addition(target, add)?);
@@ -217,6 +214,45 @@ fn rewrites(target: &SymbolPath, change: &Propose) -> Result<Vec<Rewrite>, Refus
         );
     }
     Ok(rewrites)
+}
+
+/// The hunks by the symbol that holds them: models name the file when they change several symbols of
+/// it. Whether the proposer owns them is the guard's business.
+fn patches(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Vec<Rewrite> {
+    let mut by_symbol: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    for hunk in &change.hunks {
+        let name = if target.is_module() {
+            holder(tree, &hunk.old)
+        } else {
+            target.name.clone()
+        };
+        let pair = (hunk.old.clone(), hunk.new.clone());
+        match by_symbol.iter_mut().find(|(symbol, _)| *symbol == name) {
+            Some((_, hunks)) => hunks.push(pair),
+            None => by_symbol.push((name, vec![pair])),
+        }
+    }
+    by_symbol
+        .into_iter()
+        .map(|(symbol, hunks)| Rewrite::Patch { symbol, hunks })
+        .collect()
+}
+
+/// The outermost symbol below the module that holds the text, when the file has the text once.
+fn holder(tree: &SymbolTree, old: &str) -> String {
+    let mut places = tree.text().match_indices(old);
+    let (Some((start, _)), None) = (places.next(), places.next()) else {
+        return String::new();
+    };
+    let holds =
+        |symbol: &&Symbol| symbol.span.start <= start && start + old.len() <= symbol.span.end;
+    let outermost = |symbol: &&Symbol| symbol.parent == Some(SymbolId(0));
+    tree.symbols()
+        .iter()
+        .filter(outermost)
+        .find(holds)
+        .map(|symbol| symbol.path.name.clone())
+        .unwrap_or_default()
 }
 
 fn addition(target: &SymbolPath, add: &AddSymbol) -> Result<Rewrite, Refusal> {

@@ -22,9 +22,13 @@ pub(super) fn owners_of_references(
     if changed.is_empty() {
         return Vec::new();
     }
-    let index = hub.lookup().index();
+    let lookup = hub.lookup();
     for symbol in changed {
-        for hit in index.references(symbol.base_name(), REFERENCES_MOST).hits {
+        for hit in lookup
+            .index()
+            .references(symbol.base_name(), REFERENCES_MOST)
+            .hits
+        {
             let inside = symbol.encloses(&hit.symbol);
             if !inside && hit.is_call && !hit.is_test {
                 owners.entry(hit.symbol).or_default().push(hit.line);

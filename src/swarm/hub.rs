@@ -14,6 +14,7 @@ use super::ledger::Ledger;
 use super::lookup::Lookup;
 use super::proposal::ProposalId;
 use super::run::{Outside, Task};
+use crate::index::Index;
 use crate::ports::TestReport;
 use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Snapshot;
@@ -41,6 +42,8 @@ pub(super) struct Hub {
 pub(super) struct State {
     /// The workspace with everything that was accepted so far.
     pub world: Snapshot,
+    /// Of `world`; read when it is first asked.
+    pub index: Arc<Index>,
     agents: BTreeMap<Party, Slot>,
     pub answers: HashMap<(SymbolPath, String), String>,
     pub located: Vec<super::event::Candidate>,
@@ -59,6 +62,14 @@ pub(super) struct State {
     pub questions: u32,
     /// How often a conversation of a name was begun.
     names: HashMap<String, u32>,
+}
+
+impl State {
+    /// A file has another text now.
+    pub fn change_world(&mut self, file: &FilePath, text: &Arc<str>) {
+        self.world = self.world.with(file.clone(), Some(Arc::clone(text)));
+        self.index = Arc::new(self.index.next(self.world.clone()));
+    }
 }
 
 #[derive(Default)]
@@ -90,6 +101,7 @@ impl Hub {
         let (working, _) = watch::channel(0);
         let state = State {
             world: outside.snapshot.clone(),
+            index: Arc::new(Index::over(outside.snapshot.clone())),
             agents: BTreeMap::new(),
             answers: HashMap::new(),
             located: Vec::new(),
@@ -128,7 +140,8 @@ impl Hub {
 
     /// The workspace with everything that was accepted so far, to look things up in.
     pub fn lookup(&self) -> Lookup {
-        Lookup::new(self.state().world.clone())
+        let state = self.state();
+        Lookup::new(state.world.clone(), Arc::clone(&state.index))
     }
 
     /// The user's text as the editor has it now: the run's world follows it.
@@ -136,7 +149,7 @@ impl Hub {
         let mut state = self.state();
         let known = state.world.read(file).is_ok_and(|known| known == *text);
         if !known {
-            state.world = state.world.with(file.clone(), Some(Arc::clone(text)));
+            state.change_world(file, text);
             state.latest = None;
         }
     }

@@ -17,6 +17,7 @@ const REFERENCE_HITS: usize = 40;
 #[derive(Clone)]
 pub(super) struct Lookup {
     world: Snapshot,
+    index: Arc<Index>,
 }
 
 /// A symbol with the tree that it stands in.
@@ -32,12 +33,12 @@ impl Found {
 }
 
 impl Lookup {
-    pub fn new(world: Snapshot) -> Self {
-        Lookup { world }
+    pub fn new(world: Snapshot, index: Arc<Index>) -> Self {
+        Lookup { world, index }
     }
 
-    pub fn index(&self) -> Index {
-        Index::build(&self.world)
+    pub fn index(&self) -> &Index {
+        &self.index
     }
 
     pub fn tree(&self, file: &FilePath) -> Result<Arc<SymbolTree>, String> {

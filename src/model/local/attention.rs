@@ -3,7 +3,7 @@
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::file::Dimensions;
-use super::kernels::CausalSoftmax;
+use super::kernels::{CausalSoftmax, attend_single};
 
 /// Positions for which room is made at first.
 const FIRST_ROOM: usize = 512;
@@ -137,6 +137,11 @@ impl Cache {
         held.keys.slice_set(&keys.contiguous()?, 1, self.len)?;
         held.values.slice_set(&values.contiguous()?, 1, self.len)?;
         let len = self.len + new;
+        if new == 1 && queries.device().is_cpu() {
+            let queries = queries.reshape((heads, head))?;
+            return attend_single(&queries, &held.keys, &held.values, len)?
+                .reshape((1, heads * head));
+        }
         let keys = held.keys.narrow(1, 0, len)?;
         let values = held.values.narrow(1, 0, len)?;
         // The query heads of one key head become rows of one matrix: nothing is repeated.

@@ -177,20 +177,4 @@ impl ModelFile {
             false => Ok(None),
         }
     }
-
-    /// Gives the mapped pages back to the system; they are read again when needed.
-    pub fn release_pages(&self) {
-        #[cfg(unix)]
-        {
-            // SAFETY: the map is private, read only and backed by the file, so dropped pages come
-            // back with the same bytes.
-            let outcome = unsafe {
-                self.map
-                    .unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
-            };
-            if let Err(error) = outcome {
-                tracing::debug!(%error, "mapped weights stay resident");
-            }
-        }
-    }
 }

@@ -181,15 +181,11 @@ mod avx512 {
 
     use super::Activation;
 
-    /// How far ahead of its use a block is asked for.
-    const AHEAD: usize = 2048;
-
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
     pub fn q4k_rows(bytes: &[u8], width: usize, x: &[Activation], output: &mut [f32]) {
         for (row, out) in bytes.chunks_exact(width).zip(output) {
             let mut sum = _mm512_setzero_ps();
             for (block, x) in row.as_chunks::<144>().0.iter().zip(x) {
-                ask(block.as_ptr());
                 sum = q4k_block(block, x, sum);
             }
             *out = _mm512_reduce_add_ps(sum);
@@ -201,21 +197,9 @@ mod avx512 {
         for (row, out) in bytes.chunks_exact(width).zip(output) {
             let mut sum = _mm512_setzero_ps();
             for (block, x) in row.as_chunks::<210>().0.iter().zip(x) {
-                ask(block.as_ptr());
                 sum = q6k_block(block, x, sum);
             }
             *out = _mm512_reduce_add_ps(sum);
-        }
-    }
-
-    /// Asks for the cache lines of a block that comes later; asking past the end is harmless.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn ask(block: *const u8) {
-        for line in 0..3 {
-            let ahead = block.wrapping_add(AHEAD + 64 * line);
-            // SAFETY: a prefetch is a hint and never faults.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.cast()) };
         }
     }
 

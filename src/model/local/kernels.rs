@@ -1,8 +1,13 @@
 //! The element-wise loops that cost most on a CPU, written so that the compiler vectorises them:
-//! softmax over the visible part of each row, and the gate of the feed-forward layer.
+//! softmax over the visible part of each row, the gate of the feed-forward layer, and the attention
+//! of a single position.
+
+use std::ops::Deref;
 
 use candle_core::utils::barrier_pool;
-use candle_core::{CpuStorage, InplaceOp1, InplaceOp2, Layout, Result, bail};
+use candle_core::{
+    CpuStorage, Device, InplaceOp1, InplaceOp2, Layout, Result, Storage, Tensor, bail,
+};
 
 /// Lanes of the running maxima and sums: a multiple of every vector width.
 const LANES: usize = 16;
@@ -69,6 +74,54 @@ fn gate_row(gate: &mut [f32], up: &[f32]) {
     }
 }
 
+/// One key head's part in the attention of a single position.
+struct Single<'a> {
+    /// The queries that share the key head, one after another.
+    queries: &'a [f32],
+    /// One row for each position.
+    keys: &'a [f32],
+    values: &'a [f32],
+    head: usize,
+}
+
+#[inline(always)]
+fn attend_body(single: &Single, out: &mut [f32], scores: &mut [f32]) {
+    let head = single.head;
+    let len = single.keys.len() / head;
+    for (position, key) in single.keys.chunks_exact(head).enumerate() {
+        for (group, query) in single.queries.chunks_exact(head).enumerate() {
+            scores[group * len + position] = dot(query, key);
+        }
+    }
+    let scale = 1.0 / (head as f32).sqrt();
+    for row in scores.chunks_exact_mut(len) {
+        softmax_row(row, len, scale);
+    }
+    out.fill(0.0);
+    for (position, value) in single.values.chunks_exact(head).enumerate() {
+        for (group, out) in out.chunks_exact_mut(head).enumerate() {
+            let weight = scores[group * len + position];
+            for (out, value) in out.iter_mut().zip(value) {
+                *out += weight * value;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let (a, a_rest) = a.as_chunks::<LANES>();
+    let (b, b_rest) = b.as_chunks::<LANES>();
+    let mut sums = [0f32; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f32>() + rest
+}
+
 /// Compiles a loop a second time for AVX2 and picks at run time.
 macro_rules! widest {
     ($name:ident, $wide:ident, $body:ident, ($($arg:ident: $kind:ty),*)) => {
@@ -91,6 +144,59 @@ macro_rules! widest {
 
 widest!(softmax, softmax_avx2, softmax_row, (row: &mut [f32], visible: usize, scale: f32));
 widest!(gate, gate_avx2, gate_row, (gate: &mut [f32], up: &[f32]));
+
+widest!(attend, attend_avx2, attend_body, (single: &Single, out: &mut [f32], scores: &mut [f32]));
+
+/// Attention of a single position: `queries` is (heads, head), `keys` and `values` are (key heads,
+/// room, head), of which the first `len` positions count. The answer is (heads, head).
+///
+/// # Errors
+/// When the tensors are not contiguous floats on the CPU or do not fit together.
+pub fn attend_single(
+    queries: &Tensor,
+    keys: &Tensor,
+    values: &Tensor,
+    len: usize,
+) -> Result<Tensor> {
+    let (heads, head) = queries.dims2()?;
+    let (key_heads, room, _) = keys.dims3()?;
+    let (queries, keys, values) = (
+        queries.storage_and_layout(),
+        keys.storage_and_layout(),
+        values.storage_and_layout(),
+    );
+    let (queries, keys, values) = (seen(&queries)?, seen(&keys)?, seen(&values)?);
+    if len > room
+        || keys.len() != values.len()
+        || queries.len() * room * key_heads != keys.len() * heads
+    {
+        bail!(
+            "{len} positions of {} keys do not fit {} queries",
+            keys.len(),
+            queries.len()
+        )
+    }
+    let shared = heads / key_heads * head;
+    let mut out = vec![0f32; heads * head];
+    for_each_row(&mut out, shared, |index, out| {
+        let held = index * room * head..index * room * head + len * head;
+        let single = Single {
+            queries: &queries[index * shared..(index + 1) * shared],
+            keys: &keys[held.clone()],
+            values: &values[held],
+            head,
+        };
+        attend(&single, out, &mut vec![0f32; shared / head * len]);
+    });
+    Tensor::from_vec(out, (heads, head), &Device::Cpu)
+}
+
+fn seen<'a>((storage, layout): &'a (impl Deref<Target = Storage>, &Layout)) -> Result<&'a [f32]> {
+    match (&**storage, layout.contiguous_offsets()) {
+        (Storage::Cpu(CpuStorage::F32(values)), Some((from, to))) => Ok(&values[from..to]),
+        _ => bail!("contiguous 32-bit floats on the CPU are needed"),
+    }
+}
 
 /// Softmax of scaled scores in place. The tensor is (heads, queries, keys) with the queries of
 /// one key head one after another; query `i` of the last `queries` positions sees all keys up to its own.
@@ -173,7 +279,6 @@ fn for_each_row(values: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle_core::{Device, Tensor};
 
     #[test]
     fn exp_is_close_over_its_range() {

@@ -41,6 +41,8 @@ use worker::{Event, Job, Source};
 const QUEUE: usize = 32;
 /// The longest a caller waits without a sign of life: others go first, and weights must load.
 const PATIENCE: Duration = Duration::from_secs(900);
+/// The window by default, where networks allow more: longer prompts take minutes on a CPU.
+const WINDOW: usize = 16_384;
 /// The longest single answer by default.
 const LONGEST_ANSWER: u64 = 4096;
 
@@ -51,7 +53,8 @@ pub struct LocalOptions {
     pub name: String,
     /// A GGUF file.
     pub path: PathBuf,
-    /// A shorter window than the network was trained for, to save memory.
+    /// Prompt and answer together; at most what the network was trained for. Memory grows with what
+    /// is used of it.
     pub context_window: Option<Tokens>,
     /// Threads of the forward pass; all cores but one by default. The first model opened decides
     /// for the process.
@@ -81,7 +84,7 @@ impl LocalModel {
             .and_then(|file| file.dimensions())
             .map_err(|error| source.unavailable("cannot be opened", &error))?
             .window;
-        let wanted = options.context_window.map_or(trained, |window| {
+        let wanted = options.context_window.map_or(WINDOW, |window| {
             usize::try_from(window.0).unwrap_or(usize::MAX)
         });
         source.window = wanted.min(trained).max(1);

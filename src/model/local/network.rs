@@ -74,6 +74,11 @@ impl Network {
         })
     }
 
+    /// The most tokens of one sequence.
+    pub fn window(&self) -> usize {
+        self.window
+    }
+
     /// An empty cache for one sequence.
     ///
     /// # Errors

@@ -9,74 +9,85 @@ use super::fixture::{EPSILON, HEAD, HEADS, KV_HEADS, LAYERS, ROTARY_BASE};
 
 type Matrix = Vec<Vec<f32>>;
 
+/// A file's tensors as plain numbers.
+struct Tensors(ModelFile);
+
+impl Tensors {
+    fn matrix(&self, name: &str) -> Matrix {
+        let tensor = self.0.tensor(name, &Device::Cpu).unwrap();
+        tensor.dequantize(&Device::Cpu).unwrap().to_vec2().unwrap()
+    }
+
+    fn vector(&self, name: &str) -> Vec<f32> {
+        let tensor = self.0.tensor(name, &Device::Cpu).unwrap();
+        tensor.dequantize(&Device::Cpu).unwrap().to_vec1().unwrap()
+    }
+
+    /// All rows times a weight of the layer, and its bias where there is one.
+    fn project(&self, layer: usize, part: &str, rows: &Matrix) -> Matrix {
+        let weight = self.matrix(&format!("blk.{layer}.{part}.weight"));
+        let bias = format!("blk.{layer}.{part}.bias");
+        let bias = self.0.has(&bias).then(|| self.vector(&bias));
+        let project = |row: &Vec<f32>| {
+            let mut y = times(&weight, row);
+            add(&mut y, bias.as_deref().unwrap_or_default());
+            y
+        };
+        rows.iter().map(project).collect()
+    }
+
+    fn normalise(&self, name: &str, rows: &Matrix) -> Matrix {
+        let weight = self.vector(name);
+        rows.iter().map(|row| normalise(row, &weight)).collect()
+    }
+}
+
 /// The scores after the last of the tokens.
 pub fn scores(path: &Path, tokens: &[u32]) -> Vec<f32> {
-    let file = ModelFile::open(path).unwrap();
-    let rotation = file.dimensions().unwrap().rotation;
-    let tensor = |name: &str| {
-        file.tensor(name, &Device::Cpu)
-            .unwrap()
-            .dequantize(&Device::Cpu)
-            .unwrap()
-    };
-    let matrix = |name: &str| -> Matrix { tensor(name).to_vec2().unwrap() };
-    let vector = |name: &str| -> Vec<f32> { tensor(name).to_vec1().unwrap() };
-    let embedding = matrix("token_embd.weight");
+    let file = Tensors(ModelFile::open(path).unwrap());
+    let rotation = file.0.dimensions().unwrap().rotation;
+    let embedding = file.matrix("token_embd.weight");
     let mut rows: Matrix = tokens
         .iter()
         .map(|token| embedding[*token as usize].clone())
         .collect();
     for layer in 0..LAYERS {
-        let name = |part: &str| format!("blk.{layer}.{part}");
-        let project = |part: &str, x: &[f32]| {
-            let mut y = times(&matrix(&name(&format!("{part}.weight"))), x);
-            let bias = name(&format!("{part}.bias"));
-            if file.has(&bias) {
-                y.iter_mut()
-                    .zip(vector(&bias))
-                    .for_each(|(y, bias)| *y += bias);
-            }
-            y
-        };
-        let norm = vector(&name("attn_norm.weight"));
-        let normed: Matrix = rows.iter().map(|row| normalise(row, &norm)).collect();
-        let turned = |part: &str, row: &[f32], position| {
-            let projected = project(part, row);
+        let x = file.normalise(&format!("blk.{layer}.attn_norm.weight"), &rows);
+        let turned = |part: &str| -> Matrix {
+            let projected = file.project(layer, part, &x).into_iter().enumerate();
             projected
-                .chunks(HEAD)
-                .flat_map(|head| turn(head, position, rotation))
+                .map(|(at, row)| {
+                    row.chunks(HEAD)
+                        .flat_map(|head| turn(head, at, rotation))
+                        .collect()
+                })
                 .collect()
         };
-        let at = |part: &str| -> Matrix {
-            normed
-                .iter()
-                .enumerate()
-                .map(|(i, row)| turned(part, row, i))
-                .collect()
-        };
-        let (queries, keys) = (at("attn_q"), at("attn_k"));
-        let values: Matrix = normed.iter().map(|row| project("attn_v", row)).collect();
-        for (position, row) in rows.iter_mut().enumerate() {
-            let mixed: Vec<f32> = (0..HEADS)
-                .flat_map(|head| attend(head, &queries[position], &keys[..=position], &values))
-                .collect();
-            add(row, &project("attn_output", &mixed));
+        let (queries, keys) = (turned("attn_q"), turned("attn_k"));
+        let values = file.project(layer, "attn_v", &x);
+        let mixed: Matrix = (0..rows.len())
+            .map(|at| {
+                let heads = 0..HEADS;
+                heads
+                    .flat_map(|head| attend(head, &queries[at], &keys[..=at], &values))
+                    .collect()
+            })
+            .collect();
+        add_all(&mut rows, &file.project(layer, "attn_output", &mixed));
+        let x = file.normalise(&format!("blk.{layer}.ffn_norm.weight"), &rows);
+        let mut gate = file.project(layer, "ffn_gate", &x);
+        let up = file.project(layer, "ffn_up", &x);
+        for (gate, up) in gate.iter_mut().flatten().zip(up.iter().flatten()) {
+            *gate = *gate / (1.0 + (-*gate).exp()) * up;
         }
-        let norm = vector(&name("ffn_norm.weight"));
-        for row in &mut rows {
-            let x = normalise(row, &norm);
-            let gate = project("ffn_gate", &x);
-            let up = project("ffn_up", &x);
-            let inner: Vec<f32> = gate
-                .iter()
-                .zip(&up)
-                .map(|(g, u)| g / (1.0 + (-g).exp()) * u)
-                .collect();
-            add(row, &project("ffn_down", &inner));
-        }
+        add_all(&mut rows, &file.project(layer, "ffn_down", &gate));
     }
-    let last = normalise(rows.last().unwrap(), &vector("output_norm.weight"));
-    times(&matrix("output.weight"), &last)
+    let last = normalise(rows.last().unwrap(), &file.vector("output_norm.weight"));
+    times(&file.matrix("output.weight"), &last)
+}
+
+fn add_all(to: &mut Matrix, from: &Matrix) {
+    to.iter_mut().zip(from).for_each(|(to, from)| add(to, from));
 }
 
 fn attend(head: usize, query: &[f32], keys: &[Vec<f32>], values: &[Vec<f32>]) -> Vec<f32> {

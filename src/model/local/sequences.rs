@@ -3,7 +3,7 @@
 use candle_core::Result;
 
 use super::attention::Cache;
-use super::network::Network;
+use super::network::{Hidden, Network};
 
 /// Two: a conversation at work, and another that shares its frozen beginning.
 const KEPT: usize = 2;
@@ -33,7 +33,7 @@ impl Sequence {
     ///
     /// # Errors
     /// Those of [`Network::extend`]; the sequence is then as before.
-    pub fn extend(&mut self, network: &Network, tokens: &[u32]) -> Result<super::network::Hidden> {
+    pub fn extend(&mut self, network: &Network, tokens: &[u32]) -> Result<Hidden> {
         let hidden = network.extend(tokens, &mut self.cache)?;
         self.tokens.extend_from_slice(tokens);
         Ok(hidden)
@@ -87,6 +87,7 @@ impl Sequences {
             to.cache.copy_prefix(&from.cache, shared)?;
             to.tokens.extend_from_slice(&usable[..shared]);
         }
+        let target = self.fit(target, prompt.len(), network.window());
         self.clock += 1;
         let sequence = &mut self.kept[target];
         let shared = sequence.shared(usable);
@@ -95,6 +96,19 @@ impl Sequences {
         sequence.used = self.clock;
         conversation.clone_into(&mut sequence.conversation);
         Ok(sequence)
+    }
+
+    /// Drops the others when all together would hold more than one window: keys and values of long
+    /// prompts weigh as much as the weights. Returns where the sequence is then.
+    fn fit(&mut self, target: usize, prompt: usize, window: usize) -> usize {
+        let others = (0..self.kept.len()).filter(|index| *index != target);
+        let held: usize = others.map(|index| self.kept[index].tokens.len()).sum();
+        if held + prompt <= window {
+            return target;
+        }
+        self.kept.swap(0, target);
+        self.kept.truncate(1);
+        0
     }
 
     /// The index of a new sequence, or of the one that was not used for longest.

@@ -68,9 +68,9 @@ fn both_kinds_of_network_agree_with_plain_arithmetic() {
                 ..Recipe::default()
             };
             let path = recipe.write(directory.path());
-            let tokens = tokens(21);
+            let tokens = tokens(9);
             let expected = reference::scores(&path, &tokens);
-            let found = scores(&network(&path), &tokens, &[21]);
+            let found = scores(&network(&path), &tokens, &[9]);
             let off = furthest(&expected, &found);
             assert!(off < error, "{architecture} {dtype:?}: off by {off}");
         }
@@ -130,6 +130,27 @@ fn a_reused_beginning_gives_the_scores_of_a_fresh_start() {
             &network.scores(&hidden).unwrap(),
         );
         assert!(off < 1e-4, "{conversation}: off by {off}");
+    }
+}
+
+#[test]
+fn sequences_together_hold_no_more_than_one_window() {
+    let directory = TempDir::new().unwrap();
+    let network = network(&Recipe::default().write(directory.path()));
+    let mut sequences = Sequences::default();
+    let long = tokens(320);
+    let other: Vec<u32> = long.iter().rev().copied().collect();
+    for (conversation, prompt, kept) in [
+        ("a", &long[..200], 0),
+        ("b", &other[..200], 0),
+        ("a", &long[..200], 199),
+        // Now both would be over the window of 512 tokens: only this one stays.
+        ("b", &other[..], 200),
+        ("a", &long[..200], 0),
+    ] {
+        let sequence = sequences.claim(&network, conversation, prompt).unwrap();
+        assert_eq!(sequence.tokens().len(), kept, "{conversation}");
+        sequence.extend(&network, &prompt[kept..]).unwrap();
     }
 }
 
@@ -315,7 +336,13 @@ async fn a_dropped_call_frees_the_model() {
         window: 200_000,
         ..Recipe::default()
     };
-    let model = open(&recipe, directory.path());
+    let model = LocalModel::open(LocalOptions {
+        name: "tiny".into(),
+        path: recipe.write(directory.path()),
+        context_window: Some(Tokens(200_000)),
+        threads: Some(1),
+    })
+    .unwrap();
     let (seen, mut first_delta) = tokio::sync::mpsc::unbounded_channel();
     struct Signal(tokio::sync::mpsc::UnboundedSender<()>);
     impl ChatWatch for Signal {

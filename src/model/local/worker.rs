@@ -8,9 +8,9 @@ use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
 use super::answer::{Answer, Flow};
 use super::file::ModelFile;
-use super::network::Network;
+use super::network::{Hidden, Network};
 use super::sampler::Sampler;
-use super::sequences::Sequences;
+use super::sequences::{Sequence, Sequences};
 use super::vocabulary::Vocabulary;
 use crate::ports::{
     ChatReply, ChatRequest, Dollars, Finish, ModelError, ModelNotice, Tokens, Usage,
@@ -44,7 +44,15 @@ pub struct Source {
 enum Halt {
     /// Nobody waits any more.
     Abandoned,
-    Failed(ModelError),
+    Refused(ModelError),
+    /// Loading or running the network failed.
+    Broken(candle_core::Error),
+}
+
+impl From<candle_core::Error> for Halt {
+    fn from(error: candle_core::Error) -> Self {
+        Halt::Broken(error)
+    }
 }
 
 /// Everything that is loaded.
@@ -68,7 +76,8 @@ pub fn run(source: &Source, mut jobs: Receiver<Job>) {
         };
         let reply = match outcome {
             Ok(reply) => Ok(reply),
-            Err(Halt::Failed(error)) => Err(error),
+            Err(Halt::Refused(error)) => Err(error),
+            Err(Halt::Broken(error)) => Err(source.unavailable("failed", &error)),
             Err(Halt::Abandoned) => continue,
         };
         // The caller may have left in this very moment, which is no one's fault.
@@ -83,24 +92,21 @@ fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt
             .send(Event::Notice(ModelNotice::Preparing { model, message }))
             .map_err(|_| Halt::Abandoned)
     };
-    let failed = |error: candle_core::Error| source.failed("cannot be loaded", &error);
     let started = Instant::now();
-    let file = ModelFile::open(&source.path).map_err(failed)?;
+    let file = ModelFile::open(&source.path)?;
     notice(format!(
         "loading {:.2} GB of weights",
         file.bytes() as f64 / 1e9
     ))?;
     let device = device();
-    let network = Network::load(&file, source.window, &device).map_err(failed)?;
-    let vocabulary = Vocabulary::load(&file).map_err(failed)?;
-    // Two tokens make the kernels repack all weights; what they were packed from can go.
-    let mut cache = network.cache().map_err(failed)?;
-    network.extend(&[0, 0], &mut cache).map_err(failed)?;
-    file.release_pages();
-    notice(format!(
-        "loaded in {:.1} s",
-        started.elapsed().as_secs_f64()
-    ))?;
+    let network = Network::load(&file, source.window, &device)?;
+    let vocabulary = Vocabulary::load(&file)?;
+    // The kernels for prompts repack all weights on first use: better now than within an answer.
+    let mut cache = network.cache()?;
+    network.extend(&[0, 0], &mut cache)?;
+    let place = if device.is_cpu() { "CPU" } else { "GPU" };
+    let seconds = started.elapsed().as_secs_f64();
+    notice(format!("loaded on the {place} in {seconds:.1} s"))?;
     Ok(Engine {
         network,
         vocabulary,
@@ -114,43 +120,65 @@ fn device() -> Device {
 }
 
 fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, Halt> {
-    let failed = |error: candle_core::Error| source.failed("could not answer", &error);
     let Engine {
         network,
         vocabulary,
         sequences,
     } = engine;
     let request = &job.request;
-    let prompt = vocabulary.prompt(&request.messages).map_err(failed)?;
-    if prompt.is_empty() || prompt.len() >= source.window {
-        return Err(Halt::Failed(ModelError::TooLong {
-            model: source.name.clone(),
-            prompt: Tokens(prompt.len() as u64),
-            window: Tokens(source.window as u64),
-        }));
-    }
-    let sequence = sequences
-        .claim(network, &request.conversation, &prompt)
-        .map_err(failed)?;
+    let prompt = vocabulary.prompt(&request.messages)?;
+    source.check(&prompt)?;
+    let sequence = sequences.claim(network, &request.conversation, &prompt)?;
     let cached = sequence.tokens().len();
     let mut hidden = None;
     for step in prompt[cached..].chunks(STEP) {
         job.check()?;
-        hidden = Some(sequence.extend(network, step).map_err(failed)?);
+        hidden = Some(sequence.extend(network, step)?);
     }
-    let mut hidden = hidden.expect("a claimed sequence leaves at least one token to run");
-
+    let hidden = hidden.expect("a claimed sequence leaves at least one token to run");
     let room = source.window - prompt.len();
     let limit = usize::try_from(request.max_output.0)
         .unwrap_or(room)
         .clamp(1, room);
-    let mut sampler = Sampler::new(request.temperature, request.seed);
-    let mut text = Answer::new(&request.stop);
-    let mut output = 0;
+    let written = write(network, vocabulary, sequence, hidden, job, limit)?;
+    let count = |tokens: usize| Tokens(tokens as u64);
+    Ok(ChatReply {
+        model: source.name.clone(),
+        text: written.text,
+        tool_calls: Vec::new(),
+        finish: written.finish,
+        usage: Usage {
+            prompt: count(prompt.len()),
+            cached: count(cached),
+            output: count(written.tokens),
+        },
+        cost: Dollars(0.0),
+        calls: 1,
+    })
+}
+
+/// An answer's text, its length, and why it ended.
+struct Written {
+    text: String,
+    tokens: usize,
+    finish: Finish,
+}
+
+/// Writes an answer of at most `limit` tokens behind the prompt that ended in `hidden`.
+fn write(
+    network: &Network,
+    vocabulary: &Vocabulary,
+    sequence: &mut Sequence,
+    mut hidden: Hidden,
+    job: &Job,
+    limit: usize,
+) -> Result<Written, Halt> {
+    let mut sampler = Sampler::new(job.request.temperature, job.request.seed);
+    let mut text = Answer::new(&job.request.stop);
+    let mut tokens = 0;
     let (finish, flow) = loop {
-        let scores = network.scores(&hidden).map_err(failed)?;
-        let token = sampler.pick(&scores) as u32;
-        output += 1;
+        let token = sampler.pick(&network.scores(&hidden)?) as u32;
+        tokens += 1;
         if vocabulary.ends(token) {
             break (Finish::Stop, Flow::Open);
         }
@@ -158,26 +186,17 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
         job.delta(certain)?;
         match flow {
             Flow::Stopped => break (Finish::Stop, flow),
-            Flow::Open if output >= limit => break (Finish::Length, flow),
+            Flow::Open if tokens >= limit => break (Finish::Length, flow),
             Flow::Open => {}
         }
-        hidden = sequence.extend(network, &[token]).map_err(failed)?;
+        hidden = sequence.extend(network, &[token])?;
     };
     let (text, rest) = text.finish(flow);
     job.delta(&rest)?;
-    let count = |tokens: usize| Tokens(tokens as u64);
-    Ok(ChatReply {
-        model: source.name.clone(),
+    Ok(Written {
         text,
-        tool_calls: Vec::new(),
+        tokens,
         finish,
-        usage: Usage {
-            prompt: count(prompt.len()),
-            cached: count(cached),
-            output: count(output),
-        },
-        cost: Dollars(0.0),
-        calls: 1,
     })
 }
 
@@ -200,8 +219,21 @@ impl Job {
 }
 
 impl Source {
-    fn failed(&self, what: &str, error: &candle_core::Error) -> Halt {
-        Halt::Failed(self.unavailable(what, error))
+    /// Whether a prompt leaves room for an answer.
+    fn check(&self, prompt: &[u32]) -> Result<(), Halt> {
+        if prompt.is_empty() {
+            let error =
+                self.unavailable("got no prompt", &"the messages and its template are empty");
+            return Err(Halt::Refused(error));
+        }
+        if prompt.len() < self.window {
+            return Ok(());
+        }
+        Err(Halt::Refused(ModelError::TooLong {
+            model: self.name.clone(),
+            prompt: Tokens(prompt.len() as u64),
+            window: Tokens(self.window as u64),
+        }))
     }
 
     /// The model cannot be used, and why.

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::definition::range_of;
-use super::super::lines::is_blank;
+use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Language, Symbol, SymbolKind, SymbolTree};
 use super::place::{Manner, indent_at};
 use super::source::Source;
@@ -108,6 +108,12 @@ impl Spot {
         }
     }
 
+    /// Whether a line that follows stands in the same block.
+    fn is_sibling(&self, next: &str) -> bool {
+        let width = |space: &str| Columns::of(space).wide;
+        width(indentation(next)) >= width(&self.manner.indent)
+    }
+
     /// The source with blank lines around it, as far as there are none yet.
     fn plan(&self, tree: &SymbolTree, source: &str) -> Plan {
         let text = tree.text();
@@ -126,7 +132,8 @@ impl Spot {
         if !after.is_empty() || text.ends_with('\n') || text.trim_matches('\u{feff}').is_empty() {
             insert.push_str(line_break);
         }
-        if !after.trim().is_empty() {
+        let next = after.lines().find(|line| !is_blank(line));
+        if next.is_some_and(|next| self.is_sibling(next)) {
             let there = blank_lines(after.lines());
             insert.push_str(&line_break.repeat(self.blank_lines.saturating_sub(there)));
         }

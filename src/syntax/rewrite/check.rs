@@ -5,54 +5,62 @@ use std::sync::Arc;
 use super::super::flaw::{Flaw, flaws};
 use super::super::lines::{indentation, without_break};
 use super::super::{Symbol, SymbolTree};
-use super::RewriteError;
-use crate::text::ChangeSet;
+use super::{Plan, RewriteError};
+use crate::text::{ByteRange, ChangeSet};
 
 /// New flaws of `new`, which is `old` after `changes`, are an error. When `old` had flaws already,
-/// the grammar may see them elsewhere now; then the touched symbols are looked at on their own.
+/// the grammar may see them elsewhere now; then the `targets`, the symbols that were rewritten by name,
+/// are looked at on their own.
 pub(super) fn check(
     old: &SymbolTree,
     new: &SymbolTree,
     changes: &ChangeSet,
-    touched: &[String],
+    plans: &[Plan],
+    targets: &[&Symbol],
 ) -> Result<(), RewriteError> {
     let found = flaws(new);
     if found.is_empty() {
         return Ok(());
     }
     let mut known: Vec<Flaw> = flaws(old);
-    let were_known = known.len();
+    if known.is_empty() {
+        return Err(refused(new, &found[0]));
+    }
     for flaw in &mut known {
         flaw.at = changes.map_offset(flaw.at);
     }
-    let Some(unknown) = found.iter().find(|flaw| !known.contains(flaw)) else {
-        return Ok(());
-    };
-    if were_known == 0 {
-        return Err(refused(new, unknown));
-    }
-    let mut symbols = touched
-        .iter()
-        .filter_map(|name| new.find(name))
-        .filter(|symbol| !symbol.path.is_module())
-        .peekable();
-    if symbols.peek().is_none() && found.len() > were_known {
-        return Err(refused(new, unknown));
-    }
-    for symbol in symbols {
-        let before = old.find(&symbol.path.name);
-        let known = before.map_or(0, |before| flaws_alone(old, before).len());
-        let now = flaws_alone(new, symbol);
-        if let Some(first) = now.first().filter(|_| now.len() > known) {
+    let unknown = found.iter().find(|flaw| !known.contains(flaw));
+    for target in targets {
+        if target.path.is_module() {
+            if let Some(unknown) = unknown.filter(|_| found.len() > known.len()) {
+                return Err(refused(new, unknown));
+            }
+            continue;
+        }
+        let before = flaws_alone(old, target.span).len();
+        let now = flaws_alone(new, after(plans, target.span));
+        if let Some(first) = now.first().filter(|_| now.len() > before) {
             return Err(refused(new, first));
         }
     }
     Ok(())
 }
 
+/// Where the text of a span lies after the plans, with what was added at its end.
+fn after(plans: &[Plan], span: ByteRange) -> ByteRange {
+    let moved = |offset: usize| {
+        let before = plans.iter().filter(|plan| plan.range.end <= offset);
+        let (inserted, removed) = before.fold((0, 0), |(inserted, removed), plan| {
+            (inserted + plan.insert.len(), removed + plan.range.len())
+        });
+        offset + inserted - removed
+    };
+    ByteRange::new(moved(span.start), moved(span.end))
+}
+
 /// The flaws of a symbol's text without the rest of the file; offsets are those of the file.
-pub(super) fn flaws_alone(tree: &SymbolTree, symbol: &Symbol) -> Vec<Flaw> {
-    let text = symbol.span.of(tree.text());
+pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<Flaw> {
+    let text = span.of(tree.text());
     let head = if indentation(text).is_empty() {
         ""
     } else {
@@ -61,7 +69,7 @@ pub(super) fn flaws_alone(tree: &SymbolTree, symbol: &Symbol) -> Vec<Flaw> {
     let alone = SymbolTree::parse(tree.file().clone(), Arc::from(format!("{head}{text}")));
     let mut flaws = flaws(&alone);
     for flaw in &mut flaws {
-        flaw.at = symbol.span.start + flaw.at.saturating_sub(head.len());
+        flaw.at = span.start + flaw.at.saturating_sub(head.len());
     }
     flaws
 }

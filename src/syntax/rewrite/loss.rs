@@ -7,29 +7,60 @@ use crate::text::ByteRange;
 
 /// Names of the symbols whose own bytes differ, were added or removed: those of the new tree in
 /// order, then the removed ones.
-pub(super) fn touched(old: &SymbolTree, new: &SymbolTree) -> Vec<String> {
-    let mut before = own_texts(old);
-    let mut touched = Vec::new();
-    for symbol in new.symbols() {
-        let name = symbol.path.name.as_str();
-        if before.remove(name) != Some(own_text(new, symbol)) {
-            touched.push(name.to_owned());
+pub(super) fn touched(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange]) -> Vec<String> {
+    let mut removed = Vec::new();
+    let mut before = HashMap::new();
+    for (symbol, expected) in old.symbols().iter().zip(expected_names(old, deleted)) {
+        match expected {
+            Some(name) => {
+                before.insert(name, symbol);
+            }
+            None => removed.push(symbol),
         }
     }
-    let removed = old.symbols().iter().map(|symbol| &symbol.path.name);
-    touched.extend(
-        removed
-            .filter(|name| before.contains_key(name.as_str()))
-            .cloned(),
-    );
+    let mut touched = Vec::new();
+    for symbol in new.symbols() {
+        let was = before.remove(&symbol.path.name);
+        if was.map(|was| own_text(old, was)) != Some(own_text(new, symbol)) {
+            touched.push(symbol.path.name.clone());
+        }
+    }
+    removed.extend(before.into_values());
+    removed.sort_by_key(|symbol| symbol.definition.start);
+    for symbol in removed {
+        if !touched.contains(&symbol.path.name) {
+            touched.push(symbol.path.name.clone());
+        }
+    }
     touched
 }
 
-fn own_texts(tree: &SymbolTree) -> HashMap<&str, String> {
-    tree.symbols()
-        .iter()
-        .map(|symbol| (symbol.path.name.as_str(), own_text(tree, symbol)))
-        .collect()
+/// The name that each symbol has when the deleted ones are gone and nothing else changes: those of
+/// one name are numbered anew. `None` for a deleted one.
+fn expected_names(tree: &SymbolTree, deleted: &[ByteRange]) -> Vec<Option<String>> {
+    let mut names: Vec<Option<String>> = Vec::with_capacity(tree.symbols().len());
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for symbol in tree.symbols() {
+        let parent = symbol.parent.map(|id| names[id.0].clone());
+        let name = match parent {
+            None => Some(String::new()),
+            _ if deleted.iter().any(|span| span.covers(symbol.span)) => None,
+            Some(None) => None,
+            Some(Some(parent)) => {
+                let dot = if parent.is_empty() { "" } else { "." };
+                let name = format!("{parent}{dot}{}", symbol.contract.name);
+                let count = seen.entry(name.clone()).or_insert(0);
+                *count += 1;
+                Some(if *count > 1 {
+                    format!("{name}#{count}")
+                } else {
+                    name
+                })
+            }
+        };
+        names.push(name);
+    }
+    names
 }
 
 fn own_text(tree: &SymbolTree, symbol: &Symbol) -> String {
@@ -49,11 +80,11 @@ pub(super) fn losses(
     let renamed = renames(old, new, targets);
     let mut losses = Vec::new();
     let mut lost: HashSet<&str> = HashSet::new();
-    for symbol in old.symbols() {
-        if is_deleted(symbol.span) && !symbol.path.is_module() {
+    for (symbol, expected) in old.symbols().iter().zip(expected_names(old, deleted)) {
+        let Some(expected) = expected else {
             continue;
-        }
-        match new.find(&new_name(&symbol.path.name, &renamed)) {
+        };
+        match new.find(&new_name(&expected, &renamed)) {
             Some(now) => losses.extend(lost_parts(symbol, now)),
             None => {
                 let parent = symbol

@@ -26,30 +26,26 @@ mod tests;
 pub enum Rewrite {
     /// The whole symbol, children included, replaced by this source. The source may be written at any
     /// indentation: it is moved to the symbol's, inside strings nothing moves. Line breaks become those of the file.
-    Whole {
-        symbol: String,
-        source: String,
-    },
+    Whole { symbol: String, source: String },
     /// Replaces each `old` (must occur exactly once in the symbol; white space at line ends forgiven,
     /// a uniform difference in indentation forgiven) by `new`.
     Patch {
         symbol: String,
         hunks: Vec<(String, String)>,
     },
-    /// A new symbol after `beside` (a sibling, or when it is a class and `inside`, at its end; module body: at the end of the file).
+    /// New symbols after `beside`, or at the end of it when it is a class and the place is inside.
+    /// Beside the module body is the end of the file. A class that holds only `pass` loses it.
     Add {
         beside: String,
         place: Place,
         source: String,
     },
-    Delete {
-        symbol: String,
-    },
+    /// The symbol and the blank lines after it. A block that would be empty gets a `pass`.
+    Delete { symbol: String },
     /// Import statements to add to the module body, where missing: after the last top-level import
-    /// (but not inside `if TYPE_CHECKING`/`try`), else after docstring and `__future__`. `from x import a` merges into an existing one when that is on one line.
-    Import {
-        statements: Vec<String>,
-    },
+    /// before the first definition (not inside `if TYPE_CHECKING` or `try`), else after the docstring.
+    /// `from x import a` is merged into an existing one when that is on one line.
+    Import { statements: Vec<String> },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,14 +77,14 @@ struct Plan {
 /// # Errors
 /// See [`RewriteError`]; then nothing is to be changed.
 pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, RewriteError> {
-    let mut targets = Vec::new();
-    let mut deleted = Vec::new();
+    let (mut targets, mut deleted) = (Vec::new(), Vec::new());
     for rewrite in rewrites {
         match rewrite {
             Rewrite::Whole { symbol, .. } | Rewrite::Patch { symbol, .. } => {
                 targets.push(symbol_named(tree, symbol)?);
             }
             Rewrite::Delete { symbol } => deleted.push(symbol_named(tree, symbol)?),
+            // What these insert is made or checked on its own.
             Rewrite::Add { .. } | Rewrite::Import { .. } => {}
         }
     }
@@ -96,14 +92,15 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
     for rewrite in rewrites {
         plans.extend(planned(tree, rewrite, &deleted)?);
     }
-    let changes = combined(tree, plans)?;
+    let plans = apart(tree, plans)?;
+    let changes = narrowed(tree, &plans);
     let text = changes
         .apply(tree.text())
         .expect("the change set was made for the text of the tree");
     let new = SymbolTree::parse(tree.file().clone(), Arc::from(text.as_str()));
-    let touched = loss::touched(tree, &new);
-    check::check(tree, &new, &changes, &touched)?;
+    check::check(tree, &new, &changes, &plans, &targets)?;
     let spans: Vec<ByteRange> = deleted.iter().map(|symbol| symbol.span).collect();
+    let touched = loss::touched(tree, &new, &spans);
     let losses = loss::losses(tree, &new, &targets, &spans);
     Ok(Rewritten {
         changes,
@@ -138,9 +135,8 @@ fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, Rewr
         .ok_or_else(|| RewriteError::no_symbol(tree, name))
 }
 
-/// The plans as one change set that touches only the bytes that differ.
-fn combined(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<ChangeSet, RewriteError> {
-    let text = tree.text();
+/// The plans in order. What two deletions share is deleted once; other overlaps are refused.
+fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteError> {
     plans.sort_by_key(|plan| (plan.range.start, plan.range.end));
     let mut apart: Vec<Plan> = Vec::with_capacity(plans.len());
     for plan in plans {
@@ -157,7 +153,13 @@ fn combined(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<ChangeSet, Rewrit
             Some(_) | None => apart.push(plan),
         }
     }
-    let edits = apart.iter().flat_map(|plan| {
+    Ok(apart)
+}
+
+/// The plans as one change set that touches only the bytes that differ.
+fn narrowed(tree: &SymbolTree, plans: &[Plan]) -> ChangeSet {
+    let text = tree.text();
+    let edits = plans.iter().flat_map(|plan| {
         let changes = ChangeSet::between(plan.range.of(text), &plan.insert);
         let moved = |edit: &Edit| Edit {
             range: ByteRange::new(
@@ -168,5 +170,5 @@ fn combined(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<ChangeSet, Rewrit
         };
         changes.edits().iter().map(moved).collect::<Vec<_>>()
     });
-    Ok(ChangeSet::new(text.len(), edits.collect()).expect("the plans lie apart"))
+    ChangeSet::new(text.len(), edits.collect()).expect("the plans lie apart")
 }

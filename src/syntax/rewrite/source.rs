@@ -28,7 +28,10 @@ struct Line {
 impl Source {
     /// `manner` is that of the place for which the source is meant.
     pub(super) fn read(file: &FilePath, written: &str, manner: &Manner) -> Self {
-        let written = written.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        let written = written
+            .trim_start_matches('\u{feff}')
+            .replace("\r\n", "\n")
+            .replace('\r', "\n");
         let mut lines = lines_of(file, &written);
         restore_first_indent(&mut lines, manner);
         Source::at_margin(file, lines)

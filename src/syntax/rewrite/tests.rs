@@ -201,6 +201,8 @@ class A:
         let done = made(text, whole("f", "def f():\n    return 2\n"));
         assert_eq!(done.text, text.replace("return 1", "return 2"));
         assert!(refused(text, whole("f", "def f():\n    return 2 +\n")).contains("is no Python"));
+        let message = refused(text, patch("f", "def f():", "def f(): 1"));
+        assert!(message.contains("line 5 would be no Python"), "{message}");
     }
 }
 
@@ -452,6 +454,18 @@ def h(): pass
             TEXT.replace("    def f(self):\n        pass\n", "    pass\n")
         );
         assert!(refused(TEXT, delete("")).contains("patch out"));
+    }
+
+    #[test]
+    fn those_of_one_name_move_up() {
+        let text = "@a\ndef f(): 1\n@b\ndef f(): 2\n@c\ndef f(): 3\n";
+        let done = made(text, delete("f"));
+        assert_eq!((done.touched, done.losses), (vec!["f".to_owned()], vec![]));
+        let done = made(text, delete("f#2"));
+        assert_eq!(
+            (done.touched, done.losses),
+            (vec!["f#2".to_owned()], vec![])
+        );
     }
 
     #[test]

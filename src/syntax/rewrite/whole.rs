@@ -24,7 +24,7 @@ pub(super) fn plan(
         });
     }
     let source = Source::read(tree.file(), written, &manner);
-    if flaws_alone(tree, symbol).is_empty() {
+    if flaws_alone(tree, symbol.span).is_empty() {
         source.check_syntax(&symbol.path.name)?;
     }
     let source = source.unwrapped(&classes_around(tree, symbol)).close_up();
