@@ -78,6 +78,8 @@ struct Shared {
 struct Plan {
     id: RunId,
     params: RunParams,
+    /// Show a progress bar.
+    progress: bool,
     root: PathBuf,
     approvals: Approvals,
     cancel: CancellationToken,
@@ -111,6 +113,7 @@ impl Runs {
         let plan = Plan {
             id: next_id(),
             params,
+            progress: settings.progress,
             root,
             approvals: Approvals::default(),
             cancel: CancellationToken::new(),
@@ -127,32 +130,32 @@ impl Runs {
             approvals: plan.approvals.clone(),
         };
         self.lock().insert(plan.id.0.clone(), entry);
-        let progress = settings.progress;
-        let runs = self.clone();
-        self.shared.tasks.spawn(async move {
-            let id = plan.id.clone();
-            let (approvals, title) = (plan.approvals.clone(), title(&plan.params.task));
-            let (log, approval) = runs.open(plan).await;
-            let trajectory = runs.trajectory(&id);
-            let written = follow::write(log.follow(), trajectory);
-            let noted = (approval == Approval::Ask).then_some(&approvals);
-            let client = &runs.shared.client;
-            let sent = follow::notify(log.follow(), &id, client, noted);
-            let shown = async {
-                if progress {
-                    follow::progress(log.follow(), &id, title, client).await;
-                }
-            };
-            tokio::join!(
-                written,
-                async {
-                    sent.await;
-                    runs.ended(&id);
-                },
-                shown
-            );
-        });
+        self.shared.tasks.spawn(self.clone().carry(plan));
         Ok(reply)
+    }
+
+    /// A run from its opening to its end, with all who follow its log.
+    async fn carry(self, plan: Plan) {
+        let id = plan.id.clone();
+        let progress = plan.progress;
+        let (approvals, title) = (plan.approvals.clone(), title(&plan.params.task));
+        let (log, approval) = self.open(plan).await;
+        let client = &self.shared.client;
+        let noted = (approval == Approval::Ask).then_some(&approvals);
+        let sent = async {
+            follow::notify(log.follow(), &id, client, noted).await;
+            self.ended(&id);
+        };
+        let shown = async {
+            if progress {
+                follow::progress(log.follow(), &id, title, client).await;
+            }
+        };
+        tokio::join!(
+            follow::write(log.follow(), self.trajectory(&id)),
+            sent,
+            shown
+        );
     }
 
     /// Answers a proposal or an intent.

@@ -9,6 +9,9 @@ use crate::swarm::{
 };
 use crate::syntax::SymbolPath;
 
+/// Tools whose use has events of its own.
+const TOLD: [&str; 5] = ["ask", "request_change", "intent", "propose", "finish"];
+
 /// What an agent does right now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doing {
@@ -31,7 +34,6 @@ pub struct Agent {
     /// Who caused it to be woken.
     pub parent: Option<Party>,
     pub doing: Doing,
-    pub turn: u32,
     pub tokens: Tokens,
     /// What it did last, in a few words.
     pub last: String,
@@ -67,7 +69,6 @@ pub struct Finished {
     pub applied: Vec<SymbolPath>,
     pub diff: String,
     pub spent: Spent,
-    pub summary: String,
 }
 
 /// A run from outside.
@@ -84,7 +85,8 @@ pub struct RunState {
     /// In the order in which they first came.
     pub agents: Vec<Agent>,
     pub reviews: VecDeque<Review>,
-    pub tests: Option<(TestPhase, String)>,
+    /// Of the user's text.
+    pub tests: Option<String>,
     pub finished: Option<Finished>,
     proposals: BTreeMap<ProposalId, Proposal>,
 }
@@ -104,91 +106,36 @@ impl RunState {
     pub fn take(&mut self, at_ms: u64, event: &Event) {
         self.at_ms = self.at_ms.max(at_ms);
         match event {
-            Event::RunStarted {
-                driver,
-                models,
-                replayed,
-                ..
-            } => {
-                self.driver = Some(*driver);
-                self.models.clone_from(models);
-                self.replayed = *replayed;
-            }
-            Event::TestsRun { phase, report, .. } => self.tests = Some((*phase, tests(report))),
-            Event::RunFinished {
-                stop_reason,
-                applied,
-                diff,
-                spent,
-                summary,
-                ..
-            } => {
-                self.reviews.clear();
-                self.finished = Some(Finished {
-                    stop_reason: stop_reason.clone(),
-                    applied: applied.clone(),
-                    diff: diff.clone(),
-                    spent: spent.clone(),
-                    summary: summary.clone(),
-                });
+            Event::RunStarted { .. } | Event::TestsRun { .. } | Event::RunFinished { .. } => {
+                self.take_run(event);
             }
             Event::AgentWoken { agent, cause } => self.woken(agent, cause),
             Event::AgentFinished { agent, outcome, .. } => {
                 self.agent(agent).doing = Doing::Done(outcome.clone());
             }
-            Event::TurnStarted { agent, turn, .. } => {
-                let agent = self.agent(agent);
-                agent.doing = Doing::Thinking;
-                agent.turn = agent.turn.max(*turn);
-            }
-            Event::TurnFinished {
-                agent,
-                usage,
-                cost,
-                calls,
-                ..
-            } => {
-                let tokens = usage.prompt + usage.output;
-                self.calls += calls;
-                self.tokens += tokens;
-                self.dollars += *cost;
-                let agent = self.agent(agent);
-                agent.tokens += tokens;
-                if matches!(agent.party, Party::Scout | Party::Proxy) {
-                    agent.doing = Doing::Answered;
-                }
-            }
+            Event::TurnStarted { .. } | Event::TurnFinished { .. } => self.take_turn(event),
             Event::TurnFailed { agent, error, .. } => self.did(agent, Doing::Thinking, error),
             Event::Malformed { agent, what } => self.did(agent, Doing::Thinking, what),
-            Event::ToolUsed {
-                agent,
-                tool,
-                argument,
-                ..
-            } => self.did(agent, Doing::Reading, &format!("{tool} {argument}")),
+            Event::ToolUsed { .. } => self.take_tool(event),
             Event::Asked { from, to, text, .. } => {
                 self.questions += 1;
                 self.did(from, Doing::Asking(to.clone()), text);
             }
             Event::Answered { to, text, .. } => self.did(to, Doing::Thinking, text),
-            Event::ChangeRequested { from, reason, .. } => {
-                self.did(from, Doing::Thinking, reason);
-            }
+            Event::ChangeRequested { from, reason, .. } => self.did(from, Doing::Thinking, reason),
             Event::IntentStated { agent, intent, .. } => self.did(agent, Doing::Thinking, intent),
-            Event::IntentReviewed { agent, .. } => {
-                self.reviews.retain(|review| match review {
-                    Review::Proposal { .. } => true,
-                    Review::Intent(view) => *agent != Party::Agent(view.symbol.clone()),
-                });
-                self.agent(agent).doing = Doing::Thinking;
-            }
-            Event::ProposalRefused { agent, why } => self.did(agent, Doing::Thinking, why),
+            Event::IntentReviewed { agent, .. } => self.intent_reviewed(agent),
             Event::ProposalMade { .. }
             | Event::ProposalChecked { .. }
-            | Event::ReviewAsked { .. }
-            | Event::ProposalReviewed { .. }
-            | Event::ProposalApplied { .. }
-            | Event::ProposalConflicted { .. } => self.about_proposal(event),
+            | Event::ReviewAsked { .. } => self.take_proposal(event),
+            Event::ProposalReviewed { proposal, .. } => self.reviewed(*proposal),
+            Event::ProposalRefused { agent, why } => self.did(agent, Doing::Thinking, why),
+            Event::ProposalApplied { proposal, .. } => {
+                self.did_about(*proposal, Doing::Thinking, "applied");
+            }
+            Event::ProposalConflicted { proposal, why } => {
+                self.did_about(*proposal, Doing::Thinking, why);
+            }
             Event::Located { .. }
             | Event::ScoutPicked { .. }
             | Event::Notice { .. }
@@ -197,6 +144,145 @@ impl RunState {
             | Event::ProposalUndone { .. }
             | Event::FollowedUp { .. }
             | Event::Steered { .. } => {}
+        }
+    }
+
+    fn take_run(&mut self, event: &Event) {
+        if let Event::RunStarted {
+            driver,
+            models,
+            replayed,
+            ..
+        } = event
+        {
+            self.driver = Some(*driver);
+            self.models.clone_from(models);
+            self.replayed = *replayed;
+        } else if let Event::TestsRun { phase, report, .. } = event {
+            // Those of a proposal are not those of the user's text.
+            if *phase != TestPhase::Proposal {
+                self.tests = Some(tests(report));
+            }
+        } else if let Event::RunFinished {
+            stop_reason,
+            applied,
+            diff,
+            spent,
+            ..
+        } = event
+        {
+            self.reviews.clear();
+            self.finished = Some(Finished {
+                stop_reason: stop_reason.clone(),
+                applied: applied.clone(),
+                diff: diff.clone(),
+                spent: spent.clone(),
+            });
+        }
+    }
+
+    fn take_turn(&mut self, event: &Event) {
+        if let Event::TurnStarted { agent, .. } = event {
+            self.agent(agent).doing = Doing::Thinking;
+        } else if let Event::TurnFinished {
+            agent,
+            usage,
+            cost,
+            calls,
+            ..
+        } = event
+        {
+            let tokens = usage.prompt + usage.output;
+            self.calls += calls;
+            self.tokens += tokens;
+            self.dollars += *cost;
+            let agent = self.agent(agent);
+            agent.tokens += tokens;
+            if matches!(agent.party, Party::Scout | Party::Proxy) {
+                agent.doing = Doing::Answered;
+            }
+        }
+    }
+
+    fn take_tool(&mut self, event: &Event) {
+        if let Event::ToolUsed {
+            agent,
+            tool,
+            argument,
+            ..
+        } = event
+            && !TOLD.contains(&tool.as_str())
+        {
+            self.did(agent, Doing::Reading, &format!("{tool} {argument}"));
+        }
+    }
+
+    fn take_proposal(&mut self, event: &Event) {
+        if let Event::ProposalMade {
+            proposal,
+            agent,
+            symbols,
+            reason,
+            diff,
+        } = event
+        {
+            let made = Proposal {
+                agent: agent.clone(),
+                symbols: symbols.clone(),
+                reason: reason.clone(),
+                diff: diff.clone(),
+                evidence: None,
+            };
+            self.proposals.insert(*proposal, made);
+            self.did_about(*proposal, Doing::Checking, reason);
+        } else if let Event::ProposalChecked { proposal, evidence } = event {
+            if let Some(made) = self.proposals.get_mut(proposal) {
+                made.evidence = Some(evidence.clone());
+            }
+            self.did_about(*proposal, Doing::Thinking, "checked");
+        } else if let Event::ReviewAsked {
+            proposal,
+            agent,
+            symbol,
+            diff,
+            reason,
+            evidence,
+        } = event
+        {
+            let (id, symbol) = (*proposal, symbol.clone());
+            let made = self.proposals.entry(id).or_insert_with(|| Proposal {
+                agent: agent.clone(),
+                symbols: vec![symbol.clone()],
+                reason: reason.clone(),
+                diff: diff.clone(),
+                evidence: None,
+            });
+            made.evidence = Some(evidence.clone());
+            self.reviews.push_back(Review::Proposal { id, symbol });
+            self.did_about(id, Doing::InReview, "waits");
+        }
+    }
+
+    fn reviewed(&mut self, proposal: ProposalId) {
+        self.reviews.retain(|review| match review {
+            Review::Proposal { id, .. } => *id != proposal,
+            Review::Intent(_) => true,
+        });
+        self.did_about(proposal, Doing::Thinking, "reviewed");
+    }
+
+    fn intent_reviewed(&mut self, agent: &Party) {
+        self.reviews.retain(|review| match review {
+            Review::Proposal { .. } => true,
+            Review::Intent(view) => *agent != Party::Agent(view.symbol.clone()),
+        });
+        self.agent(agent).doing = Doing::Thinking;
+    }
+
+    fn did_about(&mut self, proposal: ProposalId, doing: Doing, last: &str) {
+        if let Some(made) = self.proposals.get(&proposal) {
+            let party = made.agent.clone();
+            self.did(&party, doing, &format!("{proposal} {last}"));
         }
     }
 
@@ -213,77 +299,6 @@ impl RunState {
     /// The user answered the first review; the event about it comes later.
     pub fn answered(&mut self) -> Option<Review> {
         self.reviews.pop_front()
-    }
-
-    fn about_proposal(&mut self, event: &Event) {
-        let (id, doing, last) = match event {
-            Event::ProposalMade {
-                proposal,
-                agent,
-                symbols,
-                reason,
-                diff,
-            } => {
-                let made = Proposal {
-                    agent: agent.clone(),
-                    symbols: symbols.clone(),
-                    reason: reason.clone(),
-                    diff: diff.clone(),
-                    evidence: None,
-                };
-                self.proposals.insert(*proposal, made);
-                (proposal, Doing::Checking, format!("proposes {reason}"))
-            }
-            Event::ProposalChecked { proposal, evidence } => {
-                if let Some(made) = self.proposals.get_mut(proposal) {
-                    made.evidence = Some(evidence.clone());
-                }
-                (proposal, Doing::Thinking, format!("{proposal} checked"))
-            }
-            Event::ReviewAsked {
-                proposal,
-                agent,
-                symbol,
-                diff,
-                reason,
-                evidence,
-            } => {
-                let asked = Proposal {
-                    agent: agent.clone(),
-                    symbols: vec![symbol.clone()],
-                    reason: reason.clone(),
-                    diff: diff.clone(),
-                    evidence: Some(evidence.clone()),
-                };
-                let symbols = self.proposals.remove(proposal).map(|made| made.symbols);
-                let symbols = symbols.unwrap_or_else(|| asked.symbols.clone());
-                self.proposals
-                    .insert(*proposal, Proposal { symbols, ..asked });
-                self.reviews.push_back(Review::Proposal {
-                    id: *proposal,
-                    symbol: symbol.clone(),
-                });
-                (proposal, Doing::InReview, format!("{proposal} waits"))
-            }
-            Event::ProposalReviewed { proposal, .. } => {
-                self.reviews.retain(|review| match review {
-                    Review::Proposal { id, .. } => id != proposal,
-                    Review::Intent(_) => true,
-                });
-                (proposal, Doing::Thinking, format!("{proposal} reviewed"))
-            }
-            Event::ProposalApplied { proposal, .. } => {
-                (proposal, Doing::Thinking, format!("{proposal} applied"))
-            }
-            Event::ProposalConflicted { proposal, why } => {
-                (proposal, Doing::Thinking, format!("{proposal}: {why}"))
-            }
-            _ => return,
-        };
-        if let Some(made) = self.proposals.get(id) {
-            let party = made.agent.clone();
-            self.did(&party, doing, &last);
-        }
     }
 
     fn woken(&mut self, party: &Party, cause: &Cause) {
@@ -319,7 +334,6 @@ impl RunState {
                     party: party.clone(),
                     parent: None,
                     doing: Doing::Woken,
-                    turn: 0,
                     tokens: Tokens(0),
                     last: String::new(),
                 });

@@ -9,153 +9,37 @@ use crate::swarm::{
     TestEvidence, TestPhase,
 };
 
+use crate::syntax::SymbolPath;
+
 /// A long text of an agent is cut to this many lines.
 const LINES: usize = 6;
 
 /// The lines of an event; none when it is not worth reading. `state` has taken it in.
 pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
     match event {
-        Event::RunStarted {
-            task,
-            models,
-            replayed,
-            ..
-        } => started(task, models, *replayed),
-        Event::TestsRun {
-            phase: phase @ (TestPhase::Before | TestPhase::Settling),
-            report,
-            ..
-        } => tests_run(*phase, report),
-        Event::ScoutPicked { symbols } => symbols
-            .iter()
-            .map(|(symbol, why)| said("→", Style::Accent, &symbol.to_string(), why))
-            .collect(),
-        Event::AgentWoken { agent, cause } => woken(&words::party(agent), cause),
-        Event::AgentFinished {
-            agent,
-            outcome: AgentOutcome::GaveUp { why },
-            ..
-        } => vec![said(
-            "✗",
-            Style::Bad,
-            &words::party(agent),
-            &format!("gave up: {why}"),
-        )],
-        Event::TurnFailed { agent, error, .. } => {
-            vec![said("!", Style::Bad, &words::party(agent), error)]
-        }
-        Event::Notice { agent, notice } => {
-            vec![said(
-                "!",
-                Style::Warning,
-                &words::party(agent),
-                &noticed(notice),
-            )]
-        }
-        Event::Asked { from, to, text, .. } => {
-            talk(&words::party(from), "asks", &words::party(to), text)
-        }
-        Event::Answered {
-            from,
-            to,
-            text,
-            source,
-            ..
-        } => talk(
-            &words::party(from),
-            answers(*source),
-            &words::party(to),
-            text,
-        ),
-        Event::ChangeRequested { from, to, reason } => talk(
-            &words::party(from),
-            "wants a change of",
-            &words::party(to),
-            reason,
-        ),
-        Event::ChangeDeclined { by, to, reason } => {
-            talk(&words::party(by), "declines to", &words::party(to), reason)
-        }
-        Event::IntentStated {
-            agent,
-            intent,
-            reason,
-        } => talk(&words::party(agent), "means to", intent, reason),
-        Event::ProposalRefused { agent, why } => {
-            vec![said("↺", Style::Warning, &words::party(agent), why)]
-        }
-        Event::CandidateChosen {
-            agent, model, why, ..
-        } => vec![said(
-            "≻",
-            Style::Accent,
-            &words::party(agent),
-            &format!("takes the candidate of {model}: {why}"),
-        )],
-        Event::ReviewAsked {
-            proposal, symbol, ..
-        } => {
-            let what = format!("proposal {proposal}");
-            vec![said(
-                "?",
-                Style::Warning,
-                &what,
-                &format!("of {symbol} waits for you"),
-            )]
-        }
-        Event::ProposalReviewed {
-            proposal,
-            by,
-            verdict,
-        } => {
-            let mut lines = match (by, state.proposal(*proposal)) {
-                // The user has seen it already.
-                (Party::User, _) | (_, None) => Vec::new(),
-                (_, Some(made)) => proposal_block(*proposal, made),
-            };
-            lines.push(reviewed(&format!("{proposal}"), by, verdict));
-            lines
-        }
-        Event::IntentReviewed { agent, by, verdict } => {
-            vec![reviewed(&words::party(agent), by, verdict)]
-        }
-        Event::ProposalApplied {
-            proposal, symbols, ..
-        } => {
-            let symbols: Vec<String> = symbols.iter().map(ToString::to_string).collect();
-            let text = format!("changed {}", words::few(&symbols));
-            vec![said("✓", Style::Good, &format!("{proposal}"), &text)]
-        }
-        Event::ProposalConflicted { proposal, why } => {
-            vec![said("↺", Style::Warning, &format!("{proposal}"), why)]
-        }
-        Event::ProposalUndone { proposal } => {
-            vec![said(
-                "↶",
-                Style::Warning,
-                &format!("{proposal}"),
-                "taken back",
-            )]
-        }
-        Event::FollowedUp {
-            changed,
-            changes,
-            to,
-        } => {
-            let to: Vec<String> = to.iter().map(ToString::to_string).collect();
-            let text = format!("{}; tells {}", changes.join("; "), words::few(&to));
-            vec![said("→", Style::Accent, &changed.to_string(), &text)]
-        }
-        Event::Steered { text, .. } => vec![said("→", Style::Accent, "you", text)],
-        Event::TestsRun {
-            phase: TestPhase::Proposal,
-            ..
-        }
-        | Event::AgentFinished {
-            outcome: AgentOutcome::Changed | AgentOutcome::NothingToChange,
-            ..
-        }
-        | Event::Located { .. }
+        Event::RunStarted { .. }
+        | Event::TestsRun { .. }
+        | Event::ScoutPicked { .. }
+        | Event::FollowedUp { .. }
+        | Event::Steered { .. } => of_run(event),
+        Event::AgentWoken { .. }
+        | Event::AgentFinished { .. }
+        | Event::TurnFailed { .. }
+        | Event::Notice { .. }
+        | Event::CandidateChosen { .. }
+        | Event::ProposalRefused { .. } => of_agent(event),
+        Event::Asked { .. }
+        | Event::Answered { .. }
+        | Event::ChangeRequested { .. }
+        | Event::ChangeDeclined { .. }
+        | Event::IntentStated { .. } => of_talk(event),
+        Event::ReviewAsked { .. }
+        | Event::ProposalReviewed { .. }
+        | Event::IntentReviewed { .. }
+        | Event::ProposalApplied { .. }
+        | Event::ProposalConflicted { .. }
+        | Event::ProposalUndone { .. } => of_proposal(event, state),
+        Event::Located { .. }
         | Event::TurnStarted { .. }
         | Event::TurnFinished { .. }
         | Event::Malformed { .. }
@@ -166,13 +50,152 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
     }
 }
 
-fn started(task: &str, models: &[(crate::ports::Role, String)], replayed: bool) -> Vec<Line> {
-    let mut lines = Vec::new();
-    if replayed {
-        let label = "REPLAY: the answers of the model come from a recording";
-        lines.push(Line::of(Style::Warning, label));
+fn of_run(event: &Event) -> Vec<Line> {
+    if let Event::RunStarted {
+        task,
+        models,
+        replayed,
+        ..
+    } = event
+    {
+        let mut lines = Vec::new();
+        if *replayed {
+            let label = "REPLAY: the answers of the model come from a recording";
+            lines.push(Line::of(Style::Warning, label));
+        }
+        lines.extend(started(task, models));
+        lines
+    } else if let Event::TestsRun { phase, report, .. } = event {
+        tests_run(*phase, report)
+    } else if let Event::ScoutPicked { symbols } = event {
+        let picked = |(symbol, why): &(SymbolPath, String)| {
+            said("→", Style::Accent, &symbol.to_string(), why)
+        };
+        symbols.iter().map(picked).collect()
+    } else if let Event::FollowedUp {
+        changed,
+        changes,
+        to,
+    } = event
+    {
+        let to: Vec<String> = to.iter().map(ToString::to_string).collect();
+        let text = format!("{}; tells {}", changes.join("; "), words::few(&to));
+        vec![said("→", Style::Accent, &changed.to_string(), &text)]
+    } else if let Event::Steered { text, .. } = event {
+        vec![said("→", Style::Accent, "you", text)]
+    } else {
+        Vec::new()
     }
-    lines.extend(capped(task).map(|line| Line::of(Style::Bold, line)));
+}
+
+fn of_agent(event: &Event) -> Vec<Line> {
+    let line = |mark, style, agent, text: &str| vec![said(mark, style, &words::party(agent), text)];
+    if let Event::AgentWoken { agent, cause } = event {
+        woken(&words::party(agent), cause)
+    } else if let Event::AgentFinished {
+        agent,
+        outcome: AgentOutcome::GaveUp { why },
+        ..
+    } = event
+    {
+        line("✗", Style::Bad, agent, &format!("gave up: {why}"))
+    } else if let Event::TurnFailed { agent, error, .. } = event {
+        line("!", Style::Bad, agent, error)
+    } else if let Event::Notice { agent, notice } = event {
+        line("!", Style::Warning, agent, &noticed(notice))
+    } else if let Event::ProposalRefused { agent, why } = event {
+        line("↺", Style::Warning, agent, why)
+    } else if let Event::CandidateChosen {
+        agent, model, why, ..
+    } = event
+    {
+        let text = format!("takes the candidate of {model}: {why}");
+        line("≻", Style::Accent, agent, &text)
+    } else {
+        Vec::new()
+    }
+}
+
+fn of_talk(event: &Event) -> Vec<Line> {
+    let between =
+        |from, verb, to, text: &str| talk(&words::party(from), verb, &words::party(to), text);
+    if let Event::Asked { from, to, text, .. } = event {
+        between(from, "asks", to, text)
+    } else if let Event::Answered {
+        from,
+        to,
+        text,
+        source,
+        ..
+    } = event
+    {
+        between(from, answers(*source), to, text)
+    } else if let Event::ChangeRequested { from, to, reason } = event {
+        between(from, "wants a change of", to, reason)
+    } else if let Event::ChangeDeclined { by, to, reason } = event {
+        between(by, "declines to", to, reason)
+    } else if let Event::IntentStated {
+        agent,
+        intent,
+        reason,
+    } = event
+    {
+        talk(&words::party(agent), "means to", intent, reason)
+    } else {
+        Vec::new()
+    }
+}
+
+fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
+    let line =
+        |mark, style, id: &ProposalId, text: &str| vec![said(mark, style, &id.to_string(), text)];
+    if let Event::ReviewAsked {
+        proposal, symbol, ..
+    } = event
+    {
+        line(
+            "?",
+            Style::Warning,
+            proposal,
+            &format!("of {symbol} waits for you"),
+        )
+    } else if let Event::ProposalReviewed {
+        proposal,
+        by,
+        verdict,
+    } = event
+    {
+        // A person has seen it already.
+        let shown = state.proposal(*proposal).filter(|_| *by != Party::User);
+        let mut lines = shown.map_or_else(Vec::new, |made| proposal_block(*proposal, made));
+        lines.push(reviewed(&proposal.to_string(), by, verdict));
+        lines
+    } else if let Event::IntentReviewed { agent, by, verdict } = event {
+        vec![reviewed(&words::party(agent), by, verdict)]
+    } else if let Event::ProposalApplied {
+        proposal, symbols, ..
+    } = event
+    {
+        let symbols: Vec<String> = symbols.iter().map(ToString::to_string).collect();
+        line(
+            "✓",
+            Style::Good,
+            proposal,
+            &format!("changed {}", words::few(&symbols)),
+        )
+    } else if let Event::ProposalConflicted { proposal, why } = event {
+        line("↺", Style::Warning, proposal, why)
+    } else if let Event::ProposalUndone { proposal } = event {
+        line("↶", Style::Warning, proposal, "taken back")
+    } else {
+        Vec::new()
+    }
+}
+
+fn started(task: &str, models: &[(crate::ports::Role, String)]) -> Vec<Line> {
+    let mut lines: Vec<Line> = capped(task)
+        .map(|line| Line::of(Style::Bold, line))
+        .collect();
     let named: Vec<String> = models
         .iter()
         .map(|(role, name)| format!("{} {name}", words::role(*role)))
@@ -185,15 +208,16 @@ fn started(task: &str, models: &[(crate::ports::Role, String)], replayed: bool) 
 }
 
 fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
+    let when = match phase {
+        TestPhase::Before => "tests before",
+        // They are part of its evidence.
+        TestPhase::Proposal => return Vec::new(),
+        TestPhase::Settling => "tests after",
+    };
     let style = match report.outcome {
         TestOutcome::Passed => Style::Good,
         TestOutcome::Failed | TestOutcome::TimedOut => Style::Bad,
         TestOutcome::NotRun => Style::Warning,
-    };
-    let when = match phase {
-        TestPhase::Before => "tests before",
-        TestPhase::Proposal => "tests of the proposal",
-        TestPhase::Settling => "tests after",
     };
     let mut lines = vec![
         Line::of(Style::Bold, when)
@@ -323,35 +347,7 @@ fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
 
 /// Evidence as far as a person needs it to decide; the trajectory holds all of it.
 fn evidence(found: &Evidence) -> Vec<Line> {
-    let mut lines = match &found.tests {
-        TestEvidence::Unknown { reason } => {
-            vec![fact("tests", Style::Warning, &format!("unknown: {reason}"))]
-        }
-        TestEvidence::Known {
-            passed,
-            fixed,
-            broken,
-            still_failing,
-            details,
-            millis,
-            ..
-        } => {
-            let seconds = *millis as f64 / 1000.0;
-            let text = format!("{passed} pass ({seconds:.1} s)");
-            let mut lines = vec![fact("tests", Style::Plain, &text)];
-            let of = |name: &str, style, ids: &Vec<String>| {
-                let text = format!("{}: {}", ids.len(), words::few(&short(ids)));
-                (!ids.is_empty()).then(|| fact(name, style, &text))
-            };
-            lines.extend(of("fixed", Style::Good, fixed));
-            lines.extend(of("still failing", Style::Dim, still_failing));
-            lines.extend(of("BROKEN", Style::Bad, broken));
-            if !broken.is_empty() {
-                lines.extend(capped(details).map(|line| Line::plain(&format!("    {line}"))));
-            }
-            lines
-        }
-    };
+    let mut lines = tests_evidence(&found.tests);
     match &found.diagnostics {
         DiagnosticEvidence::Unknown { reason } => {
             lines.push(fact(
@@ -376,6 +372,38 @@ fn evidence(found: &Evidence) -> Vec<Line> {
         lines.push(fact("callers", Style::Plain, &words::few(&callers)));
     }
     lines
+}
+
+fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
+    match found {
+        TestEvidence::Unknown { reason } => {
+            vec![fact("tests", Style::Warning, &format!("unknown: {reason}"))]
+        }
+        TestEvidence::Known {
+            passed,
+            fixed,
+            broken,
+            still_failing,
+            details,
+            millis,
+            ..
+        } => {
+            let seconds = *millis as f64 / 1000.0;
+            let text = format!("{passed} pass ({seconds:.1} s)");
+            let mut lines = vec![fact("tests", Style::Plain, &text)];
+            let of = |name: &str, style, ids: &Vec<String>| {
+                let name = format!("{} {name}", ids.len());
+                (!ids.is_empty()).then(|| fact(&name, style, &words::few(&short(ids))))
+            };
+            lines.extend(of("fixed", Style::Good, fixed));
+            lines.extend(of("still failing", Style::Dim, still_failing));
+            lines.extend(of("BROKEN", Style::Bad, broken));
+            if !broken.is_empty() {
+                lines.extend(capped(details).map(|line| Line::plain(&format!("    {line}"))));
+            }
+            lines
+        }
+    }
 }
 
 fn fact(name: &str, style: Style, text: &str) -> Line {

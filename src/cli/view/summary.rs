@@ -37,7 +37,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     lines.push(verdict(finished));
     let changed: Vec<String> = finished.applied.iter().map(ToString::to_string).collect();
     lines.push(field("changed", &words::few(&changed)));
-    if let Some((_, tests)) = &state.tests {
+    if let Some(tests) = &state.tests {
         lines.push(field("tests", tests));
     }
     let spent = words::spent(&finished.spent);

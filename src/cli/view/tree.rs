@@ -48,7 +48,7 @@ fn header(state: &RunState) -> Line {
     );
     line = line.with(Style::Bold, "starling").with(Style::Dim, &spent);
     match &state.tests {
-        Some((_, tests)) => line.with(Style::Dim, &format!(" · tests: {tests}")),
+        Some(tests) => line.with(Style::Dim, &format!(" · tests: {tests}")),
         None => line,
     }
 }
