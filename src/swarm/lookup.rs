@@ -254,11 +254,10 @@ pub(super) fn shortened(found: &Found, most: Tokens) -> (String, bool) {
             .chars()
             .take_while(|c| matches!(c, ' ' | '\t'))
             .collect();
-        let _ = writeln!(
-            shown,
-            "{indent}{}  # lines {first}-{last}, not shown",
-            signature(&found.tree, child)
-        );
+        for line in signature(&found.tree, child).lines() {
+            let _ = writeln!(shown, "{indent}{}", line.trim_start());
+        }
+        let _ = writeln!(shown, "{indent}    ...  # lines {first}-{last}, not shown");
         at = child.span.end;
     }
     shown.push_str(&text[at..found.symbol.span.end]);
