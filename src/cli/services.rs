@@ -17,7 +17,7 @@ use crate::ports::{Dollars, Tokens};
 use crate::runner::{ProjectTests, TestSettings};
 use crate::server::{Defaults, Opened, Opening, Services, swarm};
 use crate::swarm::{Approval, AskIntent, Driver, Limits, RoleModels};
-use crate::workspace::{Shadows, Workspace, cache_dir};
+use crate::workspace::{Shadows, Workspace, cache_dir, sweep_leftovers, sweep_scratch};
 
 /// Services as the command line wants them.
 ///
@@ -62,6 +62,7 @@ struct World {
 impl World {
     async fn open(self: Arc<Self>, opening: Opening) -> anyhow::Result<Opened> {
         let workspace = Workspace::open(opening.root)?;
+        let workspace_root = workspace.root().to_owned();
         let loaded = configuration(workspace.root(), &self.args)?;
         for warning in &loaded.warnings {
             tracing::warn!("{warning}");
@@ -80,7 +81,7 @@ impl World {
         let snapshot = spawn_blocking(move || workspace.snapshot(overlay)).await?;
         let shadows = self
             .shadows
-            .get_or_try_init(|| Shadows::open(&self.cache))
+            .get_or_try_init(|| self.first_shadows(workspace_root))
             .await?;
         let settings = TestSettings {
             command: opening.test.or(config.tests.command),
@@ -102,6 +103,15 @@ impl World {
             language: Arc::new(NoLanguageService),
             snapshot,
         })
+    }
+
+    /// Removes what dead processes left behind, then finds out how shadows are made here.
+    async fn first_shadows(&self, root: PathBuf) -> anyhow::Result<Shadows> {
+        let cache = self.cache.clone();
+        let swept = spawn_blocking(move || sweep_scratch(&cache)).await?;
+        tracing::info!(count = swept.len(), "removed shadows of dead processes");
+        spawn_blocking(move || sweep_leftovers(&root));
+        Ok(Shadows::open(&self.cache).await?)
     }
 
     async fn models(self: &Arc<Self>, config: &Config) -> anyhow::Result<Models> {
