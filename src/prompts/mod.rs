@@ -47,6 +47,7 @@ templates![
     "solo_system_text.md",
     "solo.md",
     "symbol.md",
+    "symbol_text.md",
     "task.md",
 ];
 
@@ -138,6 +139,24 @@ pub struct SymbolPrompt {
 
 impl Prompt for SymbolPrompt {
     const TEMPLATE: &'static str = "symbol.md";
+}
+
+/// The same for models without tools: little, and in the order that small models do best with.
+#[derive(Debug, Clone, Serialize)]
+pub struct SymbolTextPrompt {
+    pub task: String,
+    /// Failing tests in words.
+    pub failures: Vec<String>,
+    pub tests: Vec<Excerpt>,
+    pub cause: String,
+    pub kind: String,
+    pub symbol: String,
+    pub language: String,
+    pub source: String,
+}
+
+impl Prompt for SymbolTextPrompt {
+    const TEMPLATE: &'static str = "symbol_text.md";
 }
 
 /// Why an agent has work; `kind` is one of the causes of an event.

@@ -47,6 +47,17 @@ fn every_template_renders_with_its_struct() {
         cause: "C".into(),
     };
     assert!(symbol.render().contains("def f(): pass"));
+    let text = SymbolTextPrompt {
+        task: "T".into(),
+        failures: vec!["`f()` must be `1`, but it is `2`.".into()],
+        tests: vec![excerpt()],
+        cause: String::new(),
+        kind: "function".into(),
+        symbol: "a.py::f".into(),
+        language: "python".into(),
+        source: "def f(): return 2".into(),
+    };
+    assert!(text.render().contains("def f(): return 2"));
     for kind in [
         "picked",
         "change_request",

@@ -33,6 +33,8 @@ pub(super) struct Mind {
     pub failing: bool,
     /// Others change something for the same end, so a change need not mend a test by itself.
     pub entangled: bool,
+    /// A change that the scout wrote for this agent, to be proposed first.
+    pub draft: Option<Propose>,
     seen_calls: HashMap<String, u32>,
     malformed: u32,
     changed: bool,
@@ -47,6 +49,7 @@ impl Mind {
             repairs: 0,
             failing: false,
             entangled: false,
+            draft: None,
             seen_calls: HashMap::new(),
             malformed: 0,
             changed: false,
@@ -95,6 +98,9 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         Cause::Picked { .. } | Cause::FailedTests { .. } | Cause::Steered { .. } => false,
     });
     context::begin_work(hub, mind, causes);
+    if let Some(ending) = propose_draft(hub, mind).await {
+        return ending;
+    }
     for _ in 0..hub.ledger.limits().turns {
         match turn(hub, mind).await {
             Some(ending) => return ending,
@@ -105,6 +111,21 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         "{} turns without an end",
         hub.ledger.limits().turns
     ))
+}
+
+/// Proposes what the scout wrote; only when it comes back the agent's own model is asked.
+async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
+    let draft = mind.draft.take()?;
+    let (text, ending) = proposed(hub, mind, &draft).await;
+    if ending.is_none()
+        && let Some(conversation) = mind.conversation.as_mut()
+    {
+        let change = serde_json::to_string(&draft).unwrap_or_default();
+        conversation.user(format!(
+            "This was proposed for your symbol:\n{change}\nIt came back: {text}"
+        ));
+    }
+    ending
 }
 
 /// One model call and what it asks for. `Some` ends the piece of work.
@@ -119,7 +140,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     } else {
         0
     };
-    conversation.temperature = (0.3 * shaken as f32).min(0.9);
+    conversation.temperature = if shaken == 0 { 0.0 } else { 0.7 };
     let reply = match hub
         .call(
             &mind.party,

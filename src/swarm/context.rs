@@ -6,11 +6,15 @@ use std::sync::Arc;
 use super::agent::{self, Mind};
 use super::ask::party_name;
 use super::event::{Cause, Driver, Party};
+use super::failing::in_words;
 use super::hub::Hub;
 use super::lookup::{Lookup, cap, shortened};
-use super::proposal::{TestEvidence, tail};
-use crate::ports::{ModelProfile, TestReport, Tokens, ToolCalling};
-use crate::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
+use super::proposal::{TestEvidence, failing_ids, tail};
+use crate::index::{frames, is_test_file};
+use crate::ports::{ModelProfile, TestCase, TestReport, Tokens, ToolCalling};
+use crate::prompts::{
+    CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, SymbolTextPrompt, TaskPrompt,
+};
 use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
 
 /// How much of each kind a prompt holds.
@@ -105,6 +109,12 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
             format!("{now}\n{cause}")
         }
         (Some(_), _) => cause,
+        (None, Party::Agent(symbol)) if calling(hub) == ToolCalling::Text => {
+            let first = causes
+                .iter()
+                .all(|cause| matches!(cause, Cause::Picked { .. }));
+            symbol_text_prompt(hub, symbol, if first { String::new() } else { cause })
+        }
         (None, Party::Agent(symbol)) => {
             let frozen = hub.frozen.get().cloned().unwrap_or_default();
             format!("{frozen}\n{}", symbol_prompt(hub, symbol, cause))
@@ -223,6 +233,71 @@ fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
         cause,
     }
     .render()
+}
+
+fn calling(hub: &Hub) -> ToolCalling {
+    hub.outside.models.agent.profile().tool_calling
+}
+
+/// The prompt of an owner whose model has no tools.
+fn symbol_text_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
+    let lookup = hub.lookup();
+    let caps = Caps::of(hub.outside.models.agent.profile());
+    let found = match lookup.symbol(path) {
+        Ok(found) => found,
+        Err(error) => return format!("{error}\n\n{cause}"),
+    };
+    let failing = failing_tests_of(hub, &lookup, path);
+    let tests = failing.iter().filter_map(|(_, test)| test.clone());
+    SymbolTextPrompt {
+        task: cap(&hub.task.text, caps.task),
+        failures: failing.iter().map(|(case, _)| in_words(case)).collect(),
+        tests: tests
+            .filter_map(|test| excerpt(&lookup, &test, String::new(), caps.excerpt))
+            .take(caps.tests)
+            .collect(),
+        cause,
+        kind: kind_name(found.symbol.kind).to_owned(),
+        symbol: path.to_string(),
+        language: fence_language(found.tree.language()).to_owned(),
+        source: shortened(&found, caps.source).0.trim_end().to_owned(),
+    }
+    .render()
+}
+
+/// Failing tests that use a symbol by its name, with their own symbols; two at most.
+fn failing_tests_of(
+    hub: &Hub,
+    lookup: &Lookup,
+    path: &SymbolPath,
+) -> Vec<(TestCase, Option<SymbolPath>)> {
+    let Some(before) = hub.state().before.clone() else {
+        return Vec::new();
+    };
+    let failing = failing_ids(&before);
+    let cases = before
+        .cases
+        .iter()
+        .filter(|case| failing.contains(&case.id));
+    let with_symbol = cases.map(|case| (case.clone(), test_symbol(lookup, case)));
+    let uses = |test: &Option<SymbolPath>| {
+        let found = test.as_ref().and_then(|test| lookup.symbol(test).ok());
+        found.is_some_and(|found| found.source().contains(path.base_name()))
+    };
+    with_symbol
+        .filter(|(case, test)| uses(test) || case.message.contains(path.base_name()))
+        .take(2)
+        .collect()
+}
+
+/// The test function of a failing test: the first frame of its traceback that lies in a test file.
+fn test_symbol(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
+    let frames = frames(&case.message);
+    let frame = frames
+        .iter()
+        .find(|frame| is_test_file(&FilePath::new(frame.path)))?;
+    let tree = lookup.tree(&FilePath::new(frame.path)).ok()?;
+    Some(tree.at_line(frame.line).path.clone())
 }
 
 pub(super) fn kind_name(kind: SymbolKind) -> &'static str {

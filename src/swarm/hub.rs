@@ -13,6 +13,7 @@ use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
 use super::ledger::Ledger;
 use super::lookup::Lookup;
 use super::proposal::ProposalId;
+use super::protocol::Propose;
 use super::run::{Outside, Task};
 use crate::index::Index;
 use crate::ports::TestReport;
@@ -80,6 +81,8 @@ struct Slot {
     parked: Option<Mind>,
     /// What it last said it means to do.
     intent: Option<String>,
+    /// A change that was written for it.
+    draft: Option<Propose>,
 }
 
 /// Why an agent could not be given work. The text is for the one who asked.
@@ -177,6 +180,19 @@ impl Hub {
     /// # Errors
     /// [`WakeError`], with a text for the one who asked.
     pub fn wake(self: &Arc<Self>, symbol: &SymbolPath, cause: Cause) -> Result<Party, WakeError> {
+        self.wake_with(symbol, cause, None)
+    }
+
+    /// The same with a change that was already written for the agent: it is proposed first.
+    ///
+    /// # Errors
+    /// As [`Hub::wake`].
+    pub fn wake_with(
+        self: &Arc<Self>,
+        symbol: &SymbolPath,
+        cause: Cause,
+        draft: Option<Propose>,
+    ) -> Result<Party, WakeError> {
         if self.cancel.is_cancelled() {
             return Err(WakeError::Ending);
         }
@@ -197,6 +213,7 @@ impl Hub {
                 return Err(WakeError::Full(symbol.clone()));
             }
             slot.inbox.push_back(cause.clone());
+            slot.draft = draft.or(slot.draft.take());
             !std::mem::replace(&mut slot.working, true)
         };
         self.event(Event::AgentWoken {
@@ -233,8 +250,12 @@ impl Hub {
             return None;
         }
         let causes = slot.inbox.drain(..).collect();
-        let mind = slot.parked.take();
-        Some((mind.unwrap_or_else(|| Mind::new(party.clone())), causes))
+        let mut mind = slot
+            .parked
+            .take()
+            .unwrap_or_else(|| Mind::new(party.clone()));
+        mind.draft = slot.draft.take();
+        Some((mind, causes))
     }
 
     pub fn park(&self, mind: Mind) {

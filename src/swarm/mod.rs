@@ -8,6 +8,7 @@ mod candidates;
 mod context;
 mod draft;
 pub mod event;
+mod failing;
 mod followup;
 mod gate;
 mod hub;

@@ -9,6 +9,7 @@ use super::event::{Cause, Driver, Event, EventLog, Party, RunId, StopReason, Tes
 use super::hub::Hub;
 use super::ledger::Limits;
 use super::proposal::{ProposalId, failing_ids};
+use super::protocol::Pick;
 use super::{apply, context, gate, scout, settle};
 use crate::ports::{Approver, ChatModel, Editor, LanguageService, Role, TestRunner};
 use crate::syntax::{FilePath, SymbolPath};
@@ -260,31 +261,40 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
             .map(drop)
             .map_err(|error| failed(&error));
     }
-    let picks: Vec<(SymbolPath, String)> = if hub.task.begin.is_empty() {
-        let picks = scout::pick(hub).await.map_err(|error| match error {
+    let picks = if hub.task.begin.is_empty() {
+        scout::pick(hub).await.map_err(|error| match error {
             CallFailed::Ledger(exhausted) => StopReason::LedgerEmpty {
                 what: exhausted.what,
             },
             CallFailed::Model(error) => failed(&error),
-        })?;
-        picks
-            .into_iter()
-            .filter_map(|pick| Some((pick.symbol.parse().ok()?, pick.why)))
-            .collect()
+        })?
     } else {
-        hub.task
-            .begin
-            .iter()
-            .map(|symbol| (symbol.clone(), "named by the user".to_owned()))
-            .collect()
+        let named = |symbol: &SymbolPath| Pick {
+            symbol: symbol.to_string(),
+            why: "named by the user".to_owned(),
+            ..Pick::default()
+        };
+        hub.task.begin.iter().map(named).collect()
     };
-    hub.event(Event::ScoutPicked {
-        symbols: picks.clone(),
-    });
+    let picks: Vec<(SymbolPath, Pick)> = picks
+        .into_iter()
+        .filter_map(|pick| Some((pick.symbol.parse().ok()?, pick)))
+        .collect();
+    let named = picks
+        .iter()
+        .map(|(symbol, pick)| (symbol.clone(), pick.why.clone()))
+        .collect();
+    hub.event(Event::ScoutPicked { symbols: named });
     let mut woken = 0;
     let mut last = "no symbol was found to begin with; name one in the task".to_owned();
-    for (symbol, why) in picks {
-        match hub.wake(&symbol, Cause::Picked { why }) {
+    for (symbol, pick) in picks {
+        match hub.wake_with(
+            &symbol,
+            Cause::Picked {
+                why: pick.why.clone(),
+            },
+            pick.draft(),
+        ) {
             Ok(_) => woken += 1,
             Err(error) => last = error.to_string(),
         }

@@ -175,6 +175,7 @@ fn fallback(hub: &Hub) -> Vec<Pick> {
     let pick = |candidate: &Candidate| Pick {
         symbol: candidate.symbol.to_string(),
         why: candidate.why.join(", "),
+        ..Pick::default()
     };
     located.iter().take(1).map(pick).collect()
 }

@@ -138,13 +138,35 @@ pub struct RunTests {
     pub select: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pick {
     /// Symbol path.
     pub symbol: String,
     /// What its owner should know: the cause and what must hold afterwards.
     #[serde(default)]
     pub why: String,
+    /// The change itself, when you are sure of it and have seen the source: replacements inside the symbol.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<Hunk>,
+    /// Or the whole new text of the symbol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Import statements that the change needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<String>,
+}
+
+impl Pick {
+    /// The change that the scout wrote for the owner, if it did.
+    pub fn draft(&self) -> Option<Propose> {
+        (self.source.is_some() || !self.hunks.is_empty()).then(|| Propose {
+            reason: self.why.clone(),
+            source: self.source.clone(),
+            hunks: self.hunks.clone(),
+            imports: self.imports.clone(),
+            ..Propose::default()
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -134,7 +134,7 @@ fn picks(text: &str) -> Vec<Asked> {
         if word.contains("::") && !symbols.iter().any(|pick| pick.symbol == word) {
             symbols.push(Pick {
                 symbol: word.to_owned(),
-                why: String::new(),
+                ..Pick::default()
             });
         }
     }

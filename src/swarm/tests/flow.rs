@@ -265,3 +265,76 @@ async fn eight_symbols_take_hardly_longer_than_one() {
     let (one, eight) = (time(1).await, time(8).await);
     assert!(eight < 1.5 * one, "one {one} s, eight {eight} s");
 }
+
+fn wake_with_draft(old: &str, new: &str) -> Line {
+    let pick =
+        json!({"symbol": "a.py::f", "why": "x is one short", "hunks": [{"old": old, "new": new}]});
+    call("wake", json!({ "symbols": [pick] }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_draft_of_the_scout_is_proposed_without_asking_the_owner() {
+    let model = Scripted::native().on("scout", [wake_with_draft("return x", "return x + 1")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(
+        bed.read("a.py"),
+        TWO.replace("return x\n", "return x + 1\n")
+    );
+    assert_eq!(bed.model.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_draft_that_comes_back_goes_to_the_owner() {
+    let model = Scripted::native()
+        .on("scout", [wake_with_draft("return y", "return x + 1")])
+        .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.model.prompts("agent a.py::f")[0].contains("It came back"));
+    assert!(bed.read("a.py").contains("return x + 1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_without_tools_hears_of_failing_tests_in_words() {
+    let model = Scripted::new(crate::ports::ToolCalling::Text).on(
+        "agent a.py::f",
+        [
+            say("```python\ndef f(x):\n    return 7\n```"),
+            say("```python\ndef f(x):\n    return x + 1\n```"),
+        ],
+    );
+    let judge = |all: &str| {
+        let failed = (
+            "t1".to_owned(),
+            "    self.assertEqual(f(1), 2)\nAssertionError: 1 != 2".to_owned(),
+        );
+        if all.contains("return x + 1") {
+            vec![]
+        } else {
+            vec![failed]
+        }
+    };
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(judge)
+        .with(|task| task.text = "The tests fail.".into());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let prompts = bed.model.prompts("agent a.py::f");
+    assert!(
+        prompts[0].contains("`f(1)` must be `2`, but it is `1`."),
+        "{}",
+        prompts[0]
+    );
+    assert!(
+        prompts[1].contains("none of the failing tests passes"),
+        "{}",
+        prompts[1]
+    );
+    let asked = bed.model.asked.lock().unwrap();
+    let temperatures: Vec<f32> = asked.iter().map(|request| request.temperature).collect();
+    assert_eq!(temperatures, [0.0, 0.7]);
+}

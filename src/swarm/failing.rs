@@ -1,0 +1,140 @@
+//! Failing tests in words: small models understand "`f(1)` must be `2`, but it is `3`." better than
+//! the output of a test runner.
+
+use crate::ports::TestCase;
+
+/// Longest message that is quoted where no words are found for it, in characters.
+const QUOTED: usize = 600;
+
+/// What a failing test wants, in a sentence or as its message.
+pub(super) fn in_words(case: &TestCase) -> String {
+    sentence(&case.message).unwrap_or_else(|| {
+        let quoted: String = case.message.chars().take(QUOTED).collect();
+        format!("The test `{}` fails:\n{}", case.id, quoted.trim_end())
+    })
+}
+
+/// ``` `CALL` must be `WANT`, but it is `GOT`.```
+fn sentence(message: &str) -> Option<String> {
+    let (call, want) = message.lines().rev().find_map(comparison)?;
+    let error = message
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| is_error(line))?;
+    let error = error.trim_start_matches("E ").trim();
+    let got = match error
+        .strip_prefix("AssertionError: ")
+        .or_else(|| error.strip_prefix("assert "))
+    {
+        Some(text) => {
+            let (got, _) = text
+                .split_once(" != ")
+                .or_else(|| text.split_once(" == "))?;
+            format!("it is `{}`", got.trim())
+        }
+        None => format!("it raises `{error}`"),
+    };
+    Some(format!("`{call}` must be `{want}`, but {got}."))
+}
+
+/// The two sides of an `assertEqual(CALL, WANT)` or an `assert CALL == WANT`.
+fn comparison(line: &str) -> Option<(String, String)> {
+    let line = line.trim().trim_start_matches('>').trim();
+    if let Some(rest) = line.strip_prefix("self.assertEqual(") {
+        let inside = rest.strip_suffix(')')?;
+        let comma = top_level(inside, ",")?;
+        return Some((
+            inside[..comma].trim().to_owned(),
+            inside[comma + 1..].trim().to_owned(),
+        ));
+    }
+    let rest = line.strip_prefix("assert ")?;
+    let equals = top_level(rest, " == ")?;
+    Some((
+        rest[..equals].trim().to_owned(),
+        rest[equals + 4..].trim().to_owned(),
+    ))
+}
+
+/// Where a separator stands outside all brackets and quotes.
+fn top_level(text: &str, separator: &str) -> Option<usize> {
+    let mut depth = 0_i32;
+    let mut quote: Option<char> = None;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth -= 1,
+            (None, _) if depth == 0 && text[at..].starts_with(separator) => return Some(at),
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+/// `SomeError: …`, or the comparison that pytest shows.
+fn is_error(line: &str) -> bool {
+    let line = line.trim_start_matches("E ").trim();
+    let name = line.split(':').next().unwrap_or_default();
+    let named = name.ends_with("Error") || name.ends_with("Exception");
+    (named && !name.contains(char::is_whitespace))
+        || (line.starts_with("assert ") && line.contains(" == "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::TestStatus;
+
+    fn words(message: &str) -> String {
+        in_words(&TestCase {
+            id: "t".into(),
+            status: TestStatus::Failed,
+            message: message.into(),
+        })
+    }
+
+    #[test]
+    fn unittest_in_words() {
+        let message = "Traceback (most recent call last):\n  File \"tests/test_fees.py\", line 9, in test_x\n    \
+                       self.assertEqual(late_fee(date(2024, 3, 1), \"a,b\"), 60)\nAssertionError: 500 != 60\n";
+        assert_eq!(
+            words(message),
+            "`late_fee(date(2024, 3, 1), \"a,b\")` must be `60`, but it is `500`."
+        );
+    }
+
+    #[test]
+    fn an_exception_in_words() {
+        let message = "    self.assertEqual(f(1), 2)\n  File \"a.py\", line 2, in f\n    return x + 1\nTypeError: no\n";
+        assert_eq!(
+            words(message),
+            "`f(1)` must be `2`, but it raises `TypeError: no`."
+        );
+    }
+
+    #[test]
+    fn pytest_in_words() {
+        let message = "    def test_f():\n>       assert f(1) == 2\nE       assert 3 == 2\nE        +  where 3 = f(1)\n";
+        assert_eq!(words(message), "`f(1)` must be `2`, but it is `3`.");
+    }
+
+    #[test]
+    fn what_has_no_words_is_quoted() {
+        for message in [
+            "",
+            "AssertionError: X not raised",
+            "self.assertEqual(",
+            "assert a == ",
+            "\u{1F600} == ",
+        ] {
+            assert!(
+                words(message).starts_with("The test `t` fails:"),
+                "{message}"
+            );
+        }
+    }
+}
