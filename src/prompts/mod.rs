@@ -32,6 +32,7 @@ macro_rules! templates {
 
 templates![
     "agent_system.md",
+    "agent_system_small.md",
     "agent_system_text.md",
     "answer_system.md",
     "answer_system_text.md",
@@ -47,7 +48,7 @@ templates![
     "solo_system_text.md",
     "solo.md",
     "symbol.md",
-    "symbol_text.md",
+    "symbol_small.md",
     "task.md",
 ];
 
@@ -83,6 +84,8 @@ macro_rules! fixed_prompts {
 fixed_prompts![
     /// What an owner is and how it works, for models with tools.
     AgentSystem = "agent_system.md",
+    /// For small models: one function, one answer.
+    AgentSystemSmall = "agent_system_small.md",
     /// The same for models without tools.
     AgentSystemText = "agent_system_text.md",
     /// Answering a question: read-only.
@@ -141,22 +144,20 @@ impl Prompt for SymbolPrompt {
     const TEMPLATE: &'static str = "symbol.md";
 }
 
-/// The same for models without tools: little, and in the order that small models do best with.
+/// The same for small models: little, and in the order that they do best with.
 #[derive(Debug, Clone, Serialize)]
-pub struct SymbolTextPrompt {
+pub struct SymbolSmallPrompt {
     pub task: String,
     /// Failing tests in words.
     pub failures: Vec<String>,
-    pub tests: Vec<Excerpt>,
     pub cause: String,
     pub kind: String,
-    pub symbol: String,
     pub language: String,
     pub source: String,
 }
 
-impl Prompt for SymbolTextPrompt {
-    const TEMPLATE: &'static str = "symbol_text.md";
+impl Prompt for SymbolSmallPrompt {
+    const TEMPLATE: &'static str = "symbol_small.md";
 }
 
 /// Why an agent has work; `kind` is one of the causes of an event.

@@ -14,6 +14,7 @@ fn every_template_renders_with_its_struct() {
     let fixed = [
         AgentSystem {}.render(),
         AgentSystemText {}.render(),
+        AgentSystemSmall {}.render(),
         AnswerSystem {}.render(),
         AnswerSystemText {}.render(),
         EditorSystem {}.render(),
@@ -47,13 +48,11 @@ fn every_template_renders_with_its_struct() {
         cause: "C".into(),
     };
     assert!(symbol.render().contains("def f(): pass"));
-    let text = SymbolTextPrompt {
+    let text = SymbolSmallPrompt {
         task: "T".into(),
         failures: vec!["`f()` must be `1`, but it is `2`.".into()],
-        tests: vec![excerpt()],
         cause: String::new(),
         kind: "function".into(),
-        symbol: "a.py::f".into(),
         language: "python".into(),
         source: "def f(): return 2".into(),
     };

@@ -7,19 +7,25 @@ use futures::future::join_all;
 
 use super::ask::party_name;
 use super::call::Conversation;
+use super::context::is_small;
 use super::event::{AgentOutcome, Cause, Event, Party};
 use super::hub::Hub;
 use super::propose::{self, Outcome};
 use super::protocol::{self, Action, Asked, Propose, Seat};
 use super::{ask, context, request, tools};
 use crate::ports::{Role, ToolCalling};
-use crate::prompts::{AgentSystem, AgentSystemText, Prompt, SoloSystem, SoloSystemText};
+use crate::prompts::{
+    AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
+};
 use crate::syntax::FilePath;
 
 /// How often in a row a reply may be unusable.
 const MALFORMED_MOST: u32 = 3;
 /// The same call is answered this often; the next one ends the work.
 const SAME_CALL_MOST: u32 = 3;
+
+/// Temperature of a second try.
+const SAMPLING: f32 = 0.7;
 
 /// What an agent remembers between turns and pieces of work.
 pub(super) struct Mind {
@@ -134,13 +140,12 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let calling = model.profile().tool_calling;
     let seat = mind.seat();
     let conversation = mind.conversation.as_mut()?;
-    // A small model that failed once writes the same again unless it is shaken a little.
-    let shaken = if calling == ToolCalling::Text {
-        mind.repairs
-    } else {
-        0
-    };
-    conversation.temperature = if shaken == 0 { 0.0 } else { 0.7 };
+    if is_small(model.profile()) && mind.repairs > 0 {
+        // A small model does not learn from evidence: the same question again, with some chance.
+        conversation.messages.truncate(2);
+        conversation.temperature = SAMPLING;
+        mind.seen_calls.clear();
+    }
     let reply = match hub
         .call(
             &mind.party,
@@ -322,7 +327,8 @@ async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> (String,
         }
         Outcome::SentBack { why } => {
             mind.repairs += 1;
-            let most = hub.ledger.limits().repairs;
+            let small = is_small(hub.outside.models.agent.profile());
+            let most = hub.ledger.limits().repairs * if small { 2 } else { 1 };
             if mind.repairs > most {
                 let ending = gave_up(format!("{most} repairs did not help: {}", first_line(&why)));
                 return (why, Some(ending));
@@ -376,12 +382,13 @@ fn first_line(text: &str) -> &str {
 
 /// The role and protocol of an agent's conversation.
 pub(super) fn conversation_of(hub: &Hub, party: &Party) -> Conversation {
-    let calling = hub.outside.models.agent.profile().tool_calling;
+    let profile = hub.outside.models.agent.profile();
     let solo = matches!(party, Party::Solo);
-    let system = match (solo, calling) {
+    let system = match (solo, profile.tool_calling) {
         (true, ToolCalling::Native) => SoloSystem {}.render(),
         (true, ToolCalling::Text) => SoloSystemText {}.render(),
         (false, ToolCalling::Native) => AgentSystem {}.render(),
+        (false, ToolCalling::Text) if is_small(profile) => AgentSystemSmall {}.render(),
         (false, ToolCalling::Text) => AgentSystemText {}.render(),
     };
     let name = if solo {

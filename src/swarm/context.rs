@@ -13,9 +13,12 @@ use super::proposal::{TestEvidence, failing_ids, tail};
 use crate::index::{frames, is_test_file};
 use crate::ports::{ModelProfile, TestCase, TestReport, Tokens, ToolCalling};
 use crate::prompts::{
-    CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, SymbolTextPrompt, TaskPrompt,
+    CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, SymbolSmallPrompt, TaskPrompt,
 };
 use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
+
+/// Models without tools and with a smaller window are taken for small ones.
+const SMALL_WINDOW: Tokens = Tokens(20_000);
 
 /// How much of each kind a prompt holds.
 #[derive(Debug, Clone, Copy)]
@@ -34,10 +37,10 @@ pub(super) struct Caps {
 }
 
 impl Caps {
-    /// Small models without tools read little, and slowly.
+    /// Small models read little, and slowly.
     pub fn of(profile: &ModelProfile) -> Caps {
-        match profile.tool_calling {
-            ToolCalling::Native => Caps {
+        match is_small(profile) {
+            false => Caps {
                 task: Tokens(4_000),
                 rules: Tokens(1_000),
                 failures: Tokens(1_500),
@@ -50,7 +53,7 @@ impl Caps {
                 candidate: Tokens(450),
                 map: Tokens(600),
             },
-            ToolCalling::Text => Caps {
+            true => Caps {
                 task: Tokens(1_000),
                 rules: Tokens(200),
                 failures: Tokens(500),
@@ -109,11 +112,11 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
             format!("{now}\n{cause}")
         }
         (Some(_), _) => cause,
-        (None, Party::Agent(symbol)) if calling(hub) == ToolCalling::Text => {
+        (None, Party::Agent(symbol)) if is_small(hub.outside.models.agent.profile()) => {
             let first = causes
                 .iter()
                 .all(|cause| matches!(cause, Cause::Picked { .. }));
-            symbol_text_prompt(hub, symbol, if first { String::new() } else { cause })
+            symbol_small_prompt(hub, symbol, if first { String::new() } else { cause })
         }
         (None, Party::Agent(symbol)) => {
             let frozen = hub.frozen.get().cloned().unwrap_or_default();
@@ -235,12 +238,13 @@ fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
     .render()
 }
 
-fn calling(hub: &Hub) -> ToolCalling {
-    hub.outside.models.agent.profile().tool_calling
+/// Whether a model reads so little that it gets one function and one question.
+pub(super) fn is_small(profile: &ModelProfile) -> bool {
+    profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
 }
 
-/// The prompt of an owner whose model has no tools.
-fn symbol_text_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
+/// The prompt of an owner whose model is small.
+fn symbol_small_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
     let lookup = hub.lookup();
     let caps = Caps::of(hub.outside.models.agent.profile());
     let found = match lookup.symbol(path) {
@@ -248,45 +252,35 @@ fn symbol_text_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
         Err(error) => return format!("{error}\n\n{cause}"),
     };
     let failing = failing_tests_of(hub, &lookup, path);
-    let tests = failing.iter().filter_map(|(_, test)| test.clone());
-    SymbolTextPrompt {
+    SymbolSmallPrompt {
         task: cap(&hub.task.text, caps.task),
-        failures: failing.iter().map(|(case, _)| in_words(case)).collect(),
-        tests: tests
-            .filter_map(|test| excerpt(&lookup, &test, String::new(), caps.excerpt))
-            .take(caps.tests)
-            .collect(),
+        failures: failing.iter().map(in_words).collect(),
         cause,
         kind: kind_name(found.symbol.kind).to_owned(),
-        symbol: path.to_string(),
         language: fence_language(found.tree.language()).to_owned(),
         source: shortened(&found, caps.source).0.trim_end().to_owned(),
     }
     .render()
 }
 
-/// Failing tests that use a symbol by its name, with their own symbols; two at most.
-fn failing_tests_of(
-    hub: &Hub,
-    lookup: &Lookup,
-    path: &SymbolPath,
-) -> Vec<(TestCase, Option<SymbolPath>)> {
+/// Failing tests that use a symbol by its name; two at most.
+fn failing_tests_of(hub: &Hub, lookup: &Lookup, path: &SymbolPath) -> Vec<TestCase> {
     let Some(before) = hub.state().before.clone() else {
         return Vec::new();
     };
     let failing = failing_ids(&before);
-    let cases = before
+    let uses = |case: &&TestCase| {
+        let test = test_symbol(lookup, case).and_then(|test| lookup.symbol(&test).ok());
+        case.message.contains(path.base_name())
+            || test.is_some_and(|test| test.source().contains(path.base_name()))
+    };
+    before
         .cases
         .iter()
-        .filter(|case| failing.contains(&case.id));
-    let with_symbol = cases.map(|case| (case.clone(), test_symbol(lookup, case)));
-    let uses = |test: &Option<SymbolPath>| {
-        let found = test.as_ref().and_then(|test| lookup.symbol(test).ok());
-        found.is_some_and(|found| found.source().contains(path.base_name()))
-    };
-    with_symbol
-        .filter(|(case, test)| uses(test) || case.message.contains(path.base_name()))
+        .filter(|case| failing.contains(&case.id))
+        .filter(uses)
         .take(2)
+        .cloned()
         .collect()
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::agent::Mind;
+use super::context::is_small;
 use super::event::Party;
 use super::gate::{Draft, contract_changes};
 use super::hub::Hub;
@@ -34,6 +35,10 @@ fn unusable<T>(why: impl Into<String>) -> Result<T, Refusal> {
 /// A [`Refusal`] for the agent; nothing was changed.
 pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
     let target = target(mind, change)?;
+    let trimmed = is_small(hub.outside.models.agent.profile())
+        .then(|| own_part(&target, change))
+        .flatten();
+    let change = trimmed.as_ref().unwrap_or(change);
     let file = target.file.clone();
     let current = match current_text(hub, &file).await? {
         Some(text) => text,
@@ -214,6 +219,26 @@ fn rewrites(
         );
     }
     Ok(rewrites)
+}
+
+/// Small models write imports and neighbours along with their symbol: these are not theirs to change.
+/// The proposal with the symbol alone, where there is more.
+fn own_part(target: &SymbolPath, change: &Propose) -> Option<Propose> {
+    let source = change.source.as_deref()?;
+    let tree = SymbolTree::parse(target.file.clone(), source.into());
+    let named = |symbol: &&Symbol| {
+        !symbol.path.is_module() && symbol.path.base_name() == target.base_name()
+    };
+    let mut same = tree.symbols().iter().filter(named);
+    let own = same
+        .next()
+        .filter(|_| same.next().is_none())?
+        .span
+        .of(source);
+    Some(Propose {
+        source: Some(own.to_owned()),
+        ..change.clone()
+    })
 }
 
 /// The hunks by the symbol that holds them: models name the file when they change several symbols of

@@ -12,6 +12,7 @@ use super::hub::Hub;
 use super::lookup::cap;
 use super::protocol::{self, Action, Pick, Seat};
 use super::tools;
+use crate::index::is_test_file;
 use crate::ports::{Role, Tokens, ToolCalling};
 use crate::prompts::{Excerpt, Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
 use crate::syntax::SymbolPath;
@@ -52,7 +53,10 @@ pub(super) fn locate(hub: &Hub) -> Vec<Candidate> {
 /// The best candidates with their sources, and a map of the rest.
 pub(super) fn material(hub: &Hub) -> (Vec<Excerpt>, String) {
     let caps = Caps::of(hub.outside.models.scout.profile());
-    let located = hub.state().located.clone();
+    let small = context::is_small(hub.outside.models.scout.profile());
+    let mut located = hub.state().located.clone();
+    // A small model takes the test that fails for the place to be changed.
+    located.retain(|candidate| !small || !is_test_file(&candidate.symbol.file));
     let lookup = hub.lookup();
     let excerpts = located
         .iter()

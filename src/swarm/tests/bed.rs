@@ -61,6 +61,14 @@ impl Scripted {
         Self::new(ToolCalling::Native)
     }
 
+    /// Without tools and with a small window.
+    pub fn small() -> Self {
+        let mut small = Self::new(ToolCalling::Text);
+        small.profile.context_window = Tokens(8_000);
+        small.profile.max_output = Tokens(1_000);
+        small
+    }
+
     pub fn new(tool_calling: ToolCalling) -> Self {
         let profile = ModelProfile {
             name: "scripted".into(),
