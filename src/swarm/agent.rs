@@ -142,7 +142,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let conversation = mind.conversation.as_mut()?;
     if is_small(model.profile()) && mind.repairs > 0 {
         // A small model does not learn from evidence: the same question again, with some chance.
-        conversation.messages.truncate(2);
+        conversation.start_over();
         conversation.temperature = SAMPLING;
         mind.seen_calls.clear();
     }

@@ -54,6 +54,18 @@ impl Conversation {
         self.messages.push(Message::User { text: text.into() });
     }
 
+    /// Back to the system message.
+    pub fn forget(&mut self) {
+        self.messages.truncate(1);
+        self.recorded = self.recorded.min(self.messages.len());
+    }
+
+    /// Back to the first question, as if nothing had been answered.
+    pub fn start_over(&mut self) {
+        self.messages.truncate(2);
+        self.recorded = self.recorded.min(self.messages.len());
+    }
+
     fn estimate(&self, tools: &[ToolSpec]) -> Tokens {
         let call = |message: &Message| match message {
             Message::Assistant { tool_calls, .. } => tool_calls
@@ -147,7 +159,12 @@ impl Hub {
             conversation: request.conversation,
             role,
             ordinal,
-            prompt: request.messages[conversation.recorded..].to_vec(),
+            prompt: request
+                .messages
+                .iter()
+                .skip(conversation.recorded)
+                .cloned()
+                .collect(),
             tools: request.tools.into_iter().map(|tool| tool.name).collect(),
             reply: result.clone(),
             millis,

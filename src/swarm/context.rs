@@ -1,6 +1,7 @@
 //! What a model sees: gathered without a model, capped in tokens, in a fixed order with the parts that
 //! never change first, so that provider caches hit.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::agent::{self, Mind};
@@ -9,7 +10,7 @@ use super::event::{Cause, Driver, Party};
 use super::failing::in_words;
 use super::hub::Hub;
 use super::lookup::{Lookup, cap, shortened};
-use super::proposal::{TestEvidence, failing_ids, tail};
+use super::proposal::{TestEvidence, tail};
 use crate::index::{frames, is_test_file};
 use crate::ports::{ModelProfile, TestCase, TestReport, Tokens, ToolCalling};
 use crate::prompts::{
@@ -92,7 +93,7 @@ pub(super) fn frozen(hub: &Hub, before: Option<&TestReport>) -> String {
 
 /// The failing tests of a report as a reader needs them; empty when none fails.
 pub(super) fn failures(report: &TestReport, most: Tokens) -> String {
-    match TestEvidence::compare(None, report) {
+    match TestEvidence::compare(&BTreeSet::new(), report) {
         TestEvidence::Unknown { .. } => String::new(),
         TestEvidence::Known { broken, .. } if broken.is_empty() => String::new(),
         TestEvidence::Known {
@@ -107,6 +108,12 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
     let cause = causes.iter().map(cause_text).collect::<Vec<_>>().join("\n");
     let party = mind.party.clone();
     let text = match (&mut mind.conversation, &party) {
+        (Some(conversation), Party::Agent(symbol))
+            if is_small(hub.outside.models.agent.profile()) =>
+        {
+            conversation.forget();
+            symbol_small_prompt(hub, symbol, String::new())
+        }
         (Some(_), Party::Agent(symbol)) => {
             let now = hub.lookup().read(&[symbol.to_string()]);
             format!("{now}\n{cause}")
@@ -265,16 +272,22 @@ fn symbol_small_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
 
 /// Failing tests that use a symbol by its name; two at most.
 fn failing_tests_of(hub: &Hub, lookup: &Lookup, path: &SymbolPath) -> Vec<TestCase> {
-    let Some(before) = hub.state().before.clone() else {
+    let (report, failing) = {
+        let state = hub.state();
+        (
+            state.latest.clone().or(state.before.clone()),
+            state.failing.clone(),
+        )
+    };
+    let Some(report) = report else {
         return Vec::new();
     };
-    let failing = failing_ids(&before);
     let uses = |case: &&TestCase| {
         let test = test_symbol(lookup, case).and_then(|test| lookup.symbol(&test).ok());
         case.message.contains(path.base_name())
             || test.is_some_and(|test| test.source().contains(path.base_name()))
     };
-    before
+    report
         .cases
         .iter()
         .filter(|case| failing.contains(&case.id))

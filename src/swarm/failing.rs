@@ -14,6 +14,15 @@ pub(super) fn in_words(case: &TestCase) -> String {
     })
 }
 
+/// The function whose result a failing test compares, by its bare name.
+pub(super) fn compared(case: &TestCase) -> Option<String> {
+    let (call, _) = case.message.lines().rev().find_map(comparison)?;
+    let (path, _) = call.split_once('(')?;
+    let name = path.rsplit('.').next()?.trim();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_name.then(|| name.to_owned())
+}
+
 /// ``` `CALL` must be `WANT`, but it is `GOT`.```
 fn sentence(message: &str) -> Option<String> {
     let (call, want) = message.lines().rev().find_map(comparison)?;
@@ -120,6 +129,24 @@ mod tests {
     fn pytest_in_words() {
         let message = "    def test_f():\n>       assert f(1) == 2\nE       assert 3 == 2\nE        +  where 3 = f(1)\n";
         assert_eq!(words(message), "`f(1)` must be `2`, but it is `3`.");
+    }
+
+    #[test]
+    fn the_compared_function_is_named() {
+        let name = |line: &str| {
+            compared(&TestCase {
+                id: "t".into(),
+                status: TestStatus::Failed,
+                message: line.into(),
+            })
+        };
+        assert_eq!(
+            name("    self.assertEqual(shop.cart.total(a), f(1))").as_deref(),
+            Some("total")
+        );
+        assert_eq!(name("assert f(1) == 2").as_deref(), Some("f"));
+        assert_eq!(name("self.assertEqual(x, 1)"), None);
+        assert_eq!(name("self.assertTrue(f())"), None);
     }
 
     #[test]

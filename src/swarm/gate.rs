@@ -37,13 +37,15 @@ pub(super) async fn check(
     callers: Vec<SymbolPath>,
 ) -> (Evidence, Option<TestReport>) {
     let began = Instant::now();
-    let world = hub.state().world.clone();
+    let (world, failing) = {
+        let state = hub.state();
+        (state.world.clone(), state.failing.clone())
+    };
     let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
     let (diagnostics, report) =
         tokio::join!(diagnostics(hub, &world, draft), tests(hub, &with_draft));
-    let before = hub.state().before.clone();
     let tests = match &report {
-        Some(report) => TestEvidence::compare(before.as_ref(), report),
+        Some(report) => TestEvidence::compare(&failing, report),
         None => TestEvidence::Unknown {
             reason: "no tests were found; give a command with --test".to_owned(),
         },

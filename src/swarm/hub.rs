@@ -12,7 +12,7 @@ use super::apply::Applied;
 use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
 use super::ledger::Ledger;
 use super::lookup::Lookup;
-use super::proposal::ProposalId;
+use super::proposal::{ProposalId, TestEvidence};
 use super::protocol::Propose;
 use super::run::{Outside, Task};
 use crate::index::Index;
@@ -51,6 +51,8 @@ pub(super) struct State {
     pub before: Option<TestReport>,
     /// The task is about tests that fail: they are to pass in the end.
     pub wants_green: bool,
+    /// Tests that fail on the world as it is now, as far as is known.
+    pub failing: BTreeSet<String>,
     /// The last test run over the world as it is now.
     pub latest: Option<TestReport>,
     pub applied: Vec<Applied>,
@@ -66,6 +68,14 @@ pub(super) struct State {
 }
 
 impl State {
+    /// What the tests said of a change that was applied.
+    pub fn note_tests(&mut self, tests: &TestEvidence) {
+        if let TestEvidence::Known { fixed, broken, .. } = tests {
+            self.failing.retain(|id| !fixed.contains(id));
+            self.failing.extend(broken.iter().cloned());
+        }
+    }
+
     /// A file has another text now.
     pub fn change_world(&mut self, file: &FilePath, text: &Arc<str>) {
         self.world = self.world.with(file.clone(), Some(Arc::clone(text)));
@@ -110,6 +120,7 @@ impl Hub {
             located: Vec::new(),
             before: None,
             wants_green: false,
+            failing: BTreeSet::new(),
             latest: None,
             applied: Vec::new(),
             exhausted: None,

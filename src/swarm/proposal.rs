@@ -1,5 +1,6 @@
 //! Proposals and their evidence, as values.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -69,8 +70,8 @@ pub struct Evidence {
 }
 
 impl TestEvidence {
-    /// Compares a run of the tests with one before the change.
-    pub fn compare(before: Option<&TestReport>, after: &TestReport) -> TestEvidence {
+    /// Compares a run of the tests with the tests that failed without the change.
+    pub fn compare(was: &BTreeSet<String>, after: &TestReport) -> TestEvidence {
         if after.outcome == TestOutcome::NotRun {
             let reason = format!(
                 "`{}` ran no test: {}",
@@ -79,9 +80,7 @@ impl TestEvidence {
             );
             return TestEvidence::Unknown { reason };
         }
-        let failing = |report: &TestReport| failing_ids(report);
-        let was: Vec<String> = before.map(failing).unwrap_or_default();
-        let is = failing(after);
+        let is = failing_ids(after);
         let passed_now = |id: &String| {
             after
                 .cases
@@ -110,8 +109,8 @@ impl TestEvidence {
                 .filter(|case| case.status == TestStatus::Passed)
                 .count(),
             fixed: was.iter().filter(|id| passed_now(id)).cloned().collect(),
-            broken: is.iter().filter(|id| !was.contains(id)).cloned().collect(),
-            still_failing: is.iter().filter(|id| was.contains(id)).cloned().collect(),
+            broken: is.iter().filter(|id| !was.contains(*id)).cloned().collect(),
+            still_failing: is.iter().filter(|id| was.contains(*id)).cloned().collect(),
             details: tail(&details, 4000).to_owned(),
             millis: after.millis,
         }
@@ -176,9 +175,14 @@ impl fmt::Display for Evidence {
                 millis,
             } => {
                 let seconds = *millis as f64 / 1000.0;
+                let passed = if *passed == 0 {
+                    String::new()
+                } else {
+                    format!(": {passed} pass")
+                };
                 writeln!(
                     f,
-                    "tests: `{command}` {} in {seconds:.1} s: {passed} pass",
+                    "tests: `{command}` {} in {seconds:.1} s{passed}",
                     outcome_word(*outcome)
                 )?;
                 for (word, ids) in [

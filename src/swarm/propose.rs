@@ -79,7 +79,7 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     }
     let verdict = decide(hub, mind, id, change, &draft, &evidence, diff).await;
     match verdict {
-        Verdict::Accept => finish(hub, mind, id, draft, report).await,
+        Verdict::Accept => finish(hub, mind, id, draft, &evidence, report).await,
         Verdict::Reject { reason } => sent_back(format!("Rejected: {reason}")),
         Verdict::Steer { text } => {
             sent_back(format!("Not yet accepted. Do it differently: {text}"))
@@ -210,10 +210,12 @@ async fn finish(
     mind: &mut Mind,
     id: ProposalId,
     draft: Draft,
+    evidence: &Evidence,
     report: Option<TestReport>,
 ) -> Outcome {
     match apply::apply(hub, id, &draft, report).await {
         Ok(Application { text, diff }) => {
+            hub.state().note_tests(&evidence.tests);
             mind.view.insert(draft.file.clone(), text);
             hub.event(Event::ProposalApplied {
                 proposal: id,

@@ -248,6 +248,7 @@ async fn test_before(hub: &Arc<Hub>) {
     let failing = failing_ids(&report);
     let mut state = hub.state();
     state.wants_green = !failing.is_empty() && hub.task.text.to_lowercase().contains("test");
+    state.failing = failing.into_iter().collect();
     state.before = Some(report);
 }
 

@@ -8,8 +8,10 @@ use tokio::time::Instant;
 use super::call::{CallFailed, Conversation};
 use super::context::{self, Caps};
 use super::event::{Candidate, Event, Party};
+use super::failing::{compared, in_words};
 use super::hub::Hub;
 use super::lookup::cap;
+use super::proposal::failing_ids;
 use super::protocol::{self, Action, Pick, Seat};
 use super::tools;
 use crate::index::is_test_file;
@@ -89,6 +91,12 @@ pub(super) fn material(hub: &Hub) -> (Vec<Excerpt>, String) {
 /// The scout's model failed or the ledger is empty.
 pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
     let model = &hub.outside.models.scout;
+    if context::is_small(model.profile()) {
+        let picks = compared_by_failing_tests(hub);
+        if !picks.is_empty() {
+            return Ok(picks);
+        }
+    }
     let calling = model.profile().tool_calling;
     let system = match calling {
         ToolCalling::Native => ScoutSystem {}.render(),
@@ -147,6 +155,37 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
             .extend(protocol::result_messages(results));
     }
     Ok(fallback(hub))
+}
+
+/// What the failing tests compare, where that is defined once outside tests: a small model picks no
+/// better.
+fn compared_by_failing_tests(hub: &Hub) -> Vec<Pick> {
+    let Some(before) = hub.state().before.clone() else {
+        return Vec::new();
+    };
+    let failing = failing_ids(&before);
+    let lookup = hub.lookup();
+    let mut picks: Vec<Pick> = Vec::new();
+    for case in before
+        .cases
+        .iter()
+        .filter(|case| failing.contains(&case.id))
+    {
+        let Some(name) = compared(case) else { continue };
+        let mut defined = lookup.index().definitions(&name);
+        defined.retain(|path| !is_test_file(&path.file));
+        let [symbol] = defined.as_slice() else {
+            continue;
+        };
+        if !picks.iter().any(|pick| pick.symbol == symbol.to_string()) {
+            picks.push(Pick {
+                symbol: symbol.to_string(),
+                why: in_words(case),
+                ..Pick::default()
+            });
+        }
+    }
+    picks
 }
 
 /// Picks that exist; an error text when none does.

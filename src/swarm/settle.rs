@@ -1,14 +1,15 @@
 //! Settling: when no agent has work, the tests decide whether the run is done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::event::{Cause, Driver, Event, TestPhase};
+use super::failing::compared;
 use super::gate;
 use super::hub::Hub;
 use super::proposal::{TestEvidence, failing_ids};
 use crate::index::{frames, is_test_file};
-use crate::ports::{TestReport, TestStatus};
+use crate::ports::{TestCase, TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// How often failing tests wake their owners again.
@@ -48,14 +49,24 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
         proposal: None,
         report: report.clone(),
     });
-    hub.state().latest = Some(report.clone());
+    let mut state = hub.state();
+    state.failing = failing_ids(&report).into_iter().collect();
+    state.latest = Some(report.clone());
+    drop(state);
     Some(report)
 }
 
 /// Wakes the owners of what fails; says whether anybody was woken.
 fn wake_owners(hub: &Arc<Hub>, report: &TestReport) -> bool {
-    let before = hub.state().before.clone();
-    let TestEvidence::Known { broken, .. } = TestEvidence::compare(before.as_ref(), report) else {
+    let before: BTreeSet<String> = hub
+        .state()
+        .before
+        .as_ref()
+        .map(failing_ids)
+        .unwrap_or_default()
+        .into_iter()
+        .collect();
+    let TestEvidence::Known { broken, .. } = TestEvidence::compare(&before, report) else {
         return false;
     };
     let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
@@ -64,7 +75,7 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport) -> bool {
         if !failed || (!broken.contains(&case.id) && !hub.state().wants_green) {
             continue;
         }
-        for owner in owners_of(hub, &case.id, &case.message) {
+        for owner in owners_of(hub, case) {
             let text = messages.entry(owner).or_default();
             text.push_str(&format!("{}\n{}\n", case.id, case.message));
         }
@@ -76,31 +87,39 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport) -> bool {
     woken
 }
 
-/// The owners of the innermost frames of a traceback that are not tests; else the agents that changed
-/// something.
-fn owners_of(hub: &Arc<Hub>, id: &str, message: &str) -> Vec<SymbolPath> {
+/// The owners of the innermost frames of a traceback that are not tests; else of the function that the
+/// test compares; else the agents that changed something.
+fn owners_of(hub: &Arc<Hub>, case: &TestCase) -> Vec<SymbolPath> {
     let lookup = hub.lookup();
-    let mut owners: Vec<SymbolPath> = frames(message)
-        .into_iter()
-        .filter_map(|frame| {
-            let tree = lookup.tree(&FilePath::new(frame.path)).ok()?;
-            Some(tree.at_line(frame.line).path.clone())
-        })
-        .filter(|path| !is_test_file(&path.file))
-        .collect();
+    let frames = frames(&case.message);
+    let in_code = frames.iter().filter_map(|frame| {
+        let tree = lookup.tree(&FilePath::new(frame.path)).ok()?;
+        Some(tree.at_line(frame.line).path.clone())
+    });
+    let mut owners: Vec<SymbolPath> = in_code.filter(|path| !is_test_file(&path.file)).collect();
     owners.dedup();
     if owners.len() > 2 {
         owners = owners.split_off(owners.len() - 2);
     }
     if owners.is_empty() {
-        owners = called_by_test(hub, id);
+        let named = compared(case)
+            .map(|name| lookup.index().definitions(&name))
+            .unwrap_or_default();
+        owners = named
+            .into_iter()
+            .filter(|path| !is_test_file(&path.file))
+            .take(1)
+            .collect();
     }
     if owners.is_empty() {
-        owners = hub
+        let applied = hub
             .state()
             .applied
             .iter()
             .flat_map(|applied| applied.symbols.clone())
+            .collect::<Vec<_>>();
+        owners = applied
+            .into_iter()
             .filter(|path| !path.is_module())
             .collect();
     }
@@ -108,15 +127,4 @@ fn owners_of(hub: &Arc<Hub>, id: &str, message: &str) -> Vec<SymbolPath> {
         owners.truncate(1);
     }
     owners
-}
-
-/// Symbols that a failing test exercises, found without a model.
-fn called_by_test(hub: &Hub, id: &str) -> Vec<SymbolPath> {
-    let located = hub.lookup().index().locate(id, 3);
-    located
-        .into_iter()
-        .map(|found| found.symbol)
-        .filter(|path| !is_test_file(&path.file))
-        .take(1)
-        .collect()
 }
