@@ -328,7 +328,7 @@ async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> (String,
         Outcome::SentBack { why } => {
             mind.repairs += 1;
             let small = is_small(hub.outside.models.agent.profile());
-            let most = hub.ledger.limits().repairs * if small { 2 } else { 1 };
+            let most = hub.ledger.limits().repairs * if small { 3 } else { 1 };
             if mind.repairs > most {
                 let ending = gave_up(format!("{most} repairs did not help: {}", first_line(&why)));
                 return (why, Some(ending));
