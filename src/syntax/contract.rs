@@ -1,5 +1,8 @@
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+mod tests;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterKind {
@@ -35,13 +38,236 @@ pub struct Contract {
     pub raises: Vec<String>,
 }
 
+/// One difference between two contracts.
+struct Change {
+    text: String,
+    weight: Weight,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// Code that uses the older contract can break.
+    Breaks,
+    Harmless,
+}
+
 impl Contract {
     /// What differs, in words, for example `parameter "y" added (required)`. Empty when equal.
     pub fn changes(&self, newer: &Contract) -> Vec<String> {
-        todo!()
+        let changes = self.differences(newer);
+        changes.into_iter().map(|change| change.text).collect()
     }
-    /// Whether code that uses the older contract can break. Raised exceptions, annotations alone and added optional parameters at the end do not break.
+
+    /// Whether code that uses the older contract can break. Raised exceptions, annotations alone,
+    /// new defaults where there were none, added bases and added optional parameters at the end do
+    /// not break.
     pub fn can_break(&self, newer: &Contract) -> bool {
-        todo!()
+        let changes = self.differences(newer);
+        changes.iter().any(|change| change.weight == Weight::Breaks)
+    }
+
+    fn differences(&self, newer: &Contract) -> Vec<Change> {
+        let mut changes = Changes(Vec::new());
+        if self.name != newer.name {
+            changes.breaks(format!("renamed from `{}` to `{}`", self.name, newer.name));
+        }
+        changes.list(
+            "decorator",
+            &self.decorators,
+            &newer.decorators,
+            Weight::Breaks,
+        );
+        match (&self.parameters, &newer.parameters) {
+            (Some(old), Some(new)) => changes.parameters(old, new),
+            (None, None) => {}
+            (Some(_), None) => changes.breaks("is no function any more".to_owned()),
+            (None, Some(_)) => changes.breaks("became a function".to_owned()),
+        }
+        changes.list("base", &self.bases, &newer.bases, Weight::Harmless);
+        changes.value(
+            "return annotation",
+            &self.returns,
+            &newer.returns,
+            Weight::Harmless,
+        );
+        if self.is_async != newer.is_async {
+            changes.breaks(became(newer.is_async, "async"));
+        }
+        if self.is_generator != newer.is_generator {
+            changes.breaks(became(newer.is_generator, "a generator"));
+        }
+        for name in self
+            .raises
+            .iter()
+            .filter(|name| !newer.raises.contains(name))
+        {
+            changes.harmless(format!("no longer raises `{name}`"));
+        }
+        for name in newer
+            .raises
+            .iter()
+            .filter(|name| !self.raises.contains(name))
+        {
+            changes.harmless(format!("raises `{name}`"));
+        }
+        changes.0
+    }
+}
+
+fn became(is_now: bool, what: &str) -> String {
+    if is_now {
+        format!("became {what}")
+    } else {
+        format!("is no longer {what}")
+    }
+}
+
+struct Changes(Vec<Change>);
+
+impl Changes {
+    fn breaks(&mut self, text: String) {
+        self.push(text, Weight::Breaks);
+    }
+
+    fn harmless(&mut self, text: String) {
+        self.push(text, Weight::Harmless);
+    }
+
+    fn push(&mut self, text: String, weight: Weight) {
+        self.0.push(Change { text, weight });
+    }
+
+    /// Removed or reordered items break; added ones weigh what `added` says.
+    fn list(&mut self, what: &str, old: &[String], new: &[String], added: Weight) {
+        for item in old.iter().filter(|item| !new.contains(item)) {
+            self.breaks(format!("{what} `{item}` removed"));
+        }
+        for item in new.iter().filter(|item| !old.contains(item)) {
+            self.push(format!("{what} `{item}` added"), added);
+        }
+        let kept = |from: &[String], other: &[String]| -> Vec<String> {
+            from.iter()
+                .filter(|item| other.contains(item))
+                .cloned()
+                .collect()
+        };
+        if kept(old, new) != kept(new, old) {
+            self.breaks(format!("{what}s in another order or number"));
+        }
+    }
+
+    fn value(&mut self, what: &str, old: &Option<String>, new: &Option<String>, weight: Weight) {
+        match (old, new) {
+            (Some(old), Some(new)) if old != new => {
+                self.push(format!("{what} changed from `{old}` to `{new}`"), weight);
+            }
+            (Some(old), None) => self.push(format!("{what} `{old}` removed"), weight),
+            (None, Some(new)) => self.push(format!("{what} `{new}` added"), weight),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+    }
+
+    fn parameters(&mut self, old: &[Parameter], new: &[Parameter]) {
+        let find = |list: &[Parameter], name: &str| {
+            list.iter().position(|parameter| parameter.name == name)
+        };
+        for parameter in old.iter().filter(|old| find(new, &old.name).is_none()) {
+            self.breaks(format!("parameter \"{}\" removed", parameter.name));
+        }
+        for (index, parameter) in new.iter().enumerate() {
+            match find(old, &parameter.name) {
+                Some(was) => self.parameter(&old[was], parameter),
+                None => self.added(parameter, index, old, new),
+            }
+        }
+        let order = |list: &[Parameter], other: &[Parameter]| -> Vec<String> {
+            list.iter()
+                .filter(|parameter| {
+                    parameter.is_positional() && find(other, &parameter.name).is_some()
+                })
+                .map(|parameter| parameter.name.clone())
+                .collect()
+        };
+        let (before, after) = (order(old, new), order(new, old));
+        if before != after && before.len() == after.len() {
+            self.breaks(format!("parameters reordered: {}", after.join(", ")));
+        }
+    }
+
+    fn parameter(&mut self, old: &Parameter, new: &Parameter) {
+        let name = &new.name;
+        if old.kind != new.kind {
+            let (from, to) = (old.kind.words(), new.kind.words());
+            let text = format!("parameter \"{name}\" changed from {from} to {to}");
+            let widened = new.kind == ParameterKind::Positional
+                && matches!(
+                    old.kind,
+                    ParameterKind::PositionalOnly | ParameterKind::KeywordOnly
+                );
+            self.push(
+                text,
+                if widened {
+                    Weight::Harmless
+                } else {
+                    Weight::Breaks
+                },
+            );
+        }
+        let what = format!("annotation of parameter \"{name}\"");
+        self.value(&what, &old.annotation, &new.annotation, Weight::Harmless);
+        let weight = match old.default {
+            Some(_) => Weight::Breaks,
+            None => Weight::Harmless,
+        };
+        let what = format!("default of parameter \"{name}\"");
+        self.value(&what, &old.default, &new.default, weight);
+    }
+
+    fn added(&mut self, parameter: &Parameter, index: usize, old: &[Parameter], new: &[Parameter]) {
+        let later_was_there = new[index + 1..]
+            .iter()
+            .any(|later| later.is_positional() && old.iter().any(|old| old.name == later.name));
+        let name = &parameter.name;
+        if !parameter.is_optional() {
+            self.breaks(format!("parameter \"{name}\" added (required)"));
+        } else if parameter.is_positional() && later_was_there {
+            self.breaks(format!(
+                "parameter \"{name}\" added before others (optional)"
+            ));
+        } else {
+            self.harmless(format!("parameter \"{name}\" added (optional)"));
+        }
+    }
+}
+
+impl Parameter {
+    pub(super) fn is_positional(&self) -> bool {
+        match self.kind {
+            ParameterKind::PositionalOnly | ParameterKind::Positional => true,
+            ParameterKind::KeywordOnly
+            | ParameterKind::VarPositional
+            | ParameterKind::VarKeyword => false,
+        }
+    }
+
+    fn is_optional(&self) -> bool {
+        match self.kind {
+            ParameterKind::PositionalOnly
+            | ParameterKind::Positional
+            | ParameterKind::KeywordOnly => self.default.is_some(),
+            ParameterKind::VarPositional | ParameterKind::VarKeyword => true,
+        }
+    }
+}
+
+impl ParameterKind {
+    fn words(self) -> &'static str {
+        match self {
+            ParameterKind::PositionalOnly => "positional only",
+            ParameterKind::Positional => "positional",
+            ParameterKind::KeywordOnly => "keyword only",
+            ParameterKind::VarPositional => "any positional",
+            ParameterKind::VarKeyword => "any keyword",
+        }
     }
 }

@@ -131,7 +131,7 @@ pub(super) fn docstring(body: Node<'_>, text: &str) -> Option<String> {
     }
     let (open, close) = (
         string.child(0)?,
-        string.child(string.child_count().checked_sub(1)? as u32)?,
+        string.child(string.child_count().checked_sub(1)?)?,
     );
     let prefix = range_of(open).of(text).to_ascii_lowercase();
     if prefix.contains(['b', 'f', 't']) || open.id() == close.id() {

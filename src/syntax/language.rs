@@ -54,11 +54,8 @@ pub(super) enum Capture {
     Name,
     Comment,
     String,
-    Block,
     Raise,
     Yield,
-    /// A statement that the grammar reads, but Python 3 does not.
-    Python2,
 }
 
 impl Capture {
@@ -71,10 +68,8 @@ impl Capture {
             "name" => Capture::Name,
             "comment" => Capture::Comment,
             "string" => Capture::String,
-            "block" => Capture::Block,
             "raise" => Capture::Raise,
             "yield" => Capture::Yield,
-            "python2" => Capture::Python2,
             _ => return None,
         })
     }

@@ -3,6 +3,7 @@
 
 mod contract;
 mod definition;
+mod flaw;
 mod guard;
 mod language;
 mod lines;

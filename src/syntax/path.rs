@@ -128,3 +128,48 @@ impl From<SymbolPath> for String {
         path.to_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> SymbolPath {
+        text.parse().expect("a symbol path")
+    }
+
+    #[test]
+    fn a_file_path_has_one_way_to_be_written() {
+        let file = FilePath::new(".\\pkg\\a.py");
+        assert_eq!(
+            (file.as_str(), file.name(), file.directory()),
+            ("pkg/a.py", "a.py", "pkg")
+        );
+        assert_eq!(FilePath::new("a.py").directory(), "");
+    }
+
+    #[test]
+    fn symbol_paths_are_read_and_written() {
+        let read = path(" a.py::A::f#2 ");
+        assert_eq!(read.to_string(), "a.py::A.f#2");
+        assert_eq!(read.base_name(), "f");
+        assert!(path("a.py::").is_module());
+        let error = "no path".parse::<SymbolPath>().expect_err("no `::`");
+        assert!(error.to_string().contains("`no path`"));
+        assert!("::f".parse::<SymbolPath>().is_err());
+        let json = serde_json::to_string(&read).expect("a string");
+        assert_eq!(json, "\"a.py::A.f#2\"");
+        assert_eq!(
+            serde_json::from_str::<SymbolPath>(&json).expect("the same"),
+            read
+        );
+    }
+
+    #[test]
+    fn a_symbol_encloses_what_lies_inside() {
+        let a = path("a.py::A");
+        assert!(a.encloses(&path("a.py::A.f")) && a.encloses(&a));
+        assert!(path("a.py::").encloses(&a));
+        assert!(!a.encloses(&path("a.py::AB.f")) && !a.encloses(&path("b.py::A.f")));
+        assert!(!a.encloses(&path("a.py::")));
+    }
+}

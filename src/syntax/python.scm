@@ -6,9 +6,6 @@
 
 (comment) @comment
 (string) @string
-(block) @block
 
 (raise_statement) @raise
 (yield) @yield
-(print_statement) @python2
-(exec_statement) @python2

@@ -113,7 +113,7 @@ impl<'t> Found<'t> {
                 Capture::String => found.strings.push(range_of(first.node)),
                 Capture::Raise => found.raises.push(first.node),
                 Capture::Yield => found.yields.push(first.node),
-                Capture::Inner | Capture::Name | Capture::Block | Capture::Python2 => {}
+                Capture::Inner | Capture::Name => {}
             }
         }
         for definition in &mut found.definitions {

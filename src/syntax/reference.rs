@@ -1,4 +1,7 @@
+use tree_sitter::Node;
+
 use super::SymbolTree;
+use super::definition::range_of;
 use crate::text::ByteRange;
 
 /// An identifier in code (not in strings or comments) with the name asked for.
@@ -15,7 +18,134 @@ pub struct Reference {
     pub is_definition: bool,
 }
 
-/// All identifiers called `name`. For a file without a grammar: whole words.
+/// All identifiers called `name`, in order. For a file without a grammar: whole words.
 pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> {
-    todo!()
+    if name.is_empty() {
+        return Vec::new();
+    }
+    let text = tree.text();
+    let words = text
+        .match_indices(name)
+        .map(|(start, _)| ByteRange::new(start, start + name.len()))
+        .filter(|range| is_word(text, *range));
+    match tree.root() {
+        Some(root) => words
+            .filter_map(|range| {
+                let node = root.descendant_for_byte_range(range.start, range.end)?;
+                let is_name = node.kind() == "identifier" && range_of(node) == range;
+                is_name.then(|| reference(tree, range, Some(node)))
+            })
+            .collect(),
+        None => words.map(|range| reference(tree, range, None)).collect(),
+    }
+}
+
+fn is_word(text: &str, range: ByteRange) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let starts = text[..range.start].chars().next_back();
+    let ends = text[range.end..].chars().next();
+    !starts.is_some_and(is_part) && !ends.is_some_and(is_part)
+}
+
+fn reference(tree: &SymbolTree, range: ByteRange, node: Option<Node<'_>>) -> Reference {
+    Reference {
+        range,
+        line: tree.lines().number_at(range.start),
+        is_call: node.is_some_and(is_call),
+        is_import: node.is_some_and(is_import),
+        is_definition: node.is_some_and(is_definition),
+    }
+}
+
+fn is_field(node: Node<'_>, parent: Node<'_>, field: &str) -> bool {
+    parent
+        .child_by_field_name(field)
+        .is_some_and(|child| child.id() == node.id())
+}
+
+fn is_call(node: Node<'_>) -> bool {
+    let Some(parent) = node.parent() else {
+        return false;
+    };
+    match parent.kind() {
+        "call" => is_field(node, parent, "function"),
+        "attribute" if is_field(node, parent, "attribute") => parent
+            .parent()
+            .is_some_and(|call| call.kind() == "call" && is_field(parent, call, "function")),
+        _ => false,
+    }
+}
+
+fn is_import(node: Node<'_>) -> bool {
+    // name, dotted name, alias, relative module, statement
+    std::iter::successors(node.parent(), Node::parent)
+        .take(4)
+        .any(|around| {
+            matches!(
+                around.kind(),
+                "import_statement" | "import_from_statement" | "future_import_statement"
+            )
+        })
+}
+
+fn is_definition(node: Node<'_>) -> bool {
+    node.parent().is_some_and(|parent| {
+        matches!(parent.kind(), "function_definition" | "class_definition")
+            && is_field(node, parent, "name")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::FilePath;
+    use super::*;
+
+    /// Each reference as its line and what it is.
+    fn check(file: &str, text: &str, expected: &[&str]) {
+        let tree = SymbolTree::parse(FilePath::new(file), Arc::from(text));
+        let found: Vec<String> = references(&tree, "f")
+            .iter()
+            .map(|reference| {
+                let mut words = reference.line.to_string();
+                for (holds, word) in [
+                    (reference.is_call, " call"),
+                    (reference.is_import, " import"),
+                    (reference.is_definition, " definition"),
+                ] {
+                    words.push_str(if holds { word } else { "" });
+                }
+                words
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn identifiers_are_told_from_other_text() {
+        let text = "from m import f, g as f\nimport f.x\ndef f(): 'f'  # f\nclass A:\n    def f(self): return self.f(f)\nff = f_ = f(f=1).x\n@f\ndef g(): f.h(); x.f.y\nprint(f'{f()}')\n";
+        let expected = [
+            "1 import",
+            "1 import",
+            "2 import",
+            "3 definition",
+            "5 definition",
+            "5 call",
+            "5",
+            "6 call",
+            "6",
+            "7",
+            "8",
+            "8",
+            "9 call",
+        ];
+        check("m.py", text, &expected);
+    }
+
+    #[test]
+    fn without_a_grammar_words_count() {
+        check("notes.md", "f of ff\n(f)\n", &["1", "2"]);
+        check("notes.md", "\u{e9}f f\u{e9}", &[]);
+    }
 }

@@ -57,6 +57,8 @@ pub struct SymbolTree {
     text: Arc<str>,
     lines: Lines,
     symbols: Vec<Symbol>,
+    /// In the order of their names.
+    by_name: Vec<SymbolId>,
     errors: Vec<ByteRange>,
     comments: Vec<ByteRange>,
     strings: Vec<ByteRange>,
@@ -72,11 +74,15 @@ impl SymbolTree {
             (Some(grammar), Some(syntax)) => read(grammar, syntax, &file, &text, &lines),
             (None, _) | (_, None) => Reading::plain(&file, &text, &lines),
         };
+        let symbols = reading.symbols;
+        let mut by_name: Vec<SymbolId> = (0..symbols.len()).map(SymbolId).collect();
+        by_name.sort_by(|a, b| symbols[a.0].path.name.cmp(&symbols[b.0].path.name));
         SymbolTree {
             file,
             text,
             lines,
-            symbols: reading.symbols,
+            symbols,
+            by_name,
             errors: reading.errors,
             comments: reading.comments,
             strings: reading.strings,
@@ -111,7 +117,10 @@ impl SymbolTree {
 
     /// By `SymbolPath::name`, e.g. `Class.method`, `f#2`, or empty for the module.
     pub fn find(&self, name: &str) -> Option<&Symbol> {
-        self.symbols.iter().find(|symbol| symbol.path.name == name)
+        let place = self
+            .by_name
+            .binary_search_by(|id| self.get(*id).path.name.as_str().cmp(name));
+        place.ok().map(|place| self.get(self.by_name[place]))
     }
 
     /// The innermost symbol that owns the byte. An offset at or past the end belongs to the module.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ByteRange;
 use super::diff::{lines, replaced_lines};
 
+mod pieces;
 #[cfg(test)]
 mod tests;
 
@@ -182,17 +183,7 @@ impl ChangeSet {
                 actual: self.new_len(),
             });
         }
-        let mut pieces = Pieces::of(self);
-        let mut result = Vec::new();
-        let mut done = 0;
-        for edit in &next.edits {
-            pieces.take(edit.range.start - done, |piece| result.push(piece));
-            result.push(Piece::Text(&edit.insert));
-            pieces.take(edit.range.len(), drop);
-            done = edit.range.end;
-        }
-        pieces.take(next.base_len - done, |piece| result.push(piece));
-        Ok(from_pieces(self.base_len, &result))
+        Ok(pieces::composed(self, next))
     }
 
     /// `self` as it must be applied after `theirs`; both have the same base. Insertions at the same
@@ -290,98 +281,6 @@ impl Shift {
     fn of(&self, offset: usize) -> usize {
         offset + self.inserted - self.removed
     }
-}
-
-/// A part of the text after a change set.
-#[derive(Clone, Copy)]
-enum Piece<'a> {
-    Kept(ByteRange),
-    Text(&'a str),
-}
-
-impl<'a> Piece<'a> {
-    fn len(self) -> usize {
-        match self {
-            Piece::Kept(range) => range.len(),
-            Piece::Text(text) => text.len(),
-        }
-    }
-
-    fn split(self, at: usize) -> (Piece<'a>, Piece<'a>) {
-        match self {
-            Piece::Kept(ByteRange { start, end }) => (
-                Piece::Kept(ByteRange::new(start, start + at)),
-                Piece::Kept(ByteRange::new(start + at, end)),
-            ),
-            // Only lengths count until the pieces are joined again, so a split inside a character
-            // is impossible for change sets that fit their text; for others nothing may panic.
-            Piece::Text(text) => {
-                let at = text.floor_char_boundary(at);
-                (Piece::Text(&text[..at]), Piece::Text(&text[at..]))
-            }
-        }
-    }
-}
-
-/// The text after a change set, read from front to back.
-struct Pieces<'a> {
-    rest: std::vec::IntoIter<Piece<'a>>,
-    current: Option<Piece<'a>>,
-}
-
-impl<'a> Pieces<'a> {
-    fn of(changes: &'a ChangeSet) -> Self {
-        let mut pieces = Vec::with_capacity(changes.edits.len() * 2 + 1);
-        let mut done = 0;
-        for edit in &changes.edits {
-            pieces.push(Piece::Kept(ByteRange::new(done, edit.range.start)));
-            pieces.push(Piece::Text(&edit.insert));
-            done = edit.range.end;
-        }
-        pieces.push(Piece::Kept(ByteRange::new(done, changes.base_len)));
-        Pieces {
-            rest: pieces.into_iter(),
-            current: None,
-        }
-    }
-
-    fn take(&mut self, mut len: usize, mut give: impl FnMut(Piece<'a>)) {
-        while len > 0 {
-            let Some(piece) = self.current.take().or_else(|| self.rest.next()) else {
-                return;
-            };
-            if piece.len() <= len {
-                len -= piece.len();
-                give(piece);
-            } else {
-                let (taken, left) = piece.split(len);
-                self.current = Some(left);
-                len = 0;
-                give(taken);
-            }
-        }
-    }
-}
-
-fn from_pieces(base_len: usize, pieces: &[Piece<'_>]) -> ChangeSet {
-    let mut edits = Vec::new();
-    let mut insert = String::new();
-    let mut done = 0;
-    let end = Piece::Kept(ByteRange::new(base_len, base_len));
-    for piece in pieces.iter().chain([&end]) {
-        match piece {
-            Piece::Text(text) => insert.push_str(text),
-            Piece::Kept(kept) if kept.is_empty() && kept.start < base_len => {}
-            Piece::Kept(kept) => {
-                edits.push(Edit {
-                    range: ByteRange::new(done, kept.start),
-                    insert: std::mem::take(&mut insert),
-                });
-                done = kept.end;
-            }
-        }
-    }
-    ChangeSet::new(base_len, edits).expect("kept pieces come in the order of the base")
 }
 
 /// The offset of each line, and of the end.

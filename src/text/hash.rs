@@ -29,3 +29,19 @@ impl fmt::Debug for ContentHash {
         write!(f, "{}", &self.0[..12])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ContentHash;
+
+    #[test]
+    fn it_is_the_sha_256_of_the_text() {
+        let hash = ContentHash::of("abc");
+        assert_eq!(
+            hash.as_str(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        assert_eq!(format!("{hash:?}"), "ba7816bf8f01");
+        assert_ne!(hash, ContentHash::of("abd"));
+    }
+}

@@ -35,3 +35,17 @@ impl ByteRange {
         &text[self.start..self.end]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ByteRange;
+
+    #[test]
+    fn a_range_is_half_open() {
+        let range = ByteRange::new(1, 3);
+        assert_eq!((range.len(), range.of("abcd")), (2, "bc"));
+        assert!(range.contains(1) && !range.contains(3) && !range.contains(0));
+        assert!(range.covers(ByteRange::new(3, 3)) && !range.covers(ByteRange::new(2, 4)));
+        assert!(ByteRange::new(2, 2).is_empty() && !range.is_empty());
+    }
+}

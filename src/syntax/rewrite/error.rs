@@ -40,6 +40,53 @@ pub enum RewriteError {
         old: &'static str,
         new: &'static str,
     },
+    #[error("{file}: line {line} would be no Python, {what}: `{text}`; nothing was changed")]
+    Syntax {
+        file: FilePath,
+        line: u32,
+        text: String,
+        what: &'static str,
+    },
+    #[error(
+        "line {line} of the source for {symbol} is no Python, {what}: `{text}`; nothing was changed"
+    )]
+    SourceSyntax {
+        symbol: String,
+        line: u32,
+        text: String,
+        what: &'static str,
+    },
+    #[error(
+        "hunk {hunk} for `{symbol}` has no old text: give the lines to replace, as they stand now"
+    )]
+    EmptyHunk { symbol: String, hunk: usize },
+    #[error("the old text of hunk {hunk} is not in `{symbol}`; {hint}")]
+    HunkNotFound {
+        symbol: String,
+        hunk: usize,
+        hint: String,
+    },
+    #[error(
+        "the old text of hunk {hunk} occurs {count} times in `{symbol}`, at lines {lines}: add lines around it, so that it occurs once"
+    )]
+    HunkAmbiguous {
+        symbol: String,
+        hunk: usize,
+        count: usize,
+        lines: String,
+    },
+    #[error("`{symbol}` is there already: rewrite it instead of adding it")]
+    Exists { symbol: String },
+    #[error("`{symbol}` is no class, so nothing can be added inside: add after it, or rewrite it")]
+    NotAClass { symbol: String },
+    #[error("`{symbol}` shares its last line with other code: rewrite what is around it instead")]
+    SharedLine { symbol: String },
+    #[error("the module body of {file} cannot be deleted: patch out the lines that must go")]
+    DeleteModule { file: FilePath },
+    #[error("`{statement}` is no import statement: add it with a patch of the module body")]
+    NotAnImport { statement: String },
+    #[error("{file} is of no language that has imports here: patch its text instead")]
+    NoGrammar { file: FilePath },
     #[error("two rewrites change the same text, at lines {first} and {second}: join them into one")]
     Overlap { first: u32, second: u32 },
 }

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use tree_sitter::Node;
+
+use super::super::flaw::{flaws, statements};
 use super::super::lines::{Columns, indentation, is_blank};
-use super::super::{FilePath, SymbolTree};
+use super::super::{FilePath, Symbol, SymbolKind, SymbolTree};
+use super::RewriteError;
 use super::place::{Manner, Style, style_of};
 use crate::text::ByteRange;
 
@@ -24,7 +28,10 @@ struct Line {
 impl Source {
     /// `manner` is that of the place for which the source is meant.
     pub(super) fn read(file: &FilePath, written: &str, manner: &Manner) -> Self {
-        let written = written.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        let written = written
+            .trim_start_matches('\u{feff}')
+            .replace("\r\n", "\n")
+            .replace('\r', "\n");
         let mut lines = lines_of(file, &written);
         restore_first_indent(&mut lines, manner);
         Source::at_margin(file, lines)
@@ -53,15 +60,74 @@ impl Source {
         let mut lines = self.lines.clone();
         let own = lines.iter().filter(|line| !line.in_string);
         if let Some(own) = style_of(own.map(|line| line.text.as_str())) {
-            convert(&mut lines, own, manner.style);
+            for line in lines.iter_mut().filter(|line| !line.in_string) {
+                line.text = convert_line(&line.text, own, manner.style);
+            }
         }
         shift(&mut lines, "", &manner.indent);
         joined(&lines, manner.line_break)
     }
 
-    /// Whether the line, from 0, has text at the margin or is indented less than its code.
-    pub(super) fn text(&self) -> &str {
-        self.tree.text()
+    /// Takes definitions out of the class that a model wrapped them in for context.
+    pub(super) fn unwrapped(mut self, classes: &[&Symbol]) -> Self {
+        while let Some(inside) = self.inside_of_wrapper(classes) {
+            self = self.part(inside);
+        }
+        self
+    }
+
+    fn inside_of_wrapper(&self, classes: &[&Symbol]) -> Option<ByteRange> {
+        let [outer] = self.tree.module().children[..] else {
+            return None;
+        };
+        let outer = self.tree.get(outer);
+        let is_known = |class: &&Symbol| {
+            class.kind == SymbolKind::Class && class.contract.name == outer.contract.name
+        };
+        let body = self.tree.node(outer)?.child_by_field_name("body")?;
+        let first = self.tree.get(*outer.children.first()?);
+        let last = self.tree.get(*outer.children.last()?);
+        let is_wrapper = outer.kind == SymbolKind::Class
+            && classes.iter().any(is_known)
+            && statements(body).all(is_definition);
+        is_wrapper.then(|| ByteRange::new(first.span.start, last.span.end))
+    }
+
+    /// # Errors
+    /// The first place that Python would refuse.
+    pub(super) fn check_syntax(&self, symbol: &str) -> Result<(), RewriteError> {
+        let Some(flaw) = flaws(&self.tree).into_iter().next() else {
+            return Ok(());
+        };
+        let lines = self.tree.lines();
+        let line = lines.range(lines.line_of(flaw.at)).of(self.tree.text());
+        Err(RewriteError::SourceSyntax {
+            symbol: symbol.to_owned(),
+            line: lines.number_at(flaw.at),
+            text: line.trim().to_owned(),
+            what: flaw.what,
+        })
+    }
+
+    /// # Errors
+    /// The first statement that is no definition.
+    pub(super) fn check_only_definitions(&self, symbol: &str) -> Result<(), RewriteError> {
+        let mut others = self.tree.root().into_iter().flat_map(statements);
+        match others.find(|node| !is_definition(*node)) {
+            Some(other) => Err(self.outside(symbol, other.start_byte())),
+            None => Ok(()),
+        }
+    }
+
+    /// The error for text beside the definition.
+    pub(super) fn outside(&self, symbol: &str, at: usize) -> RewriteError {
+        let lines = self.tree.lines();
+        let line = lines.range(lines.line_of(at)).of(self.tree.text());
+        RewriteError::CodeOutside {
+            symbol: symbol.to_owned(),
+            line: lines.number_at(at),
+            text: line.trim().to_owned(),
+        }
     }
 
     /// Removes blank lines between the comments at the top and the definition below them, so that
@@ -85,6 +151,13 @@ impl Source {
             .collect();
         Source::at_margin(self.tree.file(), kept)
     }
+}
+
+fn is_definition(node: Node<'_>) -> bool {
+    matches!(
+        node.kind(),
+        "function_definition" | "class_definition" | "decorated_definition"
+    )
 }
 
 /// The lines of the text without blank ones around it.
@@ -125,54 +198,60 @@ fn restore_first_indent(lines: &mut [Line], manner: &Manner) {
         return;
     };
     let indent = Columns::of(&manner.indent).wide;
-    let least = rest
+    let widths: Vec<usize> = rest
         .iter()
         .filter(|line| !line.in_string && !is_blank(&line.text))
         .map(|line| Columns::of(indentation(&line.text)).wide)
-        .min();
+        .collect();
+    let least = widths.iter().min().copied().unwrap_or(0);
     let expected = if first.text.starts_with(['@', '#']) {
         indent
     } else {
         indent + Columns::of(&manner.unit()).wide
     };
-    let is_cut = indent > 0 && indentation(&first.text).is_empty() && least == Some(expected);
+    // A body at four columns is an ordinary one, whatever the manner of the file.
+    let is_ordinary =
+        expected != indent && least <= 4 && widths.iter().all(|width| width % least.max(1) == 0);
+    let is_cut =
+        indent > 0 && indentation(&first.text).is_empty() && least == expected && !is_ordinary;
     if is_cut {
         first.text.insert_str(0, &manner.indent);
     }
 }
 
-/// Puts `to` in the place of the indentation `from`. A line that is indented less than `from`
-/// keeps its distance to the others as far as the margin allows.
 fn shift(lines: &mut [Line], from: &str, to: &str) {
-    if from == to {
-        return;
-    }
-    let movable = |line: &&mut Line| !line.in_string && !is_blank(&line.text);
-    for line in lines.iter_mut().filter(movable) {
-        let moved = match line.text.strip_prefix(from) {
-            Some(rest) => format!("{to}{rest}"),
-            None => {
-                let indent = indentation(&line.text);
-                let width = Columns::of(indent).wide + Columns::of(to).wide;
-                let width = width.saturating_sub(Columns::of(from).wide);
-                format!("{}{}", " ".repeat(width), &line.text[indent.len()..])
-            }
-        };
-        line.text = moved;
+    for line in lines.iter_mut().filter(|line| !line.in_string) {
+        line.text = shift_line(&line.text, from, to);
     }
 }
 
-fn convert(lines: &mut [Line], from: Style, to: Style) {
-    for line in lines.iter_mut().filter(|line| !line.in_string) {
-        let indent = indentation(&line.text).to_owned();
-        let converted = match (from, to) {
-            (Style::Tabs, Style::Spaces(unit)) => indent.replace('\t', &" ".repeat(unit)),
-            (Style::Spaces(unit), Style::Tabs) => {
-                let width = Columns::of(&indent).wide;
-                "\t".repeat(width / unit) + &" ".repeat(width % unit)
-            }
-            (Style::Tabs, Style::Tabs) | (Style::Spaces(_), Style::Spaces(_)) => continue,
-        };
-        line.text.replace_range(..indent.len(), &converted);
+/// Puts `to` in the place of the indentation `from`. A line that is indented less than `from`
+/// keeps its distance to the others as far as the margin allows; a blank line stays.
+pub(super) fn shift_line(line: &str, from: &str, to: &str) -> String {
+    if from == to || is_blank(line) {
+        return line.to_owned();
     }
+    match line.strip_prefix(from) {
+        Some(rest) => format!("{to}{rest}"),
+        None => {
+            let indent = indentation(line);
+            let width = Columns::of(indent).wide + Columns::of(to).wide;
+            let width = width.saturating_sub(Columns::of(from).wide);
+            format!("{}{}", " ".repeat(width), &line[indent.len()..])
+        }
+    }
+}
+
+/// Writes the indentation of a line in another style.
+pub(super) fn convert_line(line: &str, from: Style, to: Style) -> String {
+    let indent = indentation(line);
+    let converted = match (from, to) {
+        (Style::Tabs, Style::Spaces(unit)) => indent.replace('\t', &" ".repeat(unit)),
+        (Style::Spaces(unit), Style::Tabs) => {
+            let width = Columns::of(indent).wide;
+            "\t".repeat(width / unit) + &" ".repeat(width % unit)
+        }
+        (Style::Tabs, Style::Tabs) | (Style::Spaces(_), Style::Spaces(_)) => indent.to_owned(),
+    };
+    converted + &line[indent.len()..]
 }

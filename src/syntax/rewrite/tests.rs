@@ -1,1 +1,583 @@
+use super::super::FilePath;
+use super::*;
 
+fn tree(text: &str) -> SymbolTree {
+    SymbolTree::parse(FilePath::new("m.py"), Arc::from(text))
+}
+
+fn made(text: &str, change: Rewrite) -> Rewritten {
+    rewrite(&tree(text), &[change]).expect("a rewrite that can be made")
+}
+
+fn refused(text: &str, change: Rewrite) -> String {
+    let error = rewrite(&tree(text), &[change]).expect_err("a rewrite that cannot be made");
+    error.to_string()
+}
+
+fn whole(symbol: &str, source: &str) -> Rewrite {
+    Rewrite::Whole {
+        symbol: symbol.to_owned(),
+        source: source.to_owned(),
+    }
+}
+
+fn patch(symbol: &str, old: &str, new: &str) -> Rewrite {
+    Rewrite::Patch {
+        symbol: symbol.to_owned(),
+        hunks: vec![(old.to_owned(), new.to_owned())],
+    }
+}
+
+fn add(beside: &str, place: Place, source: &str) -> Rewrite {
+    Rewrite::Add {
+        beside: beside.to_owned(),
+        place,
+        source: source.to_owned(),
+    }
+}
+
+fn delete(symbol: &str) -> Rewrite {
+    Rewrite::Delete {
+        symbol: symbol.to_owned(),
+    }
+}
+
+fn import(statements: &[&str]) -> Rewrite {
+    Rewrite::Import {
+        statements: statements.iter().map(|s| (*s).to_owned()).collect(),
+    }
+}
+
+mod whole_symbols {
+    use super::*;
+
+    const CLASS: &str = "\
+class A:
+    x = 1
+
+    # about f
+    @cache
+    def f(self):
+        '''Doc.'''
+        return 1  # one
+
+    def g(self):
+        return 2
+";
+
+    #[test]
+    fn the_source_is_moved_to_the_place() {
+        for source in [
+            "def g(self):\n    return '''\na'''\n",
+            "\n\n    def g(self):\n        return '''\na'''",
+            "def g(self):\n        return '''\na'''\n\n",
+            "\t\t\tdef g(self):\r\n\t\t\t\treturn '''\r\na'''\r\n",
+            "class A:\n    def g(self):\n        return '''\na'''\n",
+        ] {
+            let done = made(CLASS, whole("A.g", source));
+            let expected = CLASS.replace("return 2", "return '''\na'''");
+            assert_eq!(done.text, expected, "{source:?}");
+            assert_eq!(done.touched, ["A.g"]);
+            assert_eq!(done.losses, []);
+        }
+    }
+
+    #[test]
+    fn the_manner_of_the_file_is_kept() {
+        let text =
+            "class A:\r\n\tdef f(self):\r\n\t\tif x:\r\n\t\t\treturn 1\r\n\r\n\tdef g(self): pass";
+        let source = "def f(self):\n    if y:\n        return (1,\n                2)\n";
+        let done = made(text, whole("A.f", source));
+        let expected = text
+            .replace("if x", "if y")
+            .replace("return 1", "return (1,\r\n\t\t\t\t\t2)");
+        assert_eq!(done.text, expected);
+        let done = made(text, whole("A.g", "def g(self):\n    return 1\n"));
+        assert_eq!(
+            done.text,
+            text.replace("def g(self): pass", "def g(self):\r\n\t\treturn 1")
+        );
+        let spaces = "def f():\n  return 1\n";
+        let done = made(spaces, whole("f", "def f():\n\tif x:\n\t\treturn 1\n"));
+        assert_eq!(done.text, "def f():\n  if x:\n    return 1\n");
+    }
+
+    #[test]
+    fn old_comments_stay_unless_there_are_new_ones() {
+        let source = "@cache\ndef f(self):\n    '''Doc.'''\n    return 1  # one\n";
+        assert!(made(CLASS, whole("A.f", source)).changes.is_empty());
+        let commented = format!("# better\n\n{source}");
+        let done = made(CLASS, whole("A.f", &commented));
+        assert_eq!(done.text, CLASS.replace("# about f", "# better"));
+        let lost = Loss::Comment {
+            text: "# about f".to_owned(),
+        };
+        assert_eq!(done.losses, [lost]);
+    }
+
+    #[test]
+    fn losses_are_told() {
+        let done = made(CLASS, whole("A.f", "def f(self):\n    return 1\n"));
+        let expected = [
+            Loss::Decorator {
+                text: "@cache".to_owned(),
+            },
+            Loss::Docstring,
+            Loss::Comment {
+                text: "# one".to_owned(),
+            },
+        ];
+        assert_eq!(done.losses, expected);
+        let done = made(
+            CLASS,
+            whole("A", "class A:\n    def g(self):\n        return 2\n"),
+        );
+        let child = Loss::Child {
+            name: "A.f".to_owned(),
+        };
+        assert_eq!(done.losses[0], child);
+        assert_eq!(done.losses.len(), 3);
+        assert_eq!(done.touched, ["A", "A.f"]);
+    }
+
+    #[test]
+    fn a_new_name_is_no_loss() {
+        let text = "def f():\n    def inner(): pass\n\ndef g(): pass\n";
+        let done = made(text, whole("f", "def h():\n    def inner(): pass\n"));
+        assert_eq!(done.text, text.replace("f()", "h()").replace("deh", "def"));
+        assert_eq!(done.touched, ["h", "h.inner", "f", "f.inner"]);
+        assert_eq!(done.losses, []);
+    }
+
+    #[test]
+    fn one_definition_alone_is_taken() {
+        let check = |source: &str, part: &str| {
+            let message = refused(CLASS, whole("A.g", source));
+            assert!(message.contains(part), "{message}");
+        };
+        check("", "holds no definition");
+        check("return 2\n", "line 1");
+        check("x = 1\n", "holds no definition");
+        check("def g(self): pass\ndef h(self): pass\n", "defines `g`, `h`");
+        check(
+            "import os\ndef g(self): pass\n",
+            "line 1 of the source for `A.g` lies outside of the definition: `import os`",
+        );
+        check("def g(self): pass\n\n# end\n", "`# end`");
+        check(
+            "class g: pass\n",
+            "is a function, the source defines a class",
+        );
+        check("def g(self):\n    return (1\n", "is no Python");
+        check("def g(self):\nreturn 1\n", "empty");
+        check(
+            "```python\ndef g(self): pass\n```\n",
+            "line 1 of the source",
+        );
+    }
+
+    #[test]
+    fn a_module_with_symbols_is_not_replaced() {
+        assert!(refused(CLASS, whole("", "x = 1\n")).contains("patch the lines"));
+        let done = made("x = 1\r\n", whole("", "y = 2\nz = 3"));
+        assert_eq!(done.text, "y = 2\r\nz = 3\r\n");
+        let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("one\n"));
+        let done = rewrite(&notes, &[whole("", "two")]).expect("plain text");
+        assert_eq!(
+            (done.text.as_str(), done.touched),
+            ("two\n", vec![String::new()])
+        );
+    }
+
+    #[test]
+    fn an_unknown_symbol_is_answered_with_what_there_is() {
+        let message = refused(CLASS, whole("B.g", "def g(): pass\n"));
+        assert_eq!(message, "no symbol `B.g` in m.py; it has: A.g, A, A.f");
+    }
+
+    #[test]
+    fn an_error_elsewhere_does_not_hinder() {
+        let text = "def broken(:\n    pass\n\ndef f():\n    return 1\n\ndef broken_too(\n";
+        let done = made(text, whole("f", "def f():\n    return 2\n"));
+        assert_eq!(done.text, text.replace("return 1", "return 2"));
+        assert!(refused(text, whole("f", "def f():\n    return 2 +\n")).contains("is no Python"));
+        let message = refused(text, patch("f", "def f():", "def f(): 1"));
+        assert!(message.contains("line 5 would be no Python"), "{message}");
+    }
+}
+
+mod patches {
+    use super::*;
+
+    const TEXT: &str = "\
+x = 1
+
+class A:
+    def f(self):
+        x = 1
+        if x:  
+            return x
+        return None
+
+    def g(self):
+        return None
+";
+
+    #[test]
+    fn text_is_replaced_where_it_stands() {
+        let done = made(TEXT, patch("A.f", "return None", "return 0"));
+        assert_eq!(done.text, TEXT.replacen("return None", "return 0", 1));
+        assert_eq!(done.touched, ["A.f"]);
+        let done = made(TEXT, patch("", "x = 1", "x = 2"));
+        assert_eq!(done.text, TEXT.replacen("x = 1", "x = 2", 1));
+        let done = made(
+            TEXT,
+            patch("A.f", "        return None\n", "        return 0"),
+        );
+        assert_eq!(done.text, TEXT.replacen("return None", "return 0", 1));
+        let done = made(TEXT, patch("A.f", "return None", "return 0\n"));
+        assert_eq!(done.text, TEXT.replacen("return None", "return 0", 1));
+    }
+
+    #[test]
+    fn indentation_and_line_ends_are_forgiven() {
+        let expected = TEXT.replace(
+            "if x:  \n            return x",
+            "if y:\n            return y",
+        );
+        for (old, new) in [
+            ("if x:\n    return x", "if y:\n    return y"),
+            (
+                "    if x: \n        return x\n",
+                "    if y:\n        return y\n",
+            ),
+            (
+                "                if x:\n                    return x\n",
+                "                if y:\n                    return y\n",
+            ),
+            ("if x:\r\n    return x\r\n", "if y:\r\n    return y\r\n"),
+        ] {
+            assert_eq!(made(TEXT, patch("A.f", old, new)).text, expected, "{old:?}");
+        }
+        let tabs = "def f():\n\tif x:\n\t\treturn 1\n";
+        let done = made(
+            tabs,
+            patch(
+                "f",
+                "    if x:\n        return 1\n",
+                "    if x:\n        a()\n        return 2\n",
+            ),
+        );
+        assert_eq!(done.text, "def f():\n\tif x:\n\t\ta()\n\t\treturn 2\n");
+    }
+
+    #[test]
+    fn lines_can_be_taken_out() {
+        let done = made(TEXT, patch("A.f", "if x:\n    return x\n", ""));
+        assert_eq!(
+            done.text,
+            TEXT.replace("        if x:  \n            return x\n", "")
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_once_is_refused() {
+        let check = |symbol: &str, old: &str, part: &str| {
+            let message = refused(TEXT, patch(symbol, old, "y"));
+            assert!(message.contains(part), "{message}");
+        };
+        check("A", "return None", "occurs 2 times in `A`, at lines 8, 11");
+        check("A.g", "return x", "it stands in `A.f`, at line 7");
+        check("A.f", "if x: return x", "line 6: `if x:`");
+        check("A.f", "completely different", "looks like");
+        check("A.f", " \n", "has no old text");
+        check("", "return x", "it stands in `A.f`");
+    }
+
+    #[test]
+    fn broken_results_are_refused() {
+        let check = |old: &str, new: &str, part: &str| {
+            let message = refused(TEXT, patch("A.f", old, new));
+            assert!(message.contains(part), "{message}");
+        };
+        check("return x", "return (x", "no Python");
+        check(
+            "            return x\n",
+            "",
+            "line 6 would be no Python, the block before this is empty",
+        );
+        check("        x = 1", "       x = 1", "line 6");
+        check(
+            "        return None",
+            "    return None",
+            "`return` outside of a function",
+        );
+    }
+
+    #[test]
+    fn hunks_apply_to_one_base() {
+        let hunks = vec![
+            ("return None".to_owned(), "return x".to_owned()),
+            ("return x".to_owned(), "return None".to_owned()),
+        ];
+        let change = Rewrite::Patch {
+            symbol: "A.f".to_owned(),
+            hunks,
+        };
+        let done = made(TEXT, change);
+        assert!(
+            done.text
+                .contains("            return None\n        return x\n")
+        );
+    }
+}
+
+mod additions_and_deletions {
+    use super::*;
+
+    const TEXT: &str = "\
+import os
+
+
+class A:
+    def f(self):
+        pass
+
+
+class B: pass
+
+
+class C(A):
+    '''Doc.'''
+
+
+def h(): pass
+";
+
+    #[test]
+    fn a_sibling_comes_after() {
+        let done = made(
+            TEXT,
+            add("A.f", Place::After, "def g(self):\n    return 1\n"),
+        );
+        let expected = TEXT.replacen(
+            "        pass\n",
+            "        pass\n\n    def g(self):\n        return 1\n",
+            1,
+        );
+        assert_eq!(done.text, expected);
+        assert_eq!(done.touched, ["A", "A.g"]);
+        let done = made(TEXT, add("B", Place::After, "# new\n@d\ndef g(): pass\n"));
+        assert_eq!(
+            done.text,
+            TEXT.replace(
+                "class B: pass\n",
+                "class B: pass\n\n\n# new\n@d\ndef g(): pass\n"
+            )
+        );
+    }
+
+    #[test]
+    fn a_class_takes_it_in() {
+        let method = "class A:\n    def g(self): pass\n";
+        let done = made(TEXT, add("A", Place::Inside, method));
+        assert_eq!(
+            done.text,
+            TEXT.replacen(
+                "        pass\n",
+                "        pass\n\n    def g(self): pass\n",
+                1
+            )
+        );
+        let done = made(TEXT, add("B", Place::Inside, "def g(self): pass\n"));
+        assert_eq!(
+            done.text,
+            TEXT.replace("class B: pass\n", "class B:\n    def g(self): pass\n")
+        );
+        let done = made(TEXT, add("C", Place::Inside, "def g(self): pass\n"));
+        assert_eq!(
+            done.text,
+            TEXT.replace("'''Doc.'''\n", "'''Doc.'''\n\n    def g(self): pass\n")
+        );
+        let done = made(
+            "class D:\n  ...",
+            add("D", Place::Inside, "def g(self):\n    pass\n"),
+        );
+        assert_eq!(done.text, "class D:\n  def g(self):\n      pass");
+    }
+
+    #[test]
+    fn the_module_grows_at_its_end() {
+        for (text, expected) in [
+            ("", "def g(): pass\n"),
+            ("x = 1", "x = 1\n\n\ndef g(): pass"),
+            ("x = 1\r\n\r\n", "x = 1\r\n\r\n\r\ndef g(): pass\r\n"),
+        ] {
+            for place in [Place::After, Place::Inside] {
+                assert_eq!(made(text, add("", place, "def g(): pass")).text, expected);
+            }
+        }
+        let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("one\n"));
+        let done = rewrite(&notes, &[add("", Place::After, "two\n")]).expect("plain text");
+        assert_eq!(done.text, "one\ntwo\n");
+    }
+
+    #[test]
+    fn only_new_definitions_are_added() {
+        let check = |beside: &str, place: Place, source: &str, part: &str| {
+            let message = refused(TEXT, add(beside, place, source));
+            assert!(message.contains(part), "{message}");
+        };
+        check(
+            "h",
+            Place::After,
+            "def h(): return 1\n",
+            "`h` is there already",
+        );
+        check("h", Place::Inside, "def g(): pass\n", "no class");
+        check("h", Place::After, "x = 1\n", "no definition");
+        check("h", Place::After, "x = 1\ndef g(): pass\n", "`x = 1`");
+        check("h", Place::After, "def g(:\n", "no Python");
+    }
+
+    #[test]
+    fn symbols_go_with_their_blank_lines() {
+        let done = made(TEXT, delete("B"));
+        assert_eq!(done.text, TEXT.replace("class B: pass\n\n\n", ""));
+        assert_eq!(done.losses, []);
+        assert_eq!(done.touched, ["", "B"]);
+        let done = made(TEXT, delete("h"));
+        assert_eq!(done.text, TEXT.replace("\n\n\ndef h(): pass\n", "\n"));
+        let done = made(TEXT, delete("A.f"));
+        assert_eq!(
+            done.text,
+            TEXT.replace("    def f(self):\n        pass\n", "    pass\n")
+        );
+        assert!(refused(TEXT, delete("")).contains("patch out"));
+    }
+
+    #[test]
+    fn those_of_one_name_move_up() {
+        let text = "@a\ndef f(): 1\n@b\ndef f(): 2\n@c\ndef f(): 3\n";
+        let done = made(text, delete("f"));
+        assert_eq!((done.touched, done.losses), (vec!["f".to_owned()], vec![]));
+        let done = made(text, delete("f#2"));
+        assert_eq!(
+            (done.touched, done.losses),
+            (vec!["f#2".to_owned()], vec![])
+        );
+    }
+
+    #[test]
+    fn several_at_once() {
+        let text = "class A:\n    def f(self): pass\n\n    def g(self): pass\n\nx = 1\n";
+        let done = rewrite(&tree(text), &[delete("A.g"), delete("A.f")]).expect("both");
+        assert_eq!(done.text, "class A:\n    pass\n\nx = 1\n");
+        let both = [
+            whole("A.f", "def f(self): return 1\n"),
+            whole("A.g", "def g(self): return 2\n"),
+        ];
+        let done = rewrite(&tree(text), &both).expect("both");
+        assert_eq!(done.touched, ["A.f", "A.g"]);
+        let clash = [
+            whole("A.f", "def f(self): return 1\n"),
+            patch("A", "def f(self): pass", "x"),
+        ];
+        let message = rewrite(&tree(text), &clash)
+            .expect_err("a clash")
+            .to_string();
+        assert!(message.contains("lines 2 and 2"), "{message}");
+    }
+}
+
+mod imports {
+    use super::*;
+
+    fn check(text: &str, statements: &[&str], expected: &str) {
+        assert_eq!(made(text, import(statements)).text, expected);
+    }
+
+    #[test]
+    fn they_follow_the_last_one() {
+        let text = "'''Doc.'''\nfrom __future__ import annotations\nimport os\n\nif TYPE_CHECKING:\n    import re\n\ndef f(): import sys\n";
+        check(
+            text,
+            &["import re"],
+            &text.replace("import os\n", "import os\nimport re\n"),
+        );
+        check(text, &["import os"], text);
+        check(
+            text,
+            &["from __future__ import division"],
+            &text.replace("annotations", "annotations, division"),
+        );
+        assert_eq!(made(text, import(&["import re"])).touched, [""]);
+    }
+
+    #[test]
+    fn names_are_merged_on_one_line() {
+        check(
+            "from a import b  # c\n",
+            &["from a import d as e", "from a import b"],
+            "from a import b, d as e  # c\n",
+        );
+        check(
+            "from a import (b)\n",
+            &["from a import (\n    c,\n    d)"],
+            "from a import (b, c, d)\n",
+        );
+        check(
+            "from a import (\n    b,\n)\n",
+            &["from a import c"],
+            "from a import (\n    b,\n)\nfrom a import c\n",
+        );
+        check(
+            "from a import *\n",
+            &["from a import c"],
+            "from a import *\nfrom a import c\n",
+        );
+        check(
+            "from . import a\n",
+            &["from .. import b", "import c"],
+            "from . import a\nfrom .. import b\nimport c\n",
+        );
+        check(
+            "",
+            &["from a import b", "from a import c"],
+            "from a import b, c\n",
+        );
+    }
+
+    #[test]
+    fn without_imports_they_follow_the_head() {
+        check(
+            "'''Doc.'''\nx = 1\n",
+            &["import a"],
+            "'''Doc.'''\n\nimport a\n\nx = 1\n",
+        );
+        check(
+            "#!/bin/python\n\n# f\ndef f(): pass\n",
+            &["import a"],
+            "#!/bin/python\n\nimport a\n\n# f\ndef f(): pass\n",
+        );
+        check(
+            "\u{feff}x = 1\r\n",
+            &["import a", "from __future__ import b"],
+            "\u{feff}from __future__ import b\r\nimport a\r\n\r\nx = 1\r\n",
+        );
+        check(
+            "try:\n    import a\nexcept ImportError:\n    a = None\n",
+            &["import a"],
+            "try:\n    import a\nexcept ImportError:\n    a = None\n",
+        );
+        check("import a", &["import b"], "import a\nimport b");
+    }
+
+    #[test]
+    fn other_statements_are_refused() {
+        assert!(refused("", import(&["x = 1"])).contains("`x = 1` is no import statement"));
+        assert!(refused("", import(&["import"])).contains("no import statement"));
+        let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from(""));
+        assert!(rewrite(&notes, &[import(&["import a"])]).is_err());
+    }
+}

@@ -1,6 +1,7 @@
 //! Replaces a whole symbol.
 
 use super::super::{Symbol, SymbolKind, SymbolTree};
+use super::check::flaws_alone;
 use super::place::{Manner, indent_at};
 use super::source::Source;
 use super::{Plan, RewriteError};
@@ -23,7 +24,10 @@ pub(super) fn plan(
         });
     }
     let source = Source::read(tree.file(), written, &manner);
-    let source = unwrapped(tree, symbol, source).close_up();
+    if flaws_alone(tree, symbol.span).is_empty() {
+        source.check_syntax(&symbol.path.name)?;
+    }
+    let source = source.unwrapped(&classes_around(tree, symbol)).close_up();
     let new = only_definition(symbol, &source)?;
     let has_comments = new.span.start != new.definition.start;
     let start = if has_comments {
@@ -63,42 +67,13 @@ fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
     })
 }
 
-/// Takes a method out of the class that a model wrapped it in.
-fn unwrapped(tree: &SymbolTree, symbol: &Symbol, source: Source) -> Source {
-    let mut classes = Vec::new();
-    let mut parent = symbol.parent;
-    while let Some(id) = parent {
-        let around = tree.get(id);
-        if around.kind != SymbolKind::Class {
-            break;
-        }
-        classes.push(around.contract.name.as_str());
-        parent = around.parent;
-    }
-    let mut source = source;
-    while let Some(wrapped) = wrapped(symbol, &classes, &source) {
-        source = wrapped;
-    }
-    source
-}
-
-fn wrapped(symbol: &Symbol, classes: &[&str], source: &Source) -> Option<Source> {
-    let [outer] = source.tree.module().children[..] else {
-        return None;
-    };
-    let outer = source.tree.get(outer);
-    let [inner] = outer.children[..] else {
-        return None;
-    };
-    let inner = source.tree.get(inner);
-    let name = outer.contract.name.as_str();
-    let is_wrapper = outer.kind == SymbolKind::Class
-        && classes.contains(&name)
-        && name != symbol.contract.name
-        && (inner.contract.name == symbol.contract.name
-            || classes.contains(&inner.contract.name.as_str()))
-        && outer.doc.is_none();
-    is_wrapper.then(|| source.part(inner.span))
+/// The classes around a symbol. One of its own name is none: the symbol itself may be meant.
+fn classes_around<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> Vec<&'t Symbol> {
+    let parent = |symbol: &Symbol| symbol.parent.map(|id| tree.get(id));
+    std::iter::successors(parent(symbol), |around| parent(around))
+        .take_while(|around| around.kind == SymbolKind::Class)
+        .filter(|around| around.contract.name != symbol.contract.name)
+        .collect()
 }
 
 /// The definition that the source must hold, and nothing beside it.
@@ -121,13 +96,9 @@ fn only_definition<'s>(symbol: &Symbol, source: &'s Source) -> Result<&'s Symbol
     };
     for range in tree.own_ranges(tree.module()) {
         let text = range.of(tree.text());
-        if let Some(line) = text.lines().find(|line| !line.trim().is_empty()) {
-            let at = range.start + (line.as_ptr() as usize - text.as_ptr() as usize);
-            return Err(RewriteError::CodeOutside {
-                symbol: name(),
-                line: tree.lines().number_at(at),
-                text: line.trim().to_owned(),
-            });
+        let blank = text.len() - text.trim_start().len();
+        if blank < text.len() {
+            return Err(source.outside(&symbol.path.name, range.start + blank));
         }
     }
     let only = tree.get(only);

@@ -19,8 +19,10 @@ fn check_ownership(tree: &SymbolTree) {
     let mut owned = vec![0; tree.text().len()];
     for symbol in tree.symbols() {
         for range in tree.own_ranges(symbol) {
-            for at in range.start..range.end {
-                owned[at] += 1;
+            for count in &mut owned[range.start..range.end] {
+                *count += 1;
+            }
+            for at in [range.start, range.end - 1] {
                 assert_eq!(tree.owner(at).path, symbol.path);
             }
         }

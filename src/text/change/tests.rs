@@ -123,7 +123,8 @@ fn changes_for(
     for (a, b, insert) in parts {
         let (a, b) = (*a.get(&borders), *b.get(&borders));
         let (start, end) = (a.min(b), a.max(b).min(a.min(b) + 6));
-        let end = base.floor_char_boundary(end);
+        let end = borders.iter().copied().rfind(|border| *border <= end);
+        let end = end.expect("0 is a border");
         let mut more = edits.clone();
         more.push(edit(start, end, insert));
         if ChangeSet::new(base.len(), more.clone()).is_some() {

@@ -1,0 +1,225 @@
+use std::sync::Arc;
+
+use super::super::{FilePath, SymbolTree};
+use super::*;
+
+fn contract(text: &str) -> Contract {
+    let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from(text));
+    tree.symbols()[1].contract.clone()
+}
+
+#[test]
+fn all_kinds_of_parameters_are_read() {
+    let text = "def f(a, b: int, /, c=1, *args: str, d, e: 'x' = (\n    2,\n), **kw): pass\n";
+    let read: Vec<(String, ParameterKind, Option<String>, Option<String>)> = contract(text)
+        .parameters
+        .unwrap()
+        .into_iter()
+        .map(|p| (p.name, p.kind, p.annotation, p.default))
+        .collect();
+    use ParameterKind::*;
+    let some = |text: &str| Some(text.to_owned());
+    let expected = [
+        ("a", PositionalOnly, None, None),
+        ("b", PositionalOnly, some("int"), None),
+        ("c", Positional, None, some("1")),
+        ("args", VarPositional, some("str"), None),
+        ("d", KeywordOnly, None, None),
+        ("e", KeywordOnly, some("'x'"), some("(2,)")),
+        ("kw", VarKeyword, None, None),
+    ]
+    .map(|(name, kind, annotation, default)| (name.to_owned(), kind, annotation, default));
+    assert_eq!(read, expected);
+    let after_star = contract("def f(a, *, b): pass").parameters.unwrap();
+    assert_eq!(after_star[1].kind, KeywordOnly);
+    assert_eq!(
+        contract("def f(\n    # none\n): pass").parameters,
+        Some(vec![])
+    );
+}
+
+#[test]
+fn heads_and_bodies_are_read() {
+    let text = "\
+@a.b
+@c(
+    1,  # one
+)
+async def f() -> list[
+    int
+]:
+    def inner():
+        yield 1
+        raise Inner
+    raise ValueError('x') from error
+    try: pass
+    except E as e: raise
+    raise errors.Other
+    raise ValueError
+    raise e
+";
+    let f = contract(text);
+    assert_eq!(f.decorators, ["@a.b", "@c(1,)"]);
+    assert_eq!(f.returns.as_deref(), Some("list[int]"));
+    assert!(f.is_async && !f.is_generator);
+    assert_eq!(f.raises, ["ValueError", "errors.Other"]);
+    let class = contract("class A(B, c.D[int], metaclass=M, **kw): pass");
+    assert_eq!(class.bases, ["B", "c.D[int]", "metaclass=M", "**kw"]);
+    assert_eq!(class.parameters, None);
+}
+
+#[test]
+fn generators_yield_in_their_own_body() {
+    assert!(contract("def f():\n    x = yield\n").is_generator);
+    assert!(contract("def f():\n    yield from g()\n").is_generator);
+    assert!(!contract("def f():\n    return lambda: (yield)\n").is_generator);
+}
+
+/// What changes from one head to another, and whether it can break.
+fn check(old: &str, new: &str, expected: &[&str], breaks: bool) {
+    let (old, new) = (contract(old), contract(new));
+    assert_eq!(old.changes(&new), expected);
+    assert_eq!(old.can_break(&new), breaks, "{expected:?}");
+    assert!(old.changes(&old).is_empty() && !old.can_break(&old));
+}
+
+#[test]
+fn parameters_are_compared() {
+    check(
+        "def f(x): 0",
+        "def f(x, y): 0",
+        &["parameter \"y\" added (required)"],
+        true,
+    );
+    check(
+        "def f(x): 0",
+        "def f(x, y=1): 0",
+        &["parameter \"y\" added (optional)"],
+        false,
+    );
+    check(
+        "def f(x): 0",
+        "def f(y=1, x=2): 0",
+        &[
+            "parameter \"y\" added before others (optional)",
+            "default of parameter \"x\" `2` added",
+        ],
+        true,
+    );
+    check(
+        "def f(x): 0",
+        "def f(x, *, y): 0",
+        &["parameter \"y\" added (required)"],
+        true,
+    );
+    check(
+        "def f(x): 0",
+        "def f(x, *a, y=1, **k): 0",
+        &[
+            "parameter \"a\" added (optional)",
+            "parameter \"y\" added (optional)",
+            "parameter \"k\" added (optional)",
+        ],
+        false,
+    );
+    check(
+        "def f(x, y): 0",
+        "def f(x): 0",
+        &["parameter \"y\" removed"],
+        true,
+    );
+    check(
+        "def f(x, y): 0",
+        "def f(y, x): 0",
+        &["parameters reordered: y, x"],
+        true,
+    );
+    check("def f(*, x, y): 0", "def f(*, y, x): 0", &[], false);
+    check(
+        "def f(x): 0",
+        "def f(*, x): 0",
+        &["parameter \"x\" changed from positional to keyword only"],
+        true,
+    );
+    check(
+        "def f(x, /): 0",
+        "def f(x): 0",
+        &["parameter \"x\" changed from positional only to positional"],
+        false,
+    );
+    check(
+        "def f(x=1): 0",
+        "def f(x=2): 0",
+        &["default of parameter \"x\" changed from `1` to `2`"],
+        true,
+    );
+    check(
+        "def f(x=1): 0",
+        "def f(x): 0",
+        &["default of parameter \"x\" `1` removed"],
+        true,
+    );
+    check(
+        "def f(x: int): 0",
+        "def f(x: str): 0",
+        &["annotation of parameter \"x\" changed from `int` to `str`"],
+        false,
+    );
+    check("def f(x, y): 0", "def f(\n    x,\n    y,\n): 0", &[], false);
+}
+
+#[test]
+fn heads_are_compared() {
+    check(
+        "def f(): 0",
+        "def g(): 0",
+        &["renamed from `f` to `g`"],
+        true,
+    );
+    check("def f(): 0", "async def f(): 0", &["became async"], true);
+    check(
+        "def f(): yield",
+        "def f(): 0",
+        &["is no longer a generator"],
+        true,
+    );
+    check(
+        "def f() -> int: 0",
+        "def f(): 0",
+        &["return annotation `int` removed"],
+        false,
+    );
+    check("def f(): 0", "def f(): raise E", &["raises `E`"], false);
+    check(
+        "def f(): raise E",
+        "def f(): raise F()",
+        &["no longer raises `E`", "raises `F`"],
+        false,
+    );
+    check(
+        "@property\ndef f(): 0",
+        "def f(): 0",
+        &["decorator `@property` removed"],
+        true,
+    );
+    check(
+        "def f(): 0",
+        "@cache\ndef f(): 0",
+        &["decorator `@cache` added"],
+        true,
+    );
+    check(
+        "class A(B, C): 0",
+        "class A(C, B): 0",
+        &["bases in another order or number"],
+        true,
+    );
+    check(
+        "class A(B): 0",
+        "class A(B, C): 0",
+        &["base `C` added"],
+        false,
+    );
+    check("class A(B): 0", "class A: 0", &["base `B` removed"], true);
+    check("class A: 0", "def A(): 0", &["became a function"], true);
+}

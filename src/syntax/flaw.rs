@@ -1,0 +1,215 @@
+//! What makes a text no Python: where the grammar fails, and what it forgives though Python does not.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use tree_sitter::Node;
+
+use super::lines::{Columns, is_blank};
+use super::read::walk;
+use super::{Parameter, SymbolKind, SymbolTree};
+
+#[cfg(test)]
+mod tests;
+
+/// A place that Python would refuse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Flaw {
+    pub(super) at: usize,
+    pub(super) what: &'static str,
+}
+
+/// All flaws that are cheap to see, in order.
+pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
+    let Some(root) = tree.root() else {
+        return Vec::new();
+    };
+    let mut flaws = Vec::new();
+    walk(&mut root.walk(), |node| {
+        if node.is_missing() {
+            push(&mut flaws, node, "something is missing here");
+        } else if node.is_error() {
+            push(&mut flaws, node, "this cannot be read");
+            return ControlFlow::Break(());
+        }
+        look_at(tree, node, &mut flaws);
+        ControlFlow::Continue(())
+    });
+    for symbol in tree.symbols() {
+        let parameters = symbol.contract.parameters.as_deref().unwrap_or_default();
+        if let Some(what) = parameter_flaw(parameters) {
+            flaws.push(Flaw {
+                at: symbol.name.start,
+                what,
+            });
+        }
+    }
+    flaws.sort_by_key(|flaw| flaw.at);
+    flaws
+}
+
+fn push(flaws: &mut Vec<Flaw>, node: Node<'_>, what: &'static str) {
+    flaws.push(Flaw {
+        at: node.start_byte(),
+        what,
+    });
+}
+
+fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
+    match node.kind() {
+        "module" => check_block(tree, node, None, flaws),
+        "block" => {
+            if statements(node).next().is_none() {
+                push(
+                    flaws,
+                    node,
+                    "the block before this is empty: it needs a statement",
+                );
+            } else {
+                check_block(tree, node, node.parent(), flaws);
+            }
+        }
+        "elif_clause"
+        | "else_clause"
+        | "except_clause"
+        | "except_group_clause"
+        | "finally_clause" => {
+            let depth = |node: Node<'_>| own_depth(tree, node.start_byte());
+            let around = node.parent().and_then(depth);
+            if depth(node)
+                .zip(around)
+                .is_some_and(|(own, around)| own != around)
+            {
+                push(
+                    flaws,
+                    node,
+                    "this is indented otherwise than the statement that it belongs to",
+                );
+            }
+        }
+        "try_statement" => {
+            let mut cursor = node.walk();
+            let handled = node.named_children(&mut cursor).any(|child| {
+                matches!(
+                    child.kind(),
+                    "except_clause" | "except_group_clause" | "finally_clause"
+                )
+            });
+            if !handled {
+                push(flaws, node, "this `try` has neither `except` nor `finally`");
+            }
+        }
+        "return_statement" => match tree.owner(node.start_byte()).kind {
+            SymbolKind::Module | SymbolKind::Class => {
+                push(flaws, node, "`return` outside of a function")
+            }
+            SymbolKind::Function | SymbolKind::Method => {}
+        },
+        "exec_statement" => push(flaws, node, "a statement of Python 2"),
+        // `print >> file, text` is an expression to Python 3, and legal.
+        "print_statement" => {
+            let first = node.named_child(0).map(|child| child.kind());
+            if first != Some("chevron") {
+                push(flaws, node, "a statement of Python 2");
+            }
+        }
+        "argument_list" => check_arguments(node, flaws),
+        _ => {}
+    }
+}
+
+/// The statements (or other parts) below a node, without comments.
+pub(super) fn statements<'t>(block: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..block.named_child_count())
+        .filter_map(move |index| block.named_child(index as u32))
+        .filter(|child| !child.is_extra())
+}
+
+/// The indentation of what stands at an offset, when it is the first on its line.
+fn own_depth(tree: &SymbolTree, offset: usize) -> Option<Columns> {
+    let lines = tree.lines();
+    let before = &tree.text()[lines.range(lines.line_of(offset)).start..offset];
+    let before = before.trim_start_matches('\u{feff}');
+    is_blank(before).then(|| Columns::of(before))
+}
+
+/// All statements of a block stand at one depth, deeper than the line of its head.
+fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws: &mut Vec<Flaw>) {
+    let mut expected = match head {
+        None => Some(Columns::of("")),
+        Some(_) => None,
+    };
+    let outside = head.and_then(|head| own_depth(tree, head.start_byte()));
+    for statement in statements(block) {
+        let Some(depth) = own_depth(tree, statement.start_byte()) else {
+            continue;
+        };
+        if follows_continuation(tree, statement.start_byte()) {
+            continue;
+        }
+        match expected {
+            None => {
+                expected = Some(depth);
+                if outside.is_some_and(|outside| !depth.deeper_than(outside)) {
+                    push(
+                        flaws,
+                        statement,
+                        "this must be indented deeper than the line that it belongs to",
+                    );
+                }
+            }
+            Some(expected) if expected != depth => {
+                push(
+                    flaws,
+                    statement,
+                    "this is indented otherwise than the statements before it",
+                );
+                return;
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// The line before ends with a backslash: where this one starts means nothing.
+fn follows_continuation(tree: &SymbolTree, offset: usize) -> bool {
+    let start = tree.lines().range(tree.lines().line_of(offset)).start;
+    tree.text()[..start]
+        .trim_end_matches(['\r', '\n'])
+        .ends_with('\\')
+}
+
+fn check_arguments(list: Node<'_>, flaws: &mut Vec<Flaw>) {
+    let mut named = false;
+    for argument in statements(list) {
+        match argument.kind() {
+            "keyword_argument" | "dictionary_splat" => named = true,
+            "list_splat" | "parenthesized_list_splat" | "ERROR" => {}
+            _ if named => {
+                push(
+                    flaws,
+                    argument,
+                    "a positional argument after one by keyword",
+                );
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn parameter_flaw(parameters: &[Parameter]) -> Option<&'static str> {
+    let mut names = HashSet::new();
+    let mut optional = false;
+    for parameter in parameters {
+        if !names.insert(parameter.name.as_str()) {
+            return Some("two parameters of this function have the same name");
+        }
+        let is_positional = parameter.is_positional();
+        if is_positional && optional && parameter.default.is_none() {
+            return Some("a parameter without a default after one with a default");
+        }
+        optional |= is_positional && parameter.default.is_some();
+    }
+    None
+}

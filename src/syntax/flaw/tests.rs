@@ -1,0 +1,65 @@
+use std::sync::Arc;
+
+use super::super::FilePath;
+use super::*;
+
+/// The lines with flaws, from 1.
+fn lines(text: &str) -> Vec<u32> {
+    let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from(text));
+    let mut lines: Vec<u32> = flaws(&tree)
+        .iter()
+        .map(|flaw| tree.lines().number_at(flaw.at))
+        .collect();
+    lines.dedup();
+    lines
+}
+
+#[test]
+fn what_python_refuses_is_seen() {
+    for (text, line) in [
+        ("def f():\n\nx = 1\n", 1),
+        ("class A:\n", 1),
+        ("if x:\n    a\n  b\n", 3),
+        ("def f():\n    x = 1\n   y = 2\n", 3),
+        ("class A:\n    x = 1\n     y = 2\n", 3),
+        ("if x:\n    a\n  else:\n    b\n", 3),
+        ("a\n    b\n", 2),
+        ("def f():\n\ta\n        b\n", 3),
+        ("if x:\n        if y:\n\ta\n", 2),
+        ("try:\n    a\nb\n", 1),
+        ("def f(): pass\nreturn 5\n", 2),
+        ("class A:\n    return 5\n", 2),
+        ("def f(a=1, b): pass\n", 1),
+        ("def f(a, a): pass\n", 1),
+        ("f(a=1, 2)\n", 1),
+        ("print 'x'\n", 1),
+        ("x = (1,\n", 1),
+        ("def f(:\n    pass\n", 1),
+        ("def f(self)\n    pass\n", 1),
+    ] {
+        assert_eq!(lines(text).first(), Some(&line), "{text:?}");
+    }
+}
+
+#[test]
+fn what_python_reads_has_no_flaw() {
+    for text in [
+        "",
+        "\u{feff}x = 1\n",
+        "\u{c}\nx = 1\n\u{c}def f(): pass\n",
+        "def f(a, /, b=1, *, c, d=2, **e): return a\n",
+        "f(a, *b, c=1, *d, **e)\n",
+        "if x: pass\nelif y:\n\tpass\nelse: pass\n",
+        "for x in y:\n  a; b\nelse:\n     c\n",
+        "try:\n    a\nexcept* X:\n    b\n",
+        "x = 1 + \\\n    2; y = 3\n",
+        "if x:\n    a\n# c\n        # d\n    b\n",
+        "def f():\n    '''a\nb'''\n    return (\n1)\n",
+        "match x:\n    case 1: pass\n    case _:\n        pass\n",
+        "class A:\n    def f(self): ...\n    x: int\n",
+        "async def f():\n    async with a as b, c: await d\n",
+        "lambda *a, b=1, **c: (yield)\n",
+    ] {
+        assert_eq!(lines(text), [0; 0], "{text:?}");
+    }
+}
