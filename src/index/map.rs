@@ -9,17 +9,23 @@ use crate::workspace::Snapshot;
 const SIGNATURE_BYTES: usize = 160;
 
 /// The files of `interest`, in its order, as their symbols: those named with the classes around
-/// them first, then what else stands in these files, as long as the text stays under `bytes`.
+/// them, then what stands near them, as long as the text stays under `bytes`.
 pub(super) fn repository_map(snapshot: &Snapshot, interest: &[SymbolPath], bytes: usize) -> String {
     let mut sheets: Vec<Sheet> = Vec::new();
     let mut left = bytes;
     for symbol in interest {
         if let Some(sheet) = sheet_of(&mut sheets, snapshot, &symbol.file, &mut left) {
-            sheet.add(&symbol.name, &mut left);
+            sheet.add_named(&symbol.name, &mut left);
         }
     }
+    // An even share for each file; what one does not need is the next one's.
+    let mut waiting = sheets.len();
     for sheet in &mut sheets {
-        sheet.add_rest(&mut left);
+        let mut share = left / waiting;
+        left -= share;
+        sheet.add_rest(&mut share);
+        left += share;
+        waiting -= 1;
     }
     sheets.iter().map(Sheet::text).collect()
 }
@@ -53,33 +59,31 @@ fn heading(file: &FilePath) -> String {
 }
 
 impl Sheet {
-    /// Shows a symbol and those around it, where they fit.
-    fn add(&mut self, name: &str, left: &mut usize) {
-        let tree = self.tree.clone();
-        let place = tree
-            .symbols()
-            .iter()
-            .position(|symbol| symbol.path.name == name);
-        let mut chain = Vec::new();
-        let mut next = place.map(SymbolId);
-        while let Some(id) = next {
-            chain.push(id);
-            next = tree.get(id).parent;
-        }
-        for id in chain.into_iter().rev() {
-            if !self.show(id, left) {
-                return;
-            }
+    fn add_named(&mut self, name: &str, left: &mut usize) {
+        let mut symbols = self.tree.symbols().iter();
+        if let Some(place) = symbols.position(|symbol| symbol.path.name == name) {
+            self.add(SymbolId(place), left);
         }
     }
 
-    /// Shows all that fits: outer symbols before inner ones.
+    /// Shows a symbol and those around it; `false` where they do not fit.
+    fn add(&mut self, id: SymbolId, left: &mut usize) -> bool {
+        let mut chain = vec![id];
+        while let Some(id) = chain.last().and_then(|id| self.tree.get(*id).parent) {
+            chain.push(id);
+        }
+        chain.into_iter().rev().all(|id| self.show(id, left))
+    }
+
+    /// Shows what fits of the other symbols, those near the ones shown before those far from them.
     fn add_rest(&mut self, left: &mut usize) {
         let tree = self.tree.clone();
-        let mut rest: Vec<_> = (0..tree.symbols().len()).map(SymbolId).collect();
-        rest.sort_by_key(|id| depth(&tree, tree.get(*id)));
-        for id in rest {
-            if !self.show(id, left) {
+        let shown: Vec<usize> = self.shown.iter().map(|id| id.0).collect();
+        let distance = |place: usize| shown.iter().map(|other| place.abs_diff(*other)).min();
+        let mut rest: Vec<usize> = (0..tree.symbols().len()).collect();
+        rest.sort_by_key(|place| distance(*place));
+        for place in rest {
+            if !self.add(SymbolId(place), left) {
                 return;
             }
         }
