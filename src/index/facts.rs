@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::words::{Term, each_term};
+use super::words::{Term, all_words};
 use crate::syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
 /// How often the words of a symbol's own name count.
@@ -18,6 +18,13 @@ pub(super) struct Bag {
 }
 
 impl Bag {
+    #[cfg(test)]
+    pub(super) fn of_text(text: &str) -> Self {
+        let mut counts = HashMap::new();
+        count(&mut counts, text, 1);
+        Bag::of(counts)
+    }
+
     fn of(counts: HashMap<Term, u16>) -> Self {
         let mut counts: Box<[_]> = counts.into_iter().collect();
         counts.sort_unstable();
@@ -44,6 +51,15 @@ pub(super) struct SymbolFacts {
     pub(super) lines: (u32, u32),
     /// The words of what it owns, not of its children.
     pub(super) bag: Bag,
+}
+
+impl SymbolFacts {
+    /// The name of the symbol that holds this one.
+    pub(super) fn owner_name(&self) -> Option<&str> {
+        let (owner, _) = self.path.name.rsplit_once('.')?;
+        let last = owner.rsplit('.').next().unwrap_or(owner);
+        last.split('#').next()
+    }
 }
 
 /// One file. Files without a grammar have no symbols: they are only searched.
@@ -75,6 +91,30 @@ impl FileFacts {
             bag,
         }
     }
+}
+
+impl FileFacts {
+    /// The dotted name of its module from the root, or from `src`.
+    pub(super) fn module(&self) -> String {
+        module_of(&self.file)
+    }
+
+    /// The innermost symbol at a line, from 1.
+    pub(super) fn owner(&self, line: u32) -> SymbolPath {
+        let holds = |symbol: &&SymbolFacts| symbol.lines.0 <= line && line <= symbol.lines.1;
+        // In order of their start: the last that holds the line is the innermost.
+        let owner = self.symbols.iter().rev().find(holds);
+        owner.map_or_else(
+            || SymbolPath::module(self.file.clone()),
+            |symbol| symbol.path.clone(),
+        )
+    }
+}
+
+pub(super) fn module_of(file: &FilePath) -> String {
+    let path = file.as_str().trim_end_matches(".py");
+    let path = path.strip_suffix("/__init__").unwrap_or(path);
+    path.strip_prefix("src/").unwrap_or(path).replace('/', ".")
 }
 
 /// Whether a file holds tests, by its path.
@@ -119,10 +159,10 @@ fn own_terms(tree: &SymbolTree, symbol: &Symbol) -> HashMap<Term, u16> {
 }
 
 fn count(counts: &mut HashMap<Term, u16>, text: &str, weight: u16) {
-    each_term(text, |term| {
-        let n = counts.entry(term).or_default();
+    for word in all_words(text) {
+        let n = counts.entry(Term::of(word)).or_default();
         *n = n.saturating_add(weight);
-    });
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +189,18 @@ mod tests {
                 .symbols
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn knows_its_module_and_the_owners_of_lines() {
+        let text = "import x\nclass A:\n    def f(self):\n        pass\n\ny = 1\n";
+        let facts = FileFacts::read(FilePath::new("src/a/b.py"), text.into());
+        assert_eq!(facts.module(), "a.b");
+        assert_eq!(module_of(&FilePath::new("a/b/__init__.py")), "a.b");
+        let owners: Vec<_> = [1, 2, 3, 4, 6].map(|line| facts.owner(line).name).into();
+        assert_eq!(owners, ["", "A", "A.f", "A.f", ""]);
+        assert_eq!(facts.symbols[2].owner_name(), Some("A"));
+        assert_eq!(facts.symbols[1].owner_name(), None);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What a task's text names: words, identifiers, files, frames of tracebacks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::trace::frames;
-use super::words::{Term, each_term};
+use super::words::{Term, all_words};
 
 /// How a name stands in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,11 +24,19 @@ pub(super) struct Place {
     pub(super) function: Option<String>,
 }
 
+/// A word or a part of one.
+#[derive(Debug)]
+pub(super) struct QueryTerm {
+    pub(super) term: Term,
+    /// As it is written first, in lower case.
+    pub(super) word: String,
+    pub(super) weight: f64,
+}
+
 /// A text, read for what it says about code.
 #[derive(Debug, Default)]
 pub(super) struct Query {
-    /// Terms with their weights.
-    pub(super) terms: Vec<(Term, String, f64)>,
+    pub(super) terms: Vec<QueryTerm>,
     /// Single identifiers, those in dotted names among them.
     pub(super) names: HashMap<String, Mention>,
     /// `a.b.c` as written.
@@ -66,35 +74,25 @@ impl Query {
     }
 
     fn weigh_terms(&mut self, text: &str) {
-        let title = text.lines().next().unwrap_or_default();
-        let mut counts: HashMap<Term, f64> = HashMap::new();
-        each_term(text, |term| *counts.entry(term).or_default() += 1.0);
-        let mut in_title: HashMap<Term, f64> = HashMap::new();
-        each_term(title, |term| drop(in_title.insert(term, TITLE_WEIGHT)));
-        let mut spelled: HashMap<Term, &str> = HashMap::new();
-        for word in super::words::words(text) {
-            spelled.entry(Term::of(word)).or_insert(word);
-            for part in super::words::parts(word) {
-                spelled.entry(Term::of(part)).or_insert(part);
-            }
+        let mut counts: HashMap<Term, (f64, &str)> = HashMap::new();
+        for word in all_words(text) {
+            counts.entry(Term::of(word)).or_insert((0.0, word)).0 += 1.0;
         }
-        self.terms = counts
-            .into_iter()
-            .map(|(term, count)| {
-                let weight = (1.0 + count.ln()) * in_title.get(&term).unwrap_or(&1.0);
-                (
-                    term,
-                    spelled
-                        .get(&term)
-                        .copied()
-                        .unwrap_or_default()
-                        .to_lowercase(),
-                    weight,
-                )
-            })
-            .collect();
+        let title = text.lines().next().unwrap_or_default();
+        let title: HashSet<Term> = all_words(title).map(Term::of).collect();
+        let weigh = |(term, (count, word)): (Term, (f64, &str))| QueryTerm {
+            term,
+            word: word.to_lowercase(),
+            weight: (1.0 + count.ln())
+                * if title.contains(&term) {
+                    TITLE_WEIGHT
+                } else {
+                    1.0
+                },
+        };
+        self.terms = counts.into_iter().map(weigh).collect();
         // The sums of floating-point numbers depend on their order.
-        self.terms.sort_unstable_by_key(|(term, ..)| *term);
+        self.terms.sort_unstable_by_key(|term| term.term);
     }
 
     fn read_line(&mut self, line: &str, in_title: bool, in_code: bool) {

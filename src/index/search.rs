@@ -1,188 +1,189 @@
-//! Finding text, definitions and references in the files of a snapshot.
+//! Text search over all files.
+
+use std::sync::Arc;
 
 use super::facts::FileFacts;
-use super::{Index, is_test_file};
-use crate::syntax::{SymbolKind, SymbolPath, references};
+use crate::syntax::{FilePath, SymbolPath};
 
-/// A line that answers a question, with the innermost symbol that owns it.
+/// A line is shown up to this length.
+const LINE_BYTES: usize = 200;
+/// Matching lines that are looked at; a word on more lines than this says little.
+const MOST: usize = 20_000;
+
+/// A line with the words asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    pub symbol: SymbolPath,
+    pub file: FilePath,
     /// From 1.
     pub line: u32,
-    /// The line without its indentation.
     pub text: String,
-    pub is_call: bool,
-    pub is_import: bool,
-    pub is_definition: bool,
-    /// It stands in a test file.
-    pub is_test: bool,
+    /// The symbol that owns the line.
+    pub symbol: SymbolPath,
 }
 
-/// Uses of a name.
+/// The best hits, and how many there are in all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct References {
+pub struct Hits {
     pub hits: Vec<Hit>,
-    /// All uses are listed; else the limit was reached.
-    pub complete: bool,
+    pub total: usize,
 }
 
-impl Index {
-    /// Lines that hold a text, case-insensitive; symbols of that name first, tests last.
-    pub fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
-        let wanted = query.trim().to_lowercase();
-        if wanted.is_empty() {
-            return Vec::new();
-        }
-        let mut hits: Vec<(u8, Hit)> = Vec::new();
-        for facts in self.files() {
-            let in_file = facts.text.to_lowercase();
-            if !in_file.contains(&wanted) {
-                continue;
-            }
-            for (at, line) in facts.text.lines().enumerate() {
-                if line.to_lowercase().contains(&wanted) {
-                    let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
-                    let hit = hit(facts, number, line);
-                    let rank = u8::from(!hit.is_definition) + 2 * u8::from(hit.is_test);
-                    hits.push((rank, hit));
-                }
-            }
-            if hits.len() > limit * 40 {
+/// Lines that hold all words of `query`, in any case: definitions of such names first, then lines
+/// that hold the query as it is written, code before tests, and files without symbols last.
+pub(super) fn search(files: &[Arc<FileFacts>], query: &str, limit: usize) -> Hits {
+    let phrase = query.trim();
+    let words: Vec<Vec<u8>> = phrase
+        .split_whitespace()
+        .map(|word| word.to_ascii_lowercase().into_bytes())
+        .collect();
+    let mut found = Vec::new();
+    if !words.is_empty() {
+        for facts in files.iter().filter(|facts| has_all(&facts.text, &words)) {
+            search_file(facts, phrase, &words, &mut found);
+            if found.len() >= MOST {
                 break;
             }
         }
-        hits.sort_by_key(|(rank, _)| *rank);
-        hits.into_iter().map(|(_, hit)| hit).take(limit).collect()
     }
+    found.sort_by_key(|candidate| candidate.rank);
+    let total = found.len();
+    let hits = found.iter().take(limit).map(Candidate::hit).collect();
+    Hits { hits, total }
+}
 
-    /// Symbols with this name, tests last.
-    pub fn definitions(&self, name: &str) -> Vec<SymbolPath> {
-        let named = |facts: &FileFacts| {
-            let symbols = facts.symbols.iter().map(|symbol| symbol.path.clone());
-            symbols
-                .filter(|path| !path.is_module() && path.base_name() == name)
-                .collect::<Vec<_>>()
-        };
-        let mut found: Vec<SymbolPath> =
-            self.files().iter().flat_map(|facts| named(facts)).collect();
-        found.sort_by_key(|path| is_test_file(&path.file));
-        found
-    }
+struct Candidate<'f> {
+    rank: u8,
+    facts: &'f FileFacts,
+    line: u32,
+    text: &'f str,
+}
 
-    /// Uses of a name in code, by text; files outside tests first.
-    pub fn references(&self, name: &str, limit: usize) -> References {
-        let mut hits = Vec::new();
-        let mut complete = true;
-        let (tests, code): (Vec<_>, Vec<_>) = self.files().iter().partition(|facts| facts.is_test);
-        for facts in code.into_iter().chain(tests) {
-            if name.is_empty() || facts.symbols.is_empty() || !facts.text.contains(name) {
-                continue;
-            }
-            let Ok(tree) = self.snapshot.tree(&facts.file) else {
-                continue;
-            };
-            for reference in references(&tree, name) {
-                if hits.len() >= limit {
-                    complete = false;
-                    break;
-                }
-                let line = tree
-                    .text()
-                    .lines()
-                    .nth(reference.line as usize - 1)
-                    .unwrap_or_default();
-                hits.push(Hit {
-                    symbol: tree.owner(reference.range.start).path.clone(),
-                    line: reference.line,
-                    text: line.trim().to_owned(),
-                    is_call: reference.is_call,
-                    is_import: reference.is_import,
-                    is_definition: reference.is_definition,
-                    is_test: facts.is_test,
-                });
-            }
-            if !complete {
-                break;
-            }
+impl Candidate<'_> {
+    fn hit(&self) -> Hit {
+        let text = self.text.trim();
+        Hit {
+            file: self.facts.file.clone(),
+            line: self.line,
+            text: text[..text.floor_char_boundary(LINE_BYTES)].to_owned(),
+            symbol: self.facts.owner(self.line),
         }
-        References { hits, complete }
-    }
-
-    /// Test functions that use a symbol by its name, those in the test file of its module first.
-    pub fn nearest_tests(&self, symbol: &SymbolPath, limit: usize) -> Vec<SymbolPath> {
-        let parts: Vec<&str> = symbol
-            .name
-            .split('.')
-            .filter(|part| !part.starts_with("__"))
-            .collect();
-        let stem = symbol.file.name().trim_end_matches(".py");
-        let Some(name) = parts
-            .last()
-            .map(|name| name.split('#').next().unwrap_or(name))
-        else {
-            return Vec::new();
-        };
-        let mut found: Vec<(u32, SymbolPath)> = Vec::new();
-        for facts in self
-            .files()
-            .iter()
-            .filter(|facts| facts.is_test && facts.text.contains(name))
-        {
-            let Ok(tree) = self.snapshot.tree(&facts.file) else {
-                continue;
-            };
-            let near = u32::from(facts.file.name().contains(stem));
-            for reference in references(&tree, name) {
-                let owner = tree.owner(reference.range.start);
-                if owner.kind == SymbolKind::Module
-                    || owner.kind == SymbolKind::Class
-                    || reference.is_import
-                {
-                    continue;
-                }
-                let rank = 2 * near + u32::from(reference.is_call);
-                if !found.iter().any(|(_, path)| *path == owner.path) {
-                    found.push((rank, owner.path.clone()));
-                }
-            }
-            if found.len() > 200 {
-                break;
-            }
-        }
-        found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
-        found
-            .into_iter()
-            .map(|(_, path)| path)
-            .take(limit)
-            .collect()
     }
 }
 
-/// A found line with its owner, from the facts alone.
-fn hit(facts: &FileFacts, line: u32, text: &str) -> Hit {
-    let around =
-        |symbol: &&super::facts::SymbolFacts| symbol.lines.0 <= line && line <= symbol.lines.1;
-    let owner = facts
-        .symbols
+fn search_file<'f>(
+    facts: &'f FileFacts,
+    phrase: &str,
+    words: &[Vec<u8>],
+    found: &mut Vec<Candidate<'f>>,
+) {
+    for (line, text) in (1..).zip(facts.text.lines()) {
+        if has_all(text, words) {
+            found.push(Candidate {
+                rank: rank(facts, text, phrase),
+                facts,
+                line,
+                text,
+            });
+        }
+    }
+}
+
+/// Smaller is better.
+fn rank(facts: &FileFacts, text: &str, phrase: &str) -> u8 {
+    let place = match (facts.symbols.is_empty(), facts.is_test) {
+        (false, false) => 0,
+        (false, true) => 1,
+        (true, _) => 2,
+    };
+    let bare = text.trim_start();
+    let bare = bare.strip_prefix("async ").unwrap_or(bare);
+    let defined = ["def ", "class "]
         .iter()
-        .filter(around)
-        .max_by_key(|symbol| symbol.lines.0);
-    let symbol = owner.map_or_else(
-        || SymbolPath::module(facts.file.clone()),
-        |symbol| symbol.path.clone(),
-    );
-    let trimmed = text.trim();
-    let is_definition = ["def ", "class ", "async def "]
-        .iter()
-        .any(|word| trimmed.starts_with(word));
-    Hit {
-        symbol,
-        line,
-        text: trimmed.to_owned(),
-        is_call: false,
-        is_import: trimmed.starts_with("import ") || trimmed.starts_with("from "),
-        is_definition,
-        is_test: facts.is_test,
+        .find_map(|word| bare.strip_prefix(word));
+    let name = defined.map(|rest| &rest[..rest.find(['(', ':']).unwrap_or(rest.len())]);
+    let quality = match name {
+        Some(name) if name == phrase => 0,
+        Some(name) if name.eq_ignore_ascii_case(phrase) => 1,
+        Some(_) | None if text.contains(phrase) => 2,
+        Some(_) | None => 3,
+    };
+    quality * 3 + place
+}
+
+fn has_all(text: &str, words: &[Vec<u8>]) -> bool {
+    words.iter().all(|word| has(text.as_bytes(), word))
+}
+
+/// Whether a text has a word, given in lower case, in any case.
+fn has(text: &[u8], word: &[u8]) -> bool {
+    let Some((first, rest)) = word.split_first() else {
+        return true;
+    };
+    let upper = first.to_ascii_uppercase();
+    let last = text.len().saturating_sub(rest.len());
+    text[..last].iter().enumerate().any(|(at, byte)| {
+        (byte == first || *byte == upper)
+            && text[at + 1..at + 1 + rest.len()].eq_ignore_ascii_case(rest)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(query: &str, limit: usize) -> (Vec<String>, usize) {
+        let texts = [
+            (
+                "a.py",
+                "# total of a cart\nclass Cart:\n    def total(self):\n        return Total(1)\n",
+            ),
+            ("readme.md", "The total, and the CART.\n"),
+            ("tests/test_a.py", "def total():\n    pass\n"),
+        ];
+        let read = |(path, text): (&str, &str)| FileFacts::read(FilePath::new(path), text.into());
+        let files: Vec<_> = texts.into_iter().map(read).map(Arc::new).collect();
+        let hits = search(&files, query, limit);
+        let show = |hit: &Hit| {
+            format!(
+                "{}:{}: {} [{}]",
+                hit.file, hit.line, hit.text, hit.symbol.name
+            )
+        };
+        (hits.hits.iter().map(show).collect(), hits.total)
+    }
+
+    #[test]
+    fn definitions_come_first_then_code_tests_and_prose() {
+        let expected = [
+            "a.py:3: def total(self): [Cart.total]",
+            "tests/test_a.py:1: def total(): [total]",
+            "a.py:1: # total of a cart [Cart]",
+            "readme.md:1: The total, and the CART. []",
+            "a.py:4: return Total(1) [Cart.total]",
+        ];
+        assert_eq!(
+            found("total", 10),
+            (expected.map(str::to_owned).to_vec(), 5)
+        );
+        assert_eq!(found("total", 1).0, expected[..1]);
+    }
+
+    #[test]
+    fn all_words_in_any_case_and_order() {
+        let expected = [
+            "a.py:1: # total of a cart [Cart]",
+            "readme.md:1: The total, and the CART. []",
+        ];
+        assert_eq!(found("cart TOTAL", 10).0, expected);
+        assert_eq!(found("return Total(1)", 10).0.len(), 1);
+        assert_eq!(found("nowhere", 10), (vec![], 0));
+        assert_eq!(found("  ", 10), (vec![], 0));
+        assert_eq!(found("pass\n", 10).1, 1);
+    }
+
+    #[test]
+    fn finds_at_both_ends() {
+        assert!(has(b"Abc", b"abc") && has(b"xAbC", b"bc") && has(b"x", b""));
+        assert!(!has(b"ab", b"abc") && !has(b"", b"a"));
     }
 }

@@ -36,25 +36,12 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| (2..=LONGEST).contains(&word.len()))
 }
 
-/// Calls `each` for every word of a text and, where it has several, for each of its parts.
-pub(super) fn each_term(text: &str, mut each: impl FnMut(Term)) {
-    for word in words(text) {
-        each(Term::of(word));
-        let mut parts = parts(word).peekable();
-        let first = parts.next();
-        if parts.peek().is_some() {
-            first.into_iter().chain(parts).for_each(|part| {
-                if part.len() > 1 {
-                    each(Term::of(part));
-                }
-            });
-        } else if let Some(part) = first
-            && part.len() > 1
-            && part.len() < word.len()
-        {
-            each(Term::of(part));
-        }
-    }
+/// Every word of a text, each followed by its parts where it is not one itself.
+pub(super) fn all_words(text: &str) -> impl Iterator<Item = &str> {
+    words(text).flat_map(|word| {
+        let proper = parts(word).filter(move |part| (2..word.len()).contains(&part.len()));
+        std::iter::once(word).chain(proper)
+    })
 }
 
 /// The parts of an identifier: `get_HTTPResponse2` is `get`, `HTTP`, `Response2`.
@@ -104,11 +91,7 @@ mod tests {
 
     #[test]
     fn words_count_whole_and_in_parts() {
-        let terms = |text| {
-            let mut found = Vec::new();
-            each_term(text, |term| found.push(term));
-            found
-        };
+        let terms = |text| all_words(text).map(Term::of).collect::<Vec<_>>();
         let of = |words: &[&str]| words.iter().map(|word| Term::of(word)).collect::<Vec<_>>();
         assert_eq!(
             terms("Model.max_length, a Choices"),

@@ -137,6 +137,8 @@ pub struct SymbolPrompt {
     pub outline: String,
     pub callers: Vec<Excerpt>,
     pub tests: Vec<Excerpt>,
+    /// The other owners at work and what each was told, one a line.
+    pub others: Vec<String>,
     pub cause: String,
 }
 

@@ -45,6 +45,7 @@ fn every_template_renders_with_its_struct() {
         outline: "3 def f()".into(),
         callers: vec![excerpt()],
         tests: vec![excerpt()],
+        others: vec!["b.py::g: do it".into()],
         cause: "C".into(),
     };
     assert!(symbol.render().contains("def f(): pass"));

@@ -50,7 +50,7 @@ impl Caps {
                 callers: 6,
                 tests: 2,
                 excerpt: Tokens(350),
-                candidates: 10,
+                candidates: 8,
                 candidate: Tokens(450),
                 map: Tokens(600),
             },
@@ -105,8 +105,13 @@ pub(super) fn failures(report: &TestReport, most: Tokens) -> String {
 /// Puts the work into the agent's conversation: everything about its symbol the first time, what is
 /// new later.
 pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
-    let cause = causes.iter().map(cause_text).collect::<Vec<_>>().join("\n");
     let party = mind.party.clone();
+    let cause = causes
+        .iter()
+        .filter(|cause| weighs(&party, cause))
+        .map(cause_text)
+        .collect::<Vec<_>>()
+        .join("\n");
     let text = match (&mut mind.conversation, &party) {
         (Some(conversation), Party::Agent(symbol))
             if is_small(hub.outside.models.agent.profile()) =>
@@ -140,6 +145,11 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
     mind.conversation
         .get_or_insert_with(|| agent::conversation_of(hub, &party))
         .user(text);
+}
+
+/// The one agent of `--driver single` need not hear that it was picked.
+fn weighs(party: &Party, cause: &Cause) -> bool {
+    !matches!((party, cause), (Party::Solo, Cause::Picked { .. }))
 }
 
 /// Notes the text of the files that an agent has just been shown. A file's first view stays, so that a
@@ -240,6 +250,7 @@ fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
         outline,
         callers: callers(&lookup, path, caps),
         tests: nearest_tests(&lookup, path, caps),
+        others: hub.told_others(path),
         cause,
     }
     .render()
@@ -323,25 +334,30 @@ pub(super) fn fence_language(language: Language) -> &'static str {
     }
 }
 
-/// Lines where a symbol is used, outside itself and outside tests.
+/// Lines where a symbol is used, outside itself and outside tests. Names are matched by text: one that
+/// many symbols share says nothing, and is left out.
 fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
     if caps.callers == 0 || path.is_module() || path.base_name().starts_with("__") {
         return Vec::new();
     }
-    let found = lookup.index().references(path.base_name(), 60);
+    let shared = lookup.index().definitions(path.base_name()).len() > 2;
+    if shared {
+        return Vec::new();
+    }
+    let usages = lookup.index().references(path.base_name(), 60);
     let mut excerpts: Vec<Excerpt> = Vec::new();
-    for hit in found.hits {
+    for usage in usages.found {
         let elsewhere =
-            !path.encloses(&hit.symbol) && !hit.is_definition && !hit.is_import && !hit.is_test;
+            !path.encloses(&usage.symbol) && !usage.is_import && !is_test_file(&usage.file);
         let once = !excerpts
             .iter()
-            .any(|excerpt| excerpt.symbol == hit.symbol.to_string());
+            .any(|excerpt| excerpt.symbol == usage.symbol.to_string());
         if elsewhere && once && excerpts.len() < caps.callers {
             excerpts.push(Excerpt {
-                symbol: hit.symbol.to_string(),
-                line: hit.line,
+                symbol: usage.symbol.to_string(),
+                line: usage.line,
                 why: String::new(),
-                source: hit.text.trim().to_owned(),
+                source: usage.text.trim().to_owned(),
             });
         }
     }

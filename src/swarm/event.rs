@@ -79,6 +79,21 @@ pub enum Cause {
     },
 }
 
+impl Cause {
+    /// What an agent was told, for others to know.
+    pub fn in_short(&self) -> String {
+        match self {
+            Cause::Picked { why } => why.clone(),
+            Cause::ChangeRequest { reason, .. } => reason.clone(),
+            Cause::FollowUp {
+                changed, changes, ..
+            } => format!("follow {changed}: {}", changes.join("; ")),
+            Cause::FailedTests { .. } => "mend tests that fail".to_owned(),
+            Cause::Steered { text } => text.clone(),
+        }
+    }
+}
+
 /// How an agent's work ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]

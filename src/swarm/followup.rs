@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::event::{Cause, Driver, Event, Party};
 use super::gate::Draft;
 use super::hub::Hub;
+use crate::index::is_test_file;
 use crate::syntax::{SymbolPath, signature};
 
 /// Owners told for one change of a contract.
@@ -24,14 +25,16 @@ pub(super) fn owners_of_references(
     }
     let lookup = hub.lookup();
     for symbol in changed {
-        for hit in lookup
+        for usage in lookup
             .index()
             .references(symbol.base_name(), REFERENCES_MOST)
-            .hits
+            .found
         {
-            let inside = symbol.encloses(&hit.symbol);
-            if !inside && hit.is_call && !hit.is_test {
-                owners.entry(hit.symbol).or_default().push(hit.line);
+            let inside = symbol.encloses(&usage.symbol);
+            if !inside && usage.is_call && !is_test_file(&usage.file) {
+                // A method of a class whose owner is at work is that owner's business.
+                let owner = hub.owner_of(&usage.symbol).unwrap_or(usage.symbol);
+                owners.entry(owner).or_default().push(usage.line);
             }
         }
     }

@@ -79,7 +79,7 @@ impl State {
     /// A file has another text now.
     pub fn change_world(&mut self, file: &FilePath, text: &Arc<str>) {
         self.world = self.world.with(file.clone(), Some(Arc::clone(text)));
-        self.index = Arc::new(self.index.next(self.world.clone()));
+        self.index = Arc::new(self.index.after(self.world.clone()));
     }
 }
 
@@ -91,6 +91,8 @@ struct Slot {
     parked: Option<Mind>,
     /// What it last said it means to do.
     intent: Option<String>,
+    /// Why it was last woken, in words.
+    told: String,
     /// A change that was written for it.
     draft: Option<Propose>,
 }
@@ -114,7 +116,7 @@ impl Hub {
         let (working, _) = watch::channel(0);
         let state = State {
             world: outside.snapshot.clone(),
-            index: Arc::new(Index::over(outside.snapshot.clone())),
+            index: Arc::new(Index::new(outside.snapshot.clone())),
             agents: BTreeMap::new(),
             answers: HashMap::new(),
             located: Vec::new(),
@@ -224,6 +226,7 @@ impl Hub {
                 return Err(WakeError::Full(symbol.clone()));
             }
             slot.inbox.push_back(cause.clone());
+            slot.told = cause.in_short();
             slot.draft = draft.or(slot.draft.take());
             !std::mem::replace(&mut slot.working, true)
         };
@@ -295,6 +298,23 @@ impl Hub {
             }
             Some(_) | None => false,
         }
+    }
+
+    /// The owners at work but this one, with what each was last told.
+    pub fn told_others(&self, but: &SymbolPath) -> Vec<String> {
+        let state = self.state();
+        let others = state
+            .agents
+            .iter()
+            .filter(|(party, slot)| slot.working && **party != Party::Agent(but.clone()));
+        let line = |(party, slot): (&Party, &Slot)| match party {
+            Party::Agent(symbol) => {
+                let told: String = slot.told.chars().take(300).collect();
+                Some(format!("{symbol}: {told}"))
+            }
+            Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => None,
+        };
+        others.filter_map(line).take(8).collect()
     }
 
     /// All agents, woken so far, that are at work.

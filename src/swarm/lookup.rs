@@ -9,7 +9,11 @@ use crate::syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline, signature
 use crate::workspace::Snapshot;
 
 /// The most that one reading call puts into a prompt.
-pub(super) const READ_CAP: Tokens = Tokens(5_000);
+pub(super) const READ_CAP: Tokens = Tokens(6_000);
+/// What each target of a reading call gets at least.
+const READ_LEAST: Tokens = Tokens(1_500);
+/// A text is shown whole when it is over its cap by less than this, in bytes: the gap would cost a turn.
+const LENIENCE: usize = 700;
 const SEARCH_HITS: usize = 30;
 const REFERENCE_HITS: usize = 40;
 
@@ -82,7 +86,7 @@ impl Lookup {
                 .index()
                 .definitions(base)
                 .into_iter()
-                .map(|path| path.to_string())
+                .map(|found| found.symbol.to_string())
                 .take(5)
                 .collect();
         }
@@ -103,12 +107,16 @@ impl Lookup {
 
     /// The source of symbols and ranges of lines.
     pub fn read(&self, targets: &[String]) -> String {
+        let each = Tokens((READ_CAP.0 / targets.len().max(1) as u64).max(READ_LEAST.0));
         let texts: Vec<String> = targets
             .iter()
             .take(12)
-            .map(|target| self.read_one(target))
+            .map(|target| cap(&self.read_one(target), each))
             .collect();
-        cap(&texts.join("\n"), READ_CAP)
+        texts.join(
+            "
+",
+        )
     }
 
     fn read_one(&self, target: &str) -> String {
@@ -173,53 +181,52 @@ impl Lookup {
     }
 
     pub fn search(&self, query: &str) -> String {
-        let hits = self.index().search(query, SEARCH_HITS);
-        if hits.is_empty() {
-            return format!("Nothing found for `{query}`. Try a shorter or another word.");
+        let found = self.index().search(query, SEARCH_HITS);
+        if found.hits.is_empty() {
+            return format!("Nothing found for `{query}`. Try fewer or other words.");
         }
-        let lines: Vec<String> = hits
+        let mut lines: Vec<String> = found
+            .hits
             .iter()
             .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
             .collect();
+        lines.dedup();
+        let left = found.total.saturating_sub(found.hits.len());
+        if left > 0 {
+            lines.push(format!("({left} more lines are not shown)"));
+        }
         cap(&lines.join("\n"), Tokens(2_000))
     }
 
     pub fn definition(&self, name: &str) -> String {
-        let base = name.rsplit(['.', ':']).next().unwrap_or(name);
-        let found = self.index().definitions(base);
+        let found = self.index().definitions(&name.replace("::", "."));
         if found.is_empty() {
-            return format!("No definition of `{base}` in the workspace.");
+            return format!("No definition of `{name}` in the workspace.");
         }
-        let sources: Vec<String> = found
-            .iter()
-            .take(4)
-            .map(|path| self.read_one(&path.to_string()))
-            .collect();
-        let more = found
-            .iter()
-            .skip(4)
-            .map(ToString::to_string)
-            .collect::<Vec<_>>();
+        let paths: Vec<String> = found.iter().map(|found| found.symbol.to_string()).collect();
+        let shown = &paths[..paths.len().min(3)];
+        let more = &paths[shown.len()..];
         let more = if more.is_empty() {
             String::new()
         } else {
             format!("\nAlso: {}", more.join(", "))
         };
-        cap(&format!("{}{more}", sources.join("\n")), READ_CAP)
+        cap(&format!("{}{more}", self.read(shown)), READ_CAP)
     }
 
     pub fn references(&self, name: &str) -> String {
         let base = name.rsplit(['.', ':']).next().unwrap_or(name);
-        let found = self.index().references(base, REFERENCE_HITS);
-        if found.hits.is_empty() {
+        let usages = self.index().references(base, REFERENCE_HITS);
+        if usages.found.is_empty() {
             return format!("No reference to `{base}` in the workspace.");
         }
-        let lines: Vec<String> = found
-            .hits
+        let mut lines: Vec<String> = usages
+            .found
             .iter()
-            .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
+            .map(|usage| hit_line(&usage.symbol, usage.line, &usage.text))
             .collect();
-        let note = if found.complete {
+        lines.dedup();
+        let note = if usages.complete {
             ""
         } else {
             "\n(more were left out; names are matched by text)"
@@ -266,10 +273,10 @@ pub(super) fn shortened(found: &Found, most: Tokens) -> (String, bool) {
 
 /// Cuts a text in the middle when it is over the cap, and says so.
 pub(super) fn cap(text: &str, most: Tokens) -> String {
-    if Tokens::estimate(text) <= most {
+    let bytes = usize::try_from(most.0 * 7 / 2).unwrap_or(usize::MAX);
+    if text.len() <= bytes.saturating_add(LENIENCE.min(bytes / 2)) {
         return text.to_owned();
     }
-    let bytes = usize::try_from(most.0 * 7 / 2).unwrap_or(usize::MAX);
     let head_end = (0..=bytes * 2 / 3)
         .rev()
         .find(|at| text.is_char_boundary(*at))

@@ -128,7 +128,11 @@ fn objection(
     else {
         return None;
     };
-    let excused = !draft.breaking.is_empty() || change.more;
+    // Parts of one change, checked one by one, may fail until the others are there; the approver is told.
+    let in_company =
+        mind.entangled || hub.at_work().len() > 1 && tool_calling(hub) == ToolCalling::Native;
+    let looked_at = hub.task.approval != Approval::Auto;
+    let excused = !draft.breaking.is_empty() || change.more || (in_company && looked_at);
     if !broken.is_empty() && !excused {
         return Some(format!(
             "Not shown to the approver: tests that passed before fail with this change ({}).\n{details}",
@@ -137,8 +141,6 @@ fn objection(
     }
     let helpless =
         mind.failing && fixed.is_empty() && !still_failing.is_empty() && broken.is_empty();
-    let in_company =
-        mind.entangled || hub.at_work().len() > 1 && tool_calling(hub) == ToolCalling::Native;
     if helpless && !in_company && !change.more {
         return Some(format!(
             "Not shown to the approver: none of the failing tests passes with this change.\n{details}\nMend the cause, or repeat it with `insist` when another change is to follow."

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::apply;
-use super::ask::party_name;
 use super::call::Conversation;
 use super::event::{Event, Party};
 use super::hub::Hub;
@@ -23,7 +22,7 @@ pub(super) async fn by_proxy(hub: &Arc<Hub>, view: &ProposalView) -> Verdict {
         diff: cap(&view.diff, Tokens(4_000)),
         evidence: cap(&view.evidence, Tokens(1_500)),
         accepted: cap(&apply::whole_diff(hub), Tokens(2_000)),
-        others: others(hub, &view.symbol.to_string()),
+        others: hub.told_others(&view.symbol),
     };
     decide(hub, format!("proxy {}", view.symbol), prompt).await
 }
@@ -37,17 +36,9 @@ pub(super) async fn intent_by_proxy(hub: &Arc<Hub>, view: &IntentView) -> Verdic
         diff: String::new(),
         evidence: String::new(),
         accepted: cap(&apply::whole_diff(hub), Tokens(2_000)),
-        others: others(hub, &view.symbol.to_string()),
+        others: hub.told_others(&view.symbol),
     };
     decide(hub, format!("proxy intent {}", view.symbol), prompt).await
-}
-
-fn others(hub: &Hub, but: &str) -> Vec<String> {
-    hub.at_work()
-        .iter()
-        .map(party_name)
-        .filter(|name| name != but)
-        .collect()
 }
 
 async fn decide(hub: &Arc<Hub>, conversation: String, prompt: ProxyPrompt) -> Verdict {

@@ -213,7 +213,7 @@ async fn until_stopped(hub: &Arc<Hub>) -> StopReason {
 /// Test, locate, pick, wake, settle.
 async fn drive(hub: &Arc<Hub>) -> StopReason {
     let index = Arc::clone(&hub.state().index);
-    let reading = tokio::task::spawn_blocking(move || index.prepare());
+    let reading = tokio::task::spawn_blocking(move || index.warm());
     test_before(hub).await;
     // A panic while reading shows again at the first question.
     let _ = reading.await;

@@ -105,8 +105,8 @@ fn owners_of(hub: &Arc<Hub>, case: &TestCase) -> Vec<SymbolPath> {
         let named = compared(case)
             .map(|name| lookup.index().definitions(&name))
             .unwrap_or_default();
-        owners = named
-            .into_iter()
+        let outside = named.into_iter().map(|found| found.symbol);
+        owners = outside
             .filter(|path| !is_test_file(&path.file))
             .take(1)
             .collect();

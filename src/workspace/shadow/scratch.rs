@@ -197,14 +197,14 @@ mod tests {
 
     fn hold(cache: &Path) {
         let scratch = Scratch::create(cache).unwrap();
-        let child = std::process::Command::new("sleep")
+        let mut child = std::process::Command::new("sleep")
             .arg("1000")
             .env(super::super::process::MARKER, scratch.path())
             .spawn()
             .unwrap();
         println!("\nheld {} {}", child.id(), scratch.path().display());
         // Until killed.
-        io::stdin().read_line(&mut String::new()).unwrap();
+        child.wait().unwrap();
     }
 
     fn kill_a_holder_and_sweep() {
@@ -215,7 +215,6 @@ mod tests {
         let mut holder = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture"])
             .env(HOLDER, cache.path())
-            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

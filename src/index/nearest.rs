@@ -1,0 +1,245 @@
+//! The tests that are likeliest to show whether a symbol works.
+
+use std::sync::Arc;
+
+use super::bm25::rank;
+use super::facts::{FileFacts, SymbolFacts, module_of};
+use super::query::QueryTerm;
+use super::words::{Term, all_words};
+use crate::syntax::{SymbolKind, SymbolPath};
+
+// What the words of a symbol's path are worth.
+const NAME: f64 = 3.0;
+const OWNER: f64 = 2.0;
+const FILE: f64 = 1.0;
+// What ties a test to a symbol; the best test by its words alone has 1.
+const FILE_WORDS: f64 = 0.7;
+const FILE_NAMED_AFTER: f64 = 1.0;
+const IMPORTS: f64 = 0.2;
+const SAME_DIRECTORY: f64 = 0.4;
+const WORD_OF_PATH: f64 = 0.15;
+const NAMED_AFTER: f64 = 0.4;
+
+/// Test functions, nearest first; the module bodies of test files where no function says anything.
+pub(super) fn nearest_tests(
+    files: &[Arc<FileFacts>],
+    symbol: &SymbolPath,
+    limit: usize,
+) -> Vec<SymbolPath> {
+    let target = Target::of(symbol);
+    let files: Vec<&FileFacts> = files
+        .iter()
+        .map(|facts| &**facts)
+        .filter(|f| f.is_test)
+        .collect();
+    let tests = || {
+        files
+            .iter()
+            .flat_map(|facts| facts.symbols.iter().filter(|test| is_test(test)))
+    };
+    let by_file = rank(files.iter().map(|facts| &facts.bag), &target.terms);
+    let by_test = rank(tests().map(|test| &test.bag), &target.terms);
+
+    let mut own_scores = by_test.scores.iter();
+    let mut found: Vec<(f64, &SymbolPath)> = Vec::new();
+    for (facts, words) in files.iter().zip(&by_file.scores) {
+        let ties = target.ties(facts);
+        let near = FILE_WORDS * words + ties;
+        let before = found.len();
+        for (test, own) in facts
+            .symbols
+            .iter()
+            .filter(|test| is_test(test))
+            .zip(&mut own_scores)
+        {
+            if *own > 0.0 && target.is_said_by(facts, test) {
+                found.push((own + near + target.named_after(test), &test.path));
+            }
+        }
+        let tied = target.names_file(facts) > 0.0 || target.is_imported_by(&facts.text);
+        if found.len() == before && tied && facts.symbols.iter().any(is_test) {
+            found.extend(facts.symbols.first().map(|module| (near, &module.path)));
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    found.truncate(limit);
+    found.into_iter().map(|(_, path)| path.clone()).collect()
+}
+
+fn is_test(symbol: &SymbolFacts) -> bool {
+    match symbol.kind {
+        SymbolKind::Function | SymbolKind::Method => symbol.path.base_name().starts_with("test"),
+        SymbolKind::Module | SymbolKind::Class => false,
+    }
+}
+
+/// What a test of a symbol would say.
+struct Target {
+    /// Empty for a module body.
+    name: String,
+    owner: String,
+    /// Dotted.
+    module: String,
+    terms: Vec<QueryTerm>,
+}
+
+impl Target {
+    fn of(symbol: &SymbolPath) -> Self {
+        // A test calls a class, not its constructor.
+        let shown = symbol
+            .name
+            .strip_suffix(".__init__")
+            .unwrap_or(&symbol.name);
+        let mut parts = shown
+            .rsplit('.')
+            .map(|part| part.split('#').next().unwrap_or(part));
+        let mut target = Target {
+            name: parts.next().unwrap_or_default().to_owned(),
+            owner: parts.next().unwrap_or_default().to_owned(),
+            module: module_of(&symbol.file),
+            terms: Vec::new(),
+        };
+        for (text, weight) in [
+            (target.name.clone(), NAME),
+            (target.owner.clone(), OWNER),
+            (target.module.clone(), FILE),
+        ] {
+            target.add_terms(&text, weight);
+        }
+        target
+    }
+
+    /// A whole word counts once, its parts share the same again.
+    fn add_terms(&mut self, text: &str, weight: f64) {
+        let words: Vec<&str> = all_words(text).collect();
+        let share = weight / (words.len().max(2) - 1) as f64;
+        for word in words {
+            let whole = word.len() == text.len();
+            let term = Term::of(word);
+            if !self.terms.iter().any(|known| known.term == term) {
+                self.terms.push(QueryTerm {
+                    term,
+                    word: word.to_lowercase(),
+                    weight: if whole { weight } else { share },
+                });
+            }
+        }
+    }
+
+    /// How far a test file is called after the module or a part of the symbol, from 0 to 1.
+    fn names_file(&self, facts: &FileFacts) -> f64 {
+        let name = facts.file.name().trim_end_matches(".py").to_lowercase();
+        let bare = name.trim_start_matches("test_").trim_end_matches("_test");
+        let stem = self.module.rsplit('.').next().unwrap_or_default();
+        let likeness = |part: &str| {
+            let part = part.trim_matches('_').to_lowercase();
+            if part.is_empty() || bare.is_empty() {
+                0.0
+            } else if part == bare {
+                1.0
+            } else if bare.len().min(part.len()) > 2
+                && (part.starts_with(bare) || bare.starts_with(&part))
+            {
+                0.5
+            } else {
+                0.0
+            }
+        };
+        let parts = [stem, &self.owner, &self.name];
+        parts.into_iter().map(likeness).fold(0.0, f64::max)
+    }
+
+    /// What ties a file to the symbol, whatever its tests say.
+    fn ties(&self, facts: &FileFacts) -> f64 {
+        let mut ties = FILE_NAMED_AFTER * self.names_file(facts);
+        if self.is_imported_by(&facts.text) {
+            ties += IMPORTS;
+        }
+        let packages: Vec<&str> = self.module.split('.').collect();
+        let around = facts.module();
+        let same = packages
+            .iter()
+            .zip(around.split('.'))
+            .take_while(|(a, b)| *a == b);
+        ties += SAME_DIRECTORY * same.count() as f64 / packages.len() as f64;
+        let path: Vec<Term> = all_words(facts.file.as_str()).map(Term::of).collect();
+        let told = self
+            .terms
+            .iter()
+            .filter(|term| term.word.len() > 2 && path.contains(&term.term));
+        ties + WORD_OF_PATH * told.count() as f64
+    }
+
+    fn is_imported_by(&self, text: &str) -> bool {
+        ["from ", "import "].iter().any(|word| {
+            let import = format!("{word}{}", self.module);
+            text.match_indices(&import).any(|(at, _)| {
+                let after = text[at + import.len()..].chars().next();
+                !after.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            })
+        })
+    }
+
+    /// Whether a test says the name, or what holds it: its own file does, where the test does not.
+    fn is_said_by(&self, facts: &FileFacts, test: &SymbolFacts) -> bool {
+        let said = |word: &str| {
+            let term = Term::of(word);
+            !word.is_empty() && (test.bag.has(term) || facts.bag.has(term))
+        };
+        said(&self.name) || said(&self.owner)
+    }
+
+    fn named_after(&self, test: &SymbolFacts) -> f64 {
+        let test = test.path.name.to_lowercase();
+        let names = [&self.name, &self.owner].map(|name| name.trim_matches('_').to_lowercase());
+        let said = names
+            .iter()
+            .filter(|name| name.len() > 2 && test.contains(name.as_str()));
+        NAMED_AFTER * said.count() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::FilePath;
+
+    fn near(symbol: &str) -> Vec<String> {
+        let texts = [
+            (
+                "shop/cart.py",
+                "class Cart:\n    def total(self):\n        pass\ndef empty():\n    pass\n",
+            ),
+            (
+                "tests/test_cart.py",
+                "from shop.cart import Cart\nclass T:\n    def test_total(self):\n        Cart().total()\n    def test_other(self):\n        pass\n",
+            ),
+            (
+                "tests/test_report.py",
+                "def test_sum():\n    assert report.total == 3\n",
+            ),
+            ("tests/test_tax.py", "def test_rate():\n    pass\n"),
+        ];
+        let read = |(path, text): (&str, &str)| FileFacts::read(FilePath::new(path), text.into());
+        let files: Vec<_> = texts.into_iter().map(read).map(Arc::new).collect();
+        let tests = nearest_tests(&files, &symbol.parse().unwrap(), 3);
+        tests.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn tests_that_say_the_name_come_first() {
+        let expected = [
+            "tests/test_cart.py::T.test_total",
+            "tests/test_report.py::test_sum",
+        ];
+        assert_eq!(near("shop/cart.py::Cart.total"), expected);
+        assert_eq!(near("shop/cart.py::Cart.__init__"), expected[..1]);
+    }
+
+    #[test]
+    fn the_file_named_after_the_module_stands_in() {
+        assert_eq!(near("shop/cart.py::empty"), ["tests/test_cart.py::"]);
+        assert_eq!(near("shop/cart.py::"), ["tests/test_cart.py::"]);
+        assert_eq!(near("shop/other.py::nothing"), [""; 0]);
+    }
+}
