@@ -13,7 +13,7 @@ use crate::config::{ConfigError, ModelKind};
 use crate::model::registry::{ModelSource, role_sources};
 use crate::model::weights;
 use crate::server::protocol::RunParams;
-use crate::swarm::{Approval, Event, Record, Stamped};
+use crate::swarm::{Approval, AskIntent, Event, Record, Stamped};
 
 const TASK: &str = "The tests of this project fail. Find the cause of each failure in the code, not \
                     in the tests, and fix it.";
@@ -37,7 +37,12 @@ async fn replay(world: WorldArgs, show: Show) -> anyhow::Result<Outcome> {
     let recording = root.with_extension("jsonl");
     std::fs::write(&recording, text)
         .with_context(|| format!("{}: not written", recording.display()))?;
-    let mut params = task(TASK);
+    // The recorded proxy user decides again.
+    let mut params = RunParams {
+        approve: Some(Approval::Proxy),
+        ask_intent: Some(AskIntent::Contract),
+        ..task(TASK)
+    };
     if let Some((text, driver)) = recorded(text) {
         params.task = text;
         params.driver = Some(driver);
