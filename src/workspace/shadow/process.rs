@@ -16,8 +16,11 @@ use tokio::time::timeout;
 
 /// In the environment of everything that runs in a shadow: its scratch directory.
 pub(super) const MARKER: &str = "STARLING_SHADOW";
-/// How long the output of killed processes is waited for.
+/// How long killed processes are waited for.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a program may take to load.
+const LOADING: Duration = Duration::from_millis(100);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,27 +134,53 @@ impl Drop for Family {
 }
 
 /// Kills every process that carries the mark of a scratch directory: also those that left the group.
+/// Looks again until none is left, because one may have started another behind the look.
 pub(super) fn kill_marked(scratch: &Path) {
     let mut mark = format!("{MARKER}=").into_bytes();
     mark.extend_from_slice(scratch.as_os_str().as_bytes());
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return;
-    };
-    for process in processes.flatten() {
-        let number = process
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        let Some(pid) = number.and_then(Pid::from_raw) else {
-            continue;
-        };
-        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
-        if environment
-            .split(|byte| *byte == 0)
-            .any(|entry| entry == mark)
-        {
-            let _ = kill_process(pid, Signal::KILL);
+    let start = Instant::now();
+    loop {
+        let marked = marked(&mark);
+        for pid in &marked {
+            let _ = kill_process(*pid, Signal::KILL);
         }
+        if marked.is_empty() || start.elapsed() > GRACE {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn marked(mark: &[u8]) -> Vec<Pid> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbered = processes.filter_map(|process| {
+        let number = process.file_name().to_str()?.parse().ok()?;
+        Some((Pid::from_raw(number)?, process.path()))
+    });
+    numbered
+        .filter(|(_, process)| carries(process, mark))
+        .map(|(pid, _)| pid)
+        .collect()
+}
+
+/// Whether a process, by its directory in `/proc`, has this entry in its environment. A program that
+/// is just being loaded has neither arguments nor environment yet: it is waited for.
+fn carries(process: &Path, mark: &[u8]) -> bool {
+    let read = |name| std::fs::read(process.join(name));
+    let start = Instant::now();
+    loop {
+        // In this order: what has arguments now has its environment when that is read after.
+        let loading = read("cmdline").is_ok_and(|arguments| arguments.is_empty())
+            && std::fs::read_link(process.join("exe")).is_ok();
+        let Ok(environment) = read("environ") else {
+            return false;
+        };
+        if !loading || !environment.is_empty() || start.elapsed() > LOADING {
+            return environment
+                .split(|byte| *byte == 0)
+                .any(|entry| entry == mark);
+        }
+        std::thread::yield_now();
     }
 }
 
