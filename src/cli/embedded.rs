@@ -37,7 +37,7 @@ pub const RECORDING_PROJECT: Files = files!("replay-project":
 );
 
 /// The trajectory that `starling demo --replay` plays.
-pub const RECORDING: Option<&str> = None;
+pub const RECORDING: Option<&str> = Some(include_str!("../../fixtures/replay/parcels.jsonl"));
 
 #[cfg(test)]
 mod tests {

@@ -38,6 +38,7 @@ pub(super) fn owners_of_references(
             }
         }
     }
+    owners.values_mut().for_each(Vec::dedup);
     owners.into_iter().take(OWNERS_MOST).collect()
 }
 

@@ -309,7 +309,10 @@ impl Hub {
             .filter(|(party, slot)| slot.working && **party != Party::Agent(but.clone()));
         let line = |(party, slot): (&Party, &Slot)| match party {
             Party::Agent(symbol) => {
-                let told: String = slot.told.chars().take(300).collect();
+                let mut told: String = slot.told.chars().take(400).collect();
+                if told.len() < slot.told.len() {
+                    told.push('…');
+                }
                 Some(format!("{symbol}: {told}"))
             }
             Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => None,

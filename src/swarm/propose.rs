@@ -45,31 +45,7 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     };
     let draft = candidates::choose(hub, mind, change, draft).await;
     let id = hub.next_proposal();
-    let shown = before_text(hub, &draft);
-    let diff = unified_diff(draft.file.as_str(), &shown, &draft.text);
-    hub.event(Event::ProposalMade {
-        proposal: id,
-        agent: mind.party.clone(),
-        symbols: draft.symbols.clone(),
-        reason: change.reason.clone(),
-        diff: diff.clone(),
-    });
-    let callers = followup::owners_of_references(hub, &draft.breaking)
-        .into_iter()
-        .map(|(owner, _)| owner)
-        .collect();
-    let (evidence, report) = gate::check(hub, &draft, callers).await;
-    if let Some(report) = &report {
-        hub.event(Event::TestsRun {
-            phase: TestPhase::Proposal,
-            proposal: Some(id),
-            report: report.clone(),
-        });
-    }
-    hub.event(Event::ProposalChecked {
-        proposal: id,
-        evidence: evidence.clone(),
-    });
+    let (draft, diff, evidence, report) = checked(hub, mind, change, draft, id).await;
     if let Some(why) = objection(hub, mind, change, &draft, &evidence) {
         hub.event(Event::ProposalRefused {
             agent: mind.party.clone(),
@@ -85,6 +61,53 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
             sent_back(format!("Not yet accepted. Do it differently: {text}"))
         }
     }
+}
+
+/// Shows a draft and finds out what there is to know about it. When other proposals were accepted
+/// meanwhile, what was found out is stale: it is drafted and checked again, once.
+async fn checked(
+    hub: &Arc<Hub>,
+    mind: &Mind,
+    change: &Propose,
+    mut draft: Draft,
+    id: ProposalId,
+) -> (Draft, String, Evidence, Option<TestReport>) {
+    let diff_of =
+        |draft: &Draft| unified_diff(draft.file.as_str(), &before_text(hub, draft), &draft.text);
+    hub.event(Event::ProposalMade {
+        proposal: id,
+        agent: mind.party.clone(),
+        symbols: draft.symbols.clone(),
+        reason: change.reason.clone(),
+        diff: diff_of(&draft),
+    });
+    let (mut evidence, mut report) = check(hub, &draft, id).await;
+    if hub.state().applied.len() != draft.applied
+        && let Ok(newer) = draft::make(hub, mind, change).await
+    {
+        draft = newer;
+        (evidence, report) = check(hub, &draft, id).await;
+    }
+    let diff = diff_of(&draft);
+    hub.event(Event::ProposalChecked {
+        proposal: id,
+        evidence: evidence.clone(),
+    });
+    (draft, diff, evidence, report)
+}
+
+async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Option<TestReport>) {
+    let owners = followup::owners_of_references(hub, &draft.breaking);
+    let callers = owners.into_iter().map(|(owner, _)| owner).collect();
+    let (evidence, report) = gate::check(hub, draft, callers).await;
+    if let Some(report) = report.clone() {
+        hub.event(Event::TestsRun {
+            phase: TestPhase::Proposal,
+            proposal: Some(id),
+            report,
+        });
+    }
+    (evidence, report)
 }
 
 fn refused(hub: &Hub, mind: &Mind, refusal: &Refusal) -> Outcome {
