@@ -111,8 +111,23 @@ fn the_recorded_run_of_the_local_model_mends_the_demo_again() {
     let first = std::fs::read_to_string(&recording).unwrap();
     let first: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
     let output = starling(&bed.path().join("cache"))
-        .args(["run", "--json", "--approve", "auto", "--model"])
-        .arg(format!("replay:{}", recording.display()))
+        .args([
+            "run",
+            "--json",
+            "--approve",
+            "auto",
+            "--model",
+            "tape",
+            "-c",
+            "models.tape.kind=replay",
+        ])
+        .args(["-c", &format!("models.tape.path={}", recording.display())])
+        .args([
+            "-c",
+            "models.tape.tool_calling=text",
+            "-c",
+            "models.tape.context_window=16384",
+        ])
         .arg("--repo")
         .arg(&root)
         .arg(first["event"]["task"].as_str().unwrap())
