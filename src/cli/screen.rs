@@ -111,9 +111,10 @@ impl Screen {
                 }
             }
             Kind::Live(live) => {
+                let width = usize::from(size().unwrap_or(SIZE).0).saturating_sub(1);
                 queue!(self.out, BeginSynchronizedUpdate)?;
                 live.clear(&mut self.out)?;
-                for line in lines {
+                for line in lines.iter().flat_map(|line| line.clone().wrap(width)) {
                     write!(self.out, "{}\r\n", line.paint(live.paint))?;
                 }
                 queue!(self.out, EndSynchronizedUpdate)?;

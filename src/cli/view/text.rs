@@ -104,6 +104,33 @@ impl Line {
         Line { spans }
     }
 
+    /// Broken at spaces into lines of at most this width; all but the first are indented a little more
+    /// than the first. A word that is longer stands alone.
+    pub fn wrap(self, width: usize) -> Vec<Line> {
+        if self.width() <= width {
+            return vec![self];
+        }
+        let text: String = self.spans.iter().map(|(_, text)| text.as_str()).collect();
+        let depth = text.len() - text.trim_start().len() + 2;
+        let indent = " ".repeat(depth.min(width / 2));
+        let mut lines = Vec::new();
+        let mut line = Line::new();
+        for (style, text) in &self.spans {
+            for word in text.split_inclusive(' ') {
+                if line.width() + word.trim_end().width() > width && !line.is_blank() {
+                    lines.push(std::mem::replace(&mut line, Line::plain(&indent)));
+                }
+                line = line.with(*style, word);
+            }
+        }
+        lines.push(line);
+        lines
+    }
+
+    fn is_blank(&self) -> bool {
+        self.spans.iter().all(|(_, text)| text.trim().is_empty())
+    }
+
     pub fn paint(&self, paint: Paint) -> String {
         let mut painted = String::new();
         for (style, text) in &self.spans {
@@ -128,6 +155,20 @@ fn harmless(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_broken_at_spaces() {
+        let line = Line::plain("  one two ").with(Style::Good, "three 🙂🙂 four");
+        let wrapped: Vec<String> = line
+            .wrap(12)
+            .iter()
+            .map(|line| line.paint(Paint::Plain))
+            .collect();
+        assert_eq!(wrapped, ["  one two", "    three", "    🙂🙂", "    four"]);
+        assert_eq!(Line::plain("short").wrap(12), [Line::plain("short")]);
+        let long = Line::plain("a unbreakable_long_word").wrap(6);
+        assert_eq!(long.len(), 2);
+    }
 
     #[test]
     fn lines_are_cut_to_their_width() {
