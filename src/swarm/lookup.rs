@@ -11,7 +11,9 @@ use crate::workspace::Snapshot;
 /// The most that one reading call puts into a prompt.
 pub(super) const READ_CAP: Tokens = Tokens(6_000);
 /// What each target of a reading call gets at least.
-const READ_LEAST: Tokens = Tokens(1_500);
+const READ_LEAST: Tokens = Tokens(2_000);
+/// The most of one range of lines.
+const READ_LINES: Tokens = Tokens(4_500);
 /// A text is shown whole when it is over its cap by less than this, in bytes: the gap would cost a turn.
 const LENIENCE: usize = 700;
 const SEARCH_HITS: usize = 30;
@@ -110,13 +112,23 @@ impl Lookup {
         let each = Tokens((READ_CAP.0 / targets.len().max(1) as u64).max(READ_LEAST.0));
         let texts: Vec<String> = targets
             .iter()
-            .take(12)
-            .map(|target| cap(&self.read_one(target), each))
+            .take(8)
+            .map(|target| self.read_capped(target, each))
             .collect();
         texts.join(
             "
 ",
         )
+    }
+
+    /// A range of lines ends at its own cap; everything else is cut in the middle.
+    fn read_capped(&self, target: &str, most: Tokens) -> String {
+        let text = self.read_one(target);
+        if target.parse::<SymbolPath>().is_ok() {
+            cap(&text, most)
+        } else {
+            text
+        }
     }
 
     fn read_one(&self, target: &str) -> String {
@@ -157,18 +169,7 @@ impl Lookup {
             .unwrap_or(first + 60)
             .max(first);
         match self.world.read(&FilePath::new(file)) {
-            Ok(text) => {
-                let lines = text
-                    .lines()
-                    .enumerate()
-                    .skip(first - 1)
-                    .take((last - first + 1).min(400));
-                let mut shown = format!("{file} lines {first}-{last}:\n");
-                for (at, line) in lines {
-                    let _ = writeln!(shown, "{:>5} {line}", at + 1);
-                }
-                shown
-            }
+            Ok(text) => lines_shown(file, &text, first, last),
             Err(error) => error.to_string(),
         }
     }
@@ -233,6 +234,24 @@ impl Lookup {
         };
         cap(&format!("{}{note}", lines.join("\n")), Tokens(2_000))
     }
+}
+
+/// Lines with their numbers, from the first on as far as the cap goes; says which are left.
+fn lines_shown(file: &str, text: &str, first: usize, last: usize) -> String {
+    let last = last.min(text.lines().count());
+    let mut shown = format!("{file} lines {first}-{last}:\n");
+    for (at, line) in text.lines().enumerate().take(last).skip(first - 1) {
+        if Tokens::estimate(&shown) > READ_LINES {
+            let _ = writeln!(
+                shown,
+                "[lines {}-{last} are left: read them on their own]",
+                at + 1
+            );
+            break;
+        }
+        let _ = writeln!(shown, "{:>5} {line}", at + 1);
+    }
+    shown
 }
 
 fn hit_line(symbol: &SymbolPath, line: u32, text: &str) -> String {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ports::{Problem, TestOutcome, TestReport, TestStatus};
+use crate::ports::{Problem, TestCase, TestOutcome, TestReport, TestStatus};
 use crate::syntax::{Loss, SymbolPath};
 
 /// Numbers the proposals of a run from 1.
@@ -88,13 +88,12 @@ impl TestEvidence {
                 .any(|case| case.id == *id && case.status == TestStatus::Passed)
                 || (id == WHOLE_RUN && after.outcome == TestOutcome::Passed)
         };
-        let details = after
+        let failed: Vec<&TestCase> = after
             .cases
             .iter()
             .filter(|case| is.contains(&case.id))
-            .map(|case| format!("{}\n{}", case.id, case.message.trim_end()))
-            .collect::<Vec<_>>()
-            .join("\n\n");
+            .collect();
+        let details = each_error_once(&failed);
         let details = if details.is_empty() && !is.is_empty() {
             after.output.clone()
         } else {
@@ -123,6 +122,41 @@ impl TestEvidence {
             TestEvidence::Known { broken, .. } => broken,
         }
     }
+}
+
+/// The messages of failing tests; those that end in the same error are told once and counted.
+fn each_error_once(failed: &[&TestCase]) -> String {
+    let error = |case: &TestCase| {
+        case.message
+            .trim_end()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let mut told: Vec<(String, String, Vec<&str>)> = Vec::new();
+    for case in failed {
+        let error = error(case);
+        match told
+            .iter_mut()
+            .find(|(known, _, _)| !error.is_empty() && *known == error)
+        {
+            Some((_, _, same)) => same.push(&case.id),
+            None => told.push((
+                error,
+                format!("{}\n{}", case.id, case.message.trim_end()),
+                Vec::new(),
+            )),
+        }
+    }
+    let texts = told
+        .into_iter()
+        .map(|(_, text, same)| match same.as_slice() {
+            [] => text,
+            [one] => format!("{text}\n(the same: {one})"),
+            [one, more @ ..] => format!("{text}\n(the same: {one} and {} more)", more.len()),
+        });
+    texts.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Stands for the whole command where no single test can be told apart.
@@ -252,5 +286,27 @@ fn few(ids: &[String]) -> String {
         format!("{shown} and {} more", ids.len() - 8)
     } else {
         shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_error_is_told_once() {
+        let case = |id: &str, message: &str| TestCase {
+            id: id.into(),
+            status: TestStatus::Failed,
+            message: message.into(),
+        };
+        let cases = [
+            case("a", "line 1\nTypeError: x"),
+            case("b", "line 2\nTypeError: x"),
+            case("c", ""),
+            case("d", ""),
+        ];
+        let text = each_error_once(&cases.iter().collect::<Vec<_>>());
+        assert_eq!(text, "a\nline 1\nTypeError: x\n(the same: b)\n\nc\n\n\nd\n");
     }
 }

@@ -52,9 +52,23 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, wanted: &RunTests) -> String {
             } else {
                 "fails"
             };
+            let counts = if report.cases.is_empty() {
+                String::new()
+            } else {
+                format!(": {passed} pass, {} fail", broken.len())
+            };
+            let ignored = wanted
+                .select
+                .iter()
+                .any(|test| !report.command.contains(test.as_str()));
+            let note = if ignored {
+                " (the command takes no selection: all that it covers was run)"
+            } else {
+                ""
+            };
             let text = format!(
-                "`{command}` {word}: {passed} pass, {} fail\n{}",
-                broken.len(),
+                "`{command}` {word}{counts}{note}
+{}",
                 tail(&details, 3000)
             );
             cap(&text, Tokens(1500))
