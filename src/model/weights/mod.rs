@@ -24,7 +24,7 @@ pub enum WeightsError {
         name: String,
         known: Vec<&'static str>,
     },
-    #[error("the weights of `{name}` are not in {}: fetch them by `starling model pull {name}`", .path.display())]
+    #[error("the weights of `{name}` are not in {}: fetch them by `starling models pull {name}`", .path.display())]
     Missing { name: String, path: PathBuf },
     #[error(
         "there is no cache directory ({reason}): set {CACHE_VARIABLE} to a directory with room"
