@@ -1,6 +1,7 @@
 //! A proposal's way from an agent's words to an applied change: draft, gate, review, apply, follow up.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::agent::Mind;
 use super::apply::{self, Application};
@@ -17,6 +18,9 @@ use super::run::{Approval, AskIntent};
 use crate::ports::{IntentView, ProposalView, TestReport, ToolCalling, Verdict};
 use crate::syntax::SymbolPath;
 use crate::text::unified_diff;
+
+/// How long a person is waited for.
+const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What became of a proposal, with a text for the agent.
 pub(super) enum Outcome {
@@ -208,7 +212,10 @@ async fn decide(
                 evidence: evidence.clone(),
             });
             let _clock_stands = hub.ledger.wait_for_person();
-            (Party::User, hub.outside.approver.proposal(view).await)
+            (
+                Party::User,
+                in_time(hub.outside.approver.proposal(view)).await,
+            )
         }
     };
     hub.event(Event::ProposalReviewed {
@@ -217,6 +224,16 @@ async fn decide(
         verdict: verdict.clone(),
     });
     verdict
+}
+
+/// A person may sleep over a decision, but not for ever.
+async fn in_time(decision: impl Future<Output = Verdict>) -> Verdict {
+    match tokio::time::timeout(PERSON_DEADLINE, decision).await {
+        Ok(verdict) => verdict,
+        Err(_) => Verdict::Reject {
+            reason: "nobody decided within a day".to_owned(),
+        },
+    }
 }
 
 fn main_symbol(mind: &Mind, draft: &Draft) -> SymbolPath {
@@ -295,7 +312,10 @@ pub(super) async fn intent(hub: &Arc<Hub>, mind: &Mind, intent: &Intent) -> Stri
         }
         (AskIntent::Contract | AskIntent::Always, Approval::Ask) => {
             let _clock_stands = hub.ledger.wait_for_person();
-            (Party::User, hub.outside.approver.intent(view).await)
+            (
+                Party::User,
+                in_time(hub.outside.approver.intent(view)).await,
+            )
         }
     };
     hub.event(Event::IntentReviewed {
