@@ -404,7 +404,9 @@ impl Drop for WorkGuard {
                 summary: String::new(),
             });
         }
-        if let Some(slot) = self.hub.state().agents.get_mut(&self.party) {
+        // At an orderly end `take_work` has said so already, and the agent may be awake again by now.
+        let cut_short = std::thread::panicking() || self.hub.cancel.is_cancelled();
+        if cut_short && let Some(slot) = self.hub.state().agents.get_mut(&self.party) {
             slot.working = false;
         }
         self.hub.working.send_modify(|count| *count -= 1);

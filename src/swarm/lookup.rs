@@ -166,7 +166,7 @@ impl Lookup {
         let last = last
             .trim()
             .parse::<usize>()
-            .unwrap_or(first + 60)
+            .unwrap_or(first.saturating_add(60))
             .max(first);
         match self.world.read(&FilePath::new(file)) {
             Ok(text) => lines_shown(file, &text, first, last),

@@ -162,21 +162,25 @@ fn each_error_once(failed: &[&TestCase]) -> String {
 /// Stands for the whole command where no single test can be told apart.
 pub const WHOLE_RUN: &str = "(the test command)";
 
-/// Ids of the tests that fail in a report; [`WHOLE_RUN`] when it failed without naming one.
+/// Ids of the tests that fail in a report; [`WHOLE_RUN`] as well when it failed without naming one or
+/// did not come to its end.
 pub fn failing_ids(report: &TestReport) -> Vec<String> {
     let bad = |status: TestStatus| matches!(status, TestStatus::Failed | TestStatus::Error);
-    let ids: Vec<String> = report
+    let mut ids: Vec<String> = report
         .cases
         .iter()
         .filter(|case| bad(case.status))
         .map(|case| case.id.clone())
         .collect();
-    match report.outcome {
-        TestOutcome::Failed | TestOutcome::TimedOut if ids.is_empty() => vec![WHOLE_RUN.to_owned()],
-        TestOutcome::Failed | TestOutcome::TimedOut | TestOutcome::Passed | TestOutcome::NotRun => {
-            ids
-        }
+    let whole = match report.outcome {
+        TestOutcome::Failed => ids.is_empty(),
+        TestOutcome::TimedOut => true,
+        TestOutcome::Passed | TestOutcome::NotRun => false,
+    };
+    if whole {
+        ids.push(WHOLE_RUN.to_owned());
     }
+    ids
 }
 
 /// The last `cap` bytes of a text, from the start of a line where that is near.

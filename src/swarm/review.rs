@@ -85,9 +85,12 @@ fn read_verdict(text: &str) -> Option<Verdict> {
     let mut verdict = None;
     for (at, line) in text.lines().enumerate() {
         let line = line.trim().trim_start_matches(['*', '#', '`', ' ']);
-        let upper = line.to_ascii_uppercase();
-        let rest = |word: &str| {
-            let first = line[word.len()..].trim_start_matches(['*', ':', '`', ' ']);
+        let word_end = line
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(line.len());
+        let (word, first) = line.split_at(word_end);
+        let rest = || {
+            let first = first.trim_start_matches(['*', ':', '`', ' ']);
             let more = text.lines().skip(at + 1).collect::<Vec<_>>().join("\n");
             format!("{first}\n{more}")
                 .trim()
@@ -95,16 +98,11 @@ fn read_verdict(text: &str) -> Option<Verdict> {
                 .take(2000)
                 .collect::<String>()
         };
-        if upper.starts_with("ACCEPT") {
-            verdict = Some(Verdict::Accept);
-        } else if upper.starts_with("REJECT") {
-            verdict = Some(Verdict::Reject {
-                reason: rest("REJECT"),
-            });
-        } else if upper.starts_with("STEER") {
-            verdict = Some(Verdict::Steer {
-                text: rest("STEER"),
-            });
+        match word.to_ascii_uppercase().as_str() {
+            "ACCEPT" | "ACCEPTED" => verdict = Some(Verdict::Accept),
+            "REJECT" | "REJECTED" => verdict = Some(Verdict::Reject { reason: rest() }),
+            "STEER" => verdict = Some(Verdict::Steer { text: rest() }),
+            _ => {}
         }
     }
     verdict
@@ -133,6 +131,13 @@ mod tests {
                 text: "keep the name".into()
             })
         );
+        assert_eq!(
+            read_verdict("REJECT: no\nAccepting it would hide the bug."),
+            Some(Verdict::Reject {
+                reason: "no\nAccepting it would hide the bug.".into()
+            })
+        );
+        assert_eq!(read_verdict("Acceptable? Hardly."), None);
         assert_eq!(read_verdict("Looks good to me"), None);
         assert_eq!(read_verdict(""), None);
     }

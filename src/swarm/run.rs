@@ -247,9 +247,16 @@ async fn test_before(hub: &Arc<Hub>) {
     });
     let failing = failing_ids(&report);
     let mut state = hub.state();
-    state.wants_green = !failing.is_empty() && hub.task.text.to_lowercase().contains("test");
+    state.wants_green = !failing.is_empty() && speaks_of_tests(&hub.task.text);
     state.failing = failing.into_iter().collect();
     state.before = Some(report);
+}
+
+/// Whether a text has a word such as `tests`, `TestCase` or `pytest`; `latest` is none.
+fn speaks_of_tests(text: &str) -> bool {
+    let text = text.to_lowercase();
+    text.split(|c: char| !c.is_alphanumeric())
+        .any(|word| word.starts_with("test") || matches!(word, "pytest" | "unittest" | "doctest"))
 }
 
 /// Wakes the owners of the first symbols.
