@@ -14,6 +14,8 @@ mod services;
 mod settings;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
