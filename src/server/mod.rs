@@ -50,11 +50,11 @@ pub async fn serve(
     )
     .finish();
     let runs = service.inner().runs();
-    let leave = service.inner().leave();
-    let exit = CancellationToken::new();
+    let (exit, leave) = (CancellationToken::new(), CancellationToken::new());
     let gate = exit::ExitGate {
         inner: service,
         exit: exit.clone(),
+        leave: leave.clone(),
     };
     tokio::select! {
         () = Server::new(input, output, socket).serve(gate) => {}
