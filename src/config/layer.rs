@@ -55,14 +55,11 @@ pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<Leaf>, ConfigError>
     // The types are checked on the text, where the place of an error is known.
     toml::from_str::<Config>(text).map_err(syntax)?;
     let places = DeTable::parse(text).map_err(syntax)?;
-    if let Some(start) = dotted_model(places.get_ref()) {
+    if let Some((start, message)) = dotted(places.get_ref()) {
         return Err(ConfigError::Syntax {
             path: path.to_owned(),
             line: line_at(text, start),
-            message:
-                "a model's name here holds no dot: choose another, and give the endpoint's name \
-                      as `model`"
-                    .to_owned(),
+            message: message.to_owned(),
         });
     }
     let mut leaves = Vec::new();
@@ -81,15 +78,22 @@ pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<Leaf>, ConfigError>
     Ok(leaves.into_iter().map(leaf).collect())
 }
 
-/// Where a model's name holds a dot: dotted keys could not tell its parts.
-fn dotted_model(places: &DeTable<'_>) -> Option<usize> {
+/// Where a name holds a dot, and what is wrong with it: dotted keys could not tell its parts.
+fn dotted(places: &DeTable<'_>) -> Option<(usize, &'static str)> {
+    let find = |table: &DeTable<'_>| {
+        let mut names = table.iter().map(|(name, _)| name);
+        let found = names.find(|name| name.get_ref().contains('.'))?;
+        Some(found.span().start)
+    };
+    if let Some(start) = find(places) {
+        return Some((start, "a key in quotes holds no dot: take the quotes away"));
+    }
     let DeValue::Table(models) = places.get("models")?.get_ref() else {
         return None;
     };
-    let (name, _) = models
-        .iter()
-        .find(|(name, _)| name.get_ref().contains('.'))?;
-    Some(name.span().start)
+    let message =
+        "a model's name here holds no dot: choose another, and give the endpoint's name as `model`";
+    Some((find(models)?, message))
 }
 
 fn collect(
@@ -193,7 +197,9 @@ fn read_value(key: &str, text: &str, origin: Origin) -> Result<Leaf, ConfigError
         .and_then(|mut table| table.remove("value"));
     let list = text
         .split(',')
-        .map(|part| Value::String(part.trim().to_owned()));
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(|part| Value::String(part.to_owned()));
     let readings = typed
         .into_iter()
         .chain([Value::String(text.to_owned()), Value::Array(list.collect())]);

@@ -1,3 +1,5 @@
+mod values;
+
 use std::path::PathBuf;
 
 use super::*;

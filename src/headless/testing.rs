@@ -1,5 +1,7 @@
 //! A server whose runs follow a script, for tests.
 
+mod client;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
@@ -9,6 +11,8 @@ use async_trait::async_trait;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+pub use client::Client;
 
 use super::{HeadlessEditor, HeadlessRun, RunNote};
 use crate::ports::{

@@ -30,6 +30,8 @@ pub struct Approvals {
 struct Slot {
     verdict: Option<oneshot::Sender<Verdict>>,
     answer: Option<oneshot::Receiver<Verdict>>,
+    /// How often it was claimed: tells the waiters of one review apart.
+    claims: u32,
 }
 
 impl Slot {
@@ -38,6 +40,7 @@ impl Slot {
         Slot {
             verdict: Some(verdict),
             answer: Some(answer),
+            claims: 0,
         }
     }
 }
@@ -72,29 +75,31 @@ impl Approvals {
 
     /// Waits for the verdict; the review is forgotten when the future is dropped.
     async fn wait(&self, review: Review) -> Verdict {
-        let answer = self.claim(&review);
+        let (answer, claim) = self.claim(&review);
         let _forget = Forget {
             approvals: self,
             review,
+            claim,
         };
         match answer.await {
             Ok(verdict) => verdict,
             Err(_) => Verdict::Reject {
-                reason: "the editor is gone".to_owned(),
+                reason: "the same was asked again, and only that is answered".to_owned(),
             },
         }
     }
 
-    fn claim(&self, review: &Review) -> oneshot::Receiver<Verdict> {
+    fn claim(&self, review: &Review) -> (oneshot::Receiver<Verdict>, u32) {
         let mut slots = self.lock();
         let slot = slots.entry(review.clone()).or_insert_with(Slot::new);
+        slot.claims += 1;
         if let Some(answer) = slot.answer.take() {
-            return answer;
+            return (answer, slot.claims);
         }
         // Asked twice at the same time: the later one is what the person sees.
         let (verdict, answer) = oneshot::channel();
         slot.verdict = Some(verdict);
-        answer
+        (answer, slot.claims)
     }
 
     fn forget_unclaimed(&self, review: &Review) {
@@ -112,11 +117,18 @@ impl Approvals {
 struct Forget<'a> {
     approvals: &'a Approvals,
     review: Review,
+    claim: u32,
 }
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        self.approvals.lock().remove(&self.review);
+        let mut slots = self.approvals.lock();
+        if slots
+            .get(&self.review)
+            .is_some_and(|slot| slot.claims == self.claim)
+        {
+            slots.remove(&self.review);
+        }
     }
 }
 
@@ -220,5 +232,37 @@ mod tests {
             verdict: Verdict::Accept,
         });
         assert!(approvals.answer(&review, Verdict::Accept).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_review_asked_twice_keeps_the_later_one_open() {
+        let approvals = Approvals::default();
+        let review = Review::Intent("a.py::f".parse().unwrap());
+        let mut first = Box::pin(approvals.wait(review.clone()));
+        assert!(futures::poll!(&mut first).is_pending());
+        let mut second = Box::pin(approvals.wait(review.clone()));
+        assert!(futures::poll!(&mut second).is_pending());
+        let Verdict::Reject { reason } = first.await else {
+            panic!("nobody answered the first");
+        };
+        assert!(!reason.contains("editor"), "the editor is there: {reason}");
+        approvals.answer(&review, steer("the later")).unwrap();
+        assert_eq!(second.await, steer("the later"));
+        assert!(approvals.answer(&review, Verdict::Accept).is_err());
+    }
+
+    #[tokio::test]
+    async fn reviews_of_one_run_do_not_mix() {
+        let approvals = Approvals::default();
+        let intent = Review::Intent("a.py::f".parse().unwrap());
+        for id in [1, 2] {
+            approvals.note(&asked(id));
+        }
+        let proposal = |id| Review::Proposal(ProposalId(id));
+        assert!(approvals.answer(&intent, Verdict::Accept).is_err());
+        approvals.answer(&proposal(2), steer("two")).unwrap();
+        approvals.answer(&proposal(1), steer("one")).unwrap();
+        assert_eq!(approvals.wait(proposal(1)).await, steer("one"));
+        assert_eq!(approvals.wait(proposal(2)).await, steer("two"));
     }
 }

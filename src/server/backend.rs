@@ -4,7 +4,6 @@
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
@@ -31,8 +30,6 @@ pub struct Backend {
     desk: Desk,
     runs: Runs,
     agreed: OnceLock<Agreed>,
-    /// Fired by `shutdown`.
-    leave: CancellationToken,
 }
 
 /// What is known after `initialize`.
@@ -48,12 +45,7 @@ impl Backend {
             desk,
             runs,
             agreed: OnceLock::new(),
-            leave: CancellationToken::new(),
         }
-    }
-
-    pub fn leave(&self) -> CancellationToken {
-        self.leave.clone()
     }
 
     pub fn runs(&self) -> Runs {
@@ -116,8 +108,8 @@ impl LanguageServer for Backend {
         })
     }
 
+    /// Noted by the gate in front.
     async fn shutdown(&self) -> Result<()> {
-        self.leave.cancel();
         Ok(())
     }
 

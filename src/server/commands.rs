@@ -225,4 +225,64 @@ mod tests {
             .join("\n")
         );
     }
+
+    #[test]
+    fn a_steer_goes_to_a_proposal_to_a_symbol_or_to_all() {
+        let text = || "shorter".to_owned();
+        let run = || RunId("r".to_owned());
+        let base = |extra: Value| {
+            let mut argument = json!({"run": "r", "text": "shorter"});
+            argument
+                .as_object_mut()
+                .unwrap()
+                .extend(extra.as_object().unwrap().clone());
+            parse(STEER, argument)
+        };
+        assert_eq!(
+            base(json!({"proposal": 3})),
+            Ok(Command::Answer {
+                run: run(),
+                review: Review::Proposal(ProposalId(3)),
+                verdict: Verdict::Steer { text: text() },
+            })
+        );
+        assert_eq!(
+            base(json!({"symbol": "a.py::"})),
+            Ok(Command::Steer {
+                run: run(),
+                to: Some("a.py::".parse().unwrap()),
+                text: text(),
+            })
+        );
+        let both = base(json!({"proposal": 3, "symbol": "a.py::f"}));
+        assert!(both.unwrap_err().contains("not both"));
+        assert!(base(json!({"symbol": 3})).is_err());
+    }
+
+    #[test]
+    fn arguments_of_a_wrong_shape_are_refused() {
+        for (name, argument) in [
+            (RUN, json!(null)),
+            (RUN, json!([{"task": "x"}])),
+            (RUN, json!("x")),
+            (RUN, json!({"task": "x", "limits": {"calls": -1}})),
+            (RUN, json!({"task": "x", "limits": {"call": 1}})),
+            (RUN, json!({"task": "x", "driver": "herd"})),
+            (RUN, json!({"task": "x", "begin": "a.py::f"})),
+            (ACCEPT, json!({"proposal": 1})),
+            (ACCEPT, json!({"run": 1, "proposal": 1})),
+            (ACCEPT, json!({"run": "r", "proposal": -1})),
+            (ACCEPT, json!({"run": "r", "proposal": 1.5})),
+            (REJECT, json!({"run": "r", "reason": "no"})),
+            (STEER, json!({"run": "r"})),
+            (CANCEL, json!({"run": "r", "proposal": 1})),
+            (UNDO, json!({"run": "r", "symbol": "a.py::f"})),
+        ] {
+            let error = parse(name, argument.clone()).expect_err(&argument.to_string());
+            assert!(error.starts_with(&format!("{name}: ")), "{error}");
+        }
+        let two = Command::parse(CANCEL, vec![json!({"run": "r"}), json!({})]);
+        let expected = "starling.cancel takes one object as its argument, not 2";
+        assert_eq!(two.unwrap_err().to_string(), expected);
+    }
 }

@@ -1,6 +1,9 @@
 //! The open documents, owned by one actor. Handlers post to it in the order of the wire; only
 //! `didChange` changes text.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -202,12 +205,15 @@ impl Documents {
         encoding: Encoding,
     ) {
         let Ok(path) = uri.to_file_path() else { return };
+        match self.open.get_mut(&path) {
+            // Also without any change: an edit that names an old version is refused.
+            Some(document) => document.version = version,
+            None => tracing::warn!(%uri, "a change came for a document that is not open"),
+        }
         for change in changes {
             let Some(document) = self.open.get_mut(&path) else {
-                tracing::warn!(%uri, "a change came for a document that is not open");
                 return;
             };
-            document.version = version;
             match change.range {
                 None => document.text = Rope::from_str(&change.text),
                 Some(range) => splice(&mut document.text, range, &change.text, encoding),

@@ -128,7 +128,10 @@ pub async fn progress(mut cursor: Cursor, run: &RunId, title: String, client: &C
 fn doing(event: &Event) -> Option<String> {
     match event {
         Event::TestsRun { .. } => Some("tests ran".to_owned()),
-        Event::ScoutPicked { symbols } => Some(format!("begins at {} symbols", symbols.len())),
+        Event::ScoutPicked { symbols } => Some(match symbols.len() {
+            1 => "begins at 1 symbol".to_owned(),
+            many => format!("begins at {many} symbols"),
+        }),
         Event::AgentWoken { agent, .. } => Some(format!("{} woke", name(agent))),
         Event::Asked { from, to, .. } => Some(format!("{} asks {}", name(from), name(to))),
         Event::ProposalMade { agent, .. } => Some(format!("{} proposes", name(agent))),
@@ -171,5 +174,80 @@ fn name(party: &Party) -> String {
         Party::Starling => "Starling".to_owned(),
         Party::Agent(symbol) => symbol.to_string(),
         Party::Solo => "the agent".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::swarm::EventLog;
+
+    #[test]
+    fn a_token_names_its_run() {
+        let token = |text: &str| NumberOrString::String(text.to_owned());
+        assert_eq!(
+            run_of(&token("starling/1-2-003")),
+            Some(RunId("1-2-003".to_owned()))
+        );
+        assert_eq!(run_of(&token("1-2-003")), None);
+        assert_eq!(run_of(&token("other/starling/1")), None);
+        assert_eq!(run_of(&NumberOrString::Number(1)), None);
+    }
+
+    #[test]
+    fn a_bar_says_who_does_what() {
+        let symbol = |path: &str| path.parse().unwrap();
+        let picked = |count: usize| Event::ScoutPicked {
+            symbols: vec![(symbol("a.py::f"), "why".to_owned()); count],
+        };
+        assert_eq!(doing(&picked(1)).unwrap(), "begins at 1 symbol");
+        assert_eq!(doing(&picked(2)).unwrap(), "begins at 2 symbols");
+        let asked = Event::Asked {
+            question: 1,
+            from: Party::Agent(symbol("a.py::f")),
+            to: Party::Solo,
+            text: "why?".to_owned(),
+        };
+        assert_eq!(doing(&asked).unwrap(), "a.py::f asks the agent");
+        let applied = Event::ProposalApplied {
+            proposal: crate::swarm::ProposalId(1),
+            symbols: vec![symbol("a.py::f"), symbol("a.py::")],
+            diff: String::new(),
+        };
+        assert_eq!(doing(&applied).unwrap(), "changed a.py::f, a.py::");
+    }
+
+    #[tokio::test]
+    async fn a_trajectory_is_written_record_by_record_to_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/runs/1.jsonl");
+        let log = EventLog::new();
+        for text in ["one", "two\nlines"] {
+            log.event(Event::Steered {
+                to: None,
+                text: text.to_owned(),
+            });
+        }
+        log.close();
+        write(log.follow(), path.clone()).await;
+        let text = std::fs::read_to_string(path).unwrap();
+        let read: Vec<Stamped> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(read.iter().map(|one| one.seq).collect::<Vec<_>>(), [0, 1]);
+        let Record::Event(Event::Steered { text, .. }) = &read[1].record else {
+            panic!("{:?}", read[1]);
+        };
+        assert_eq!(text, "two\nlines");
+    }
+
+    #[tokio::test]
+    async fn a_trajectory_that_cannot_be_written_ends_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        let log = EventLog::new();
+        log.close();
+        write(log.follow(), folder.path().join("file/runs/1.jsonl")).await;
     }
 }

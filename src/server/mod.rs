@@ -14,6 +14,8 @@ mod services;
 mod settings;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -48,11 +50,11 @@ pub async fn serve(
     )
     .finish();
     let runs = service.inner().runs();
-    let leave = service.inner().leave();
-    let exit = CancellationToken::new();
+    let (exit, leave) = (CancellationToken::new(), CancellationToken::new());
     let gate = exit::ExitGate {
         inner: service,
         exit: exit.clone(),
+        leave: leave.clone(),
     };
     tokio::select! {
         () = Server::new(input, output, socket).serve(gate) => {}

@@ -1,5 +1,7 @@
 //! The screen at chosen moments of a run.
 
+mod story;
+
 use std::path::Path;
 
 use super::prompt::Prompt;

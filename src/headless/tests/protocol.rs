@@ -3,91 +3,13 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
 use crate::headless::testing::*;
-use crate::headless::{Connection, Incoming, capabilities, wire};
+use crate::headless::{capabilities, wire};
 use crate::ports::{ApplyError, FileEdit};
 use crate::server::{Leave, Starter, serve};
 use crate::swarm::StopReason;
 use crate::text::{ChangeSet, Encoding};
-
-/// A client without manners of its own.
-struct Client {
-    connection: Connection,
-    incoming: mpsc::UnboundedReceiver<Incoming>,
-    server: JoinHandle<Leave>,
-    folder: tempfile::TempDir,
-}
-
-impl Client {
-    fn new(start: Starter) -> Client {
-        let folder = folder(&[("a.py", "old\n")]);
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
-        let services = services(start, &folder.path().join(".trajectories"));
-        let (input, output): (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) =
-            tokio::io::split(theirs);
-        let server = tokio::spawn(serve(input, output, services));
-        let (tell, incoming) = mpsc::unbounded_channel();
-        let (input, output) = tokio::io::split(ours);
-        let connection = Connection::open(input, output, move |_, message| {
-            let _ = tell.send(message);
-        });
-        Client {
-            connection,
-            incoming,
-            server,
-            folder,
-        }
-    }
-
-    async fn initialize(&self, capabilities: Value) -> Value {
-        let root = tower_lsp::lsp_types::Url::from_directory_path(self.folder.path()).unwrap();
-        let params = json!({"rootUri": root, "capabilities": capabilities});
-        let answer = self.connection.request("initialize", params).await.unwrap();
-        self.connection.notify("initialized", json!({}));
-        answer
-    }
-
-    async fn execute(&self, command: &str, argument: Value) -> Value {
-        let params = json!({"command": command, "arguments": [argument]});
-        let request = self.connection.request("workspace/executeCommand", params);
-        request.await.unwrap()
-    }
-
-    async fn next(&mut self) -> Incoming {
-        let next = tokio::time::timeout(Duration::from_secs(30), self.incoming.recv());
-        next.await
-            .expect("nothing came")
-            .expect("the server is gone")
-    }
-
-    /// The next message with this method; others pass by.
-    async fn next_of(&mut self, wanted: &str) -> (Value, Value) {
-        loop {
-            match self.next().await {
-                Incoming::Request { id, method, params } if method == wanted => {
-                    return (id, params);
-                }
-                Incoming::Notification { method, params } if method == wanted => {
-                    return (Value::Null, params);
-                }
-                Incoming::Request { .. } | Incoming::Notification { .. } => {}
-            }
-        }
-    }
-
-    fn uri(&self) -> Value {
-        json!(tower_lsp::lsp_types::Url::from_file_path(self.folder.path().join("a.py")).unwrap())
-    }
-
-    async fn ended(self) -> Leave {
-        let ended = tokio::time::timeout(Duration::from_secs(30), self.server);
-        ended.await.expect("the server goes on").unwrap()
-    }
-}
 
 fn waits_for_cancel() -> Starter {
     scripted(async |scene: Scene| {

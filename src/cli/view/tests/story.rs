@@ -1,0 +1,430 @@
+//! What single events say, and how they change the picture of a run.
+
+use super::super::state::{Doing, tests};
+use super::super::words;
+use super::*;
+
+fn owner() -> Party {
+    agent("a.py::f")
+}
+
+fn told(event: Event) -> Vec<String> {
+    let lines = story(&[event]);
+    lines.iter().map(|line| line.paint(Paint::Plain)).collect()
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+#[test]
+fn trouble_of_an_agent_is_told() {
+    let gave_up = Event::AgentFinished {
+        agent: owner(),
+        outcome: AgentOutcome::GaveUp {
+            why: text("12 turns\nwere not enough"),
+        },
+        summary: String::new(),
+    };
+    assert_eq!(told(gave_up), ["✗ a.py::f gave up: 12 turns"]);
+    let failed = Event::TurnFailed {
+        agent: Party::Scout,
+        role: Role::Scout,
+        error: text("no answer"),
+    };
+    assert_eq!(told(failed), ["! scout no answer"]);
+    let refused = Event::ProposalRefused {
+        agent: Party::Solo,
+        why: text("g belongs to another"),
+    };
+    assert_eq!(told(refused), ["↺ agent g belongs to another"]);
+}
+
+#[test]
+fn what_models_do_on_the_way_is_told() {
+    let (big, small) = (text("big"), text("small"));
+    let error = text("429");
+    for (notice, expected) in [
+        (
+            ModelNotice::Retrying {
+                model: big.clone(),
+                attempt: 2,
+                wait_ms: 500,
+                error: error.clone(),
+            },
+            "! a.py::f big is asked again (attempt 2): 429",
+        ),
+        (
+            ModelNotice::FellBack {
+                from: big.clone(),
+                to: small,
+                error,
+            },
+            "! a.py::f small in place of big: 429",
+        ),
+        (
+            ModelNotice::Continued {
+                model: big.clone(),
+                joined: 900,
+            },
+            "! a.py::f the answer of big was cut and is continued (900 characters so far)",
+        ),
+        (
+            ModelNotice::Preparing {
+                model: big,
+                message: text("loading"),
+            },
+            "! a.py::f big: loading",
+        ),
+    ] {
+        let event = Event::Notice {
+            agent: owner(),
+            notice,
+        };
+        assert_eq!(told(event), [expected]);
+    }
+}
+
+#[test]
+fn talk_names_both_and_is_cut_when_it_is_long() {
+    let to = agent("b.py::g");
+    for (source, verb) in [
+        (AnswerSource::Model, "answers"),
+        (AnswerSource::Memory, "answers (from memory)"),
+        (AnswerSource::Cycle, "answers (at once, to break a circle)"),
+        (AnswerSource::Refused, "cannot answer"),
+    ] {
+        let event = Event::Answered {
+            question: 1,
+            from: owner(),
+            to: to.clone(),
+            text: text("yes"),
+            source,
+        };
+        let expected = [format!("» a.py::f {verb} b.py::g"), text("    yes")];
+        assert_eq!(told(event), expected);
+    }
+    let long = Event::Asked {
+        question: 1,
+        from: owner(),
+        to: to.clone(),
+        text: (1..=9).map(|line| format!("line {line}\n")).collect(),
+    };
+    let lines = told(long);
+    assert_eq!(lines.len(), 8, "{lines:?}");
+    assert_eq!(lines[6..], ["    line 6", "    …"]);
+    let wanted = Event::ChangeRequested {
+        from: owner(),
+        to: to.clone(),
+        reason: text("return a list"),
+    };
+    assert_eq!(told(wanted)[0], "» a.py::f wants a change of b.py::g");
+    let declined = Event::ChangeDeclined {
+        by: to,
+        to: owner(),
+        reason: text("it does"),
+    };
+    assert_eq!(
+        told(declined),
+        ["» b.py::g declines to a.py::f", "    it does"]
+    );
+    let stated = Event::IntentStated {
+        agent: owner(),
+        intent: text("rename x"),
+        reason: text("clash"),
+    };
+    assert_eq!(told(stated), ["» a.py::f means to rename x", "    clash"]);
+}
+
+#[test]
+fn the_fate_of_a_proposal_is_told() {
+    let id = ProposalId(3);
+    let applied = Event::ProposalApplied {
+        proposal: id,
+        symbols: (0..8).map(|at| symbol(&format!("a.py::f{at}"))).collect(),
+        diff: String::new(),
+    };
+    let named: Vec<String> = (0..6).map(|at| format!("a.py::f{at}")).collect();
+    let expected = format!("✓ #3 changed {} and 2 more", named.join(", "));
+    assert_eq!(told(applied), [expected]);
+    let conflicted = Event::ProposalConflicted {
+        proposal: id,
+        why: text("you changed line 2"),
+    };
+    assert_eq!(told(conflicted), ["↺ #3 you changed line 2"]);
+    let undone = Event::ProposalUndone { proposal: id };
+    assert_eq!(told(undone), ["↶ #3 taken back"]);
+    let chosen = Event::CandidateChosen {
+        agent: owner(),
+        model: text("big"),
+        among: vec![text("big"), text("small")],
+        why: text("smaller diff"),
+    };
+    assert_eq!(
+        told(chosen),
+        ["≻ a.py::f takes the candidate of big: smaller diff"]
+    );
+    // Nobody told what it was: the verdict still stands.
+    let reviewed = Event::ProposalReviewed {
+        proposal: id,
+        by: Party::Proxy,
+        verdict: Verdict::Accept,
+    };
+    assert_eq!(told(reviewed), ["• #3 accepted by proxy user"]);
+}
+
+#[test]
+fn why_an_agent_wakes_is_told_once() {
+    let woken = |cause| {
+        told(Event::AgentWoken {
+            agent: owner(),
+            cause,
+        })
+    };
+    let follow = Cause::FollowUp {
+        changed: symbol("b.py::g"),
+        changes: vec![text("a parameter more")],
+        lines: vec![3],
+        text: text("g(1)"),
+    };
+    assert_eq!(woken(follow), ["→ a.py::f looks at what b.py::g changed"]);
+    let failed = Cause::FailedTests {
+        message: text("test_f\ntest_g"),
+    };
+    assert_eq!(woken(failed), ["→ a.py::f looks at failing tests: test_f"]);
+    // Others have told these.
+    assert!(woken(Cause::Picked { why: text("w") }).is_empty());
+    assert!(woken(Cause::Steered { text: text("t") }).is_empty());
+    let followed = Event::FollowedUp {
+        changed: symbol("b.py::g"),
+        changes: vec![text("a parameter more"), text("returns a list")],
+        to: vec![symbol("a.py::f")],
+    };
+    assert_eq!(
+        told(followed),
+        ["→ b.py::g a parameter more; returns a list; tells a.py::f"]
+    );
+}
+
+#[test]
+fn what_fills_only_the_trajectory_is_not_told() {
+    let [started, finished] = turn(&owner(), 1);
+    let malformed = Event::Malformed {
+        agent: owner(),
+        what: text("no such tool"),
+    };
+    let located = Event::Located {
+        candidates: Vec::new(),
+        millis: 3,
+    };
+    let of_proposal = Event::TestsRun {
+        phase: TestPhase::Proposal,
+        proposal: Some(ProposalId(1)),
+        report: report(&["t"], 1),
+    };
+    for event in [started, finished, malformed, located, of_proposal] {
+        assert_eq!(told(event), [""; 0]);
+    }
+}
+
+#[test]
+fn evidence_against_a_proposal_is_shown_whole() {
+    let against = Evidence {
+        tests: TestEvidence::Known {
+            command: text("pytest"),
+            outcome: TestOutcome::Failed,
+            passed: 1,
+            fixed: Vec::new(),
+            broken: vec![text("tests/test_a.py::T::test_b")],
+            still_failing: vec![text("tests.test_a.T.test_c")],
+            details: text("AssertionError: 1 != 2"),
+            millis: 1500,
+        },
+        contract: vec![text("f: a parameter more")],
+        callers: vec![symbol("b.py::g")],
+        ..evidence()
+    };
+    let asked = Event::ReviewAsked {
+        proposal: ProposalId(1),
+        agent: owner(),
+        symbol: symbol("a.py::f"),
+        diff: DIFF.to_owned(),
+        reason: text("why"),
+        evidence: against,
+    };
+    let state = state(&[vec![asked]]);
+    let shown = plain(&question(state.reviews.front().unwrap(), &state));
+    for line in [
+        "proposal #1 of a.py::f",
+        "  tests: 1 pass (1.5 s)",
+        "  1 BROKEN: test_b",
+        "  1 still failing: test_c",
+        "    AssertionError: 1 != 2",
+        "  contract: f: a parameter more",
+        "  callers: b.py::g",
+    ] {
+        assert!(
+            shown.lines().any(|shown| shown == line),
+            "{line} in\n{shown}"
+        );
+    }
+    assert!(!shown.contains("fixed"), "{shown}");
+}
+
+#[test]
+fn an_intent_is_asked_with_its_reason() {
+    let mut state = RunState::default();
+    state.intent_asked(IntentView {
+        symbol: symbol("a.py::f"),
+        intent: text("take a list"),
+        reason: text("callers have one"),
+    });
+    let shown = plain(&question(state.reviews.front().unwrap(), &state));
+    assert_eq!(
+        shown,
+        "\n» a.py::f asks to take a list\n    callers have one"
+    );
+    assert_eq!(state.agents[0].doing, Doing::InReview);
+}
+
+#[test]
+fn many_failing_tests_are_not_all_named() {
+    let ids: Vec<String> = (0..9).map(|at| format!("test_{at}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let lines = told(Event::TestsRun {
+        phase: TestPhase::Before,
+        proposal: None,
+        report: report(&ids, 2),
+    });
+    assert_eq!(lines.len(), 7, "{lines:?}");
+    assert!(lines[0].starts_with("tests before: 9 fail, 2 pass (0.1 s)"));
+    assert_eq!(lines[1], "  ✗ test_0  AssertionError: 500 != 60");
+}
+
+#[test]
+fn test_reports_are_few_words() {
+    let with = |outcome| {
+        tests(&TestReport {
+            outcome,
+            ..report(&["t"], 2)
+        })
+    };
+    assert_eq!(with(TestOutcome::NotRun), "did not run");
+    assert_eq!(with(TestOutcome::TimedOut), "timed out after 0.1 s");
+    assert_eq!(with(TestOutcome::Passed), "2 pass (0.1 s)");
+    assert_eq!(with(TestOutcome::Failed), "1 fail, 2 pass (0.1 s)");
+}
+
+#[test]
+fn an_agent_is_shown_at_what_it_did_last() {
+    let mut now = RunState::default();
+    let mut after = |event: Event| {
+        now.take(0, &event);
+        let agent = now.agents.iter().find(|agent| agent.party == owner());
+        let agent = agent.unwrap();
+        (agent.doing.clone(), agent.last.clone())
+    };
+    let used = |tool: &str| Event::ToolUsed {
+        agent: owner(),
+        tool: text(tool),
+        argument: text("b.py::g"),
+        outcome: String::new(),
+    };
+    assert_eq!(after(used("read")), (Doing::Reading, text("read b.py::g")));
+    // It has an event of its own.
+    assert_eq!(after(used("ask")).1, "read b.py::g");
+    let asked = Event::Asked {
+        question: 1,
+        from: owner(),
+        to: Party::User,
+        text: text("why?\nplease"),
+    };
+    assert_eq!(after(asked), (Doing::Asking(Party::User), text("why?")));
+    let made = Event::ProposalMade {
+        proposal: ProposalId(1),
+        agent: owner(),
+        symbols: vec![symbol("a.py::f")],
+        reason: text("min"),
+        diff: String::new(),
+    };
+    assert_eq!(after(made), (Doing::Checking, text("#1 min")));
+    let conflicted = Event::ProposalConflicted {
+        proposal: ProposalId(1),
+        why: text("typed over"),
+    };
+    assert_eq!(after(conflicted), (Doing::Thinking, text("#1 typed over")));
+    let finished = Event::AgentFinished {
+        agent: owner(),
+        outcome: AgentOutcome::NothingToChange,
+        summary: String::new(),
+    };
+    let done = Doing::Done(AgentOutcome::NothingToChange);
+    assert_eq!(after(finished).0, done);
+}
+
+#[test]
+fn what_turns_cost_is_added_up() {
+    let mut events = turn(&owner(), 1).to_vec();
+    events.extend(turn(&Party::Proxy, 1));
+    let state = state(&[events]);
+    assert_eq!((state.calls, state.tokens), (2, Tokens(8400)));
+    assert!((state.dollars.0 - 0.0246).abs() < 1e-9);
+    assert_eq!(state.agents[0].tokens, Tokens(4200));
+    assert_eq!(state.agents[0].doing, Doing::Thinking);
+    assert_eq!(state.agents[1].doing, Doing::Answered);
+}
+
+#[test]
+fn the_clock_does_not_go_back() {
+    let mut state = RunState::default();
+    let event = Event::ProposalUndone {
+        proposal: ProposalId(1),
+    };
+    state.take(500, &event);
+    state.take(300, &event);
+    assert_eq!(state.at_ms, 500);
+}
+
+#[test]
+fn the_end_of_a_run_leaves_nothing_to_answer() {
+    let state = state(&[reviews(), ending(StopReason::Cancelled)[5..].to_vec()]);
+    assert!(state.finished.is_some());
+    assert!(state.reviews.is_empty());
+}
+
+#[test]
+fn numbers_are_written_for_readers() {
+    assert_eq!(words::dollars(Dollars(0.0)), "$0");
+    assert_eq!(words::dollars(Dollars(0.01234)), "$0.0123");
+    assert_eq!(words::dollars(Dollars(12.345)), "$12.35");
+    assert_eq!(words::count(0, "call"), "0 calls");
+    assert_eq!(words::count(1, "call"), "1 call");
+    assert_eq!(words::few(&[]), "none");
+    let spent = |waiting_seconds| {
+        words::spent(&Spent {
+            seconds: 10.0,
+            waiting_seconds,
+            ..Spent::default()
+        })
+    };
+    assert!(spent(0.5).contains(" 9.5 s ") && !spent(0.5).contains("waiting"));
+    assert!(spent(4.0).ends_with("· 4 s waiting for you"));
+}
+
+#[test]
+fn the_way_back_can_be_pasted_into_a_shell() {
+    let traces = Traces {
+        root: Path::new("/it's here"),
+        trajectory: Path::new("/c/1.jsonl"),
+        patch: Some(Path::new("/c/1.patch")),
+    };
+    let said = plain(&summary(&state(&[ending(StopReason::Settled)]), traces));
+    let expected = r"git -C '/it'\''s here' apply -R /c/1.patch";
+    assert!(said.contains(expected), "{said}");
+    let nothing = Traces {
+        patch: None,
+        ..traces
+    };
+    let said = plain(&summary(&state(&[ending(StopReason::Settled)]), nothing));
+    assert!(!said.contains("apply -R"), "{said}");
+}
