@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::words::{Term, all_words};
+use super::words::{Term, all_words, is_counted};
 use crate::syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
 /// How often the words of a symbol's own name count.
@@ -97,6 +97,12 @@ impl FileFacts {
     /// The dotted name of its module from the root, or from `src`.
     pub(super) fn module(&self) -> String {
         module_of(&self.file)
+    }
+
+    /// Whether its code may hold an identifier; quick, and `false` is certain.
+    pub(super) fn may_hold(&self, name: &str) -> bool {
+        let counted = !is_counted(name) || self.bag.has(Term::of(name));
+        !name.is_empty() && !self.symbols.is_empty() && counted && self.text.contains(name)
     }
 
     /// The innermost symbol at a line, from 1.

@@ -215,7 +215,7 @@ fn is_at(facts: &FileFacts, symbol: &SymbolFacts, place: &Place) -> bool {
         && match place.function.as_deref() {
             Some("<module>") => symbol.kind == SymbolKind::Module,
             Some(function) => symbol.path.base_name() == function,
-            None => symbol.lines.0 <= place.line && place.line <= symbol.lines.1,
+            None => facts.owner(place.line) == symbol.path,
         }
 }
 
@@ -289,5 +289,84 @@ mod tests {
         assert!(same_file("a/b.py", "/site-packages/a/b.py") && same_file("x/a/b.py", "b.py"));
         assert!(!same_file("a/b.py", "/x/aa/b.py") || same_file("a/b.py", "b.py"));
         assert!(!same_file("a/bb.py", "b.py"));
+    }
+
+    /// All that was found, as `file::name`.
+    fn order(text: &str) -> Vec<String> {
+        let found = locate(&files(), text, 20);
+        found.iter().map(|l| l.symbol.to_string()).collect()
+    }
+
+    #[test]
+    fn the_last_frame_counts_most() {
+        let trace = "Traceback (most recent call last):\n  File \"/w/shop/tax.py\", line 1, in rate\n    x\n  \
+                     File \"/w/shop/cart.py\", line 5, in total\n    y\n";
+        let found = order(trace);
+        assert_eq!(found[0], "shop/cart.py::Cart.total");
+        let place = |name: &str| found.iter().position(|path| path == name).unwrap();
+        assert!(place("shop/tax.py::rate") < place("shop/util.py::add"));
+    }
+
+    #[test]
+    fn a_frame_without_a_function_goes_by_its_line() {
+        let (symbol, why) = first("shop/cart.py:5: KeyError");
+        assert_eq!(symbol, "shop/cart.py::Cart.total");
+        assert!(why.contains("line 5 in the traceback"), "{why}");
+        let module = locate(
+            &files(),
+            "  File \"shop/tax.py\", line 99, in <module>\n",
+            20,
+        );
+        let module = module
+            .iter()
+            .find(|l| l.symbol.to_string() == "shop/tax.py::");
+        let why = &module.expect("the module body").why;
+        assert!(
+            why.contains(&"line 99 in the traceback".to_owned()),
+            "{why:?}"
+        );
+    }
+
+    #[test]
+    fn dotted_names_and_paths_choose_between_equals() {
+        assert_eq!(order("`shop.util.add` is slow")[0], "shop/util.py::add");
+        assert_eq!(
+            order("add is slow, see shop/cart.py")[0],
+            "shop/cart.py::Cart.add"
+        );
+        assert_eq!(
+            order("add is slow, see shop/util.py")[0],
+            "shop/util.py::add"
+        );
+        let (_, why) = first("`shop.util.add` is slow");
+        assert!(why.contains("names shop.util"), "{why}");
+    }
+
+    #[test]
+    fn a_name_in_a_block_of_code_says_more_than_one_in_prose() {
+        let score = |text: &str| {
+            let found = locate(&files(), text, 20);
+            let rate = found.iter().find(|l| l.symbol.name == "rate");
+            rate.map(|l| l.score).expect("it is found")
+        };
+        let prose = score("Something\nthe rate is bad\n");
+        let fenced = score("Something\n```\nthe rate is bad\n```\n");
+        let called = score("Something\nthe rate() is bad\n");
+        let title = score("the rate is bad\nSomething\n");
+        assert!(prose < fenced && prose < called && prose < title);
+        // A block that is never closed, and text behind one that is.
+        assert!(score("Something\n```\nthe rate is bad") > prose);
+        assert!(score("Something\n```\n```\nthe rate is bad\n") < fenced);
+    }
+
+    #[test]
+    fn the_same_text_has_the_same_answer() {
+        let text = "total and add, rate of a country: items, price";
+        let once = locate(&files(), text, 20);
+        assert!(once.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        assert!(once.iter().all(|l| l.score > 0.0));
+        for _ in 0..5 {
+            assert_eq!(locate(&files(), text, 20), once);
+        }
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::facts::FileFacts;
-use super::words::Term;
-use crate::syntax::{FilePath, SymbolKind, SymbolPath, references as references_in};
+use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath, references as references_in};
 use crate::workspace::Snapshot;
 
 /// Where a name is defined.
@@ -38,20 +37,20 @@ pub struct Usages {
     pub complete: bool,
 }
 
-/// The symbols called `name`, code before tests. `Class.method` and `module.Class` are the last
-/// part where the parts before fit; where nothing fits whole, the last part alone decides.
+/// The symbols called `name`, code before tests. `Class.method`, `module.Class` and
+/// `path/to/file.py::f` are the last part where the parts before fit; where nothing fits whole, the
+/// last part alone decides.
 pub(super) fn definitions(files: &[Arc<FileFacts>], name: &str) -> Vec<Definition> {
-    let name = name.trim().rsplit("::").next().unwrap_or_default();
-    let last = name.rsplit('.').next().unwrap_or(name);
-    if last.is_empty() {
-        return Vec::new();
-    }
+    let (file, name) = split(name.trim());
+    let last = name.rsplit('.').next().unwrap_or(&name);
+    let last = last.split('#').next().unwrap_or(last);
     let mut found = Vec::new();
-    for facts in files.iter().filter(|facts| facts.bag.has(Term::of(last))) {
+    for facts in files.iter().filter(|facts| facts.may_hold(last)) {
         let symbols = facts.symbols.iter();
         for symbol in symbols.filter(|symbol| symbol.path.base_name() == last) {
             let whole = format!(".{}.{}", facts.module(), symbol.path.name);
-            let fits = whole.ends_with(&format!(".{name}")) || symbol.path.name == name;
+            let fits = ends_with_name(&whole, &name)
+                && file.as_ref().is_none_or(|file| *file == facts.file);
             found.push((!fits, facts.is_test, symbol));
         }
     }
@@ -66,6 +65,30 @@ pub(super) fn definitions(files: &[Arc<FileFacts>], name: &str) -> Vec<Definitio
     found.into_iter().map(definition).collect()
 }
 
+/// The file of a symbol path, and the name with dots between its parts.
+fn split(name: &str) -> (Option<FilePath>, String) {
+    let file = name
+        .split_once("::")
+        .map(|(file, rest)| (FilePath::new(file), rest))
+        .filter(|(file, _)| Language::of(file) != Language::Plain);
+    let (file, name) = match file {
+        Some((file, rest)) => (Some(file), rest),
+        None => (None, name),
+    };
+    (file, name.replace("::", "."))
+}
+
+/// Whether the last parts of a dotted path are `name`. Without a number, each of several definitions
+/// in one place is meant.
+fn ends_with_name(path: &str, name: &str) -> bool {
+    let numbered = name.contains('#');
+    let mut there = path.rsplit('.').map(|part| match part.find('#') {
+        Some(end) if !numbered => &part[..end],
+        Some(_) | None => part,
+    });
+    name.rsplit('.').all(|part| there.next() == Some(part))
+}
+
 /// Identifiers called as the last part of `name`, definitions left out, code before tests.
 pub(super) fn references(
     files: &[Arc<FileFacts>],
@@ -74,15 +97,12 @@ pub(super) fn references(
     limit: usize,
 ) -> Usages {
     let last = name.rsplit(['.', ':']).next().unwrap_or(name).trim();
+    let last = last.split('#').next().unwrap_or(last);
     let mut usages = Usages {
         found: Vec::new(),
         complete: true,
     };
-    let term = Term::of(last);
-    let mut candidates: Vec<_> = files
-        .iter()
-        .filter(|facts| facts.bag.has(term) && facts.text.contains(last))
-        .collect();
+    let mut candidates: Vec<_> = files.iter().filter(|facts| facts.may_hold(last)).collect();
     candidates.sort_by_key(|facts| facts.is_test);
     for facts in candidates {
         let Ok(tree) = snapshot.tree(&facts.file) else {

@@ -178,4 +178,50 @@ mod tests {
             assert!(text.len() <= bytes, "{bytes}: {text}");
         }
     }
+
+    #[test]
+    fn the_order_is_that_of_the_interest_and_each_file_stands_once() {
+        let text = map(
+            &["cart.py::empty", "tax.py::rate", "cart.py::Cart.add"],
+            1000,
+        );
+        let headings: Vec<&str> = text.lines().filter(|line| line.ends_with(".py:")).collect();
+        assert_eq!(headings, ["cart.py:", "tax.py:"]);
+        assert_eq!(text.matches("def add").count(), 1);
+        assert_eq!(map(&[], 1000), "");
+        assert_eq!(map(&["gone.py::f"], 1000), "");
+    }
+
+    #[test]
+    fn what_was_asked_for_comes_before_what_is_near() {
+        let asked = map(&["cart.py::empty", "tax.py::rate"], 64);
+        assert!(
+            asked.contains("def empty") && asked.contains("def rate"),
+            "{asked}"
+        );
+        assert!(!asked.contains("class Cart"), "{asked}");
+        // What is nearest in the file is the first of the rest.
+        let near = map(&["cart.py::empty"], 90);
+        assert!(
+            near.contains("class Cart") && near.contains("def total"),
+            "{near}"
+        );
+        assert!(!near.contains("def add"), "{near}");
+    }
+
+    #[test]
+    fn a_long_signature_is_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+        let file = FilePath::new("long.py");
+        let text = format!("def f({}): pass\n", "\u{e9}\u{e9}, ".repeat(100));
+        let overlay = Overlay::from([(file.clone(), Some(text.as_str().into()))]);
+        let symbol = SymbolPath::new(file, "f");
+        let map = repository_map(&workspace.snapshot(overlay), &[symbol], 1000);
+        let line = map.lines().nth(1).expect("a line for f");
+        assert!(
+            line.len() <= SIGNATURE_BYTES + 6 && line.contains("def f("),
+            "{line}"
+        );
+    }
 }

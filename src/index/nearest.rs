@@ -242,4 +242,71 @@ mod tests {
         assert_eq!(near("shop/cart.py::"), ["tests/test_cart.py::"]);
         assert_eq!(near("shop/other.py::nothing"), [""; 0]);
     }
+
+    /// The nearest of the tests in these files.
+    fn among(texts: &[(&str, &str)], symbol: &str, limit: usize) -> Vec<String> {
+        let read = |(path, text): &(&str, &str)| {
+            Arc::new(FileFacts::read(FilePath::new(*path), (*text).into()))
+        };
+        let files: Vec<_> = texts.iter().map(read).collect();
+        let tests = nearest_tests(&files, &symbol.parse().unwrap(), limit);
+        tests.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_test_called_after_the_symbol_comes_before_its_other_users() {
+        let texts = [
+            (
+                "tests/test_a.py",
+                "from m import parse\ndef test_other():\n    parse()\n\ndef test_parse():\n    parse()\n",
+            ),
+            ("tests/test_b.py", "def test_b():\n    parse()\n"),
+        ];
+        let found = among(&texts, "m.py::parse", 9);
+        assert_eq!(found[0], "tests/test_a.py::test_parse");
+        assert_eq!(found.len(), 3);
+        assert_eq!(found.last().unwrap(), "tests/test_b.py::test_b");
+        assert_eq!(among(&texts, "m.py::parse", 0), [""; 0]);
+        assert_eq!(among(&texts, "m.py::parse#2", 1), found[..1]);
+    }
+
+    #[test]
+    fn tests_of_the_same_package_come_first() {
+        let text = "def test_it():\n    assert load(1)\n";
+        let texts = [("a/tests/test_x.py", text), ("b/tests/test_x.py", text)];
+        assert_eq!(
+            among(&texts, "b/m.py::load", 1),
+            ["b/tests/test_x.py::test_it"]
+        );
+        assert_eq!(
+            among(&texts, "a/m.py::load", 1),
+            ["a/tests/test_x.py::test_it"]
+        );
+    }
+
+    #[test]
+    fn only_tests_are_named() {
+        let texts = [
+            ("m.py", "def load(): pass\ndef test_load(): load()\n"),
+            ("tests/conftest.py", "def load_all():\n    load()\n"),
+            (
+                "tests/test_m.py",
+                "class TestLoad:\n    def setup(self): load()\n    def test_load(self): load()\n",
+            ),
+        ];
+        assert_eq!(
+            among(&texts, "m.py::load", 9),
+            ["tests/test_m.py::TestLoad.test_load"]
+        );
+    }
+
+    #[test]
+    fn an_import_is_told_from_a_longer_name() {
+        let target = Target::of(&"a/b.py::f".parse().unwrap());
+        assert!(target.is_imported_by("from a.b import f\n"));
+        assert!(target.is_imported_by("import a.b"));
+        assert!(target.is_imported_by("from a.b.c import g\n"));
+        assert!(!target.is_imported_by("from a.bc import f\nimport a.b_c\n"));
+        assert!(!target.is_imported_by("from a import b\n"));
+    }
 }

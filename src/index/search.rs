@@ -100,7 +100,10 @@ fn rank(facts: &FileFacts, text: &str, phrase: &str) -> u8 {
     let defined = ["def ", "class "]
         .iter()
         .find_map(|word| bare.strip_prefix(word));
-    let name = defined.map(|rest| &rest[..rest.find(['(', ':']).unwrap_or(rest.len())]);
+    let name = defined.map(|rest| {
+        let end = rest.find(['(', '[', ':']).unwrap_or(rest.len());
+        rest[..end].trim()
+    });
     let quality = match name {
         Some(name) if name == phrase => 0,
         Some(name) if name.eq_ignore_ascii_case(phrase) => 1,
@@ -185,5 +188,66 @@ mod tests {
     fn finds_at_both_ends() {
         assert!(has(b"Abc", b"abc") && has(b"xAbC", b"bc") && has(b"x", b""));
         assert!(!has(b"ab", b"abc") && !has(b"", b"a"));
+    }
+
+    /// `file:line` of what is found in these texts.
+    fn places(texts: &[(&str, &str)], query: &str) -> Vec<String> {
+        let read = |(path, text): &(&str, &str)| {
+            Arc::new(FileFacts::read(FilePath::new(*path), (*text).into()))
+        };
+        let files: Vec<_> = texts.iter().map(read).collect();
+        let hits = search(&files, query, 50).hits;
+        let show = |hit: &Hit| format!("{}:{}", hit.file, hit.line);
+        hits.iter().map(show).collect()
+    }
+
+    #[test]
+    fn kinds_of_definitions_come_before_uses() {
+        let texts = [
+            ("a.py", "x = load()\nself.load = 1\n"),
+            ("b.py", "class Load:\n    async def load(self): pass\n"),
+            ("c.py", "def loader(): pass\ndef load [T](x): pass\n"),
+            ("tests/d.py", "class load: pass\n"),
+        ];
+        let found = places(&texts, "load");
+        // By its own name, then in another case, then what only holds it.
+        assert_eq!(found[..3], ["b.py:2", "c.py:2", "tests/d.py:1"]);
+        let place = |at: &str| found.iter().position(|place| place == at).unwrap();
+        assert!(place("tests/d.py:1") < place("b.py:1"));
+        assert!(place("b.py:1") < place("a.py:1"));
+        assert!(place("a.py:1") < place("c.py:1"));
+        assert_eq!(found.len(), 7);
+    }
+
+    #[test]
+    fn the_query_as_written_comes_before_its_words() {
+        let texts = [
+            ("a.py", "two = one\n"),
+            ("b.py", "x = 'One two'\n"),
+            ("c.py", "y = 'one two'\n"),
+        ];
+        assert_eq!(places(&texts, "one two"), ["c.py:1", "a.py:1", "b.py:1"]);
+        // All of the words stand on one line, not anywhere in the file.
+        assert_eq!(places(&[("a.py", "one\ntwo\n")], "one two"), [""; 0]);
+    }
+
+    #[test]
+    fn lines_are_numbered_and_cut_at_characters() {
+        let long = format!("\r\n\r\nx = '{}needle'\r\n", "\u{e9}".repeat(300));
+        let facts = FileFacts::read(FilePath::new("a.py"), long.as_str().into());
+        let hits = search(&[Arc::new(facts)], "needle", 5).hits;
+        assert_eq!(hits[0].line, 3);
+        assert!(hits[0].text.len() <= LINE_BYTES && hits[0].text.starts_with("x = '\u{e9}"));
+        assert!(hits[0].symbol.is_module());
+    }
+
+    #[test]
+    fn a_word_on_very_many_lines_ends_the_search() {
+        let text = "word\n".repeat(MOST);
+        let files: Vec<_> = ["a.py", "b.py"]
+            .map(|path| Arc::new(FileFacts::read(FilePath::new(path), text.as_str().into())))
+            .into();
+        let hits = search(&files, "word", 2);
+        assert_eq!((hits.hits.len(), hits.total), (2, MOST));
     }
 }

@@ -136,3 +136,204 @@ fn the_questions_reach_their_answers() {
     let tests = index.nearest_tests(&"shop/cart.py::Cart.total".parse().unwrap(), 3);
     assert_eq!(tests[0].to_string(), "tests/test_cart.py::test_total");
 }
+
+/// The index of these texts, over an empty folder.
+fn index_of(files: &[(&str, &str)]) -> Index {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+    let overlay: Overlay = files
+        .iter()
+        .map(|(path, text)| (FilePath::new(*path), Some((*text).into())))
+        .collect();
+    Index::new(workspace.snapshot(overlay))
+}
+
+#[test]
+fn a_file_in_the_name_decides_between_equals() {
+    let index = index_of(&[
+        ("a.py", "def f(): 1\ndef f(): 2\n"),
+        ("b/a.py", "def f(): 3\n"),
+        ("tests/test_a.py", "def f(): 4\n"),
+    ]);
+    let find = |name: &str| named(&index.definitions(name));
+    let all = ["a.py::f", "a.py::f#2", "b/a.py::f", "tests/test_a.py::f"];
+    assert_eq!(find("f"), all);
+    assert_eq!(find("a.py::f"), all[..2]);
+    assert_eq!(find("b/a.py::f"), all[2..3]);
+    assert_eq!(find("./tests/test_a.py::f"), all[3..]);
+    assert_eq!(find("a.py::f#2"), all[1..2]);
+    assert_eq!(find("f#2"), all[1..2]);
+    assert_eq!(find("b.a.f"), all[2..3]);
+    assert_eq!(find("b::a::f"), all[2..3]);
+    // No such file: the name alone decides.
+    assert_eq!(find("c.py::f"), all);
+    assert_eq!(find("a.py::"), [""; 0]);
+}
+
+#[test]
+fn names_of_any_length_are_found() {
+    let long = "test_".repeat(20);
+    let text = format!("def {long}(): pass\ndef f(): {long}()\ndef g(): f()\n");
+    let index = index_of(&[("a.py", &text), ("b.txt", &text)]);
+    for name in [long.as_str(), "f"] {
+        assert_eq!(named(&index.definitions(name)), [format!("a.py::{name}")]);
+        let usages = index.references(name, 5).found;
+        assert_eq!(usages.len(), 1, "{name}");
+        assert_eq!(usages[0].file.as_str(), "a.py");
+    }
+}
+
+#[test]
+fn names_of_modules_fit_at_a_dot_only() {
+    let index = index_of(&[
+        (
+            "src/shop/cart.py",
+            "class Cart:\n    class Row:\n        def sum(self): pass\n",
+        ),
+        ("workshop/cart.py", "class Cart: pass\n"),
+        ("shop/__init__.py", "def sum(): pass\n"),
+    ]);
+    let find = |name: &str| named(&index.definitions(name));
+    assert_eq!(find("shop.cart.Cart"), ["src/shop/cart.py::Cart"]);
+    assert_eq!(find("Row.sum"), ["src/shop/cart.py::Cart.Row.sum"]);
+    assert_eq!(find("Cart.Row.sum"), ["src/shop/cart.py::Cart.Row.sum"]);
+    assert_eq!(find("shop.sum"), ["shop/__init__.py::sum"]);
+    assert_eq!(find("  Row  "), ["src/shop/cart.py::Cart.Row"]);
+    assert_eq!(find("ow.sum").len(), 2);
+    let row = &index.definitions("Row")[0];
+    assert_eq!(row.kind, crate::syntax::SymbolKind::Class);
+    assert_eq!(row.lines, (2, 3));
+}
+
+#[test]
+fn references_say_what_kind_they_are() {
+    let index = index_of(&[
+        (
+            "a.py",
+            "from b import run as go, run\n\nhandlers = {'run': run}\n\nclass A:\n    def run(self):\n        # run\n        return run(self.run())\n",
+        ),
+        ("notes.md", "run it\n"),
+        ("tests/test_a.py", "import b\nb.run()\nrunner = 1\n"),
+    ]);
+    let show = |name: &str, limit| {
+        let usages = index.references(name, limit);
+        let shown = usages.found.iter().map(|usage| {
+            let kind = match (usage.is_import, usage.is_call) {
+                (true, _) => "import",
+                (false, true) => "call",
+                (false, false) => "use",
+            };
+            format!(
+                "{}:{} {kind} [{}]",
+                usage.file, usage.line, usage.symbol.name
+            )
+        });
+        (shown.collect::<Vec<_>>(), usages.complete)
+    };
+    let all = [
+        "a.py:1 import []",
+        "a.py:1 import []",
+        "a.py:3 use []",
+        "a.py:8 call [A.run]",
+        "a.py:8 call [A.run]",
+        "tests/test_a.py:2 call []",
+    ];
+    let (code, complete) = show("run", 10);
+    assert_eq!((&code[..], complete), (&all.map(str::to_owned)[..], true));
+    // A limit that is just enough is no limit.
+    assert_eq!(show("a.py::A.run#2", 6), (code.clone(), true));
+    assert_eq!(show("run", 5), (code[..5].to_vec(), false));
+    assert_eq!(show("run", 0), (vec![], false));
+    assert_eq!(show("nowhere", 0), (vec![], true));
+}
+
+#[test]
+fn buffers_stand_over_the_disk() {
+    let fixture = fixture();
+    let overlay = Overlay::from([
+        (FilePath::new("shop/cart.py"), None),
+        (
+            FilePath::new("shop/new.py"),
+            Some("def unsaved():\n    return Cart\n".into()),
+        ),
+    ]);
+    let workspace = Workspace::open(fixture.dir.path().to_owned()).unwrap();
+    let index = fixture.index.after(workspace.snapshot(overlay));
+    assert_eq!(
+        named(&index.definitions("unsaved")),
+        ["shop/new.py::unsaved"]
+    );
+    assert_eq!(index.definitions("Cart"), []);
+    let usages = index.references("Cart", 10).found;
+    assert!(
+        usages
+            .iter()
+            .any(|usage| usage.file.as_str() == "shop/new.py")
+    );
+    assert!(
+        usages
+            .iter()
+            .all(|usage| usage.file.as_str() != "shop/cart.py")
+    );
+}
+
+#[test]
+fn every_question_is_answered_from_the_new_text() {
+    let fixture = fixture();
+    fixture.index.warm();
+    let text = "class Basket:\n    def weigh(self):\n        return 'kilogram'\n";
+    let snapshot = fixture
+        .index
+        .snapshot()
+        .with(FilePath::new("shop/cart.py"), Some(text.into()));
+    let later = fixture.index.after(snapshot);
+    assert_eq!(
+        later.search("kilogram", 5).hits[0].symbol.name,
+        "Basket.weigh"
+    );
+    assert_eq!(later.search("return tally(self)", 5).total, 0);
+    let located = later.locate("`Basket.weigh` gives a wrong kilogram", 1);
+    assert_eq!(located[0].symbol.to_string(), "shop/cart.py::Basket.weigh");
+    let map = later.repository_map(&[located[0].symbol.clone()], 500);
+    assert!(map.contains("def weigh") && !map.contains("total"), "{map}");
+    assert!(
+        later
+            .references("Cart", 10)
+            .found
+            .iter()
+            .all(|usage| usage.is_import || usage.is_call)
+    );
+    // The older index still answers from its own text.
+    assert_eq!(fixture.index.search("kilogram", 5).total, 0);
+    // An index made after one that nobody asked, as well.
+    let lazy = Index::new(later.snapshot().clone()).after(fixture.index.snapshot().clone());
+    assert_eq!(lazy.definitions("Basket"), []);
+    assert_eq!(lazy.definitions("Cart").len(), 1);
+}
+
+#[test]
+fn files_that_cannot_be_read_are_left_out() {
+    let fixture = fixture();
+    std::fs::write(
+        fixture.dir.path().join("latin.py"),
+        b"def caf\xe9(): pass\n",
+    )
+    .unwrap();
+    let workspace = Workspace::open(fixture.dir.path().to_owned()).unwrap();
+    let index = Index::new(workspace.snapshot(Overlay::new()));
+    assert_eq!(index.files().len(), 5);
+    assert_eq!(index.search("pass", 5).total, 0);
+    let missing = SymbolPath::module(FilePath::new("latin.py"));
+    assert_eq!(index.repository_map(&[missing], 100), "");
+}
+
+#[test]
+fn an_empty_workspace_has_no_answers() {
+    let index = index_of(&[]);
+    assert_eq!(index.search("x", 5).total, 0);
+    assert_eq!(index.definitions("x"), []);
+    assert!(index.references("x", 5).complete);
+    assert_eq!(index.locate("x", 5), []);
+    assert_eq!(index.repository_map(&[], 100), "");
+    assert_eq!(index.nearest_tests(&"a.py::f".parse().unwrap(), 5), []);
+}

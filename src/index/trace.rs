@@ -10,7 +10,8 @@ pub struct Frame<'a> {
 }
 
 /// The frames of all tracebacks in a text, in the order of their printing: Python's own
-/// (`File "x.py", line 3, in f`) and pytest's (`x.py:3: in f`).
+/// (`File "x.py", line 3, in f`), also where pytest quotes one (`E     File …`), and pytest's
+/// (`x.py:3: in f`).
 pub fn frames(text: &str) -> Vec<Frame<'_>> {
     text.lines().filter_map(frame).collect()
 }
@@ -18,7 +19,8 @@ pub fn frames(text: &str) -> Vec<Frame<'_>> {
 /// The frame that a line prints, if it does.
 pub fn frame(line: &str) -> Option<Frame<'_>> {
     let line = line.trim_end();
-    match line.trim_start().strip_prefix("File \"") {
+    let own = line.strip_prefix("E ").unwrap_or(line);
+    match own.trim_start().strip_prefix("File \"") {
         Some(rest) => python_frame(rest),
         None => pytest_frame(line),
     }
@@ -76,5 +78,34 @@ mod tests {
                 ("src/m.py", 9, None),
             ]
         );
+    }
+
+    #[test]
+    fn reads_what_pytest_quotes() {
+        let text = "tests/t.py:1: in <module>\n    import m\nE     File \"/w/m.py\", line 3\n\
+                    E       def f(:\nE   SyntaxError: invalid syntax\nE   x.py: no\n";
+        let found: Vec<_> = frames(text).iter().map(|f| (f.path, f.line)).collect();
+        assert_eq!(found, [("tests/t.py", 1), ("/w/m.py", 3)]);
+    }
+
+    #[test]
+    fn what_only_looks_like_a_frame_is_none() {
+        for line in [
+            "",
+            "File",
+            "File \"x.py\"",
+            "File \"x.py\", line ",
+            "File \"x.py\", line x",
+            "File \"x.py\", line 99999999999",
+            ".py:3: in f",
+            "a b.py:3: in f",
+            "x.py:3 in f",
+            "x.py::test_f PASSED",
+            "x.pyc:3: in f",
+        ] {
+            assert_eq!(frame(line), None, "{line}");
+        }
+        let shown = frame("x.py:3:").map(|f| (f.line, f.function));
+        assert_eq!(shown, Some((3, None)));
     }
 }

@@ -33,7 +33,12 @@ fn singular(word: &str) -> &str {
 /// The words of a text: runs of letters, digits and underscores.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .filter(|word| (2..=LONGEST).contains(&word.len()))
+        .filter(|word| is_counted(word))
+}
+
+/// Whether a word is long enough to say something and short enough to be one. Names need not be.
+pub(super) fn is_counted(word: &str) -> bool {
+    (2..=LONGEST).contains(&word.len())
 }
 
 /// Every word of a text, each followed by its parts where it is not one itself.

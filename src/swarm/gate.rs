@@ -8,7 +8,7 @@ use super::hub::Hub;
 use super::proposal::{DiagnosticEvidence, Evidence, TestEvidence};
 use super::tools::test_deadline;
 use crate::ports::{Diagnostics, Problem, TestOutcome, TestReport, TestRequest};
-use crate::syntax::{FilePath, Loss, SymbolPath, SymbolTree};
+use crate::syntax::{FilePath, Loss, Symbol, SymbolKind, SymbolPath, SymbolTree};
 use crate::workspace::Snapshot;
 
 /// A change of one file, ready to be checked.
@@ -134,7 +134,8 @@ fn new_problems(before: &[Problem], after: Vec<Problem>) -> Vec<Problem> {
     new
 }
 
-/// How the contracts of the touched symbols change, and which of them can break others.
+/// How the contracts of the touched symbols change, and which of them can break others. What is
+/// defined in a function is that function's own affair.
 pub(super) fn contract_changes(
     before: &SymbolTree,
     after: &SymbolTree,
@@ -146,6 +147,9 @@ pub(super) fn contract_changes(
         let Some(old) = before.find(&path.name) else {
             continue;
         };
+        if is_local(before, old) {
+            continue;
+        }
         let (changes, breaks) = match after.find(&path.name) {
             Some(new) => (
                 old.contract.changes(&new.contract),
@@ -163,4 +167,55 @@ pub(super) fn contract_changes(
         }
     }
     (words, breaking)
+}
+
+/// Whether a function holds the symbol.
+fn is_local(tree: &SymbolTree, symbol: &Symbol) -> bool {
+    symbol.parent.is_some_and(|id| match tree.get(id).kind {
+        SymbolKind::Function | SymbolKind::Method => true,
+        SymbolKind::Module | SymbolKind::Class => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words, and the names of what can break others.
+    fn changes(before: &str, after: &str, touched: &[&str]) -> (Vec<String>, Vec<String>) {
+        let file = FilePath::new("m.py");
+        let tree = |text: &str| SymbolTree::parse(file.clone(), text.into());
+        let touched: Vec<SymbolPath> = touched
+            .iter()
+            .map(|name| SymbolPath::new(file.clone(), *name))
+            .collect();
+        let (words, breaking) = contract_changes(&tree(before), &tree(after), &touched);
+        (words, breaking.into_iter().map(|path| path.name).collect())
+    }
+
+    #[test]
+    fn contracts_of_functions_and_methods_are_told() {
+        let before = "def f(a): pass\nclass A:\n    def g(self): pass\n    def h(self): pass\n";
+        let after = "def f(a, b): pass\nclass A:\n    def g(self) -> int: pass\ndef new(): pass\n";
+        let (words, breaking) = changes(before, after, &["f", "A", "A.g", "A.h", "new"]);
+        let expected = [
+            "f: parameter \"b\" added (required)",
+            "A.g: return annotation `int` added",
+            "A.h: removed or renamed",
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(breaking, ["f", "A.h"]);
+    }
+
+    #[test]
+    fn what_is_local_to_a_function_has_no_contract() {
+        let before = "class A:\n    def f(self):\n        def getter(x): pass\n        def gone(): pass\n        return getter\ndef g():\n    def inner(): pass\n";
+        let after = "class A:\n    def f(self):\n        def getter(x, y): pass\n        return getter\ndef g():\n    async def inner(): pass\n";
+        let touched = ["A.f", "A.f.getter", "A.f.gone", "g", "g.inner"];
+        assert_eq!(changes(before, after, &touched), (vec![], vec![]));
+        // A class in a class is no local one.
+        let before = "class A:\n    class B:\n        def f(self): pass\n";
+        let after = before.replace("self", "self, x");
+        assert_eq!(changes(before, &after, &["A.B.f"]).1, ["A.B.f"]);
+    }
 }

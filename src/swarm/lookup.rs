@@ -200,7 +200,7 @@ impl Lookup {
     }
 
     pub fn definition(&self, name: &str) -> String {
-        let found = self.index().definitions(&name.replace("::", "."));
+        let found = self.index().definitions(name);
         if found.is_empty() {
             return format!("No definition of `{name}` in the workspace.");
         }

@@ -176,20 +176,28 @@ impl Changes {
         }
         for (index, parameter) in new.iter().enumerate() {
             match find(old, &parameter.name) {
-                Some(was) => self.parameter(&old[was], parameter),
+                Some(was) => {
+                    self.parameter(&old[was], parameter);
+                    let joins = parameter.is_positional() && !old[was].is_positional();
+                    if joins && takes_a_place(index, old, new) {
+                        let name = &parameter.name;
+                        self.breaks(format!("parameter \"{name}\" moved before others"));
+                    }
+                }
                 None => self.added(parameter, index, old, new),
             }
         }
         let order = |list: &[Parameter], other: &[Parameter]| -> Vec<String> {
             list.iter()
                 .filter(|parameter| {
-                    parameter.is_positional() && find(other, &parameter.name).is_some()
+                    let there = find(other, &parameter.name).map(|place| &other[place]);
+                    parameter.is_positional() && there.is_some_and(Parameter::is_positional)
                 })
                 .map(|parameter| parameter.name.clone())
                 .collect()
         };
         let (before, after) = (order(old, new), order(new, old));
-        if before != after && before.len() == after.len() {
+        if before != after {
             self.breaks(format!("parameters reordered: {}", after.join(", ")));
         }
     }
@@ -224,13 +232,10 @@ impl Changes {
     }
 
     fn added(&mut self, parameter: &Parameter, index: usize, old: &[Parameter], new: &[Parameter]) {
-        let later_was_there = new[index + 1..]
-            .iter()
-            .any(|later| later.is_positional() && old.iter().any(|old| old.name == later.name));
         let name = &parameter.name;
         if !parameter.is_optional() {
             self.breaks(format!("parameter \"{name}\" added (required)"));
-        } else if parameter.is_positional() && later_was_there {
+        } else if parameter.is_positional() && takes_a_place(index, old, new) {
             self.breaks(format!(
                 "parameter \"{name}\" added before others (optional)"
             ));
@@ -238,6 +243,20 @@ impl Changes {
             self.harmless(format!("parameter \"{name}\" added (optional)"));
         }
     }
+}
+
+/// Whether a positional parameter at `index` takes the argument that another one had: a later one
+/// was there and was given by its place, or took all that were left.
+fn takes_a_place(index: usize, old: &[Parameter], new: &[Parameter]) -> bool {
+    let by_place = |parameter: &Parameter| {
+        parameter.is_positional() || parameter.kind == ParameterKind::VarPositional
+    };
+    let was_there = |later: &Parameter| {
+        let mut same = old.iter().filter(|old| old.name == later.name);
+        same.any(by_place)
+    };
+    let mut later = new[index + 1..].iter().filter(|later| by_place(later));
+    later.any(was_there)
 }
 
 impl Parameter {

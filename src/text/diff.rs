@@ -66,4 +66,28 @@ mod tests {
             "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n";
         assert_eq!(unified_diff("f", "a\nb\n", "a\nb"), expected);
     }
+
+    #[test]
+    fn changes_far_apart_have_hunks_of_their_own() {
+        let old: String = (1..=30).map(|n| format!("{n}\n")).collect();
+        let new = old.replacen("2\n", "two\n", 1).replace("29\n", "");
+        let diff = unified_diff("f", &old, &new);
+        let hunks: Vec<&str> = diff.lines().filter(|line| line.starts_with("@@")).collect();
+        assert_eq!(hunks, ["@@ -1,5 +1,5 @@", "@@ -26,5 +26,4 @@"]);
+    }
+
+    #[test]
+    fn new_and_emptied_files_are_shown_whole() {
+        assert_eq!(
+            unified_diff("f", "", "a\nb\n"),
+            "--- a/f\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+        );
+        assert_eq!(
+            unified_diff("f", "a\n", ""),
+            "--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n-a\n"
+        );
+        // Another line break is another line.
+        let diff = unified_diff("f", "a\r\n", "a\n");
+        assert!(diff.contains("-a\r\n+a\n"), "{diff:?}");
+    }
 }

@@ -127,6 +127,55 @@ mod tests {
         assert_eq!(position_of(&Rope::new(), 0, Encoding::Utf16), at(0, 0));
     }
 
+    #[test]
+    fn every_byte_of_a_line_break_ends_its_line() {
+        let text = Rope::from_str("ab\r\ncd\re\n");
+        for encoding in ALL {
+            // At, inside and behind the break.
+            assert_eq!(position_of(&text, 2, encoding), at(0, 2));
+            assert_eq!(position_of(&text, 3, encoding), at(0, 2));
+            assert_eq!(position_of(&text, 4, encoding), at(1, 0));
+            assert_eq!(position_of(&text, 6, encoding), at(1, 2));
+            assert_eq!(position_of(&text, 7, encoding), at(2, 0));
+            // After the last line break there is one more, empty line.
+            assert_eq!(position_of(&text, 9, encoding), at(3, 0));
+            assert_eq!(offset_of(&text, at(3, 0), encoding), 9);
+            assert_eq!(offset_of(&text, at(3, 7), encoding), 9);
+            assert_eq!(offset_of(&text, at(0, 3), encoding), 2);
+            assert_eq!(offset_of(&text, at(1, 9), encoding), 6);
+            assert_eq!(offset_of(&text, at(2, u32::MAX), encoding), 8);
+            assert_eq!(offset_of(&text, at(u32::MAX, 0), encoding), 9);
+        }
+    }
+
+    #[test]
+    fn what_lies_inside_a_character_is_its_start() {
+        let text = Rope::from_str("\u{feff}\u{1f426}\u{1f426}e\u{301}");
+        let second = 3 + 4;
+        // The units of UTF-16: 1 for the mark, then two for each bird.
+        for (column, offset) in [
+            (0, 0),
+            (1, 3),
+            (2, 3),
+            (3, 7),
+            (4, 7),
+            (5, 11),
+            (6, 12),
+            (7, 14),
+        ] {
+            let found = offset_of(&text, at(0, column), Encoding::Utf16);
+            assert_eq!(found, offset, "{column}");
+        }
+        for inside in 0..4 {
+            let columns = ALL.map(|encoding| position_of(&text, second + inside, encoding).column);
+            assert_eq!(columns, [7, 3, 2], "{inside}");
+        }
+        // A column in bytes inside a character, too.
+        for column in 7..11 {
+            assert_eq!(offset_of(&text, at(0, column), Encoding::Utf8), 7);
+        }
+    }
+
     proptest! {
         #[test]
         fn position_and_offset_are_inverse(text in "[a\u{e9}\u{1f426}\u{2028}\r\n]{0,40}") {

@@ -75,6 +75,43 @@ fn generators_yield_in_their_own_body() {
     assert!(!contract("def f():\n    return lambda: (yield)\n").is_generator);
 }
 
+#[test]
+fn bodies_of_others_do_not_count() {
+    let text = "\
+def f():
+    class Local:
+        raise InClass
+        def g(self):
+            yield 2
+            raise InMethod
+    for x in y:
+        with z:
+            if x: raise Deep(x)
+            else: raise Deep(y)
+    raise make_error('x')
+    raise errors[0]
+    raise _Private
+";
+    let f = contract(text);
+    assert!(!f.is_generator);
+    assert!(!f.raises.contains(&"InMethod".to_owned()), "{:?}", f.raises);
+    for name in ["Deep", "_Private", "make_error"] {
+        let count = f.raises.iter().filter(|raised| *raised == name).count();
+        assert_eq!(count, 1, "{name} in {:?}", f.raises);
+    }
+    assert!(contract("def f():\n    return [(yield x) for x in y]\n").is_generator);
+    assert!(contract("async def f():\n    async for x in y:\n        yield x\n").is_generator);
+    let method =
+        "class A:\n    @staticmethod\n    @a.b(c)\n    def f(x: 'A' = None, /) -> None: ...\n";
+    let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from(method));
+    let contract = &tree.symbols()[2].contract;
+    assert_eq!(contract.decorators, ["@staticmethod", "@a.b(c)"]);
+    assert_eq!(contract.returns.as_deref(), Some("None"));
+    let parameter = &contract.parameters.as_ref().unwrap()[0];
+    assert_eq!(parameter.kind, ParameterKind::PositionalOnly);
+    assert_eq!(parameter.annotation.as_deref(), Some("'A'"));
+}
+
 /// What changes from one head to another, and whether it can break.
 fn check(old: &str, new: &str, expected: &[&str], breaks: bool) {
     let (old, new) = (contract(old), contract(new));
@@ -169,6 +206,99 @@ fn parameters_are_compared() {
 }
 
 #[test]
+fn who_takes_the_place_of_another_can_break() {
+    // f(1, 2) gave the 2 to `rest`.
+    check(
+        "def f(x, *rest): 0",
+        "def f(x, y=1, *rest): 0",
+        &["parameter \"y\" added before others (optional)"],
+        true,
+    );
+    check(
+        "def f(x, *, y): 0",
+        "def f(y, x): 0",
+        &[
+            "parameter \"y\" changed from keyword only to positional",
+            "parameter \"y\" moved before others",
+        ],
+        true,
+    );
+    check(
+        "def f(*rest, y): 0",
+        "def f(y, *rest): 0",
+        &[
+            "parameter \"y\" changed from keyword only to positional",
+            "parameter \"y\" moved before others",
+        ],
+        true,
+    );
+    check(
+        "def f(x, *, y): 0",
+        "def f(x, y): 0",
+        &["parameter \"y\" changed from keyword only to positional"],
+        false,
+    );
+    check(
+        "def f(x, y, *, z): 0",
+        "def f(y, x, z): 0",
+        &[
+            "parameter \"z\" changed from keyword only to positional",
+            "parameters reordered: y, x",
+        ],
+        true,
+    );
+    check(
+        "def f(x, *a, k=1): 0",
+        "def f(x, *a, j=2, k=1): 0",
+        &["parameter \"j\" added (optional)"],
+        false,
+    );
+}
+
+#[test]
+fn stars_are_compared() {
+    check(
+        "def f(x): 0",
+        "def f(*x): 0",
+        &["parameter \"x\" changed from positional to any positional"],
+        true,
+    );
+    check(
+        "def f(**k): 0",
+        "def f(k): 0",
+        &["parameter \"k\" changed from any keyword to positional"],
+        true,
+    );
+    check(
+        "def f(*a, **k): 0",
+        "def f(): 0",
+        &["parameter \"a\" removed", "parameter \"k\" removed"],
+        true,
+    );
+    check(
+        "def f(x): 0",
+        "def f(x, /): 0",
+        &["parameter \"x\" changed from positional to positional only"],
+        true,
+    );
+    check(
+        "def f(*, x): 0",
+        "def f(*, x=1): 0",
+        &["default of parameter \"x\" `1` added"],
+        false,
+    );
+    check(
+        "def f(x: int, y): 0",
+        "def f(x, y: str): 0",
+        &[
+            "annotation of parameter \"x\" `int` removed",
+            "annotation of parameter \"y\" `str` added",
+        ],
+        false,
+    );
+}
+
+#[test]
 fn heads_are_compared() {
     check(
         "def f(): 0",
@@ -222,4 +352,40 @@ fn heads_are_compared() {
     );
     check("class A(B): 0", "class A: 0", &["base `B` removed"], true);
     check("class A: 0", "def A(): 0", &["became a function"], true);
+    check(
+        "async def f(): 0",
+        "def f(): 0",
+        &["is no longer async"],
+        true,
+    );
+    check(
+        "def f(): 0",
+        "def f(): yield",
+        &["became a generator"],
+        true,
+    );
+    check(
+        "def A(): 0",
+        "class A: 0",
+        &["is no function any more"],
+        true,
+    );
+    check(
+        "@a\n@b\ndef f(): 0",
+        "@b\n@a\ndef f(): 0",
+        &["decorators in another order or number"],
+        true,
+    );
+    check(
+        "class A(B, metaclass=M): 0",
+        "class A(B): 0",
+        &["base `metaclass=M` removed"],
+        true,
+    );
+    check(
+        "def f() -> int: 0",
+        "def f() -> str: 0",
+        &["return annotation changed from `int` to `str`"],
+        false,
+    );
 }

@@ -99,13 +99,39 @@ pub(super) fn losses(
             }
         }
     }
-    let kept = old.comments().iter().filter(|range| !is_deleted(**range));
+    let comments = old.comments().iter().filter(|range| !is_deleted(**range));
+    let comments: Vec<&str> = comments.map(|range| text_of(old, *range)).collect();
     let now = new.comments().iter().map(|range| text_of(new, *range));
-    let gone = missing(kept.map(|range| text_of(old, *range)), now);
-    losses.extend(gone.into_iter().map(|text| Loss::Comment {
-        text: text.to_owned(),
-    }));
+    losses.extend(lost_comments(&comments, &now.collect::<Vec<_>>()));
     losses
+}
+
+/// The comments that are gone. One that was only reworded or extended is not: each new comment that
+/// was not there before stands for one old one whose words it mostly has.
+fn lost_comments(before: &[&str], after: &[&str]) -> Vec<Loss> {
+    let gone = missing(before.iter().copied(), after.iter().copied());
+    let mut fresh = missing(after.iter().copied(), before.iter().copied());
+    let is_lost = |text: &&str| {
+        let reworded = fresh.iter().position(|now| shares_most_words(text, now));
+        reworded.map(|place| fresh.remove(place)).is_none()
+    };
+    gone.into_iter()
+        .filter(is_lost)
+        .map(|text| Loss::Comment {
+            text: text.to_owned(),
+        })
+        .collect()
+}
+
+fn shares_most_words(old: &str, new: &str) -> bool {
+    let words = |text: &str| -> HashSet<String> {
+        text.split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect()
+    };
+    let old = words(old);
+    2 * old.intersection(&words(new)).count() > old.len()
 }
 
 fn text_of(tree: &SymbolTree, range: ByteRange) -> &str {

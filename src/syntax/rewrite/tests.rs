@@ -141,6 +141,42 @@ class A:
     }
 
     #[test]
+    fn a_reworded_comment_is_no_loss() {
+        let text = "def f():\n    a()  # the first of two\n    b()  # see #12\n    # ----\n";
+        let check = |source: &str, lost: &[&str]| {
+            let done = made(text, whole("f", source));
+            let expected = lost.iter().map(|text| Loss::Comment {
+                text: (*text).to_owned(),
+            });
+            assert_eq!(done.losses, expected.collect::<Vec<_>>(), "{source:?}");
+        };
+        check(
+            "def f():\n    a()  # The first of all three, not two.\n    b()  # see #12 and #13\n    # ----\n",
+            &[],
+        );
+        // Half of the words is not most of them, and what has no words has nothing to share.
+        check(
+            "def f():\n    a()  # the first\n    b()  # see #14\n    # ====\n",
+            &["# the first of two", "# see #12", "# ----"],
+        );
+        // One new comment stands for one old one; one that was there before stands for itself.
+        let twice = "def f():\n    # keep the order\n    a()\n    # keep the order\n    b()\n";
+        let done = made(
+            twice,
+            whole(
+                "f",
+                "def f():\n    # keep the order here\n    a()\n    b()\n",
+            ),
+        );
+        assert_eq!(done.losses.len(), 1);
+        let done = made(
+            twice,
+            whole("f", "def f():\n    # keep the order\n    a()\n    b()\n"),
+        );
+        assert_eq!(done.losses.len(), 1);
+    }
+
+    #[test]
     fn a_new_name_is_no_loss() {
         let text = "def f():\n    def inner(): pass\n\ndef g(): pass\n";
         let done = made(text, whole("f", "def h():\n    def inner(): pass\n"));

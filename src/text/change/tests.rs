@@ -109,6 +109,95 @@ fn a_stored_change_set_is_checked_when_read() {
     assert!(serde_json::from_str::<ChangeSet>(&broken).is_err());
 }
 
+#[test]
+fn what_touches_without_overlap_is_no_conflict() {
+    let base = "abcdef";
+    let check = |ours: (usize, usize, &str), theirs: (usize, usize, &str), expected: &str| {
+        let (ours, theirs) = (set(base, &[ours]), set(base, &[theirs]));
+        let rebased = ours.rebase(&theirs).expect("no conflict");
+        let text = rebased.apply(&theirs.apply(base).unwrap()).unwrap();
+        assert_eq!(text, expected);
+    };
+    check((0, 2, "X"), (2, 4, "Y"), "XYef");
+    check((2, 4, "X"), (0, 2, "Y"), "YXef");
+    check((2, 2, "+"), (2, 4, "Y"), "ab+Yef");
+    check((4, 4, "+"), (2, 4, "Y"), "abY+ef");
+    check((2, 4, ""), (4, 4, "+"), "ab+ef");
+    check((6, 6, "!"), (0, 0, "?"), "?abcdef!");
+    check((5, 6, ""), (0, 1, ""), "bcde");
+}
+
+#[test]
+fn a_conflict_names_the_first_clash_of_both_sides() {
+    let base = "abcdefgh";
+    let ours = set(base, &[(0, 1, "x"), (3, 5, "y"), (6, 8, "z")]);
+    let theirs = set(base, &[(2, 2, "1"), (4, 7, "2")]);
+    let conflict = ours.rebase(&theirs).unwrap_err();
+    assert_eq!(conflict.ours, ByteRange::new(3, 5));
+    assert_eq!(conflict.theirs, ByteRange::new(4, 7));
+    // One place, the same removal, but another text in its stead.
+    let (one, other) = (set(base, &[(1, 2, "x")]), set(base, &[(1, 2, "y")]));
+    assert!(one.rebase(&other).is_err());
+    // Another length of the base: nothing can be said of parts.
+    let conflict = one.rebase(&set("abc", &[(0, 1, "")])).unwrap_err();
+    assert_eq!(conflict.ours, ByteRange::new(0, 8));
+    assert_eq!(conflict.theirs, ByteRange::new(0, 3));
+}
+
+#[test]
+fn offsets_at_the_borders_of_edits() {
+    let removed = set("abcdef", &[(2, 4, "")]);
+    let moved: Vec<usize> = (0..=6).map(|at| removed.map_offset(at)).collect();
+    assert_eq!(moved, [0, 1, 2, 2, 2, 3, 4]);
+    let inserted = set("ab", &[(0, 0, "> "), (2, 2, "!")]);
+    let moved: Vec<usize> = (0..=2).map(|at| inserted.map_offset(at)).collect();
+    assert_eq!(moved, [2, 3, 5]);
+    assert_eq!(ChangeSet::unchanged(3).map_offset(3), 3);
+}
+
+#[test]
+fn a_replacement_stays_inside_its_base() {
+    let replaced = ChangeSet::replace(3, ByteRange::new(1, 3), "x").expect("inside");
+    assert_eq!(replaced.apply("abc").as_deref(), Ok("ax"));
+    assert_eq!(replaced.base_len(), 3);
+    assert_eq!(ChangeSet::replace(3, ByteRange::new(1, 4), "x"), None);
+    let nothing = ChangeSet::replace(3, ByteRange::new(1, 1), "").expect("inside");
+    assert!(nothing.is_empty());
+}
+
+#[test]
+fn between_keeps_line_breaks_and_characters_whole() {
+    for (old, new) in [
+        ("", "a\n"),
+        ("a\n", ""),
+        ("a\r\nb\r\n", "a\nb\n"),
+        ("a\nb", "a\nb\n"),
+        ("\u{feff}x\n", "x\n"),
+        ("\u{1f426}\n", "\u{1f427}\n"),
+        ("\u{e9}\u{e9}\n", "\u{e9}\n"),
+        ("a\na\na\n", "a\na\n"),
+    ] {
+        let changes = ChangeSet::between(old, new);
+        assert_eq!(changes.apply(old).as_deref(), Ok(new), "{old:?} {new:?}");
+        let back = changes.invert(old).unwrap();
+        assert_eq!(back.apply(new).as_deref(), Ok(old), "{old:?} {new:?}");
+    }
+    // Two characters with the same first bytes differ as a whole.
+    let changes = ChangeSet::between("\u{1f426}\n", "\u{1f427}\n");
+    assert_eq!(changes.edits(), [edit(0, 4, "\u{1f427}")]);
+}
+
+#[test]
+fn composed_edits_meet_inside_inserts() {
+    let first = set("ab", &[(1, 1, "12345")]);
+    let next = set("a12345b", &[(2, 4, ""), (5, 7, "!")]);
+    let both = first.compose(&next).unwrap();
+    assert_eq!(both.edits(), [edit(1, 2, "14!")]);
+    assert_eq!(both.apply("ab").as_deref(), Ok("a14!"));
+    let nothing = ChangeSet::unchanged(2).compose(&ChangeSet::unchanged(2));
+    assert!(nothing.unwrap().is_empty());
+}
+
 const TEXT: &str = "[ab\u{e9}\u{1f426}\n]{0,24}";
 
 /// A change set for `base`, from positions and inserts.
