@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// How soon the reader of keys notices that it is no longer needed.
@@ -15,6 +16,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     Key(KeyEvent),
+    /// Text from the clipboard: never an answer by itself.
+    Pasted(String),
     Resized,
     Line(String),
     /// No more lines will come.
@@ -57,8 +60,22 @@ impl Inputs {
         let (tell, inputs) = Inputs::channel();
         let interrupts = tell.clone();
         tokio::spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() && interrupts.send(Input::Interrupt).is_ok()
-            {
+            // A terminal that is closed and a polite kill end a run as Ctrl-C does.
+            let (Ok(mut term), Ok(mut hangup)) = (
+                signal(SignalKind::terminate()),
+                signal(SignalKind::hangup()),
+            ) else {
+                return;
+            };
+            loop {
+                tokio::select! {
+                    pressed = tokio::signal::ctrl_c() => if pressed.is_err() { return },
+                    _ = term.recv() => {}
+                    _ = hangup.recv() => {}
+                }
+                if interrupts.send(Input::Interrupt).is_err() {
+                    return;
+                }
             }
         });
         match source {
@@ -90,6 +107,7 @@ fn read_keys(tell: &mpsc::UnboundedSender<Input>, over: &AtomicBool) {
             Ok(false) => continue,
             Ok(true) => match event::read() {
                 Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Input::Key(key),
+                Ok(Event::Paste(text)) => Input::Pasted(text),
                 Ok(Event::Resize(..)) => Input::Resized,
                 Ok(_) => continue,
                 Err(_) => Input::Closed,

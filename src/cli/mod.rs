@@ -13,6 +13,7 @@ mod screen;
 mod services;
 mod view;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -51,12 +52,24 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Settled) => ExitCode::SUCCESS,
         Ok(Outcome::NotSettled) => ExitCode::from(1),
+        // Whoever read our output has gone: there is nobody left to tell.
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("starling: {error:#}");
+            // stderr may be gone as well.
+            let _ = writeln!(std::io::stderr(), "starling: {error:#}");
             let wrong_use = error.downcast_ref::<WrongUse>().is_some();
             ExitCode::from(if wrong_use { 2 } else { 1 })
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().map(|io| io.kind())
+    };
+    error
+        .chain()
+        .any(|cause| kind(cause) == Some(std::io::ErrorKind::BrokenPipe))
 }
 
 async fn dispatch(command: Command) -> anyhow::Result<Outcome> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tokio::sync::mpsc;
@@ -22,6 +22,8 @@ use crate::ports::{Dollars, Tokens, Verdict};
 use crate::server::protocol::{LimitsPatch, RunParams};
 
 /// The live view is drawn this often while nothing happens.
+/// Keys pressed sooner after a question was shown were meant for something else.
+const READING: Duration = Duration::from_millis(400);
 const FRAME: Duration = Duration::from_millis(120);
 
 /// How a run is shown.
@@ -105,6 +107,8 @@ struct Viewer<'a> {
     editor: &'a HeadlessEditor,
     state: RunState,
     prompt: Prompt,
+    /// When the last question was shown.
+    asked_at: Instant,
     screen: Screen,
     /// The review that the user was last asked about.
     asked: Option<Review>,
@@ -124,6 +128,7 @@ impl<'a> Viewer<'a> {
             editor,
             state: RunState::default(),
             prompt: Prompt::default(),
+            asked_at: Instant::now(),
             screen,
             asked: None,
             stopping: false,
@@ -213,6 +218,7 @@ impl<'a> Viewer<'a> {
             self.asked = first.cloned();
             // What was being typed was about another.
             self.prompt = Prompt::default();
+            self.asked_at = Instant::now();
             if let Some(review) = &self.asked {
                 self.screen.ask(review, &self.state)?;
                 self.screen.draw(&self.state, &self.prompt)?;
@@ -221,13 +227,23 @@ impl<'a> Viewer<'a> {
         Ok(())
     }
 
+    /// What is typed before a question can have been read does not answer it.
+    fn just_asked(&self) -> bool {
+        self.asked.is_some() && self.asked_at.elapsed() < READING
+    }
+
     async fn input(&mut self, input: Input, run: &HeadlessRun) -> anyhow::Result<Next> {
         let asked = match self.state.reviews.is_empty() {
             true => Asked::Nothing,
             false => Asked::Waiting,
         };
         let said = match input {
+            Input::Key(_) if self.just_asked() => None,
             Input::Key(key) => self.prompt.key(key, asked),
+            Input::Pasted(text) => {
+                self.prompt.paste(&text);
+                None
+            }
             Input::Interrupt => Some(Said::Quit),
             Input::Line(line) => Some(prompt::line(&line)),
             Input::Resized | Input::Closed => None,

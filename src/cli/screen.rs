@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use crossterm::cursor::{Hide, MoveToColumn, MoveUp, Show};
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, disable_raw_mode,
     enable_raw_mode, size,
@@ -60,7 +61,7 @@ impl Screen {
             return Screen::lines(out, paint);
         }
         // A cursor that stays visible does no harm.
-        let _ = execute!(out, Hide);
+        let _ = execute!(out, Hide, EnableBracketedPaste);
         let live = Live {
             paint,
             drawn: Vec::new(),
@@ -175,7 +176,7 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         // Best effort: the terminal may be gone.
-        let _ = execute!(io::stdout(), Show);
+        let _ = execute!(io::stdout(), Show, DisableBracketedPaste);
         let _ = disable_raw_mode();
     }
 }

@@ -44,6 +44,7 @@ impl Replay {
     /// the same one.
     pub fn parse(profile: ModelProfile, text: &str) -> Result<Self, ModelError> {
         let mut replies = HashMap::new();
+        let mut capability = None;
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines
             .iter()
@@ -70,14 +71,19 @@ impl Replay {
                 );
                 return Err(unavailable(&profile, message));
             }
+            capability = capability.or(exchange.capability);
             replies.insert(key, exchange.reply);
         }
         if replies.is_empty() {
             let message = "the trajectory holds no exchange with a model".to_owned();
             return Err(unavailable(&profile, message));
         }
+        let (tool_calling, context_window) =
+            capability.unwrap_or((profile.tool_calling, profile.context_window));
         Ok(Replay {
             profile: ModelProfile {
+                tool_calling,
+                context_window,
                 replayed: true,
                 ..profile
             },
@@ -147,6 +153,7 @@ mod tests {
             ordinal,
             prompt: Vec::new(),
             tools: Vec::new(),
+            capability: None,
             reply,
             millis: 5,
         };

@@ -350,6 +350,9 @@ pub struct Exchange {
     pub prompt: Vec<Message>,
     /// Names of the tools on offer.
     pub tools: Vec<String>,
+    /// What the model could do; a replay answers as such a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capability: Option<(ToolCalling, Tokens)>,
     pub reply: Result<ChatReply, ModelError>,
     pub millis: u64,
 }

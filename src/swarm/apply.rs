@@ -191,18 +191,36 @@ pub(super) async fn undo(
     Ok(undone)
 }
 
-/// One diff of everything applied, by file.
+/// One diff of everything that the agents changed, by file: what the user typed meanwhile is no part of
+/// it.
 pub(super) fn whole_diff(hub: &Hub) -> String {
-    let base = &hub.outside.snapshot;
-    let files = hub.changed_files();
-    let world = hub.state().world.clone();
-    files
-        .iter()
-        .map(|file| {
-            let read = |snapshot: &crate::workspace::Snapshot| {
-                snapshot.read(file).unwrap_or_else(|_| "".into())
-            };
-            unified_diff(file.as_str(), &read(base), &read(&world))
-        })
-        .collect()
+    let diff = |file: &FilePath| {
+        let now = hub.state().world.read(file).unwrap_or_else(|_| "".into());
+        unified_diff(file.as_str(), &without_agents(hub, file, &now), &now)
+    };
+    hub.changed_files().iter().map(diff).collect()
+}
+
+/// The text of a file as if no proposal had been applied; the one of the start where the user changed
+/// the same places since.
+fn without_agents(hub: &Hub, file: &FilePath, now: &Arc<str>) -> Arc<str> {
+    let applied = hub.state().applied.clone();
+    let mut text = Arc::clone(now);
+    for one in applied.iter().rev().filter(|one| one.file == *file) {
+        let inverse = ChangeSet::between(&one.after, &one.before);
+        let taken_back = over(&one.after, &inverse, &text)
+            .ok()
+            .and_then(|changes| changes.apply(&text).ok());
+        match taken_back {
+            Some(earlier) => text = earlier.into(),
+            None => {
+                return hub
+                    .outside
+                    .snapshot
+                    .read(file)
+                    .unwrap_or_else(|_| "".into());
+            }
+        }
+    }
+    text
 }

@@ -166,6 +166,7 @@ impl Hub {
                 .cloned()
                 .collect(),
             tools: request.tools.into_iter().map(|tool| tool.name).collect(),
+            capability: Some((profile.tool_calling, profile.context_window)),
             reply: result.clone(),
             millis,
         });

@@ -57,6 +57,8 @@ pub(super) struct State {
     pub latest: Option<TestReport>,
     pub applied: Vec<Applied>,
     pub exhausted: Option<String>,
+    /// Why an accepted proposal could not be applied.
+    pub unapplied: Option<String>,
     /// How often a model's candidate won.
     pub tally: BTreeMap<String, u32>,
     /// Contracts that were followed up already.
@@ -126,6 +128,7 @@ impl Hub {
             latest: None,
             applied: Vec::new(),
             exhausted: None,
+            unapplied: None,
             tally: BTreeMap::new(),
             followed: BTreeSet::new(),
             proposals: 0,

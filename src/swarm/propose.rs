@@ -282,7 +282,11 @@ async fn finish(
                 "The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."
             ))
         }
-        Err(apply::Failure::Editor { why }) => Outcome::Stopped { why },
+        Err(apply::Failure::Editor { why }) => {
+            hub.state().unapplied =
+                Some(format!("proposal {id} was accepted but not applied: {why}"));
+            Outcome::Stopped { why }
+        }
     }
 }
 

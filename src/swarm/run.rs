@@ -326,6 +326,9 @@ fn stop_reason(hub: &Hub, failing: Vec<String>) -> StopReason {
     if let Some(what) = state.exhausted.clone() {
         return StopReason::LedgerEmpty { what };
     }
+    if let Some(error) = state.unapplied.clone() {
+        return StopReason::Failed { error };
+    }
     let was: Vec<String> = state.before.as_ref().map(failing_ids).unwrap_or_default();
     let wanted = |id: &String| state.wants_green || !was.contains(id);
     let failing: Vec<String> = failing.into_iter().filter(wanted).collect();

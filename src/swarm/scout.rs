@@ -286,7 +286,8 @@ fn usable(hub: &Hub, picks: &[Pick]) -> Result<Vec<Pick>, String> {
 
 /// Without a word of the scout: the best candidate.
 fn fallback(hub: &Hub) -> Vec<Pick> {
-    let located = hub.state().located.clone();
+    let mut located = hub.state().located.clone();
+    located.retain(|candidate| !is_test_file(&candidate.symbol.file));
     let pick = |candidate: &Candidate| Pick {
         symbol: candidate.symbol.to_string(),
         why: candidate.why.join(", "),

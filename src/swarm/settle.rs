@@ -39,11 +39,14 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
     if hub.state().applied.is_empty() {
         return hub.state().before.clone();
     }
-    if let Some(report) = hub.state().latest.clone() {
-        return Some(report);
-    }
-    let world = hub.state().world.clone();
-    let report = gate::run_tests(hub, &world, Vec::new()).await;
+    let (latest, world) = {
+        let state = hub.state();
+        (state.latest.clone(), state.world.clone())
+    };
+    let report = match latest {
+        Some(report) => report,
+        None => gate::run_tests(hub, &world, Vec::new()).await,
+    };
     hub.event(Event::TestsRun {
         phase: TestPhase::Settling,
         proposal: None,

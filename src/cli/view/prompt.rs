@@ -49,6 +49,15 @@ impl Prompt {
         }
     }
 
+    /// Adds text from the clipboard to what is being typed, on one line.
+    pub fn paste(&mut self, pasted: &str) {
+        let pasted = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
+        match self {
+            Prompt::Choosing => {}
+            Prompt::Rejecting(text) | Prompt::Steering(text) => text.push_str(&pasted),
+        }
+    }
+
     fn choose(&mut self, code: KeyCode, asked: Asked) -> Option<Said> {
         let KeyCode::Char(char) = code else {
             return None;
@@ -151,6 +160,19 @@ mod tests {
             .filter_map(|char| prompt.key(KeyEvent::new(code(char), KeyModifiers::NONE), asked))
             .collect();
         (prompt, said)
+    }
+
+    #[test]
+    fn pasted_text_is_text_and_never_an_answer() {
+        let mut prompt = Prompt::Choosing;
+        prompt.paste("a");
+        assert_eq!(prompt, Prompt::Choosing);
+        let mut prompt = Prompt::Rejecting("no: ".to_owned());
+        prompt.paste("keep brackets\nand also tidy up\n");
+        assert_eq!(
+            prompt,
+            Prompt::Rejecting("no: keep brackets and also tidy up".to_owned())
+        );
     }
 
     #[test]

@@ -207,6 +207,21 @@ fn started(task: &str, models: &[(crate::ports::Role, String)]) -> Vec<Line> {
     lines
 }
 
+/// The line of a failing test's message that names the error.
+fn error_line(message: &str) -> &str {
+    let names_error = |line: &&str| {
+        let name = line.split(':').next().unwrap_or_default();
+        !name.contains(' ') && (name.ends_with("Error") || name.ends_with("Exception"))
+    };
+    let mut lines = message.trim().lines().map(str::trim);
+    lines
+        .clone()
+        .rev()
+        .find(names_error)
+        .or_else(|| lines.next_back())
+        .unwrap_or_default()
+}
+
 fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
     let when = match phase {
         TestPhase::Before => "tests before",
@@ -230,7 +245,7 @@ fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
         .iter()
         .filter(|case| matches!(case.status, TestStatus::Failed | TestStatus::Error));
     for case in failing.take(LINES) {
-        let message = case.message.trim().lines().last().unwrap_or_default();
+        let message = error_line(&case.message);
         lines.push(
             Line::of(Style::Bad, &format!("  ✗ {}", case.id))
                 .with(Style::Dim, &format!("  {message}")),

@@ -37,9 +37,10 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     lines.push(verdict(finished));
     let changed: Vec<String> = finished.applied.iter().map(ToString::to_string).collect();
     lines.push(field("changed", &words::few(&changed)));
-    if let Some(tests) = &state.tests {
-        lines.push(field("tests", tests));
-    }
+    lines.push(field(
+        "tests",
+        state.tests.as_deref().unwrap_or("none were run"),
+    ));
     let spent = words::spent(&finished.spent);
     let asked = words::count(u64::from(state.questions), "question");
     lines.push(field("spent", &format!("{spent} · {asked}")));

@@ -34,7 +34,7 @@ pub fn verdict(verdict: &Verdict, by: &Party) -> String {
 
 pub fn stop_reason(reason: &StopReason) -> String {
     match reason {
-        StopReason::Settled => "settled: no agent has work left, and nothing broke".to_owned(),
+        StopReason::Settled => "settled: no agent has work left".to_owned(),
         StopReason::NothingChanged { why } => format!("nothing was changed: {why}"),
         StopReason::TestsFail { failing } => {
             format!("stopped with failing tests: {}", few(failing))

@@ -335,3 +335,22 @@ async fn a_small_model_hears_of_failing_tests_in_words_and_is_asked_again_with_s
     let temperatures: Vec<f32> = asked.iter().map(|request| request.temperature).collect();
     assert_eq!(temperatures, [0.0, 0.7]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_diff_of_a_run_holds_nothing_that_the_user_typed() {
+    let typed = TWO.replace("f(x) + 1", "f(x) + 100");
+    let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    *bed.editor.typing.lock().unwrap() = Some(("a.py".into(), typed));
+    let events = bed.run().await;
+    let Some(Event::RunFinished { diff, .. }) = events.last() else {
+        panic!()
+    };
+    assert!(diff.contains("+    return x + 1"), "{diff}");
+    assert!(
+        !diff
+            .lines()
+            .any(|line| line.starts_with(['+', '-']) && line.contains("100")),
+        "{diff}"
+    );
+}
