@@ -85,6 +85,11 @@ impl Scripted {
         }
     }
 
+    pub fn named(mut self, name: &str) -> Self {
+        self.profile.name = name.to_owned();
+        self
+    }
+
     /// The replies of conversations whose name begins so.
     pub fn on(self, conversation: &str, lines: impl IntoIterator<Item = Line>) -> Self {
         let lines = lines.into_iter().collect();
@@ -246,6 +251,7 @@ pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 pub struct FakeTests {
     root: std::path::PathBuf,
     judge: Option<Judge>,
+    times: Arc<Mutex<VecDeque<Duration>>>,
 }
 
 #[async_trait]
@@ -255,6 +261,8 @@ impl TestRunner for FakeTests {
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
+        let time = self.times.lock().unwrap().pop_front();
+        tokio::time::sleep(time.unwrap_or_default()).await;
         let mut texts: HashMap<String, String> = HashMap::new();
         for entry in std::fs::read_dir(&self.root).unwrap() {
             let entry = entry.unwrap();
@@ -312,25 +320,30 @@ impl TestRunner for FakeTests {
 pub struct FakeApprover {
     pub verdicts: Mutex<VecDeque<Verdict>>,
     pub seen: Mutex<Vec<ProposalView>>,
+    pub intents: Mutex<Vec<IntentView>>,
+    /// How long a person takes to decide.
+    pub latency: Mutex<Duration>,
+}
+
+impl FakeApprover {
+    async fn decide(&self) -> Verdict {
+        let latency = *self.latency.lock().unwrap();
+        tokio::time::sleep(latency).await;
+        let verdict = self.verdicts.lock().unwrap().pop_front();
+        verdict.unwrap_or(Verdict::Accept)
+    }
 }
 
 #[async_trait]
 impl Approver for FakeApprover {
-    async fn intent(&self, _view: IntentView) -> Verdict {
-        self.verdicts
-            .lock()
-            .unwrap()
-            .pop_front()
-            .unwrap_or(Verdict::Accept)
+    async fn intent(&self, view: IntentView) -> Verdict {
+        self.intents.lock().unwrap().push(view);
+        self.decide().await
     }
 
     async fn proposal(&self, view: ProposalView) -> Verdict {
         self.seen.lock().unwrap().push(view);
-        self.verdicts
-            .lock()
-            .unwrap()
-            .pop_front()
-            .unwrap_or(Verdict::Accept)
+        self.decide().await
     }
 }
 
@@ -354,6 +367,8 @@ pub struct Bed {
     pub other_model: Option<Arc<dyn ChatModel>>,
     pub editor: Arc<DiskEditor>,
     pub approver: Arc<FakeApprover>,
+    /// How long the next runs of the tests take.
+    pub test_times: Arc<Mutex<VecDeque<Duration>>>,
     judge: Option<Judge>,
 }
 
@@ -385,6 +400,7 @@ impl Bed {
             other_model: None,
             editor: Arc::new(editor),
             approver: Arc::default(),
+            test_times: Arc::default(),
             judge: None,
         }
     }
@@ -439,6 +455,7 @@ impl Bed {
             tests: Arc::new(FakeTests {
                 root,
                 judge: self.judge.take(),
+                times: Arc::clone(&self.test_times),
             }),
             language: Arc::new(NoLanguage),
             snapshot,
@@ -452,6 +469,33 @@ impl Bed {
         handle.finished().await;
         handle.log.events()
     }
+}
+
+/// Waits until something has happened in a run.
+pub async fn until(handle: &RunHandle, happened: impl Fn(&Event) -> bool) {
+    let mut cursor = handle.log.follow();
+    while let Some(stamped) = cursor.next().await {
+        if matches!(&stamped.record, Record::Event(event) if happened(event)) {
+            return;
+        }
+    }
+    panic!("it did not happen: {:#?}", handle.log.events());
+}
+
+pub fn finish(summary: &str) -> Line {
+    call("finish", json!({ "summary": summary }))
+}
+
+/// The agents that were woken, in order, with the causes.
+pub fn woken(events: &[Event]) -> Vec<(String, Cause)> {
+    let woken = |event: &Event| match event {
+        Event::AgentWoken {
+            agent: Party::Agent(symbol),
+            cause,
+        } => Some((symbol.to_string(), cause.clone())),
+        _ => None,
+    };
+    events.iter().filter_map(woken).collect()
 }
 
 /// The stop reason of a finished run.
