@@ -105,3 +105,39 @@ async fn an_owner_adds_a_neighbour() {
         "{events:#?}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_deletes_its_own_symbol_and_no_other() {
+    let delete = |name: &str| call("propose", json!({"reason": "r", "delete": [name]}));
+    let (bed, events) = proposes("a.py::f", delete("a.py::f"), &[]).await;
+    assert!(!bed.read("a.py").contains("def f()"), "{events:#?}");
+    let (bed, events) = proposes("a.py::f", delete("a.py::C"), &[]).await;
+    assert!(
+        malformed(&events)[0].contains("is not your symbol"),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), NEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_or_a_neighbour_is_no_cover_for_a_change_of_the_module() {
+    let add = json!([{"source": "def n():\n    return 3\n", "beside": "f"}]);
+    for (field, value) in [
+        ("imports", json!(["import os"])),
+        ("add", add),
+        ("delete", json!(["f"])),
+    ] {
+        let mut change = json!({
+            "reason": "r",
+            "symbol": "a.py::",
+            "hunks": [{"old": "RATE = 2", "new": "RATE = 3"}],
+        });
+        change[field] = value;
+        let (bed, events) = proposes("a.py::f", call("propose", change), &[]).await;
+        assert!(
+            malformed(&events)[0].contains("a.py:: is not your symbol"),
+            "{field}: {events:#?}"
+        );
+        assert_eq!(bed.read("a.py"), NEST);
+    }
+}
