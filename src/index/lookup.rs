@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::facts::FileFacts;
-use super::words::Term;
+use super::words::{Term, words};
 use crate::syntax::{FilePath, SymbolKind, SymbolPath, references as references_in};
 use crate::workspace::Snapshot;
 
@@ -79,9 +79,11 @@ pub(super) fn references(
         complete: true,
     };
     let term = Term::of(last);
+    // Names that are too short or too long for a word are not in any bag.
+    let is_word = words(last).next().is_some();
     let mut candidates: Vec<_> = files
         .iter()
-        .filter(|facts| facts.bag.has(term) && facts.text.contains(last))
+        .filter(|facts| (!is_word || facts.bag.has(term)) && facts.text.contains(last))
         .collect();
     candidates.sort_by_key(|facts| facts.is_test);
     for facts in candidates {
