@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use crate::ports::*;
+use crate::swarm::proposal::WHOLE_RUN;
 use crate::swarm::*;
 use crate::syntax::FilePath;
 use crate::workspace::Workspace;
@@ -245,7 +246,8 @@ impl Editor for DiskEditor {
     }
 }
 
-/// What the tests of the project are: failing ids, from the text of all files.
+/// What the tests of the project are: failing ids with their messages, from the text of all files.
+/// [`WHOLE_RUN`] is a command that fails without naming a test.
 pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 
 pub struct FakeTests {
@@ -283,6 +285,15 @@ impl TestRunner for FakeTests {
             .as_ref()
             .map(|judge| judge(&all))
             .unwrap_or_default();
+        if let Some((_, output)) = failing.iter().find(|(id, _)| id == WHOLE_RUN) {
+            return TestReport {
+                outcome: TestOutcome::Failed,
+                command: "fake tests".into(),
+                cases: Vec::new(),
+                output: output.clone(),
+                millis: 1,
+            };
+        }
         let outcome = if failing.is_empty() {
             TestOutcome::Passed
         } else {

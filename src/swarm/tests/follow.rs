@@ -117,3 +117,14 @@ async fn callers_of_what_was_deleted_follow() {
     assert!(bed.model.prompts("agent a.py::g")[0].contains("It is gone."));
     assert!(!bed.read("a.py").contains("def fee("));
 }
+
+#[tokio::test(start_paused = true)]
+async fn callers_of_a_name_of_one_letter_follow() {
+    let text = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x)\n";
+    let model = Scripted::native()
+        .on("agent a.py::f", [whole("def f(x, y):\n    return x\n")])
+        .on("agent a.py::g", [finish("nothing")]);
+    let mut bed = Bed::new(&[("a.py", text)], model).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    assert_eq!(follow_ups(&events), [("a.py::g".to_owned(), vec![6])]);
+}

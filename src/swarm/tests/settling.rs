@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::bed::*;
+use crate::swarm::proposal::WHOLE_RUN;
 use crate::swarm::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
@@ -128,4 +129,24 @@ async fn evidence_that_went_stale_is_found_out_again() {
         "{events:#?}"
     );
     assert_eq!(*bed.editor.writes.lock().unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_command_that_fails_as_a_whole_wakes_the_owner_of_the_frame_in_its_output() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return (f(x) or 0) + 1\n")],
+        );
+    let judge = breaks_g(IN_G);
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(move |all| {
+            let whole = |(_, output)| (WHOLE_RUN.to_owned(), output);
+            judge(all).into_iter().map(whole).collect()
+        });
+    let events = bed.run().await;
+    assert_eq!(failed_tests(&events), ["a.py::g"], "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
 }
