@@ -56,7 +56,7 @@ pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Resul
     let done = rewrite(&base_tree, &rewrites).map_err(|error| Refusal::Unusable {
         why: error.to_string(),
     })?;
-    guard(hub, mind, change, &base_tree, &done)?;
+    guard(hub, mind, change, &base_tree, &rewrites, &done)?;
     let text = rebased(&target, &base, &current, &done)?;
     let after = parse(&file, &text);
     let symbols = paths(&file, &done.touched);
@@ -330,6 +330,7 @@ fn guard(
     mind: &Mind,
     change: &Propose,
     base: &SymbolTree,
+    rewrites: &[Rewrite],
     done: &Rewritten,
 ) -> Result<(), Refusal> {
     if done.changes.is_empty() {
@@ -337,7 +338,7 @@ fn guard(
     }
     if let Party::Agent(own) = &mind.party {
         for touched in paths(base.file(), &done.touched) {
-            if let Some(why) = foreign(hub, own, change, &touched, base) {
+            if let Some(why) = foreign(hub, own, rewrites, &touched, base) {
                 return unusable(why);
             }
         }
@@ -353,18 +354,33 @@ fn guard(
     Ok(())
 }
 
+/// Whether a container changes only by what goes in or out of it: imports, and the blank lines around
+/// a neighbour that is added or deleted.
+fn touches_in_passing(rewrites: &[Rewrite], container: &SymbolPath) -> bool {
+    let meant = |rewrite: &Rewrite| match rewrite {
+        Rewrite::Whole { symbol, .. }
+        | Rewrite::Patch { symbol, .. }
+        | Rewrite::Delete { symbol } => *symbol == container.name,
+        Rewrite::Add { .. } | Rewrite::Import { .. } => false,
+    };
+    let passing = |rewrite: &Rewrite| match rewrite {
+        Rewrite::Whole { .. } | Rewrite::Patch { .. } => false,
+        Rewrite::Add { .. } | Rewrite::Delete { .. } | Rewrite::Import { .. } => true,
+    };
+    rewrites.iter().any(passing) && !rewrites.iter().any(meant)
+}
+
 /// Why an owner may not touch a symbol; `None` when it may.
 fn foreign(
     hub: &Hub,
     own: &SymbolPath,
-    change: &Propose,
+    rewrites: &[Rewrite],
     touched: &SymbolPath,
     base: &SymbolTree,
 ) -> Option<String> {
     let is_new = base.find(&touched.name).is_none();
-    let imports_only =
-        touched.is_module() && (!change.imports.is_empty() || !change.add.is_empty());
-    if touched == own || is_new || imports_only {
+    let in_passing = touches_in_passing(rewrites, touched);
+    if touched == own || is_new || (in_passing && touched.is_module()) {
         return None;
     }
     let advice = format!("use `request_change` with symbol {touched}");
@@ -373,8 +389,7 @@ fn foreign(
         Some(owner) => Some(format!(
             "{touched} belongs to the owner of {owner}: {advice}."
         )),
-        // A new neighbour changes the container's own blank lines at most.
-        None if !change.add.is_empty() && touched.encloses(own) => None,
+        None if in_passing && touched.encloses(own) => None,
         None if own.encloses(touched) && !own.is_module() => None,
         None => Some(format!("{touched} is not your symbol: {advice}.")),
     }

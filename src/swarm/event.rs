@@ -436,12 +436,12 @@ impl EventLog {
     }
 
     fn append(&self, record: Record) {
-        let at_ms = self.elapsed_ms();
         let mut records = self
             .inner
             .records
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        let at_ms = self.elapsed_ms();
         let stamped = Stamped {
             seq: records.len() as u64,
             at_ms,

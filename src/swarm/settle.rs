@@ -7,13 +7,15 @@ use super::event::{Cause, Driver, Event, TestPhase};
 use super::failing::compared;
 use super::gate;
 use super::hub::Hub;
-use super::proposal::{TestEvidence, failing_ids};
+use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
 use crate::index::{frames, is_test_file};
 use crate::ports::{TestCase, TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// How often failing tests wake their owners again.
 const ROUNDS: u32 = 2;
+/// Of the output of a test command that named no test, in bytes.
+const OUTPUT_MOST: usize = 4_000;
 
 /// Waits until all is quiet, tests what came of it, and wakes owners of failures while that may help.
 /// Gives the tests that fail at the end: those that the changes broke, and those that failed before.
@@ -73,12 +75,20 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport) -> bool {
         return false;
     };
     let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
-    for case in &report.cases {
+    let whole_run = failing_ids(report)
+        .into_iter()
+        .filter(|id| id == WHOLE_RUN)
+        .map(|id| TestCase {
+            id,
+            status: TestStatus::Error,
+            message: tail(&report.output, OUTPUT_MOST).to_owned(),
+        });
+    for case in report.cases.iter().cloned().chain(whole_run) {
         let failed = matches!(case.status, TestStatus::Failed | TestStatus::Error);
         if !failed || (!broken.contains(&case.id) && !hub.state().wants_green) {
             continue;
         }
-        for owner in owners_of(hub, case) {
+        for owner in owners_of(hub, &case) {
             let text = messages.entry(owner).or_default();
             text.push_str(&format!("{}\n{}\n", case.id, case.message));
         }

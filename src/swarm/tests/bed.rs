@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use crate::ports::*;
+use crate::swarm::proposal::WHOLE_RUN;
 use crate::swarm::*;
 use crate::syntax::FilePath;
 use crate::workspace::Workspace;
@@ -83,6 +84,11 @@ impl Scripted {
             asked: Mutex::default(),
             latency: Duration::ZERO,
         }
+    }
+
+    pub fn named(mut self, name: &str) -> Self {
+        self.profile.name = name.to_owned();
+        self
     }
 
     /// The replies of conversations whose name begins so.
@@ -240,12 +246,14 @@ impl Editor for DiskEditor {
     }
 }
 
-/// What the tests of the project are: failing ids, from the text of all files.
+/// What the tests of the project are: failing ids with their messages, from the text of all files.
+/// [`WHOLE_RUN`] is a command that fails without naming a test.
 pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 
 pub struct FakeTests {
     root: std::path::PathBuf,
     judge: Option<Judge>,
+    times: Arc<Mutex<VecDeque<Duration>>>,
 }
 
 #[async_trait]
@@ -255,6 +263,8 @@ impl TestRunner for FakeTests {
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
+        let time = self.times.lock().unwrap().pop_front();
+        tokio::time::sleep(time.unwrap_or_default()).await;
         let mut texts: HashMap<String, String> = HashMap::new();
         for entry in std::fs::read_dir(&self.root).unwrap() {
             let entry = entry.unwrap();
@@ -275,6 +285,15 @@ impl TestRunner for FakeTests {
             .as_ref()
             .map(|judge| judge(&all))
             .unwrap_or_default();
+        if let Some((_, output)) = failing.iter().find(|(id, _)| id == WHOLE_RUN) {
+            return TestReport {
+                outcome: TestOutcome::Failed,
+                command: "fake tests".into(),
+                cases: Vec::new(),
+                output: output.clone(),
+                millis: 1,
+            };
+        }
         let outcome = if failing.is_empty() {
             TestOutcome::Passed
         } else {
@@ -312,25 +331,30 @@ impl TestRunner for FakeTests {
 pub struct FakeApprover {
     pub verdicts: Mutex<VecDeque<Verdict>>,
     pub seen: Mutex<Vec<ProposalView>>,
+    pub intents: Mutex<Vec<IntentView>>,
+    /// How long a person takes to decide.
+    pub latency: Mutex<Duration>,
+}
+
+impl FakeApprover {
+    async fn decide(&self) -> Verdict {
+        let latency = *self.latency.lock().unwrap();
+        tokio::time::sleep(latency).await;
+        let verdict = self.verdicts.lock().unwrap().pop_front();
+        verdict.unwrap_or(Verdict::Accept)
+    }
 }
 
 #[async_trait]
 impl Approver for FakeApprover {
-    async fn intent(&self, _view: IntentView) -> Verdict {
-        self.verdicts
-            .lock()
-            .unwrap()
-            .pop_front()
-            .unwrap_or(Verdict::Accept)
+    async fn intent(&self, view: IntentView) -> Verdict {
+        self.intents.lock().unwrap().push(view);
+        self.decide().await
     }
 
     async fn proposal(&self, view: ProposalView) -> Verdict {
         self.seen.lock().unwrap().push(view);
-        self.verdicts
-            .lock()
-            .unwrap()
-            .pop_front()
-            .unwrap_or(Verdict::Accept)
+        self.decide().await
     }
 }
 
@@ -354,6 +378,8 @@ pub struct Bed {
     pub other_model: Option<Arc<dyn ChatModel>>,
     pub editor: Arc<DiskEditor>,
     pub approver: Arc<FakeApprover>,
+    /// How long the next runs of the tests take.
+    pub test_times: Arc<Mutex<VecDeque<Duration>>>,
     judge: Option<Judge>,
 }
 
@@ -385,6 +411,7 @@ impl Bed {
             other_model: None,
             editor: Arc::new(editor),
             approver: Arc::default(),
+            test_times: Arc::default(),
             judge: None,
         }
     }
@@ -439,6 +466,7 @@ impl Bed {
             tests: Arc::new(FakeTests {
                 root,
                 judge: self.judge.take(),
+                times: Arc::clone(&self.test_times),
             }),
             language: Arc::new(NoLanguage),
             snapshot,
@@ -452,6 +480,33 @@ impl Bed {
         handle.finished().await;
         handle.log.events()
     }
+}
+
+/// Waits until something has happened in a run.
+pub async fn until(handle: &RunHandle, happened: impl Fn(&Event) -> bool) {
+    let mut cursor = handle.log.follow();
+    while let Some(stamped) = cursor.next().await {
+        if matches!(&stamped.record, Record::Event(event) if happened(event)) {
+            return;
+        }
+    }
+    panic!("it did not happen: {:#?}", handle.log.events());
+}
+
+pub fn finish(summary: &str) -> Line {
+    call("finish", json!({ "summary": summary }))
+}
+
+/// The agents that were woken, in order, with the causes.
+pub fn woken(events: &[Event]) -> Vec<(String, Cause)> {
+    let woken = |event: &Event| match event {
+        Event::AgentWoken {
+            agent: Party::Agent(symbol),
+            cause,
+        } => Some((symbol.to_string(), cause.clone())),
+        _ => None,
+    };
+    events.iter().filter_map(woken).collect()
 }
 
 /// The stop reason of a finished run.

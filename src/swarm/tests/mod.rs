@@ -1,4 +1,16 @@
+mod approve;
 mod bed;
 mod cut;
+mod evidence;
 mod flow;
+mod follow;
+mod ledger;
+mod log;
+mod looking;
 mod misbehave;
+mod owning;
+mod rivals;
+mod settling;
+mod talk;
+mod undo;
+mod world;

@@ -1,0 +1,220 @@
+//! The person who decides: on intents, on proposals, and in what time.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::ports::Verdict;
+use crate::swarm::*;
+
+const ONE: &str = "def f(x):\n    return x\n";
+
+fn intent() -> Line {
+    call(
+        "intent",
+        json!({"intent": "add a parameter", "reason": "it is needed"}),
+    )
+}
+
+fn change() -> Line {
+    whole("def f(x):\n    return x + 1\n")
+}
+
+fn asked(lines: Vec<Line>, verdicts: Vec<Verdict>) -> Bed {
+    let model = Scripted::native().on("agent a.py::f", lines);
+    let bed = Bed::new(&[("a.py", ONE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Ask);
+    *bed.approver.verdicts.lock().unwrap() = verdicts.into();
+    bed
+}
+
+fn steer(text: &str) -> Verdict {
+    Verdict::Steer { text: text.into() }
+}
+
+fn reject(reason: &str) -> Verdict {
+    Verdict::Reject {
+        reason: reason.into(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_person_sees_diff_reason_and_evidence() {
+    let mut bed = asked(vec![change()], vec![Verdict::Accept]).tests(|all| {
+        if all.contains("x + 1") {
+            vec![]
+        } else {
+            vec![("t1".into(), "no".into())]
+        }
+    });
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let seen = bed.approver.seen.lock().unwrap();
+    assert_eq!(
+        (seen.len(), seen[0].id, seen[0].reason.as_str()),
+        (1, 1, "because")
+    );
+    assert!(
+        seen[0].diff.contains("+    return x + 1"),
+        "{}",
+        seen[0].diff
+    );
+    assert!(
+        seen[0].evidence.contains("fixed (1): t1"),
+        "{}",
+        seen[0].evidence
+    );
+    let order: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::ProposalChecked { .. } => Some("checked"),
+            Event::ReviewAsked { .. } => Some("asked"),
+            Event::ProposalReviewed {
+                by: Party::User, ..
+            } => Some("reviewed"),
+            Event::ProposalApplied { .. } => Some("applied"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(order, ["checked", "asked", "reviewed", "applied"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_person_rejects_or_steers_goes_back_with_the_words() {
+    let third = whole("def f(x):\n    return x + 3\n");
+    let second = whole("def f(x):\n    return x + 2\n");
+    let mut bed = asked(
+        vec![change(), second, third],
+        vec![reject("too little"), steer("add three"), Verdict::Accept],
+    );
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("a.py"), ONE.replace("return x", "return x + 3"));
+    let prompts = bed.model.prompts("agent a.py::f");
+    assert!(
+        prompts[1].ends_with("Rejected: too little"),
+        "{}",
+        prompts[1]
+    );
+    assert!(prompts[2].ends_with("Not yet accepted. Do it differently: add three"));
+    assert_eq!(*bed.editor.writes.lock().unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_who_rejects_for_ever_ends_the_work() {
+    let mut number = 0;
+    let lines = std::iter::from_fn(|| {
+        number += 1;
+        Some(whole(&format!("def f(x):\n    return x + {number}\n")))
+    });
+    let mut bed = asked(lines.take(9).collect(), vec![reject("no"); 9]);
+    let events = bed.run().await;
+    assert_eq!(
+        bed.approver.seen.lock().unwrap().len(),
+        4,
+        "one and three repairs"
+    );
+    assert!(matches!(stop(&events), StopReason::NothingChanged { .. }));
+    assert_eq!(bed.read("a.py"), ONE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_clock_stands_while_the_person_thinks() {
+    let mut bed = asked(vec![change()], vec![]).with(|task| task.limits.seconds = 60);
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(100_000);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let Some(Event::RunFinished { spent, .. }) = events.last() else {
+        panic!()
+    };
+    assert_eq!(spent.waiting_seconds.round(), 100_000.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_intent_is_vetoed_or_steered_before_code_is_written() {
+    for (verdict, told) in [
+        (
+            reject("callers break"),
+            "Vetoed: callers break. Find another way, or finish.",
+        ),
+        (
+            steer("make it optional"),
+            "Do it differently: make it optional",
+        ),
+        (Verdict::Accept, "Approved. Go on."),
+    ] {
+        for ask_intent in [AskIntent::Contract, AskIntent::Always] {
+            let mut bed = asked(vec![intent(), finish("no way")], vec![verdict.clone()])
+                .with(|task| task.ask_intent = ask_intent);
+            let events = bed.run().await;
+            let seen = bed.approver.intents.lock().unwrap();
+            assert_eq!(seen[0].intent, "add a parameter");
+            let last = bed.model.prompts("agent a.py::f").pop().unwrap();
+            assert!(last.ends_with(told), "{last}");
+            let reviewed = |event: &Event| matches!(event, Event::IntentReviewed { by: Party::User, verdict: v, .. } if *v == verdict);
+            assert!(events.iter().any(reviewed), "{events:#?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_intent_that_nobody_wants_to_hear_is_noted() {
+    let quiet: [fn(&mut Task); 2] = [
+        |task| task.ask_intent = AskIntent::Never,
+        |task| {
+            task.ask_intent = AskIntent::Always;
+            task.approval = Approval::Auto;
+        },
+    ];
+    for set in quiet {
+        let mut bed = asked(vec![intent(), finish("done")], vec![]).with(set);
+        let events = bed.run().await;
+        assert!(bed.approver.intents.lock().unwrap().is_empty());
+        assert!(bed.model.prompts("agent a.py::f")[1].ends_with("Noted. Go on."));
+        assert!(
+            events
+                .iter()
+                .any(|event| matches!(event, Event::IntentStated { .. }))
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_proxy_user_decides_on_an_intent() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [intent(), finish("no way")])
+        .on(
+            "proxy intent a.py::f",
+            [say("Let me think."), say("REJECT: not asked for")],
+        );
+    let mut bed = Bed::new(&[("a.py", ONE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| {
+            task.approval = Approval::Proxy;
+            task.ask_intent = AskIntent::Contract;
+        });
+    let events = bed.run().await;
+    assert!(malformed(&events)[0].contains("Begin your reply with ACCEPT"));
+    assert!(bed.model.prompts("agent a.py::f")[1].contains("Vetoed: not asked for."));
+    assert!(bed.model.prompts("proxy intent")[0].contains("add a parameter"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_decision_is_asked_for_again_and_may_steer() {
+    let model = Scripted::native()
+        .on(
+            "agent a.py::f",
+            [change(), whole("def f(x):\n    return x + 3\n")],
+        )
+        .on("proxy a.py::f", [say("Hm."), say("STEER: add three")])
+        .on("proxy a.py::f #2", [say("ACCEPT")]);
+    let mut bed = Bed::new(&[("a.py", ONE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Proxy);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.model.prompts("agent a.py::f")[1].ends_with("Do it differently: add three"));
+    assert!(bed.model.prompts("proxy a.py::f")[1].contains("Begin your reply with ACCEPT"));
+}

@@ -1,0 +1,152 @@
+//! Settling: tests that fail when all is quiet wake those who can mend them, for a bounded time.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::swarm::proposal::WHOLE_RUN;
+use crate::swarm::*;
+
+const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
+const IN_G: &str =
+    "  File \"test_a.py\", line 5, in test_g\n  File \"a.py\", line 6, in g\nTypeError: None";
+
+fn insists(source: &str) -> Line {
+    call(
+        "propose",
+        json!({"reason": "r", "source": source, "insist": true}),
+    )
+}
+
+fn breaks_g(message: &'static str) -> impl Fn(&str) -> Vec<(String, String)> + Send + Sync {
+    move |all| match all.contains("return None") && !all.contains("or 0") {
+        true => vec![("t1".to_owned(), message.to_owned())],
+        false => vec![],
+    }
+}
+
+fn failed_tests(events: &[Event]) -> Vec<String> {
+    let failed = |(agent, cause)| matches!(cause, Cause::FailedTests { .. }).then_some(agent);
+    woken(events).into_iter().filter_map(failed).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_test_wakes_the_owner_of_the_frame() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return (f(x) or 0) + 1\n")],
+        );
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(breaks_g(IN_G));
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(failed_tests(&events), ["a.py::g"]);
+    assert!(bed.model.prompts("agent a.py::g")[0].contains("TypeError: None"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_without_a_frame_wakes_who_changed_something() {
+    let model = Scripted::native().on(
+        "agent a.py::f",
+        [
+            insists("def f(x):\n    return None\n"),
+            whole("def f(x):\n    return x\n"),
+        ],
+    );
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(breaks_g("it is wrong"));
+    let events = bed.run().await;
+    assert_eq!(failed_tests(&events), ["a.py::f"]);
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("a.py"), TWO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_of_failures_are_woken_twice_and_then_the_run_says_what_fails() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
+        .always("agent a.py::g", finish("it is not my fault"));
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(breaks_g(IN_G));
+    let events = bed.run().await;
+    assert_eq!(failed_tests(&events), ["a.py::g", "a.py::g"]);
+    let failing = vec!["t1".to_owned()];
+    assert_eq!(stop(&events), StopReason::TestsFail { failing });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_before_counts_only_when_the_task_is_about_tests() {
+    for (text, settled) in [("Make it the fastest.", true), ("The tests fail.", false)] {
+        let model = Scripted::native()
+            .on("agent a.py::f", [insists("def f(x):\n    return x + 0\n")])
+            .always("agent", finish("nothing"));
+        let mut bed = Bed::new(&[("a.py", TWO)], model)
+            .begin(&["a.py::f"])
+            .with(|task| task.text = text.into())
+            .tests(|_| vec![("t1".into(), IN_G.into())]);
+        let events = bed.run().await;
+        assert_eq!(stop(&events).is_settled(), settled, "{text}: {events:#?}");
+        assert_eq!(failed_tests(&events).is_empty(), settled);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn evidence_that_went_stale_is_found_out_again() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return f(x) + 2\n"), finish("nothing")],
+        );
+    let together = |all: &str| match all.contains("x + 1") && all.contains("f(x) + 2") {
+        true => vec![("t2".to_owned(), "both at once".to_owned())],
+        false => vec![],
+    };
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f", "a.py::g"])
+        .tests(together);
+    // Before; the proposal of one; that of the other, which ends when the first is applied.
+    *bed.test_times.lock().unwrap() = [0, 1, 5].map(Duration::from_secs).into();
+    let events = bed.run().await;
+    let runs = |event: &&Event| {
+        matches!(
+            event,
+            Event::TestsRun {
+                phase: TestPhase::Proposal,
+                ..
+            }
+        )
+    };
+    assert_eq!(events.iter().filter(runs).count(), 3, "{events:#?}");
+    assert!(
+        malformed(&events)[0].contains("both at once"),
+        "{events:#?}"
+    );
+    assert_eq!(*bed.editor.writes.lock().unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_command_that_fails_as_a_whole_wakes_the_owner_of_the_frame_in_its_output() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return (f(x) or 0) + 1\n")],
+        );
+    let judge = breaks_g(IN_G);
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(move |all| {
+            let whole = |(_, output)| (WHOLE_RUN.to_owned(), output);
+            judge(all).into_iter().map(whole).collect()
+        });
+    let events = bed.run().await;
+    assert_eq!(failed_tests(&events), ["a.py::g"], "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
+}
