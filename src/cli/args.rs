@@ -207,4 +207,66 @@ mod tests {
             assert_eq!(error.exit_code(), 2, "{line}");
         }
     }
+
+    #[test]
+    fn what_is_not_said_is_left_to_the_configuration() {
+        let Command::Run(run) = Cli::parse_from(["starling", "run", "-"]).command else {
+            panic!("not a run");
+        };
+        assert_eq!(run.task, "-");
+        assert_eq!((run.approve, run.driver), (None, None));
+        assert_eq!((run.budget_usd, run.budget_tokens), (None, None));
+        assert_eq!((run.repo, run.test, run.json), (None, None, false));
+        assert_eq!(run.world.trust(), Trust::NotTrusted);
+        assert!(run.world.set.is_empty() && run.world.model.is_none());
+    }
+
+    #[test]
+    fn words_of_the_command_line_mean_those_of_a_run() {
+        for (word, approval) in [
+            ("ask", Approval::Ask),
+            ("proxy", Approval::Proxy),
+            ("auto", Approval::Auto),
+        ] {
+            let read = ApprovalArg::from_str(word, false).unwrap();
+            assert_eq!(Approval::from(read), approval);
+        }
+        for (word, driver) in [("swarm", Driver::Swarm), ("single", Driver::Single)] {
+            let read = DriverArg::from_str(word, false).unwrap();
+            assert_eq!(Driver::from(read), driver);
+        }
+    }
+
+    #[test]
+    fn every_command_with_a_world_can_be_told_of_it() {
+        for line in [
+            "starling run x",
+            "starling demo",
+            "starling lsp",
+            "starling doctor",
+            "starling config explain",
+        ] {
+            let words = line.split(' ');
+            let world = "--model big -c limits.calls=1 --trust".split(' ');
+            let read = Cli::try_parse_from(words.chain(world)).unwrap();
+            let world = match read.command {
+                Command::Run(args) => args.world,
+                Command::Demo(args) => args.world,
+                Command::Lsp(world) | Command::Doctor { world, .. } => world,
+                Command::Config(ConfigCommand::Explain { world, .. }) => world,
+                Command::Models(_) => panic!("{line} was read as another"),
+            };
+            assert_eq!(world.model.as_deref(), Some("big"), "{line}");
+            assert_eq!(world.set, ["limits.calls=1"], "{line}");
+            assert_eq!(world.trust(), Trust::Trusted, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_budget_is_an_amount() {
+        assert_eq!(dollars("0.25"), Ok(0.25));
+        for wrong in ["0", "-1", "inf", "NaN", "1e999", "", "$5", "5 USD"] {
+            assert!(dollars(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -190,3 +190,133 @@ fn json(note: &RunNote) -> io::Result<String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::ports::IntentView;
+    use crate::server::protocol::{EventParams, IntentParams};
+    use crate::swarm::{Event, RunId};
+
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Paper {
+        /// What was written since the last look.
+        fn take(&self) -> String {
+            let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+            String::from_utf8(bytes).unwrap()
+        }
+    }
+
+    fn live(paper: &Paper) -> Screen {
+        Screen {
+            kind: Kind::Live(Live {
+                paint: Paint::Plain,
+                drawn: Vec::new(),
+            }),
+            out: Box::new(paper.clone()),
+        }
+    }
+
+    fn steered(text: &str) -> RunNote {
+        RunNote::Event(Box::new(EventParams {
+            run: RunId("r".to_owned()),
+            seq: 3,
+            at_ms: 5,
+            event: Event::Steered {
+                to: None,
+                text: text.to_owned(),
+            },
+        }))
+    }
+
+    fn intent() -> IntentView {
+        IntentView {
+            symbol: "a.py::f".parse().unwrap(),
+            intent: "take a list".to_owned(),
+            reason: "callers have one".to_owned(),
+        }
+    }
+
+    fn show(screen: &mut Screen, note: &RunNote) {
+        let (state, prompt) = (RunState::default(), Prompt::default());
+        screen.note(note, &state, &prompt).unwrap();
+    }
+
+    #[test]
+    fn json_holds_notes_alone() {
+        let paper = Paper::default();
+        let mut screen = Screen::json(Box::new(paper.clone()));
+        show(&mut screen, &steered("two\nlines"));
+        let line = paper.take();
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(line.matches('\n').count(), 1, "{line}");
+        assert_eq!((&read["run"], &read["seq"]), (&"r".into(), &3.into()));
+        assert_eq!(read["event"]["text"], "two\nlines");
+        let view = intent();
+        let run = RunId("r".to_owned());
+        show(
+            &mut screen,
+            &RunNote::Intent(Box::new(IntentParams { run, view })),
+        );
+        let read: serde_json::Value = serde_json::from_str(&paper.take()).unwrap();
+        assert_eq!(read["intent"]["symbol"], "a.py::f");
+        screen.say(&[Line::plain("words")]).unwrap();
+        let review = Review::Intent(intent());
+        screen.ask(&review, &RunState::default()).unwrap();
+        assert_eq!(paper.take(), "");
+    }
+
+    #[test]
+    fn lines_ask_with_the_choices() {
+        let paper = Paper::default();
+        let mut screen = Screen::lines(Box::new(paper.clone()), Paint::Plain);
+        show(&mut screen, &steered("faster"));
+        assert_eq!(paper.take(), "→ you faster\n");
+        let review = Review::Intent(intent());
+        screen.ask(&review, &RunState::default()).unwrap();
+        let asked = paper.take();
+        assert!(asked.contains("a.py::f asks to take a list\n"), "{asked}");
+        assert!(asked.ends_with(&format!("{CHOICES}\n")), "{asked}");
+        let state = RunState::default();
+        screen.draw(&state, &Prompt::default()).unwrap();
+        assert_eq!(paper.take(), "", "there is nothing to draw over");
+    }
+
+    #[test]
+    fn a_live_view_draws_over_itself_and_leaves_what_was_said() {
+        let paper = Paper::default();
+        let mut screen = live(&paper);
+        assert!(screen.is_live());
+        let mut state = RunState::default();
+        state.intent_asked(intent());
+        screen.draw(&state, &Prompt::default()).unwrap();
+        let first = paper.take();
+        assert!(!first.contains("\x1b[4A"), "nothing was above: {first:?}");
+        // The header, the agent, the question and how to answer it.
+        assert_eq!(first.matches("\r\n").count(), 4, "{first:?}");
+        show(&mut screen, &steered("faster"));
+        let second = paper.take();
+        let (up, said) = (second.find("\x1b[4A"), second.find("→ you faster\r\n"));
+        assert!(up.is_some() && up < said, "{second:?}");
+        screen.settle().unwrap();
+        assert!(!screen.is_live());
+        paper.take();
+        screen.say(&[Line::plain("over")]).unwrap();
+        assert_eq!(paper.take(), "over\n");
+    }
+}

@@ -19,14 +19,20 @@ pub fn file_of(root: &Path, uri: &Url) -> Option<FilePath> {
             .ok()?
             .to_owned(),
     };
-    inside.to_str().map(FilePath::new)
+    stays_inside(&inside)
+        .then(|| inside.to_str().map(FilePath::new))
+        .flatten()
 }
 
 /// Where a file of the workspace lies; `None` when its path leads out of the workspace.
 pub fn path_of(root: &Path, file: &FilePath) -> Option<PathBuf> {
     let inside = Path::new(file.as_str());
+    stays_inside(inside).then(|| root.join(inside))
+}
+
+fn stays_inside(path: &Path) -> bool {
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
-    inside.components().all(plain).then(|| root.join(inside))
+    path.components().all(plain)
 }
 
 #[cfg(test)]
@@ -55,7 +61,23 @@ mod tests {
             file_of(root, &Url::parse("untitled:Untitled-1").unwrap()),
             None
         );
+        assert_eq!(
+            file_of(root, &Url::parse("file:///w/..%2Fa.py").unwrap()),
+            None
+        );
         assert_eq!(path_of(root, &FilePath::new("../a.py")), None);
         assert_eq!(path_of(root, &FilePath::new("/etc/passwd")), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_may_be_known_by_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, link) = (dir.path().join("real"), dir.path().join("link"));
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(root.join("a.py"), "").unwrap();
+        std::os::unix::fs::symlink(&root, &link).unwrap();
+        let uri = Url::from_file_path(link.join("a.py")).unwrap();
+        assert_eq!(file_of(&root, &uri), Some(FilePath::new("a.py")));
     }
 }

@@ -422,3 +422,99 @@ fn next_id() -> RunId {
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     RunId(format!("{millis}-{}-{count:03}", std::process::id()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::protocol::LimitsPatch;
+    use crate::swarm::{AskIntent, Driver, Limits};
+
+    #[test]
+    fn a_title_is_one_short_line() {
+        assert_eq!(title(" tidy up \n"), "tidy up");
+        assert_eq!(title("tidy\nup"), "tidy…");
+        assert_eq!(title(""), "");
+        let exact = "ä".repeat(60);
+        assert_eq!(title(&exact), exact);
+        assert_eq!(title(&format!("{exact}b")), format!("{exact}…"));
+    }
+
+    #[test]
+    fn ids_differ_and_sort_by_time() {
+        let ids: Vec<String> = (0..50).map(|_| next_id().0).collect();
+        assert!(ids.is_sorted_by(|one, next| one < next), "{ids:?}");
+    }
+
+    #[test]
+    fn only_buffers_of_the_folder_lie_over_it() {
+        let text: Arc<str> = "x".into();
+        let buffers = ["/w/pkg/a.py", "/w2/b.py", "/w/../c.py", "/d.py"]
+            .map(|path| (PathBuf::from(path), Arc::clone(&text)));
+        let inside = overlay(Path::new("/w"), buffers.to_vec());
+        let files: Vec<FilePath> = inside.into_iter().map(|(file, _)| file).collect();
+        assert_eq!(files, [FilePath::new("pkg/a.py")]);
+    }
+
+    #[test]
+    fn a_request_says_what_the_defaults_say_otherwise() {
+        let defaults = Defaults {
+            driver: Driver::Single,
+            approval: Approval::Proxy,
+            ask_intent: AskIntent::Always,
+            limits: Limits::default(),
+            test_deadline: Duration::from_secs(7),
+        };
+        let plain = task(RunParams::default(), &defaults);
+        assert_eq!(plain.driver, Driver::Single);
+        assert_eq!(plain.approval, Approval::Proxy);
+        assert_eq!(plain.ask_intent, AskIntent::Always);
+        assert_eq!(plain.limits, Limits::default());
+        assert_eq!(plain.test_deadline, Duration::from_secs(7));
+        let limits = LimitsPatch {
+            calls: Some(1),
+            dollars: Some(crate::ports::Dollars(0.5)),
+            depth: Some(0),
+            ..LimitsPatch::default()
+        };
+        let wishes = RunParams {
+            driver: Some(Driver::Swarm),
+            approve: Some(Approval::Ask),
+            limits,
+            ..RunParams::default()
+        };
+        let own = task(wishes, &defaults);
+        assert_eq!((own.driver, own.approval), (Driver::Swarm, Approval::Ask));
+        assert_eq!(own.ask_intent, AskIntent::Always);
+        let expected = Limits {
+            calls: 1,
+            dollars: Some(crate::ports::Dollars(0.5)),
+            depth: 0,
+            ..Limits::default()
+        };
+        assert_eq!(own.limits, expected);
+    }
+
+    #[test]
+    fn a_run_that_did_not_begin_has_a_log_with_an_end() {
+        let said = |reason: StopReason| {
+            let events = over(reason.clone()).events();
+            let [
+                Event::RunFinished {
+                    stop_reason,
+                    summary,
+                    ..
+                },
+            ] = &events[..]
+            else {
+                panic!("{events:?}");
+            };
+            assert_eq!(*stop_reason, reason);
+            summary.clone()
+        };
+        let error = "no model".to_owned();
+        let failed = said(StopReason::Failed { error });
+        assert_eq!(failed, "the run could not begin: no model");
+        let stopped = said(StopReason::Cancelled);
+        assert_eq!(stopped, "the run was stopped before it began");
+    }
+}

@@ -1,0 +1,545 @@
+//! The shipped program from outside: what it prints, and how it exits.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+const OLD: &str = "def f():\n    return 1\n";
+const NEW: &str = "def f():\n    return 2 - 1\n";
+
+/// A home of its own with a small project.
+struct Bed {
+    dir: tempfile::TempDir,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let bed = Bed {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        let root = bed.root();
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(root.join("work.py"), OLD).unwrap();
+        let test = "import unittest\n\nimport work\n\n\nclass T(unittest.TestCase):\n    \
+                    def test_f(self):\n        self.assertEqual(work.f(), 1)\n";
+        std::fs::write(root.join("test_work.py"), test).unwrap();
+        bed
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    fn work(&self) -> String {
+        std::fs::read_to_string(self.root().join("work.py")).unwrap()
+    }
+
+    /// Writes a file below the bed.
+    fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The program, in the project.
+    fn starling(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("STARLING_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .current_dir(self.root())
+            .env("STARLING_CACHE_DIR", self.dir.path().join("cache"))
+            .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
+            .env_remove("OPENAI_API_KEY")
+            .env_remove("OPENAI_BASE_URL")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn say(&self, args: &[&str]) -> Said {
+        Said::of(&self.starling().args(args).output().unwrap())
+    }
+
+    /// A recording in which `f` proposes these texts, one after the other.
+    fn tape(&self, sources: &[&str]) -> String {
+        let picked = json!({"symbols": [{"symbol": "work.py::f", "why": "recorded"}]});
+        let mut lines = vec![exchange("scout", "scout", 0, "wake", &picked)];
+        for (ordinal, source) in sources.iter().enumerate() {
+            let proposal = json!({"reason": "recorded", "source": source});
+            let conversation = "agent work.py::f";
+            lines.push(exchange(
+                conversation,
+                "agent",
+                ordinal,
+                "propose",
+                &proposal,
+            ));
+        }
+        let path = self.write("tape.jsonl", &lines.join("\n"));
+        format!("replay:{}", path.display())
+    }
+}
+
+fn exchange(conversation: &str, role: &str, ordinal: usize, tool: &str, given: &Value) -> String {
+    let call = json!({"id": "c", "name": tool, "arguments": given.to_string()});
+    let reply = json!({
+        "model": "recorded", "text": "", "tool_calls": [call], "finish": "tool_calls",
+        "usage": {"prompt": 1, "cached": 0, "output": 1}, "cost": 0.0, "calls": 1,
+    });
+    let exchange = json!({
+        "conversation": conversation, "role": role, "ordinal": ordinal, "prompt": [],
+        "tools": [tool], "reply": {"Ok": reply}, "millis": 1,
+    });
+    json!({ "exchange": exchange }).to_string()
+}
+
+/// What came of a command.
+#[derive(Debug)]
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn of(output: &Output) -> Said {
+        Said {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout.clone()).unwrap(),
+            err: String::from_utf8(output.stderr.clone()).unwrap(),
+        }
+    }
+
+    fn is_wrong_use(&self, because: &str) {
+        assert_eq!(self.code, Some(2), "{self:?}");
+        assert!(self.err.contains(because), "no {because:?} in {self:?}");
+        assert_eq!(self.out, "", "nothing was done");
+    }
+
+    fn events(&self) -> Vec<Value> {
+        let lines = self.out.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
+            .collect()
+    }
+}
+
+/// A program that is talked to through pipes.
+struct Talk {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    heard: String,
+}
+
+impl Talk {
+    fn begin(mut command: Command) -> Talk {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let heard = String::new();
+        Talk { child, out, heard }
+    }
+
+    /// Reads up to a line that holds this.
+    fn hear(&mut self, wanted: &str) {
+        loop {
+            let mut line = String::new();
+            if self.out.read_line(&mut line).unwrap() == 0 {
+                break;
+            }
+            self.heard += &line;
+            if line.contains(wanted) {
+                return;
+            }
+        }
+        panic!("no {wanted:?} in {}", self.heard);
+    }
+
+    /// Reads one message of the LSP.
+    fn message(&mut self) -> Value {
+        self.hear("Content-Length: ");
+        let length = self.heard.trim().rsplit(' ').next().unwrap();
+        let mut body = vec![0; length.parse::<usize>().unwrap() + "\r\n".len()];
+        self.out.read_exact(&mut body).unwrap();
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    fn answer(&mut self, line: &str) {
+        self.write(&format!("{line}\n"));
+    }
+
+    fn write(&mut self, text: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    fn end(mut self) -> Said {
+        let mut out = self.heard;
+        self.out.read_to_string(&mut out).unwrap();
+        drop(self.child.stdin.take());
+        let rest = self.child.wait_with_output().unwrap();
+        Said {
+            out,
+            ..Said::of(&rest)
+        }
+    }
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let bed = Bed::new();
+    let help = bed.say(&["--help"]);
+    assert_eq!(help.code, Some(0));
+    for command in ["run", "demo", "lsp", "models", "doctor", "config"] {
+        assert!(help.out.contains(&format!("\n  {command} ")), "{help:?}");
+    }
+    let version = bed.say(&["--version"]);
+    assert_eq!(version.code, Some(0));
+    let expected = format!("starling {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(version.out, expected);
+}
+
+#[test]
+fn wrong_arguments_are_wrong_use() {
+    let bed = Bed::new();
+    for (args, because) in [
+        (&[] as &[&str], "Usage"),
+        (&["fly"], "fly"),
+        (&["run"], "<TASK>"),
+        (&["run", "x", "--fast"], "--fast"),
+        (&["run", "x", "y"], "'y'"),
+        (&["run", "x", "--approve", "maybe"], "ask, proxy, auto"),
+        (&["run", "x", "--driver", "herd"], "swarm, single"),
+        (&["run", "x", "--budget-usd", "0"], "dollars over 0"),
+        (&["run", "x", "--budget-usd", "much"], "dollars over 0"),
+        (&["run", "x", "--budget-tokens", "-5"], "-5"),
+        (&["run", "x", "--budget-seconds", "1.5"], "1.5"),
+        (&["demo", "--replay", "--model", "local"], "--model"),
+        (&["config"], "explain"),
+        (&["models", "burn"], "burn"),
+    ] {
+        bed.say(args).is_wrong_use(because);
+    }
+}
+
+#[test]
+fn a_folder_that_is_none_is_wrong_use() {
+    let bed = Bed::new();
+    let run = |repo: &str| bed.say(&["run", "--repo", repo, "x"]);
+    run("no/such/folder").is_wrong_use("no/such/folder: No such file");
+    run("work.py").is_wrong_use("work.py: not a directory");
+}
+
+#[test]
+fn an_empty_task_is_wrong_use() {
+    let bed = Bed::new();
+    bed.say(&["run", " \n"]).is_wrong_use("the task is empty");
+    // Nothing comes from stdin.
+    bed.say(&["run", "-"]).is_wrong_use("the task is empty");
+}
+
+#[test]
+fn a_wrong_configuration_is_wrong_use_with_its_place() {
+    let bed = Bed::new();
+    let with = |option: &str| bed.say(&["run", "-c", option, "x"]);
+    with("limits.cals=3").is_wrong_use("no such key: limits.cals; did you mean limits.calls?");
+    with("limits.calls").is_wrong_use("write it as key=value");
+    with("limits.calls=many").is_wrong_use("option -c: limits.calls: invalid type");
+    with("limits.calls=0").is_wrong_use("option -c: limits.calls: must be at least 1");
+    with("run.approve=nobody").is_wrong_use("unknown variant `nobody`");
+    let mut command = bed.starling();
+    command
+        .env("STARLING_LIMITS_CALLS", "many")
+        .args(["run", "x"]);
+    Said::of(&command.output().unwrap())
+        .is_wrong_use("environment variable STARLING_LIMITS_CALLS: limits.calls: invalid type");
+    let file = bed.write("config/starling/config.toml", "[limits]\n\ncalls = \"x\"\n");
+    let place = format!("{}:3: invalid type", file.display());
+    bed.say(&["run", "x"]).is_wrong_use(&place);
+    bed.say(&["config", "explain"]).is_wrong_use(&place);
+    // The doctor is asked about exactly that.
+    let doctor = bed.say(&["doctor", "--json"]);
+    assert_eq!(doctor.code, Some(1));
+    let findings: Value = serde_json::from_str(&doctor.out).unwrap();
+    assert_eq!(findings[0]["health"], "fail");
+    let detail = findings[0]["detail"].as_str().unwrap();
+    assert!(detail.contains(&place), "{detail}");
+}
+
+#[test]
+fn the_doctor_says_what_would_run() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    let doctor = bed.say(&["doctor", "--json", "--model", &tape]);
+    let findings: Vec<Value> = serde_json::from_str(&doctor.out).unwrap();
+    let health = |what: &str| {
+        let found = findings.iter().find(|one| one["what"] == what);
+        found.unwrap_or_else(|| panic!("no {what} in {findings:#?}"))["health"].clone()
+    };
+    assert_eq!(health("cache"), "ok");
+    assert_eq!(health("tests"), "ok", "{findings:#?}");
+    assert_eq!(doctor.code, Some(0), "{findings:#?}");
+    for finding in &findings {
+        let advised = finding["advice"] != "";
+        assert_eq!(advised, finding["health"] != "ok", "{finding}");
+    }
+    let missing = bed.say(&["doctor", "--model", "replay:/no/such.jsonl"]);
+    assert_eq!(missing.code, Some(1));
+    assert!(
+        missing.out.contains("/no/such.jsonl is no file"),
+        "{missing:?}"
+    );
+    let unknown = bed.say(&["doctor", "--model", "huge"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(
+        unknown.out.contains("no model is called \"huge\""),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn settings_are_explained() {
+    let bed = Bed::new();
+    let user = bed.write("config/starling/config.toml", "[limits]\ncalls = 7\n");
+    let explain = |args: &[&str]| bed.say(&[&["config", "explain"], args].concat());
+    let one = explain(&["limits.calls"]);
+    assert_eq!(one.code, Some(0));
+    let place = format!("limits.calls = 7\n  from {}:2; default 60", user.display());
+    assert!(one.out.starts_with(&place), "{one:?}");
+    let over = explain(&["limits.calls", "--json", "-c", "limits.calls=8"]);
+    let over: Value = serde_json::from_str(&over.out).unwrap();
+    assert_eq!(over[0]["value"], "8");
+    assert_eq!(over[0]["origin"], "option -c");
+    assert_eq!(over[0]["type"], "integer");
+    assert_eq!(over.as_array().unwrap().len(), 1);
+    let all = explain(&["--json"]);
+    let all: Vec<Value> = serde_json::from_str(&all.out).unwrap();
+    assert!(all.len() > 30, "{}", all.len());
+    explain(&["limits.cals"]).is_wrong_use("did you mean limits.calls?");
+    explain(&["nonsense"]).is_wrong_use("no setting is called nonsense; `starling config explain`");
+}
+
+#[test]
+fn a_project_sets_nothing_before_it_is_trusted_and_no_servers_after() {
+    let bed = Bed::new();
+    bed.write(
+        "project/.starling/config.toml",
+        "[limits]\ncalls = 5\n[models.evil]\nbase_url = \"http://evil\"\n",
+    );
+    let explain = |args: &[&str]| bed.say(&[&["config", "explain", "limits.calls"], args].concat());
+    let stranger = explain(&[]);
+    assert!(
+        stranger.out.starts_with("limits.calls = 60\n"),
+        "{stranger:?}"
+    );
+    assert!(stranger.err.contains("not trusted"), "{stranger:?}");
+    let friend = explain(&["--trust"]);
+    assert!(friend.out.starts_with("limits.calls = 5\n"), "{friend:?}");
+    let refused = "a project may not set models.evil.base_url";
+    assert!(friend.err.contains(refused), "{friend:?}");
+    let models = bed.say(&["config", "explain", "--trust", "models"]);
+    assert!(!models.out.contains("evil"), "{models:?}");
+}
+
+#[test]
+fn known_weights_are_listed_and_unknown_ones_refused() {
+    let bed = Bed::new();
+    let list = bed.say(&["models", "list"]);
+    assert_eq!(list.code, Some(0), "{list:?}");
+    assert!(
+        list.out.contains("not here"),
+        "the cache is empty: {list:?}"
+    );
+    let alias = bed.say(&["model", "list"]);
+    assert_eq!(alias.out, list.out);
+    let absent = bed.say(&["models", "path"]);
+    assert_eq!((absent.code, absent.out.as_str()), (Some(1), ""));
+    for command in ["path", "pull"] {
+        let unknown = bed.say(&["models", command, "huge"]);
+        assert_eq!(unknown.code, Some(1), "{unknown:?}");
+        assert!(unknown.err.contains("huge"), "{unknown:?}");
+    }
+}
+
+#[test]
+fn a_run_tells_json_lines_changes_the_file_and_can_be_taken_back() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    let args = ["run", "--json", "--approve", "auto", "--model", &tape];
+    let said = bed.say(&[&args[..], &["make f longer"]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let events = said.events();
+    let seqs: Vec<u64> = events
+        .iter()
+        .filter_map(|event| event["seq"].as_u64())
+        .collect();
+    assert!(seqs.is_sorted_by(|a, b| a < b), "{seqs:?}");
+    assert_eq!(events[0]["event"]["event"], "run_started");
+    assert_eq!(events[0]["event"]["task"], "make f longer");
+    assert_eq!(events[0]["event"]["replayed"], true);
+    let last = &events[events.len() - 1]["event"];
+    assert_eq!(last["event"], "run_finished");
+    assert_eq!(last["applied"], json!(["work.py::f"]));
+    assert_eq!(bed.work(), NEW);
+    // The whole change lies beside the trajectory.
+    let runs = bed.dir.path().join("cache/runs");
+    let run = events[0]["run"].as_str().unwrap();
+    let patch = std::fs::read_to_string(runs.join(format!("{run}.patch"))).unwrap();
+    assert_eq!(json!(patch), last["diff"]);
+    assert!(runs.join(format!("{run}.jsonl")).is_file());
+}
+
+#[test]
+fn the_task_may_come_from_stdin() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--json", "--approve", "auto", "--model", &tape, "-"]);
+    let mut talk = Talk::begin(command);
+    talk.answer("make f longer,\nbut not slower");
+    drop(talk.child.stdin.take());
+    let said = talk.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let task = &said.events()[0]["event"]["task"];
+    let task = task.as_str().unwrap().trim_end();
+    assert_eq!(task, "make f longer,\nbut not slower");
+}
+
+#[test]
+fn what_waits_for_an_answer_is_stopped_where_none_can_come() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    let said = bed.say(&["run", "--model", &tape, "make f longer"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("nobody can answer"), "{said:?}");
+    assert!(said.out.contains("cancelled"), "{said:?}");
+    assert_eq!(bed.work(), OLD, "nothing is applied without leave");
+}
+
+#[test]
+fn answers_come_as_lines() {
+    let bed = Bed::new();
+    let tape = bed.tape(&["def f():\n    return 3 - 2\n", NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--model", &tape, "make f longer"]);
+    let mut talk = Talk::begin(command);
+    talk.hear("[a]ccept");
+    talk.answer("what?");
+    talk.hear("[a]ccept");
+    talk.answer("r too clever");
+    talk.hear("rejected by you: too clever");
+    talk.hear("[a]ccept");
+    assert_eq!(bed.work(), OLD, "before the answer");
+    talk.answer("a");
+    let said = talk.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("REPLAY"), "{said:?}");
+    assert!(
+        said.out.contains("+    return 2 - 1\n"),
+        "the diff: {said:?}"
+    );
+    assert!(
+        !said.out.contains('\u{1b}'),
+        "no colours in a pipe: {said:?}"
+    );
+    assert!(said.out.contains("settled"), "{said:?}");
+    assert_eq!(bed.work(), NEW);
+}
+
+#[test]
+fn answers_to_json_come_as_lines_too() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--json", "--model", &tape, "make f longer"]);
+    let mut talk = Talk::begin(command);
+    talk.hear("\"event\":\"review_asked\"");
+    talk.answer("q");
+    let said = talk.end();
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let events = said.events();
+    let last = &events[events.len() - 1]["event"];
+    assert_eq!(last["stop_reason"]["reason"], "cancelled");
+    assert_eq!(bed.work(), OLD);
+}
+
+#[test]
+fn a_run_without_what_it_needs_says_so() {
+    let bed = Bed::new();
+    let missing = bed.say(&["run", "--model", "replay:/no/such.jsonl", "x"]);
+    assert_eq!(missing.code, Some(1), "{missing:?}");
+    assert!(missing.out.contains("/no/such.jsonl"), "{missing:?}");
+    let unknown = bed.say(&["run", "--json", "--model", "huge", "x"]);
+    assert_eq!(unknown.code, Some(1), "{unknown:?}");
+    let events = unknown.events();
+    assert_eq!(events.len(), 1);
+    let error = events[0]["event"]["stop_reason"]["error"].as_str().unwrap();
+    assert!(error.contains("no model is called \"huge\""), "{error}");
+    let empty = bed.write("empty.jsonl", "");
+    let model = format!("replay:{}", empty.display());
+    let silent = bed.say(&["run", "--approve", "auto", "--model", &model, "x"]);
+    assert_eq!(silent.code, Some(1), "{silent:?}");
+}
+
+#[test]
+fn a_language_server_without_a_farewell_has_failed() {
+    let bed = Bed::new();
+    let said = bed.say(&["lsp"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said:?}");
+    let frame = |message: Value| {
+        let text = message.to_string();
+        format!("Content-Length: {}\r\n\r\n{text}", text.len())
+    };
+    let mut command = bed.starling();
+    command.arg("lsp");
+    let mut talk = Talk::begin(command);
+    let hello = json!({"capabilities": {}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    talk.write(&frame(hello));
+    let answer = talk.message();
+    assert_eq!(answer["result"]["serverInfo"]["name"], "starling");
+    // The farewell in one piece, and stdin stays open.
+    let farewell = [
+        json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}),
+        json!({"jsonrpc": "2.0", "method": "exit"}),
+    ];
+    talk.write(&farewell.map(frame).concat());
+    let said = talk.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+#[test]
+fn a_demo_replays_into_a_folder_of_its_own() {
+    let bed = Bed::new();
+    let mut command = bed.starling();
+    command
+        .args(["demo", "--replay", "--json"])
+        .env("TMPDIR", bed.dir.path());
+    let said = Said::of(&command.output().unwrap());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let place = said
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("the project is in "));
+    let place = Path::new(place.unwrap());
+    let home = bed.dir.path().canonicalize().unwrap();
+    assert!(place.starts_with(home), "{place:?}");
+    assert!(place.join("parcels/quote.py").is_file());
+    assert_eq!(
+        bed.work(),
+        OLD,
+        "the project that one stands in is left alone"
+    );
+}
