@@ -212,4 +212,25 @@ mod tests {
         let none = framework(&workspace.snapshot(Overlay::new()), None);
         assert!(none.unwrap_err().contains("no Python interpreter"));
     }
+
+    #[test]
+    fn marks_count_only_where_they_stand() {
+        let test = (
+            "tests/test_a.py",
+            "x = 'import pytest'\n# from pytest import x\n",
+        );
+        let elsewhere = ("sub/pytest.ini", "");
+        let found = detected(&[test, elsewhere], true);
+        assert_eq!(found, unittest("tests", "tests"));
+        let not_sympy = ("bin/test", "#!/bin/sh\n");
+        assert_eq!(
+            detected(&[test, not_sympy], true),
+            unittest("tests", "tests")
+        );
+        // A configuration without tests is not enough.
+        let none = detected(&[("pytest.ini", ""), ("a.py", "")], true);
+        assert!(none.unwrap_err().contains("no test files"));
+        assert!(is_below("a/b", "a") && is_below("a", "a") && is_below("a", ""));
+        assert!(!is_below("ab", "a") && !is_below("a", "a/b"));
+    }
 }

@@ -138,4 +138,23 @@ ValueError: no
         assert!(short.len() <= MESSAGE_BYTES + 8);
         assert!(short.starts_with("first é") && short.ends_with("last: é"));
     }
+
+    #[test]
+    fn only_the_projects_own_files_have_frames() {
+        let output = "/w/a.py:1: in f\n/other/b.py:2: in f\n/w/.tox/c.py:3: in f\n<string>.py:4: in f\n\
+                      /work/d.py:5: in f\nlib/site-packages/e.py:6: in f\nE     File \"/w/g.py\", line 7\n./h.py:8: in f\n";
+        let found = frames(output, Path::new("/w"));
+        let named: Vec<_> = found.iter().map(|(f, line)| (f.as_str(), *line)).collect();
+        assert_eq!(named, [("a.py", 1), ("g.py", 7), ("h.py", 8)]);
+    }
+
+    #[test]
+    fn frames_left_out_at_the_end_are_counted_too() {
+        let body = "a.py:1: in f\n    g()\n/usr/lib/x.py:2: in g\n    h()\n/usr/lib/x.py:3: in h\n    i()\n";
+        let expected = "a.py:1: in f\n    g()\n  … 2 frames outside the workspace";
+        assert_eq!(shorten(body, Path::new("/w")), expected);
+        assert_eq!(shorten("", Path::new("/w")), "");
+        assert_eq!(last("éé", 3), "é");
+        assert_eq!(last("ab", 9), "ab");
+    }
 }

@@ -153,4 +153,38 @@ def h(a): return a
         assert_eq!(lines(1), ["… 5 more symbols"]);
         assert!(lines(0).is_empty());
     }
+
+    #[test]
+    fn heads_of_every_form() {
+        let text = "def a(x: int = {1: 2}[1], *, y: 'a:b' = lambda: 0) -> T: return x\nclass B: pass\nclass C(): x: int = 1\n\
+                    async def d(\n    x,  # one:\n): pass\n@e\nclass F[T](G[T]): ...\n";
+        let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from(text));
+        let heads: Vec<String> = tree.symbols()[1..]
+            .iter()
+            .map(|symbol| signature(&tree, symbol))
+            .collect();
+        assert_eq!(
+            heads,
+            [
+                "def a(x: int = {1: 2}[1], *, y: 'a:b' = lambda: 0) -> T:",
+                "class B:",
+                "class C():",
+                "async def d(x,):",
+                "@e\nclass F[T](G[T]):",
+            ]
+        );
+    }
+
+    #[test]
+    fn files_without_symbols_have_no_outline() {
+        for (file, text) in [
+            ("m.py", "x = 1\n"),
+            ("m.py", ""),
+            ("a.md", "def f(): pass\n"),
+        ] {
+            let tree = SymbolTree::parse(FilePath::new(file), Arc::from(text));
+            assert_eq!(outline(&tree, 10), "");
+            assert_eq!(signature(&tree, tree.module()), "");
+        }
+    }
 }

@@ -148,4 +148,31 @@ mod tests {
         check("notes.md", "f of ff\n(f)\n", &["1", "2"]);
         check("notes.md", "\u{e9}f f\u{e9}", &[]);
     }
+
+    #[test]
+    fn every_place_of_an_import_counts() {
+        let text = "from . import f\nfrom .f import g\nfrom .. import (\n    a as b,\n    f as c,\n)\nimport a.f.b\nfrom a.b.f import *\nf\n";
+        let expected = [
+            "1 import", "2 import", "5 import", "7 import", "8 import", "9",
+        ];
+        check("m.py", text, &expected);
+    }
+
+    #[test]
+    fn calls_are_what_is_called() {
+        let text =
+            "await f()\nf[0]()\nf(x)(y)\na.f.b()\n(f)()\nx = f\ndel f\nglobal f\nf.a = g(f)\n";
+        let expected = ["1 call", "2", "3 call", "4", "5", "6", "7", "8", "9", "9"];
+        check("m.py", text, &expected);
+    }
+
+    #[test]
+    fn broken_code_still_has_references() {
+        // What is not closed is no call yet.
+        check("m.py", "f()\ndef (:\n    f(\n", &["1 call", "3"]);
+        let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from("f()"));
+        assert_eq!(references(&tree, ""), []);
+        assert_eq!(references(&tree, "f()"), []);
+        assert_eq!(references(&tree, "f")[0].range, ByteRange::new(0, 1));
+    }
 }

@@ -161,4 +161,17 @@ mod tests {
             Err(ReadError::Missing(FilePath::new("dangling")))
         );
     }
+
+    #[test]
+    fn disk_errors_are_told_apart() {
+        let file = || FilePath::new("a.py");
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        let denied = ReadError::io(&file(), &denied);
+        assert!(matches!(denied, ReadError::Io { .. }));
+        assert!(denied.to_string().starts_with("a.py: "), "{denied}");
+        for kind in [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory] {
+            let error = ReadError::io(&file(), &io::Error::from(kind));
+            assert_eq!(error, ReadError::Missing(file()));
+        }
+    }
 }

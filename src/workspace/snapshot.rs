@@ -240,4 +240,55 @@ mod tests {
         assert!(message("sub").contains("not a file"));
         assert!(message("../x.py").contains("outside"));
     }
+
+    #[test]
+    fn trees_are_read_once_and_follow_the_text() {
+        let fixture = fixture(&[("a.py", "def f(): pass\n"), ("b.py", "def b(): pass\n")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let tree = snapshot.tree(&path("a.py")).unwrap();
+        assert!(tree.find("f").is_some());
+        assert!(Arc::ptr_eq(
+            &tree,
+            &snapshot.clone().tree(&path("a.py")).unwrap()
+        ));
+        let next = snapshot.with(path("a.py"), Some("def g(): pass\n".into()));
+        assert!(next.tree(&path("a.py")).unwrap().find("f").is_none());
+        assert!(next.tree(&path("a.py")).unwrap().find("g").is_some());
+        // The older one keeps its own; what did not change is shared.
+        assert!(snapshot.tree(&path("a.py")).unwrap().find("f").is_some());
+        let shared = next.tree(&path("b.py")).unwrap();
+        assert!(Arc::ptr_eq(&shared, &snapshot.tree(&path("b.py")).unwrap()));
+        let gone = next.with(path("b.py"), None);
+        assert_eq!(
+            gone.tree(&path("b.py")).unwrap_err(),
+            ReadError::Missing(path("b.py"))
+        );
+        assert_eq!(gone.files(), [path("a.py")]);
+        assert_eq!(gone.overlay().len(), 2);
+    }
+
+    #[test]
+    fn what_could_not_be_read_stays_so() {
+        let fixture = fixture(&[]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        assert!(snapshot.read(&path("late.py")).is_err());
+        std::fs::write(fixture.dir.path().join("late.py"), "x").unwrap();
+        assert!(snapshot.read(&path("late.py")).is_err());
+        let later = fixture.workspace.snapshot(Overlay::new());
+        assert_eq!(&*later.read(&path("late.py")).unwrap(), "x");
+    }
+
+    #[test]
+    fn an_ignored_file_is_read_but_not_listed() {
+        let fixture = fixture(&[(".gitignore", "out.py\n"), ("out.py", "made")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        assert_eq!(snapshot.files(), []);
+        assert_eq!(&*snapshot.read(&path("out.py")).unwrap(), "made");
+        // The mark at the beginning and all line breaks are part of the text.
+        std::fs::write(fixture.dir.path().join("odd.py"), "\u{feff}a\r\nb\rc").unwrap();
+        assert_eq!(
+            &*snapshot.read(&path("odd.py")).unwrap(),
+            "\u{feff}a\r\nb\rc"
+        );
+    }
 }

@@ -156,4 +156,32 @@ mod tests {
         std::fs::write(dir.path().join("good.py"), "").unwrap();
         assert_eq!(files(dir.path()), [FilePath::new("good.py")]);
     }
+
+    #[test]
+    fn nearer_ignore_files_decide() {
+        let list = listed(&[
+            (".gitignore", b"*.log\n/top.py\nsub/*\n!sub/keep.py\n"),
+            ("top.py", b""),
+            ("a/top.py", b""),
+            ("a/x.log", b""),
+            ("a/.gitignore", b"!x.log\n"),
+            ("sub/keep.py", b""),
+            ("sub/drop.py", b""),
+        ]);
+        assert_eq!(list, ["a/top.py", "a/x.log", "sub/keep.py"]);
+    }
+
+    #[test]
+    fn files_are_listed_up_to_the_limit() {
+        let most = vec![b'x'; MAX_FILE_BYTES as usize];
+        assert_eq!(listed(&[("most.py", &most)]), ["most.py"]);
+        assert_eq!(listed(&[]), [""; 0]);
+        // A zero far behind the beginning is not seen; an empty file without an ending is text.
+        let mut late = vec![b'x'; PROBE_BYTES];
+        late.push(0);
+        assert_eq!(
+            listed(&[("late", &late), ("empty", b"")]),
+            ["empty", "late"]
+        );
+    }
 }

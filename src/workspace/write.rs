@@ -193,4 +193,44 @@ mod tests {
         assert_eq!(sweep_leftovers(&root), [dead]);
         assert_eq!(names(&root).len(), 3);
     }
+
+    #[test]
+    fn secrets_and_links_out_are_not_written() {
+        let (_dir, root) = root();
+        let inner = root.join("inner");
+        fs::create_dir(&inner).unwrap();
+        fs::write(root.join("outside.py"), "old").unwrap();
+        std::os::unix::fs::symlink("../outside.py", inner.join("link.py")).unwrap();
+        let out = write_atomically(&inner, &FilePath::new("link.py"), "new");
+        assert!(matches!(out, Err(WriteError::Path(ReadError::Outside(_)))));
+        assert_eq!(fs::read_to_string(root.join("outside.py")).unwrap(), "old");
+        let secret = write_atomically(&inner, &FilePath::new("a/.env"), "x").unwrap_err();
+        assert!(
+            secret.to_string().starts_with("not written: a/.env"),
+            "{secret}"
+        );
+        assert_eq!(names(&inner), ["link.py"]);
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_directory_is_an_error() {
+        let (_dir, root) = root();
+        fs::write(root.join("a"), "file").unwrap();
+        let error = write_atomically(&root, &FilePath::new("a/b.py"), "x").unwrap_err();
+        assert!(error.to_string().contains("a/b.py"), "{error}");
+        assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "file");
+        assert_eq!(names(&root), ["a"]);
+    }
+
+    #[test]
+    fn a_sweep_takes_only_what_is_marked() {
+        let (_dir, root) = root();
+        let then = SystemTime::now() - Duration::from_secs(3600);
+        for name in ["x.starling-write-1-0", ".x", ".x.py.starling-writ"] {
+            let file = File::create(root.join(name)).unwrap();
+            file.set_modified(then).unwrap();
+        }
+        assert!(sweep_leftovers(&root).is_empty());
+        assert_eq!(names(&root).len(), 3);
+    }
 }

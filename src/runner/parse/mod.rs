@@ -118,4 +118,51 @@ mod tests {
         let second = "Ran 0 tests in 0.000s\nOK\nRan 5 tests in 0.1s\nOK";
         assert_eq!(of(0, &[], second), TestOutcome::Passed);
     }
+
+    #[test]
+    fn a_failure_stays_one_and_keeps_its_first_message() {
+        let mut cases = Cases::default();
+        cases.note("a", TestStatus::Passed);
+        cases.fail("b", TestStatus::Failed, "first".into());
+        cases.fail("b", TestStatus::Error, "second".into());
+        cases.note("b", TestStatus::Passed);
+        cases.note("a", TestStatus::Skipped);
+        cases.fail("a", TestStatus::Error, String::new());
+        cases.fail("a", TestStatus::Error, "told later".into());
+        let read: Vec<_> = cases
+            .list
+            .iter()
+            .map(|case| (case.id.as_str(), case.status, case.message.as_str()))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                ("a", TestStatus::Error, "told later"),
+                ("b", TestStatus::Failed, "first")
+            ]
+        );
+    }
+
+    #[test]
+    fn an_output_without_tests_has_no_cases() {
+        for output in [
+            "",
+            "\n\n",
+            "make: Nothing to be done\n",
+            "\u{0}\u{1f426}\n====\n",
+        ] {
+            assert!(
+                super::cases(output, Path::new("/w")).is_empty(),
+                "{output:?}"
+            );
+        }
+        let of = |code, output| outcome(End::Exited(code), &[], output);
+        assert_eq!(of(126, "permission denied"), TestOutcome::NotRun);
+        assert_eq!(of(0, "collected 0 items\n"), TestOutcome::NotRun);
+        assert_eq!(of(2, "usage: pytest\n"), TestOutcome::Failed);
+        assert_eq!(
+            of(0, "Ran 12 tests in 1s\n\nRan 0 tests in 0s\n"),
+            TestOutcome::Passed
+        );
+    }
 }

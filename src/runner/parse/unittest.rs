@@ -185,4 +185,20 @@ mod tests {
         let rule = "=".repeat(WIDTH);
         assert_eq!(statuses(&format!("{rule}\nFAIL: nothing\n{rule}")), []);
     }
+
+    #[test]
+    fn what_a_test_prints_does_not_hide_its_status() {
+        let output = "test_a (m.T.test_a) ... noise\nmore noise\nok\n\
+                      test_b (m.T.test_b)\nA docstring. ... ok\n\
+                      test_c (m.T.test_c) ... test_d (m.T.test_d) ... FAIL\n\
+                      test_e (m.T.test_e) ... unexpected success\n";
+        let expected = [
+            ("m.T.test_a", Passed),
+            ("m.T.test_b", Passed),
+            ("m.T.test_d", Failed),
+            ("m.T.test_e", Failed),
+        ];
+        let expected = expected.map(|(id, status)| (id.to_owned(), status));
+        assert_eq!(statuses(output), expected);
+    }
 }

@@ -76,7 +76,13 @@ fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol) -> ByteRange {
     let depth = Columns::of(&Manner::of(tree, symbol).indent).wide;
     let mut after = end;
     let mut follows = false;
-    for line in lines.line_of(end)..lines.count() {
+    // A symbol that ends the file without a line break is on the last line itself.
+    let next = if text[..end].ends_with('\n') {
+        lines.line_of(end)
+    } else {
+        lines.count()
+    };
+    for line in next..lines.count() {
         let range = lines.range(line);
         let content = range.of(text);
         if !is_blank(content) {

@@ -219,7 +219,10 @@ fn imports_of(statement: Node<'_>, text: &str) -> Vec<Import> {
     let mut cursor = statement.walk();
     let mut names: Vec<String> = statement
         .children_by_field_name("name", &mut cursor)
-        .map(|name| one_line(name, text))
+        .map(|name| {
+            let written = one_line(name, text);
+            written.split_whitespace().collect::<Vec<_>>().join(" ")
+        })
         .collect();
     if statement
         .named_children(&mut cursor)

@@ -48,6 +48,10 @@ fn import(statements: &[&str]) -> Rewrite {
     }
 }
 
+mod errors;
+mod manners;
+mod merging;
+
 mod whole_symbols {
     use super::*;
 
