@@ -61,6 +61,7 @@ pub(super) async fn apply(
         let as_checked = state.applied.len() == draft.applied && after == draft.text;
         state.latest = report.filter(|_| as_checked);
         state.change_world(&draft.file, &after);
+        state.forget_answers(&draft.symbols);
         let text = Arc::clone(&after);
         state.applied.push(Applied {
             id,

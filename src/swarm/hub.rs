@@ -78,6 +78,15 @@ impl State {
         }
     }
 
+    /// What owners of these symbols said may hold no more.
+    pub fn forget_answers(&mut self, changed: &[SymbolPath]) {
+        let concerns = |owner: &SymbolPath| {
+            let touches = |symbol: &SymbolPath| owner.encloses(symbol) || symbol.encloses(owner);
+            changed.iter().any(touches)
+        };
+        self.answers.retain(|(owner, _), _| !concerns(owner));
+    }
+
     /// A file has another text now.
     pub fn change_world(&mut self, file: &FilePath, text: &Arc<str>) {
         self.world = self.world.with(file.clone(), Some(Arc::clone(text)));

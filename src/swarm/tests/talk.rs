@@ -195,3 +195,36 @@ async fn a_word_to_a_symbol_that_is_not_there_is_answered() {
         "{events:#?}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_forgotten_when_its_owner_changes() {
+    let ask = || {
+        call(
+            "ask",
+            json!({"symbol": "a.py::g", "question": "What is added?"}),
+        )
+    };
+    let change = whole("def g(x):\n    return f(x) + 2\n");
+    let mut model = Scripted::native()
+        .on(
+            "agent a.py::f",
+            [ask(), ask(), read_g(1), read_g(2), ask(), finish("known")],
+        )
+        .on("agent a.py::g", [read_g(1), read_g(2), read_g(3), change])
+        .on("answer a.py::g", [say("One."), say("Two.")]);
+    model.latency = std::time::Duration::from_secs(1);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f", "a.py::g"]);
+    let events = bed.run().await;
+    let answer = |event: &Event| match event {
+        Event::Answered { text, source, .. } => Some((text.clone(), *source)),
+        _ => None,
+    };
+    let answers: Vec<_> = events.iter().filter_map(answer).collect();
+    let (one, two) = ("One.".to_owned(), "Two.".to_owned());
+    let expected = [
+        (one.clone(), AnswerSource::Model),
+        (one, AnswerSource::Memory),
+        (two, AnswerSource::Model),
+    ];
+    assert_eq!(answers, expected);
+}
