@@ -123,13 +123,13 @@ async fn a_person_who_rejects_for_ever_ends_the_work() {
 #[tokio::test(start_paused = true)]
 async fn the_clock_stands_while_the_person_thinks() {
     let mut bed = asked(vec![change()], vec![]).with(|task| task.limits.seconds = 60);
-    *bed.approver.latency.lock().unwrap() = Duration::from_secs(100_000);
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(40_000);
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     let Some(Event::RunFinished { spent, .. }) = events.last() else {
         panic!()
     };
-    assert_eq!(spent.waiting_seconds.round(), 100_000.0);
+    assert_eq!(spent.waiting_seconds.round(), 40_000.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,4 +217,20 @@ async fn an_unreadable_decision_is_asked_for_again_and_may_steer() {
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert!(bed.model.prompts("agent a.py::f")[1].ends_with("Do it differently: add three"));
     assert!(bed.model.prompts("proxy a.py::f")[1].contains("Begin your reply with ACCEPT"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_is_not_waited_for_for_ever() {
+    let mut bed = asked(
+        vec![change(), call("finish", json!({"summary": "no answer"}))],
+        vec![],
+    );
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(200_000);
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::NothingChanged { .. }),
+        "{events:#?}"
+    );
+    assert!(bed.model.prompts("agent")[1].contains("nobody decided within a day"));
+    assert_eq!(bed.read("a.py"), ONE);
 }

@@ -93,7 +93,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What stays is swept by the next process.
-        let _ = remove_tree(&self.path);
+        let _ = remove_scratch(&self.path);
     }
 }
 
@@ -128,7 +128,21 @@ fn sweep_one(path: &Path) -> bool {
         return false;
     }
     kill_marked(path);
-    remove_tree(path).is_ok()
+    remove_scratch(path).is_ok()
+}
+
+/// Removes a scratch directory, its lock last: should this process die meanwhile, the next sweep still
+/// knows what it is.
+fn remove_scratch(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_tree(&entry.path())?;
+        } else if entry.file_name() != LOCK {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    remove_tree(path)
 }
 
 /// Removes a directory, read-only ones inside it as well. Links are removed, not followed.
