@@ -40,6 +40,7 @@ pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Resul
         .flatten();
     let change = trimmed.as_ref().unwrap_or(change);
     let file = target.file.clone();
+    stays_inside(&file)?;
     let current = match current_text(hub, &file).await? {
         Some(text) => text,
         None => return new_file(hub, file, change),
@@ -112,6 +113,16 @@ fn target(mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
             unusable("Say in `symbol` what you change: path/to/file.py::Class.method")
         }
     }
+}
+
+fn stays_inside(file: &FilePath) -> Result<(), Refusal> {
+    let path = file.as_str();
+    if path.starts_with('/') || path.split('/').any(|part| part == "..") {
+        return unusable(format!(
+            "{file} lies outside the workspace: nothing can be changed there."
+        ));
+    }
+    Ok(())
 }
 
 /// The user's text as it is now; the run's world follows it. `None`: there is no such file.

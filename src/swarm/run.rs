@@ -103,8 +103,12 @@ impl RunHandle {
         self.hub.cancel.cancel();
     }
 
-    /// A message to one agent, or to all that work; taken at the next turn.
+    /// A message to one agent, or to all that work; taken at the next turn. After the end of the run
+    /// nobody is there to hear it.
     pub fn steer(&self, to: Option<SymbolPath>, text: String) {
+        if *self.ended.borrow() {
+            return;
+        }
         self.log.event(Event::Steered {
             to: to.clone(),
             text: text.clone(),

@@ -354,3 +354,21 @@ async fn the_diff_of_a_run_holds_nothing_that_the_user_typed() {
         "{diff}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_written_outside_the_workspace() {
+    for path in ["../b.py::", "/tmp/b.py::", "x/../../b.py::"] {
+        let outside = call(
+            "propose",
+            json!({"reason": "r", "symbol": path, "source": "x = 1\n"}),
+        );
+        let finish = call("finish", json!({"summary": "refused"}));
+        let model = Scripted::native().on("solo", [outside, finish]);
+        let mut bed = Bed::new(&[("a.py", TWO)], model).with(|task| task.driver = Driver::Single);
+        let events = bed.run().await;
+        assert!(
+            malformed(&events).iter().any(|why| why.contains("outside")),
+            "{path}: {events:#?}"
+        );
+    }
+}
