@@ -39,6 +39,8 @@ pub(super) struct Mind {
     pub failing: bool,
     /// Others change something for the same end, so a change need not mend a test by itself.
     pub entangled: bool,
+    /// The approver agreed with what it means to do in this piece of work.
+    pub intent_approved: bool,
     /// A change that the scout wrote for this agent, to be proposed first.
     pub draft: Option<Propose>,
     seen_calls: HashMap<String, u32>,
@@ -55,6 +57,7 @@ impl Mind {
             repairs: 0,
             failing: false,
             entangled: false,
+            intent_approved: false,
             draft: None,
             seen_calls: HashMap::new(),
             malformed: 0,
@@ -95,6 +98,7 @@ fn gave_up(why: impl Into<String>) -> Ending {
 /// One piece of work: from its causes to an outcome.
 async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending {
     mind.repairs = 0;
+    mind.intent_approved = false;
     mind.malformed = 0;
     mind.changed = false;
     mind.seen_calls.clear();

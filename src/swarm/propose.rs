@@ -47,6 +47,9 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
         Ok(draft) => draft,
         Err(refusal) => return refused(hub, mind, &refusal),
     };
+    if let Some(why) = unasked_intent(hub, mind, change, &draft).await {
+        return sent_back(why);
+    }
     let draft = candidates::choose(hub, mind, change, draft).await;
     let id = hub.next_proposal();
     let (draft, diff, evidence, report) = checked(hub, mind, change, draft, id).await;
@@ -291,7 +294,7 @@ async fn finish(
 }
 
 /// An agent states what it means to change; the approver may veto or steer it before code is written.
-pub(super) async fn intent(hub: &Arc<Hub>, mind: &Mind, intent: &Intent) -> String {
+pub(super) async fn intent(hub: &Arc<Hub>, mind: &mut Mind, intent: &Intent) -> String {
     hub.set_intent(&mind.party, &intent.intent);
     hub.event(Event::IntentStated {
         agent: mind.party.clone(),
@@ -309,8 +312,46 @@ pub(super) async fn intent(hub: &Arc<Hub>, mind: &Mind, intent: &Intent) -> Stri
         intent: intent.intent.clone(),
         reason: intent.reason.clone(),
     };
+    match ask_intent(hub, mind, view).await {
+        None => "Noted. Go on.".to_owned(),
+        Some(Verdict::Accept) => "Approved. Go on.".to_owned(),
+        Some(Verdict::Reject { reason }) => {
+            format!("Vetoed: {reason}. Find another way, or finish.")
+        }
+        Some(Verdict::Steer { text }) => format!("Do it differently: {text}"),
+    }
+}
+
+/// With `ask_intent = "always"`, a proposal whose intent was not stated is asked about by its reason
+/// before it is checked. Why it must not go on; `None` lets it.
+async fn unasked_intent(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    change: &Propose,
+    draft: &Draft,
+) -> Option<String> {
+    if hub.task.ask_intent != AskIntent::Always || mind.intent_approved {
+        return None;
+    }
+    let symbol = main_symbol(mind, draft);
+    let view = IntentView {
+        symbol,
+        intent: change.reason.clone(),
+        reason: String::new(),
+    };
+    match ask_intent(hub, mind, view).await {
+        None | Some(Verdict::Accept) => None,
+        Some(Verdict::Reject { reason }) => {
+            Some(format!("Vetoed: {reason}. Find another way, or finish."))
+        }
+        Some(Verdict::Steer { text }) => Some(format!("Do it differently: {text}")),
+    }
+}
+
+/// The approver's word on an intent; `None` when nobody is to be asked.
+async fn ask_intent(hub: &Arc<Hub>, mind: &mut Mind, view: IntentView) -> Option<Verdict> {
     let (by, verdict) = match (hub.task.ask_intent, hub.task.approval) {
-        (AskIntent::Never, _) | (_, Approval::Auto) => return "Noted. Go on.".to_owned(),
+        (AskIntent::Never, _) | (_, Approval::Auto) => return None,
         (AskIntent::Contract | AskIntent::Always, Approval::Proxy) => {
             (Party::Proxy, review::intent_by_proxy(hub, &view).await)
         }
@@ -322,14 +363,11 @@ pub(super) async fn intent(hub: &Arc<Hub>, mind: &Mind, intent: &Intent) -> Stri
             )
         }
     };
+    mind.intent_approved = verdict == Verdict::Accept;
     hub.event(Event::IntentReviewed {
         agent: mind.party.clone(),
         by,
         verdict: verdict.clone(),
     });
-    match verdict {
-        Verdict::Accept => "Approved. Go on.".to_owned(),
-        Verdict::Reject { reason } => format!("Vetoed: {reason}. Find another way, or finish."),
-        Verdict::Steer { text } => format!("Do it differently: {text}"),
-    }
+    Some(verdict)
 }

@@ -36,8 +36,9 @@ pub enum Approval {
 #[serde(rename_all = "snake_case")]
 pub enum AskIntent {
     Never,
-    /// When the change alters a contract or touches more than two symbols.
+    /// When an agent states one: it is told to when its change alters a contract.
     Contract,
+    /// Before every change, stated or not.
     Always,
 }
 

@@ -234,3 +234,25 @@ async fn a_person_is_not_waited_for_for_ever() {
     assert!(bed.model.prompts("agent")[1].contains("nobody decided within a day"));
     assert_eq!(bed.read("a.py"), ONE);
 }
+
+#[tokio::test(start_paused = true)]
+async fn always_asks_about_an_intent_that_was_not_stated() {
+    let model = Scripted::native()
+        .on(
+            "agent a.py::f",
+            [change(), whole("def f(x):\n    return x + 2\n")],
+        )
+        .on("proxy intent a.py::f", [say("REJECT: two, not one")])
+        .on("proxy intent a.py::f #2", [say("ACCEPT")])
+        .on("proxy a.py::f", [say("ACCEPT")]);
+    let mut bed = Bed::new(&[("a.py", ONE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| {
+            task.approval = Approval::Proxy;
+            task.ask_intent = AskIntent::Always;
+        });
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.model.prompts("agent a.py::f")[1].contains("Vetoed: two, not one"));
+    assert_eq!(bed.read("a.py"), ONE.replace("return x", "return x + 2"));
+}
