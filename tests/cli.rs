@@ -543,3 +543,29 @@ fn a_demo_replays_into_a_folder_of_its_own() {
         "the project that one stands in is left alone"
     );
 }
+
+#[test]
+fn a_run_that_nobody_can_answer_is_refused_before_a_model_is_asked() {
+    let bed = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_starling"))
+        .args([
+            "run",
+            "--approve",
+            "ask",
+            "--model",
+            "openai:nobody",
+            "--repo",
+        ])
+        .arg(bed.path())
+        .arg("do it")
+        .env("STARLING_CACHE_DIR", bed.path().join("cache"))
+        .env("XDG_CONFIG_HOME", bed.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("--approve auto"),
+        "{output:?}"
+    );
+}

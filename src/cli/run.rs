@@ -17,9 +17,11 @@ use super::view::state::{Review, RunState};
 use super::view::summary::{Traces, summary};
 use super::view::text::{Line, Style};
 use super::{Outcome, WrongUse, log};
+use crate::config;
 use crate::headless::{HeadlessEditor, HeadlessRun, RunNote};
 use crate::ports::{Dollars, Tokens, Verdict};
 use crate::server::protocol::{LimitsPatch, RunParams};
+use crate::swarm::Approval;
 
 /// The live view is drawn this often while nothing happens.
 /// Keys pressed sooner after a question was shown were meant for something else.
@@ -76,6 +78,13 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     follow(&root, params, &args.world, Show::of(args.json), stdin).await
 }
 
+/// Whether stdin is `/dev/null`.
+fn is_empty_device() -> bool {
+    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    let stdin = rustix::fs::fstat(io::stdin()).map(id);
+    stdin.is_ok() && stdin == rustix::fs::stat("/dev/null").map(id)
+}
+
 /// Begins a run and shows it to its end.
 pub async fn follow(
     root: &Path,
@@ -85,7 +94,17 @@ pub async fn follow(
     stdin: Stdin,
 ) -> anyhow::Result<Outcome> {
     // What is wrong with the configuration is wrong use; a run would only say that it failed.
-    configuration(root, world).map_err(|error| WrongUse(error.to_string()))?;
+    let configured = configuration(root, world).map_err(|error| WrongUse(error.to_string()))?;
+    let by_person = match params.approve {
+        Some(approval) => approval == Approval::Ask,
+        None => configured.config.run.approve == config::Approval::Ask,
+    };
+    if by_person && (stdin == Stdin::Used || is_empty_device()) {
+        // Said before a model is paid.
+        let message =
+            "nobody can answer: stdin is used up; approve by --approve auto or --approve proxy";
+        return Err(WrongUse(message.to_owned()).into());
+    }
     let editor = HeadlessEditor::start(services(world)?, root).await?;
     let screen = match show {
         Show::Json => Screen::json(Box::new(io::stdout())),
