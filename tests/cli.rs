@@ -420,7 +420,11 @@ fn the_task_may_come_from_stdin() {
 fn what_waits_for_an_answer_is_stopped_where_none_can_come() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
-    let said = bed.say(&["run", "--model", &tape, "make f longer"]);
+    let mut command = bed.starling();
+    command.args(["run", "--model", &tape, "make f longer"]);
+    let mut talk = Talk::begin(command);
+    drop(talk.child.stdin.take());
+    let said = talk.end();
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains("nobody can answer"), "{said:?}");
     assert!(said.out.contains("cancelled"), "{said:?}");
@@ -477,10 +481,17 @@ fn answers_to_json_come_as_lines_too() {
 #[test]
 fn a_run_without_what_it_needs_says_so() {
     let bed = Bed::new();
-    let missing = bed.say(&["run", "--model", "replay:/no/such.jsonl", "x"]);
+    let missing = bed.say(&[
+        "run",
+        "--approve",
+        "auto",
+        "--model",
+        "replay:/no/such.jsonl",
+        "x",
+    ]);
     assert_eq!(missing.code, Some(1), "{missing:?}");
     assert!(missing.out.contains("/no/such.jsonl"), "{missing:?}");
-    let unknown = bed.say(&["run", "--json", "--model", "huge", "x"]);
+    let unknown = bed.say(&["run", "--json", "--approve", "auto", "--model", "huge", "x"]);
     assert_eq!(unknown.code, Some(1), "{unknown:?}");
     let events = unknown.events();
     assert_eq!(events.len(), 1);
