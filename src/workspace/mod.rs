@@ -4,6 +4,7 @@
 mod paths;
 mod shadow;
 mod snapshot;
+mod stamp;
 mod walk;
 mod write;
 
@@ -11,7 +12,8 @@ pub use paths::{ReadError, is_secret};
 pub use shadow::process::{Captured, End};
 pub use shadow::scratch::{cache_dir, sweep_scratch};
 pub use shadow::{Kind, ShadowCommand, ShadowError, Shadows};
-pub use snapshot::{Overlay, Snapshot};
+pub use snapshot::{Held, Overlay, Snapshot};
+pub use stamp::Stamp;
 pub use write::{WriteError, sweep_leftovers, write_atomically};
 
 use std::path::{Path, PathBuf};

@@ -1,9 +1,12 @@
 //! The workspace at one moment: pinned files, unsaved buffers over the disk, texts and trees read once.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::Stamp;
 use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
 use crate::syntax::{FilePath, SymbolTree};
 
@@ -21,9 +24,22 @@ pub struct Snapshot {
     files: Arc<[FilePath]>,
 }
 
+/// What a snapshot knows of a file before it is read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Held {
+    /// A buffer, or a text that was read before.
+    Text(Arc<str>),
+    /// Not read yet; as it was when it was listed.
+    OnDisk(Stamp),
+    /// Not listed.
+    Nothing,
+}
+
 #[derive(Debug)]
 struct Disk {
     root: PathBuf,
+    /// Of the files that were listed, in order of their paths.
+    stamps: Vec<(FilePath, Stamp)>,
     entries: Mutex<HashMap<FilePath, Arc<Entry>>>,
 }
 
@@ -36,16 +52,18 @@ struct Entry {
 
 impl Snapshot {
     /// A snapshot of `files` under `root`. The root is absolute with its links resolved.
-    pub(super) fn new(root: PathBuf, files: Vec<FilePath>, overlay: Overlay) -> Self {
+    pub(super) fn new(root: PathBuf, stamps: Vec<(FilePath, Stamp)>, overlay: Overlay) -> Self {
+        let files = stamps.iter().map(|(file, _)| file.clone()).collect();
         let disk = Disk {
             root,
+            stamps,
             entries: Mutex::default(),
         };
         let bare = Snapshot {
             disk: Arc::new(disk),
             overlay: Arc::default(),
             buffers: HashMap::new(),
-            files: files.into(),
+            files,
         };
         bare.over(overlay)
     }
@@ -104,6 +122,29 @@ impl Snapshot {
         self.text_of(&self.entry(file), file)
     }
 
+    /// What is known of a file without reading it.
+    pub fn held(&self, file: &FilePath) -> Held {
+        let entry = match self.buffers.get(file) {
+            Some(entry) => Some(entry.clone()),
+            None => self.disk.entries().get(file).cloned(),
+        };
+        if let Some(known) = entry.as_ref().and_then(|entry| entry.text.get()) {
+            return known.clone().map_or(Held::Nothing, Held::Text);
+        }
+        let stamps = &self.disk.stamps;
+        let place = stamps.binary_search_by(|(listed, _)| listed.cmp(file));
+        place.map_or(Held::Nothing, |place| Held::OnDisk(stamps[place].1))
+    }
+
+    /// The text of a file on disk as it is now, not kept for later readers; with its stamp, if the
+    /// file stood still meanwhile.
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::read`].
+    pub fn glance(&self, file: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
+        read_disk(self.root(), file)
+    }
+
     /// The symbols of a file.
     ///
     /// # Errors
@@ -118,7 +159,7 @@ impl Snapshot {
     fn text_of(&self, entry: &Entry, file: &FilePath) -> Result<Arc<str>, ReadError> {
         entry
             .text
-            .get_or_init(|| read_disk(self.root(), file))
+            .get_or_init(|| read_disk(self.root(), file).map(|(text, _)| text.into()))
             .clone()
     }
 
@@ -126,33 +167,42 @@ impl Snapshot {
         if let Some(entry) = self.buffers.get(file) {
             return entry.clone();
         }
-        let mut entries = self
-            .disk
-            .entries
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.disk.entries();
         entries.entry(file.clone()).or_default().clone()
     }
 }
 
-fn read_disk(root: &Path, file: &FilePath) -> Result<Arc<str>, ReadError> {
-    let path = resolve(root, file)?;
-    let found = std::fs::metadata(&path).map_err(|error| ReadError::io(file, &error))?;
+impl Disk {
+    fn entries(&self) -> MutexGuard<'_, HashMap<FilePath, Arc<Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read_disk(root: &Path, path: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
+    let failed = |error: std::io::Error| ReadError::io(path, &error);
+    // A look before the opening: to open a pipe would wait for its other end.
+    let place = resolve(root, path)?;
+    let found = std::fs::metadata(&place).map_err(failed)?;
     if !found.is_file() {
         return Err(ReadError::Io {
-            file: file.clone(),
+            file: path.clone(),
             message: "not a file".into(),
         });
     }
     if found.len() > MAX_FILE_BYTES {
         return Err(ReadError::TooLarge {
-            file: file.clone(),
+            file: path.clone(),
             bytes: found.len(),
         });
     }
-    let bytes = std::fs::read(&path).map_err(|error| ReadError::io(file, &error))?;
-    let text = String::from_utf8(bytes).map_err(|_| ReadError::NotUtf8(file.clone()))?;
-    Ok(text.into())
+    let mut file = File::open(&place).map_err(failed)?;
+    let before = Stamp::of(&file.metadata().map_err(failed)?);
+    let mut bytes = Vec::with_capacity(before.size as usize + 1);
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    let after = Stamp::of(&file.metadata().map_err(failed)?);
+    let stamp = (before == after && after.size == bytes.len() as u64).then_some(after);
+    let text = String::from_utf8(bytes).map_err(|_| ReadError::NotUtf8(path.clone()))?;
+    Ok((text, stamp))
 }
 
 #[cfg(test)]
@@ -222,6 +272,26 @@ mod tests {
         let next = snapshot.with(path("a.py"), Some("new".into()));
         let first = next.read(&path("b.py")).unwrap();
         assert!(Arc::ptr_eq(&first, &snapshot.read(&path("b.py")).unwrap()));
+    }
+
+    #[test]
+    fn tells_what_it_holds_without_reading() {
+        let fixture = fixture(&[("a.py", "disk"), ("b.py", "b")]);
+        let overlay = Overlay::from([(path("a.py"), Some("buffer".into()))]);
+        let snapshot = fixture.workspace.snapshot(overlay);
+        assert_eq!(snapshot.held(&path("a.py")), Held::Text("buffer".into()));
+        assert_eq!(snapshot.held(&path("none.py")), Held::Nothing);
+        let Held::OnDisk(listed) = snapshot.held(&path("b.py")) else {
+            panic!("nothing was read");
+        };
+        let (text, stamp) = snapshot.glance(&path("b.py")).unwrap();
+        assert_eq!((text.as_str(), stamp), ("b", Some(listed)));
+        // A glance keeps nothing; a reading does.
+        assert_eq!(snapshot.held(&path("b.py")), Held::OnDisk(listed));
+        snapshot.read(&path("b.py")).unwrap();
+        assert_eq!(snapshot.held(&path("b.py")), Held::Text("b".into()));
+        let gone = snapshot.with(path("b.py"), None);
+        assert_eq!(gone.held(&path("b.py")), Held::Nothing);
     }
 
     #[test]

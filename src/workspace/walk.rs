@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
+use super::Stamp;
 use super::paths::{MAX_FILE_BYTES, is_secret};
 use crate::syntax::FilePath;
 
@@ -20,7 +21,7 @@ const PROBE_BYTES: usize = 1024;
 
 /// The text files below `root` in order of their paths: what `.gitignore` and `.ignore` leave,
 /// without hidden files, links, installed environments, secrets, binaries and files over 1 MiB.
-pub(super) fn files(root: &Path) -> Vec<FilePath> {
+pub(super) fn files(root: &Path) -> Vec<(FilePath, Stamp)> {
     let found = Mutex::new(Vec::new());
     WalkBuilder::new(root)
         .require_git(false)
@@ -37,7 +38,7 @@ pub(super) fn files(root: &Path) -> Vec<FilePath> {
             })
         });
     let mut files = std::mem::take(&mut *lock(&found));
-    files.sort_unstable();
+    files.sort_unstable_by(|(a, _), (b, _)| FilePath::cmp(a, b));
     files
 }
 
@@ -64,20 +65,21 @@ pub(super) fn is_environment(directory: &Path) -> bool {
     directory.join("pyvenv.cfg").is_file()
 }
 
-fn text_file(root: &Path, entry: &DirEntry) -> Option<FilePath> {
+fn text_file(root: &Path, entry: &DirEntry) -> Option<(FilePath, Stamp)> {
     if !entry.file_type()?.is_file() || is_secret(&entry.file_name().to_string_lossy()) {
         return None;
     }
     // A name that is not UTF-8 could not be named back to us.
     let relative = entry.path().strip_prefix(root).ok()?.to_str()?;
-    if entry.metadata().ok()?.len() > MAX_FILE_BYTES {
+    let stamp = Stamp::of(&entry.metadata().ok()?);
+    if stamp.size > MAX_FILE_BYTES {
         return None;
     }
     let known = entry
         .path()
         .extension()
         .is_some_and(|ending| TEXT.iter().any(|text| ending == *text));
-    (known || !is_binary(entry.path())).then(|| FilePath::new(relative))
+    (known || !is_binary(entry.path())).then(|| (FilePath::new(relative), stamp))
 }
 
 /// A file is binary when a zero byte stands near its beginning; one that cannot be opened counts so.
@@ -104,7 +106,7 @@ mod tests {
         std::os::unix::fs::symlink("/etc", root.join("etc")).unwrap();
         super::files(&root)
             .iter()
-            .map(|file| file.as_str().to_owned())
+            .map(|(file, _)| file.as_str().to_owned())
             .collect()
     }
 
@@ -154,7 +156,9 @@ mod tests {
         let name = std::ffi::OsStr::from_bytes(b"bad\xff.py");
         std::fs::write(dir.path().join(name), "").unwrap();
         std::fs::write(dir.path().join("good.py"), "").unwrap();
-        assert_eq!(files(dir.path()), [FilePath::new("good.py")]);
+        let found = files(dir.path());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, FilePath::new("good.py"));
     }
 
     #[test]

@@ -1,0 +1,83 @@
+//! What the disk says of a file without its text being read.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// A change within this time of a look at the file may leave the same stamp: clocks of file systems
+/// tick coarsely.
+const SETTLED_AFTER: Duration = Duration::from_secs(2);
+
+/// Two equal stamps, the first of them settled, mean the same text: nobody can write a file, or put
+/// another in its place, without the time of its last change moving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// In bytes.
+    pub size: u64,
+    inode: u64,
+    /// Of the text, in nanoseconds since 1970.
+    modified: i64,
+    /// Of text, name or rights, in nanoseconds since 1970; users cannot set it.
+    changed: i64,
+}
+
+impl Stamp {
+    pub(super) fn of(found: &Metadata) -> Self {
+        let nanos = |seconds: i64, part: i64| {
+            seconds
+                .saturating_mul(1_000_000_000)
+                .saturating_add(part)
+        };
+        Stamp {
+            size: found.len(),
+            inode: found.ino(),
+            modified: nanos(found.mtime(), found.mtime_nsec()),
+            changed: nanos(found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// Whether the last change lies so far before `looked` that a later one would show.
+    pub fn is_settled(&self, looked: SystemTime) -> bool {
+        let looked = looked.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let before = looked.saturating_sub(SETTLED_AFTER).as_nanos();
+        i128::from(self.changed.max(self.modified)) < before.cast_signed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_shows_even_where_size_and_time_are_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.py");
+        std::fs::write(&path, "one").unwrap();
+        let stamp = || Stamp::of(&std::fs::metadata(&path).unwrap());
+        let before = stamp();
+        assert_eq!(before, stamp());
+        let time = std::fs::metadata(&path).unwrap().modified().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(dir.path().join("holds the inode"), "").unwrap();
+        std::fs::write(&path, "two").unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(time).unwrap();
+        assert_eq!(stamp().size, before.size);
+        assert_eq!(stamp().modified, before.modified);
+        assert_ne!(stamp(), before);
+    }
+
+    #[test]
+    fn a_young_file_is_not_settled() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.py");
+        std::fs::write(&path, "one").unwrap();
+        let stamp = Stamp::of(&std::fs::metadata(&path).unwrap());
+        let now = SystemTime::now();
+        assert!(!stamp.is_settled(now));
+        assert!(stamp.is_settled(now + Duration::from_secs(10)));
+        assert!(!stamp.is_settled(UNIX_EPOCH));
+    }
+}
