@@ -11,6 +11,7 @@ use tokio::task::spawn_blocking;
 
 use super::args::WorldArgs;
 use crate::config::{self, Config, Loaded, Sources};
+use crate::index::Index;
 use crate::lang::NoLanguageService;
 use crate::model::registry::Models;
 use crate::ports::{Dollars, Tokens};
@@ -78,7 +79,9 @@ impl World {
             .into_iter()
             .map(|(file, text)| (file, Some(text)))
             .collect();
-        let snapshot = spawn_blocking(move || workspace.snapshot(overlay)).await?;
+        let cache = self.cache.clone();
+        let open = move || Index::open(workspace.snapshot(overlay), cache);
+        let index = Arc::new(spawn_blocking(open).await?);
         let shadows = self
             .shadows
             .get_or_try_init(|| self.first_shadows(workspace_root))
@@ -87,7 +90,7 @@ impl World {
             command: opening.test.or(config.tests.command),
             python: None,
         };
-        let tests = ProjectTests::detect(&snapshot, shadows.clone(), settings).await;
+        let tests = ProjectTests::detect(index.snapshot(), shadows.clone(), settings).await;
         if let Some(why) = tests.missing() {
             tracing::warn!("no tests: {why}");
         }
@@ -101,7 +104,7 @@ impl World {
             },
             tests: Arc::new(tests),
             language: Arc::new(NoLanguageService),
-            snapshot,
+            index,
         })
     }
 

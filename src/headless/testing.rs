@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 pub use client::Client;
 
 use super::{HeadlessEditor, HeadlessRun, RunNote};
+use crate::index::Index;
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Diagnostics, LanguageService, ModelError,
     ModelProfile, TestOutcome, TestReport, TestRequest, TestRunner, Tokens, ToolCalling,
@@ -140,7 +141,7 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
                 },
                 tests: nothing.clone(),
                 language: nothing,
-                snapshot: Workspace::open(opening.root)?.snapshot(overlay),
+                index: Arc::new(Index::new(Workspace::open(opening.root)?.snapshot(overlay))),
             })
         })
     });

@@ -1,12 +1,81 @@
-//! BM25: how well bags of words answer a question.
+//! BM25: how well symbols or files answer a question by their words.
 
-use super::facts::Bag;
+use super::code::{Code, FileId, SymbolNumber};
+use super::facts::{Counts, Field};
 use super::query::QueryTerm;
 
 /// How soon repetitions of a word stop to count, and how much a long bag is held against it.
 /// Found on the tuning half of SWE-bench Lite.
 const SATURATION: f64 = 1.5;
 const LENGTH: f64 = 0.4;
+
+/// How often a word of a symbol's own name counts.
+const NAME_WEIGHT: f64 = 4.0;
+/// The same for a word of the path, in the module body of a file.
+const PATH_WEIGHT: f64 = 1.0;
+
+/// What is ranked: bags of words, made of symbols.
+pub(super) struct Units {
+    /// The bag of each symbol.
+    of: Vec<Option<u32>>,
+    /// How often a word in the name of each symbol counts.
+    name_weights: Vec<f64>,
+    /// Of each bag.
+    lengths: Vec<f64>,
+}
+
+impl Units {
+    /// The symbols of some files, by their numbers; words of paths do not count.
+    pub(super) fn symbols(code: &Code, keep: impl Fn(FileId, SymbolNumber) -> bool) -> Self {
+        let count = code.symbol_limit() as usize;
+        let mut units = Units::empty(code, count);
+        for file in code.files() {
+            for (place, number) in code.symbols_of(file).enumerate() {
+                if keep(file, number) {
+                    let name_weight = if place == 0 { 0.0 } else { NAME_WEIGHT };
+                    units.add(code, number, number.0, name_weight);
+                }
+            }
+        }
+        units
+    }
+
+    /// Some files, by their places.
+    pub(super) fn files(code: &Code, keep: impl Fn(FileId) -> bool) -> Self {
+        let mut units = Units::empty(code, code.files().len());
+        for file in code.files().filter(|file| keep(*file)) {
+            for (place, number) in code.symbols_of(file).enumerate() {
+                let name_weight = if place == 0 { PATH_WEIGHT } else { NAME_WEIGHT };
+                units.add(code, number, file.0, name_weight);
+            }
+        }
+        units
+    }
+
+    fn empty(code: &Code, bags: usize) -> Self {
+        let symbols = code.symbol_limit() as usize;
+        Units {
+            of: vec![None; symbols],
+            name_weights: vec![0.0; symbols],
+            lengths: vec![0.0; bags],
+        }
+    }
+
+    fn add(&mut self, code: &Code, number: SymbolNumber, bag: u32, name_weight: f64) {
+        let lengths = code.lengths(number);
+        let all = lengths.iter().sum::<u32>();
+        let name = lengths[Field::Name as usize];
+        self.of[number.0 as usize] = Some(bag);
+        self.name_weights[number.0 as usize] = name_weight;
+        self.lengths[bag as usize] += f64::from(all - name) + name_weight * f64::from(name);
+    }
+
+    fn count(&self, number: SymbolNumber, counts: &Counts) -> f64 {
+        let name = u32::from(counts.of(Field::Name));
+        let rest = counts.total() - name;
+        f64::from(rest) + self.name_weights[number.0 as usize] * f64::from(name)
+    }
+}
 
 /// Scores of some bags for some terms.
 pub(super) struct Ranking {
@@ -16,45 +85,37 @@ pub(super) struct Ranking {
     pub(super) worth: Vec<f64>,
 }
 
-pub(super) fn rank<'b>(bags: impl Iterator<Item = &'b Bag>, terms: &[QueryTerm]) -> Ranking {
-    let mut lengths = Vec::new();
-    let mut hits: Vec<Vec<(usize, f64)>> = Vec::new();
-    let mut holders = vec![0_u32; terms.len()];
-    for bag in bags {
-        let found: Vec<_> = terms
-            .iter()
-            .enumerate()
-            .map(|(place, term)| (place, f64::from(bag.count(term.term))))
-            .filter(|(_, count)| *count > 0.0)
-            .collect();
-        for (place, _) in &found {
-            holders[*place] += 1;
+/// Ranks bags by terms.
+pub(super) fn rank(code: &Code, units: &Units, terms: &[QueryTerm]) -> Ranking {
+    let filled = units.lengths.iter().filter(|length| **length > 0.0);
+    let filled = filled.count().max(1) as f64;
+    let average = (units.lengths.iter().sum::<f64>() / filled).max(1.0);
+    let mut scores = vec![0.0; units.lengths.len()];
+    let mut worth = Vec::with_capacity(terms.len());
+    let mut hits: Vec<(u32, f64)> = Vec::new();
+    for term in terms {
+        hits.clear();
+        for (number, counts) in code.postings(term.term) {
+            let Some(bag) = units.of[number.0 as usize] else {
+                continue;
+            };
+            let count = units.count(number, &counts);
+            match hits.last_mut() {
+                // The symbols of a file follow one another.
+                Some((last, sum)) if *last == bag => *sum += count,
+                Some(_) | None if count > 0.0 => hits.push((bag, count)),
+                Some(_) | None => {}
+            }
         }
-        lengths.push(f64::from(bag.length));
-        hits.push(found);
+        let holders = hits.len() as f64;
+        let rarity = (1.0 + (filled - holders + 0.5) / (holders + 0.5)).ln();
+        worth.push(term.weight * rarity);
+        for (bag, count) in &hits {
+            let length = units.lengths[*bag as usize];
+            let norm = SATURATION * (1.0 - LENGTH + LENGTH * length / average);
+            scores[*bag as usize] += term.weight * rarity * count / (count + norm);
+        }
     }
-    let filled = lengths
-        .iter()
-        .filter(|length| **length > 0.0)
-        .count()
-        .max(1) as f64;
-    let average = (lengths.iter().sum::<f64>() / filled).max(1.0);
-    let rarity = |holders: f64| (1.0 + (filled - holders + 0.5) / (holders + 0.5)).ln();
-    let worth: Vec<f64> = terms
-        .iter()
-        .zip(holders)
-        .map(|(term, holders)| term.weight * rarity(f64::from(holders)))
-        .collect();
-    let score = |hits: &[(usize, f64)], length: f64| {
-        let norm = SATURATION * (1.0 - LENGTH + LENGTH * length / average);
-        let part = |(place, count): &(usize, f64)| worth[*place] * count / (count + norm);
-        hits.iter().map(part).sum::<f64>()
-    };
-    let mut scores: Vec<f64> = hits
-        .iter()
-        .zip(&lengths)
-        .map(|(hits, length)| score(hits, *length))
-        .collect();
     let best = scores.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     scores.iter_mut().for_each(|score| *score /= best);
     Ranking { scores, worth }
@@ -63,11 +124,22 @@ pub(super) fn rank<'b>(bags: impl Iterator<Item = &'b Bag>, terms: &[QueryTerm])
 #[cfg(test)]
 mod tests {
     use super::super::query::Query;
+    use super::super::testing::code_of;
     use super::*;
 
-    fn scores(bags: &[&str], question: &str) -> Vec<f64> {
-        let bags: Vec<Bag> = bags.iter().map(|text| Bag::of_text(text)).collect();
-        rank(bags.iter(), &Query::read(question).terms).scores
+    fn scores(files: &[&str], question: &str) -> Vec<f64> {
+        let texts: Vec<_> = files
+            .iter()
+            .enumerate()
+            .map(|(place, text)| (format!("f{place}.py"), format!("# {text}\n")))
+            .collect();
+        let code = code_of(
+            texts
+                .iter()
+                .map(|(path, text)| (path.as_str(), text.as_str())),
+        );
+        let units = Units::files(&code, |_| true);
+        rank(&code, &units, &Query::read(question).terms).scores
     }
 
     #[test]
@@ -87,5 +159,31 @@ mod tests {
     fn nothing_asked_or_nothing_there() {
         assert_eq!(scores(&["a word"], ""), [0.0]);
         assert_eq!(scores(&[], "word"), [0.0; 0]);
+    }
+
+    #[test]
+    fn symbols_are_ranked_apart_and_names_count_more() {
+        let code = code_of([
+            (
+                "shop.py",
+                "def tax():\n    pass\n\ndef f():\n    return tax\n",
+            ),
+            ("tax.py", "x = 1\n"),
+        ]);
+        let terms = &Query::read("tax").terms;
+        let units = Units::symbols(&code, |_, _| true);
+        let found = rank(&code, &units, terms).scores;
+        let score = |name: &str| {
+            let number = code.files().flat_map(|f| code.symbols_of(f));
+            let mut number = number.filter(|n| code.symbol(*n).name == name);
+            found[number.next().unwrap().0 as usize]
+        };
+        assert_eq!(score("tax"), 1.0);
+        assert!(score("f") > 0.0 && score("f") < 1.0 && score("") == 0.0);
+        // The path of a file is no part of its module body, but of the file.
+        let files = rank(&code, &Units::files(&code, |_| true), terms).scores;
+        assert!(files[1] > 0.0);
+        let none = rank(&code, &Units::files(&code, |file| file.0 == 0), terms).scores;
+        assert_eq!(none[1], 0.0);
     }
 }

@@ -1,126 +1,234 @@
-//! What the index knows of one file.
+//! What the index knows of one file, as it is read from its text.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use super::words::{Term, each_word, is_counted, parts};
+use crate::syntax::{FilePath, Symbol, SymbolId, SymbolKind, SymbolTree, signature};
+use crate::text::ByteRange;
 
-use super::words::{Term, all_words, is_counted};
-use crate::syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree};
-
-/// How often the words of a symbol's own name count.
-const NAME_WEIGHT: u16 = 4;
-
-/// Terms and how often they occur, in order of the terms.
-#[derive(Debug, Default)]
-pub(super) struct Bag {
-    counts: Box<[(Term, u16)]>,
-    /// Of all occurrences.
-    pub(super) length: u32,
+/// Where a word stands in a symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Field {
+    /// The symbol's own name; of a module body, the path of its file.
+    Name,
+    Signature,
+    Code,
+    Doc,
+    Comment,
+    String,
 }
 
-impl Bag {
-    #[cfg(test)]
-    pub(super) fn of_text(text: &str) -> Self {
-        let mut counts = HashMap::new();
-        count(&mut counts, text, 1);
-        Bag::of(counts)
+impl Field {
+    pub(super) const ALL: [Field; 6] = [
+        Field::Name,
+        Field::Signature,
+        Field::Code,
+        Field::Doc,
+        Field::Comment,
+        Field::String,
+    ];
+}
+
+/// How often a word stands in each field of a symbol; 255 stands for more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts(pub(super) [u8; Field::ALL.len()]);
+
+impl Counts {
+    pub(super) fn of(&self, field: Field) -> u8 {
+        self.0[field as usize]
     }
 
-    fn of(counts: HashMap<Term, u16>) -> Self {
-        let mut counts: Box<[_]> = counts.into_iter().collect();
-        counts.sort_unstable();
-        let length = counts.iter().map(|(_, count)| u32::from(*count)).sum();
-        Bag { counts, length }
+    fn add(&mut self, field: Field) {
+        let count = &mut self.0[field as usize];
+        *count = count.saturating_add(1);
     }
 
-    pub(super) fn count(&self, term: Term) -> u16 {
-        let place = self.counts.binary_search_by_key(&term, |(term, _)| *term);
-        place.map_or(0, |place| self.counts[place].1)
-    }
-
-    pub(super) fn has(&self, term: Term) -> bool {
-        self.count(term) > 0
+    /// Over all fields.
+    pub(super) fn total(&self) -> u32 {
+        self.0.iter().map(|count| u32::from(*count)).sum()
     }
 }
 
-/// One symbol of a file.
+/// One symbol of a file: what it owns, not what its children own.
 #[derive(Debug)]
 pub(super) struct SymbolFacts {
-    pub(super) path: SymbolPath,
+    /// As in [`crate::syntax::SymbolPath`].
+    pub(super) name: String,
     pub(super) kind: SymbolKind,
+    /// Place of the symbol that holds it.
+    pub(super) parent: Option<u32>,
     /// First and last line, from 1.
     pub(super) lines: (u32, u32),
-    /// The words of what it owns, not of its children.
-    pub(super) bag: Bag,
+    /// Decorators and `def …:`; empty for a module body.
+    pub(super) signature: String,
+    /// The first paragraph of the docstring.
+    pub(super) doc: String,
+    /// In order of the terms.
+    pub(super) terms: Vec<(Term, Counts)>,
+    /// How many words each field has.
+    pub(super) lengths: [u32; Field::ALL.len()],
 }
 
-impl SymbolFacts {
-    /// The name of the symbol that holds this one.
-    pub(super) fn owner_name(&self) -> Option<&str> {
-        let (owner, _) = self.path.name.rsplit_once('.')?;
-        let last = owner.rsplit('.').next().unwrap_or(owner);
-        last.split('#').next()
-    }
-}
-
-/// One file. Files without a grammar have no symbols: they are only searched.
+/// One file with a grammar.
 #[derive(Debug)]
 pub(super) struct FileFacts {
     pub(super) file: FilePath,
-    pub(super) text: Arc<str>,
-    pub(super) is_test: bool,
+    pub(super) text: String,
+    /// In order of their start; the module body first.
     pub(super) symbols: Vec<SymbolFacts>,
-    pub(super) bag: Bag,
+    /// Every identifier of the code once, and the places where it stands first.
+    pub(super) mentions: Vec<ByteRange>,
 }
 
 impl FileFacts {
-    pub(super) fn read(file: FilePath, text: Arc<str>) -> Self {
-        let is_test = is_test(&file);
-        let (symbols, bag) = match Language::of(&file) {
-            Language::Plain => (Vec::new(), Bag::default()),
-            Language::Python => {
-                // The tree is let go: trees of all files would be large, and few are asked for.
-                let tree = SymbolTree::parse(file.clone(), text.clone());
-                read_symbols(&tree)
-            }
-        };
+    pub(super) fn read(file: FilePath, text: String) -> Self {
+        // The tree is let go: trees of all files would be large, and few are asked for.
+        let tree = SymbolTree::parse(file.clone(), text.as_str().into());
+        let marks = marks(&tree);
+        let mut reader = Reader::default();
+        let symbols = (0..tree.symbols().len())
+            .map(|place| reader.symbol(&tree, tree.get(SymbolId(place)), &marks))
+            .collect();
         FileFacts {
             file,
-            text,
-            is_test,
+            mentions: reader.mentions(&text),
             symbols,
-            bag,
+            text,
         }
     }
 }
 
-impl FileFacts {
-    /// The dotted name of its module from the root, or from `src`.
-    pub(super) fn module(&self) -> String {
-        module_of(&self.file)
-    }
-
-    /// Whether its code may hold an identifier; quick, and `false` is certain.
-    pub(super) fn may_hold(&self, name: &str) -> bool {
-        let counted = !is_counted(name) || self.bag.has(Term::of(name));
-        !name.is_empty() && !self.symbols.is_empty() && counted && self.text.contains(name)
-    }
-
-    /// The innermost symbol at a line, from 1.
-    pub(super) fn owner(&self, line: u32) -> SymbolPath {
-        let holds = |symbol: &&SymbolFacts| symbol.lines.0 <= line && line <= symbol.lines.1;
-        // In order of their start: the last that holds the line is the innermost.
-        let owner = self.symbols.iter().rev().find(holds);
-        owner.map_or_else(
-            || SymbolPath::module(self.file.clone()),
-            |symbol| symbol.path.clone(),
-        )
-    }
+/// Comments and strings of a text, in order.
+fn marks(tree: &SymbolTree) -> Vec<(ByteRange, Field)> {
+    let comments = tree.comments().iter().map(|range| (*range, Field::Comment));
+    let strings = tree.strings().iter().map(|range| (*range, Field::String));
+    let mut marks: Vec<_> = comments.chain(strings).collect();
+    marks.sort_unstable_by_key(|(range, _)| range.start);
+    marks
 }
 
-pub(super) fn module_of(file: &FilePath) -> String {
-    let path = file.as_str().trim_end_matches(".py");
-    let path = path.strip_suffix("/__init__").unwrap_or(path);
-    path.strip_prefix("src/").unwrap_or(path).replace('/', ".")
+/// Reads symbol after symbol; keeps its memory between them.
+#[derive(Default)]
+struct Reader {
+    /// Words of one symbol: the bits of the term, with the field in those that terms leave free.
+    words: Vec<u64>,
+    /// Words of code in the whole file.
+    identifiers: Vec<ByteRange>,
+}
+
+impl Reader {
+    fn symbol(
+        &mut self,
+        tree: &SymbolTree,
+        symbol: &Symbol,
+        marks: &[(ByteRange, Field)],
+    ) -> SymbolFacts {
+        self.words.clear();
+        let text = tree.text();
+        for range in tree.own_ranges(symbol) {
+            self.range(text, range, symbol, marks);
+        }
+        let is_module = symbol.kind == SymbolKind::Module;
+        let name = if is_module {
+            tree.file().as_str().trim_end_matches(".py")
+        } else {
+            symbol.path.base_name()
+        };
+        self.words(name, Field::Name);
+        let (terms, lengths) = self.counted();
+        SymbolFacts {
+            name: symbol.path.name.clone(),
+            kind: symbol.kind,
+            parent: symbol.parent.map(|id| id.0 as u32),
+            lines: symbol.lines,
+            signature: signature(tree, symbol),
+            doc: symbol.doc.clone().unwrap_or_default(),
+            terms,
+            lengths,
+        }
+    }
+
+    /// A part of a symbol's own text: comments and strings in it, and the code between them.
+    fn range(
+        &mut self,
+        text: &str,
+        range: ByteRange,
+        symbol: &Symbol,
+        marks: &[(ByteRange, Field)],
+    ) {
+        let mut done = range.start;
+        let first = marks.partition_point(|(mark, _)| mark.end <= range.start);
+        for (mark, field) in marks[first..]
+            .iter()
+            .take_while(|(mark, _)| mark.start < range.end)
+        {
+            self.code(text, ByteRange::new(done, mark.start.max(done)), symbol);
+            let field = match symbol.docstring {
+                Some(doc) if doc == *mark => Field::Doc,
+                Some(_) | None => *field,
+            };
+            let start = mark.start.max(done);
+            done = mark.end.min(range.end);
+            self.words(&text[start..done.max(start)], field);
+        }
+        self.code(text, ByteRange::new(done, range.end.max(done)), symbol);
+    }
+
+    fn code(&mut self, text: &str, range: ByteRange, symbol: &Symbol) {
+        let body = symbol.body.start.clamp(range.start, range.end);
+        for (start, end, field) in [
+            (range.start, body, Field::Signature),
+            (body, range.end, Field::Code),
+        ] {
+            let code = &text[start..end];
+            self.words(code, field);
+            let identifiers = &mut self.identifiers;
+            each_word(code, |at, word| {
+                if !word.as_bytes()[0].is_ascii_digit() {
+                    identifiers.push(ByteRange::new(start + at, start + at + word.len()));
+                }
+            });
+        }
+    }
+
+    /// Notes every word of a text, and the parts of those that have some.
+    fn words(&mut self, text: &str, field: Field) {
+        let words = &mut self.words;
+        each_word(text, |_, word| {
+            if !is_counted(word) {
+                return;
+            }
+            words.push(Term::of(word).with(field));
+            for part in parts(word).filter(|part| (2..word.len()).contains(&part.len())) {
+                words.push(Term::of(part).with(field));
+            }
+        });
+    }
+
+    fn counted(&mut self) -> (Vec<(Term, Counts)>, [u32; Field::ALL.len()]) {
+        self.words.sort_unstable();
+        let mut terms: Vec<(Term, Counts)> = Vec::new();
+        let mut lengths = [0; Field::ALL.len()];
+        for word in &self.words {
+            let (term, field) = Term::split(*word);
+            lengths[field as usize] += 1;
+            match terms.last_mut() {
+                Some((last, counts)) if *last == term => counts.add(field),
+                Some(_) | None => {
+                    let mut counts = Counts::default();
+                    counts.add(field);
+                    terms.push((term, counts));
+                }
+            }
+        }
+        (terms, lengths)
+    }
+
+    fn mentions(mut self, text: &str) -> Vec<ByteRange> {
+        self.identifiers
+            .sort_unstable_by(|a, b| a.of(text).cmp(b.of(text)).then(a.start.cmp(&b.start)));
+        self.identifiers.dedup_by(|a, b| a.of(text) == b.of(text));
+        self.identifiers
+    }
 }
 
 /// Whether a file holds tests, by its path.
@@ -135,78 +243,84 @@ pub(super) fn is_test(file: &FilePath) -> bool {
         || file.directory().split('/').any(|d| d == "tests")
 }
 
-fn read_symbols(tree: &SymbolTree) -> (Vec<SymbolFacts>, Bag) {
-    let mut whole: HashMap<Term, u16> = HashMap::new();
-    count(&mut whole, tree.file().as_str(), 1);
-    let symbols = tree.symbols().iter().map(|symbol| {
-        let counts = own_terms(tree, symbol);
-        for (term, n) in &counts {
-            let total = whole.entry(*term).or_default();
-            *total = total.saturating_add(*n);
-        }
-        SymbolFacts {
-            path: symbol.path.clone(),
-            kind: symbol.kind,
-            lines: symbol.lines,
-            bag: Bag::of(counts),
-        }
-    });
-    let symbols = symbols.collect();
-    (symbols, Bag::of(whole))
-}
-
-fn own_terms(tree: &SymbolTree, symbol: &Symbol) -> HashMap<Term, u16> {
-    let mut counts = HashMap::new();
-    for range in tree.own_ranges(symbol) {
-        count(&mut counts, range.of(tree.text()), 1);
-    }
-    count(&mut counts, symbol.path.base_name(), NAME_WEIGHT);
-    counts
-}
-
-fn count(counts: &mut HashMap<Term, u16>, text: &str, weight: u16) {
-    for word in all_words(text) {
-        let n = counts.entry(Term::of(word)).or_default();
-        *n = n.saturating_add(weight);
-    }
+/// The dotted name of a file's module from the root, or from `src`.
+pub(super) fn module_of(file: &FilePath) -> String {
+    let path = file.as_str().trim_end_matches(".py");
+    let path = path.strip_suffix("/__init__").unwrap_or(path);
+    path.strip_prefix("src/").unwrap_or(path).replace('/', ".")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_symbol_has_the_words_that_it_owns() {
-        let text = "\"\"\"Top doc.\"\"\"\nclass Cart:\n    limit = 3\n    def add_item(self, thing):\n        raise Full('no room')\n";
-        let facts = FileFacts::read(FilePath::new("shop/cart.py"), text.into());
-        let has = |name: &str, word: &str| {
-            let symbol = facts.symbols.iter().find(|s| s.path.name == name);
-            symbol.unwrap().bag.count(Term::of(word))
-        };
-        assert_eq!(has("Cart.add_item", "item"), NAME_WEIGHT + 1);
-        assert_eq!(has("Cart.add_item", "room"), 1);
-        assert_eq!(has("Cart", "room"), 0);
-        assert_eq!(has("Cart", "limit"), 1);
-        assert_eq!(has("", "doc"), 1);
-        assert_eq!(has("", "limit"), 0);
-        assert!(facts.bag.has(Term::of("shop")) && facts.bag.has(Term::of("room")));
-        assert!(
-            FileFacts::read(FilePath::new("a.txt"), text.into())
-                .symbols
-                .is_empty()
-        );
+    const CART: &str = "\"\"\"Top doc.\"\"\"\nclass Cart(Base):\n    limit = 3\n    # about items\n    \
+                        def add_item(self, thing):\n        '''Adds one.'''\n        # a note\n        \
+                        raise Full('no room')\n";
+
+    fn counts(facts: &FileFacts, symbol: &str, word: &str) -> Counts {
+        let symbol = facts.symbols.iter().find(|s| s.name == symbol).unwrap();
+        let found = symbol
+            .terms
+            .iter()
+            .find(|(term, _)| *term == Term::of(word));
+        found.map_or(Counts::default(), |(_, counts)| *counts)
     }
 
     #[test]
-    fn knows_its_module_and_the_owners_of_lines() {
-        let text = "import x\nclass A:\n    def f(self):\n        pass\n\ny = 1\n";
-        let facts = FileFacts::read(FilePath::new("src/a/b.py"), text.into());
-        assert_eq!(facts.module(), "a.b");
+    fn a_symbol_has_the_words_that_it_owns_by_field() {
+        let facts = FileFacts::read(FilePath::new("shop/cart.py"), CART.into());
+        let at = |symbol: &str, word: &str, field: Field| counts(&facts, symbol, word).of(field);
+        let item = counts(&facts, "Cart.add_item", "item");
+        assert_eq!(item.0, [1, 1, 0, 0, 1, 0], "name, signature, comment above");
+        assert_eq!(at("Cart.add_item", "room", Field::String), 1);
+        assert_eq!(at("Cart.add_item", "full", Field::Code), 1);
+        assert_eq!(at("Cart.add_item", "adds", Field::Doc), 1);
+        assert_eq!(at("Cart.add_item", "note", Field::Comment), 1);
+        assert_eq!(at("Cart.add_item", "thing", Field::Signature), 1);
+        assert_eq!(at("Cart", "base", Field::Signature), 1);
+        assert_eq!(at("Cart", "limit", Field::Code), 1);
+        assert_eq!(counts(&facts, "Cart", "room").total(), 0);
+        assert_eq!(at("", "doc", Field::Doc), 1);
+        assert_eq!(at("", "shop", Field::Name), 1);
+        let cart = &facts.symbols[2];
+        let counted: u32 = cart.terms.iter().map(|(_, counts)| counts.total()).sum();
+        assert_eq!(cart.lengths.iter().sum::<u32>(), counted);
+        assert_eq!(cart.parent, Some(1));
+        assert_eq!(cart.signature, "def add_item(self, thing):");
+        assert_eq!(cart.doc, "Adds one.");
+    }
+
+    #[test]
+    fn mentions_each_identifier_of_code_once() {
+        let facts = FileFacts::read(FilePath::new("a.py"), CART.into());
+        let names: Vec<_> = facts.mentions.iter().map(|at| at.of(CART)).collect();
+        assert!(names.is_sorted());
+        for name in ["Base", "Cart", "Full", "add_item", "limit", "self"] {
+            assert_eq!(names.iter().filter(|n| **n == name).count(), 1, "{name}");
+        }
+        assert!(!names.contains(&"room") && !names.contains(&"note") && !names.contains(&"3"));
+    }
+
+    #[test]
+    fn any_text_is_read() {
+        for text in [
+            "",
+            "\n",
+            "é = 'ü' # ß\n",
+            "def f(:\n  '''",
+            "class",
+            "f'{x!r:{y}}'\n",
+        ] {
+            let facts = FileFacts::read(FilePath::new("a.py"), text.into());
+            assert!(!facts.symbols.is_empty());
+        }
+    }
+
+    #[test]
+    fn knows_modules() {
+        assert_eq!(module_of(&FilePath::new("src/a/b.py")), "a.b");
         assert_eq!(module_of(&FilePath::new("a/b/__init__.py")), "a.b");
-        let owners: Vec<_> = [1, 2, 3, 4, 6].map(|line| facts.owner(line).name).into();
-        assert_eq!(owners, ["", "A", "A.f", "A.f", ""]);
-        assert_eq!(facts.symbols[2].owner_name(), Some("A"));
-        assert_eq!(facts.symbols[1].owner_name(), None);
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Definitions and references of a name.
 
-use std::sync::Arc;
-
-use super::facts::FileFacts;
+use super::code::{Code, FileId, base_name};
 use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath, references as references_in};
 use crate::workspace::Snapshot;
 
@@ -40,29 +38,33 @@ pub struct Usages {
 /// The symbols called `name`, code before tests. `Class.method`, `module.Class` and
 /// `path/to/file.py::f` are the last part where the parts before fit; where nothing fits whole, the
 /// last part alone decides.
-pub(super) fn definitions(files: &[Arc<FileFacts>], name: &str) -> Vec<Definition> {
-    let (file, name) = split(name.trim());
-    let last = name.rsplit('.').next().unwrap_or(&name);
-    let last = last.split('#').next().unwrap_or(last);
+pub(super) fn definitions(code: &Code, name: &str) -> Vec<Definition> {
+    let (wanted, name) = split(name.trim());
+    let last = base_name(&name);
     let mut found = Vec::new();
-    for facts in files.iter().filter(|facts| facts.may_hold(last)) {
-        let symbols = facts.symbols.iter();
-        for symbol in symbols.filter(|symbol| symbol.path.base_name() == last) {
-            let whole = format!(".{}.{}", facts.module(), symbol.path.name);
-            let fits = ends_with_name(&whole, &name)
-                && file.as_ref().is_none_or(|file| *file == facts.file);
-            found.push((!fits, facts.is_test, symbol));
-        }
+    for number in code.called(last) {
+        let Some(file) = code.file_of(number) else {
+            continue;
+        };
+        let symbol = code.symbol(number);
+        let whole = format!(".{}.{}", code.module(file), symbol.name);
+        let path = code.path(file);
+        let fits =
+            ends_with_name(&whole, &name) && wanted.as_ref().is_none_or(|wanted| wanted == path);
+        let definition = Definition {
+            symbol: SymbolPath::new(path.clone(), symbol.name),
+            kind: symbol.kind,
+            lines: symbol.lines,
+        };
+        found.push((!fits, code.is_test(file), definition));
     }
     let any_fits = found.iter().any(|(misfit, ..)| !misfit);
     found.retain(|(misfit, ..)| !(any_fits && *misfit));
-    found.sort_by_key(|(_, is_test, symbol)| (*is_test, &symbol.path));
-    let definition = |(_, _, symbol): (bool, bool, &super::facts::SymbolFacts)| Definition {
-        symbol: symbol.path.clone(),
-        kind: symbol.kind,
-        lines: symbol.lines,
-    };
-    found.into_iter().map(definition).collect()
+    found.sort_by(|(_, test, a), (_, other, b)| (test, &a.symbol).cmp(&(other, &b.symbol)));
+    found
+        .into_iter()
+        .map(|(.., definition)| definition)
+        .collect()
 }
 
 /// The file of a symbol path, and the name with dots between its parts.
@@ -90,22 +92,17 @@ fn ends_with_name(path: &str, name: &str) -> bool {
 }
 
 /// Identifiers called as the last part of `name`, definitions left out, code before tests.
-pub(super) fn references(
-    files: &[Arc<FileFacts>],
-    snapshot: &Snapshot,
-    name: &str,
-    limit: usize,
-) -> Usages {
+pub(super) fn references(code: &Code, snapshot: &Snapshot, name: &str, limit: usize) -> Usages {
     let last = name.rsplit(['.', ':']).next().unwrap_or(name).trim();
     let last = last.split('#').next().unwrap_or(last);
     let mut usages = Usages {
         found: Vec::new(),
         complete: true,
     };
-    let mut candidates: Vec<_> = files.iter().filter(|facts| facts.may_hold(last)).collect();
-    candidates.sort_by_key(|facts| facts.is_test);
-    for facts in candidates {
-        let Ok(tree) = snapshot.tree(&facts.file) else {
+    let mut candidates: Vec<FileId> = code.mentioning(last);
+    candidates.sort_by_key(|file| code.is_test(*file));
+    for file in candidates {
+        let Ok(tree) = snapshot.tree(code.path(file)) else {
             continue;
         };
         let found = references_in(&tree, last);
@@ -115,7 +112,7 @@ pub(super) fn references(
                 return usages;
             }
             usages.found.push(Usage {
-                file: facts.file.clone(),
+                file: code.path(file).clone(),
                 line: reference.line,
                 text: line_at(tree.text(), reference.range.start).to_owned(),
                 symbol: tree.owner(reference.range.start).path.clone(),

@@ -1,14 +1,20 @@
-//! The code index: where things are, without a model. Held in memory, read on the first question,
-//! and carried over to later snapshots.
+//! The code index: where things are, without a model. It is kept in the cache directory, brought up to
+//! a snapshot on the first question, and carried over to later snapshots.
 
 mod bm25;
+mod code;
 mod facts;
 mod locate;
 mod lookup;
 mod map;
 mod nearest;
 mod query;
+mod read;
 mod search;
+mod segment;
+mod store;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -19,42 +25,87 @@ pub use lookup::{Definition, Usage, Usages};
 pub use search::{Hit, Hits};
 pub use trace::{Frame, frame, frames};
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Snapshot;
-use facts::FileFacts;
-
-/// More threads than this only wait for one another.
-const MOST_THREADS: usize = 8;
+use code::Code;
+use read::Reading;
+use store::Store;
 
 /// The code of one snapshot.
 #[derive(Debug)]
 pub struct Index {
     snapshot: Snapshot,
+    origin: Origin,
+    opened: OnceLock<Opened>,
+}
+
+/// Where the index begins.
+#[derive(Debug)]
+enum Origin {
+    Nothing,
+    Store(Store),
     /// Of an earlier snapshot: files with the same text are not read again.
-    earlier: Vec<Arc<FileFacts>>,
-    files: OnceLock<Vec<Arc<FileFacts>>>,
+    Earlier(Arc<Code>),
+}
+
+#[derive(Debug)]
+struct Opened {
+    code: Arc<Code>,
+    parsed: usize,
+    from_cache: bool,
+    trouble: Option<String>,
+}
+
+/// What an index holds and how it came to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Files with a grammar.
+    pub files: usize,
+    pub symbols: u64,
+    /// Occurrences of names.
+    pub references: u64,
+    /// Of their texts.
+    pub bytes: u64,
+    /// Files that were parsed now.
+    pub parsed: usize,
+    /// Whether a stored index was used.
+    pub from_cache: bool,
+    /// Why a stored index was not used, or the new one not stored.
+    pub trouble: Option<String>,
 }
 
 impl Index {
-    /// The index of a snapshot. Nothing is read before the first question.
+    /// The index of a snapshot, in memory alone. Nothing is read before the first question.
     pub fn new(snapshot: Snapshot) -> Self {
-        Index {
-            snapshot,
-            earlier: Vec::new(),
-            files: OnceLock::new(),
-        }
+        Index::begin(snapshot, Origin::Nothing)
+    }
+
+    /// The index of a snapshot that begins with what is stored below the directory `cache`, and is
+    /// stored there when it is newer. Nothing is read before the first question.
+    pub fn open(snapshot: Snapshot, cache: PathBuf) -> Self {
+        let store = Store::new(&cache, snapshot.root());
+        Index::begin(snapshot, Origin::Store(store))
     }
 
     /// The index of a later snapshot: only files with another text are read.
     pub fn after(&self, snapshot: Snapshot) -> Self {
-        let earlier = self.files.get().unwrap_or(&self.earlier);
+        let origin = match (self.opened.get(), &self.origin) {
+            (Some(opened), _) => Origin::Earlier(opened.code.clone()),
+            (None, Origin::Nothing) => Origin::Nothing,
+            (None, Origin::Store(store)) => Origin::Store(store.clone()),
+            (None, Origin::Earlier(code)) => Origin::Earlier(code.clone()),
+        };
+        Index::begin(snapshot, origin)
+    }
+
+    fn begin(snapshot: Snapshot, origin: Origin) -> Self {
         Index {
             snapshot,
-            earlier: earlier.clone(),
-            files: OnceLock::new(),
+            origin,
+            opened: OnceLock::new(),
         }
     }
 
@@ -62,30 +113,51 @@ impl Index {
         &self.snapshot
     }
 
-    /// Reads all files, if that was not done yet. Every question does so; it takes a second or two
-    /// for thousands of files.
+    /// Reads all files that changed, if that was not done yet. Every question does so; the first
+    /// time it takes about a second for thousands of files.
     pub fn warm(&self) {
-        self.files();
+        self.opened();
+    }
+
+    /// What the index holds; see [`Index::warm`].
+    pub fn report(&self) -> Report {
+        let opened = self.opened();
+        let mut report = Report {
+            files: opened.code.files().len(),
+            symbols: 0,
+            references: 0,
+            bytes: 0,
+            parsed: opened.parsed,
+            from_cache: opened.from_cache,
+            trouble: opened.trouble.clone(),
+        };
+        for known in opened.code.known() {
+            let view = known.view();
+            report.symbols += u64::from(view.symbols);
+            report.references += u64::from(view.references);
+            report.bytes += u64::from(view.bytes);
+        }
+        report
     }
 
     /// Lines with all words of `query`, in any case, the best `limit` of them.
     pub fn search(&self, query: &str, limit: usize) -> Hits {
-        search::search(self.files(), query, limit)
+        search::search(self.code(), &self.snapshot, query, limit)
     }
 
     /// The definitions of a name (`f`, `Class.method`, `module.Class`), code before tests.
     pub fn definitions(&self, name: &str) -> Vec<Definition> {
-        lookup::definitions(self.files(), name)
+        lookup::definitions(self.code(), name)
     }
 
     /// Uses of a name by any symbol, code before tests, at most `limit`.
     pub fn references(&self, name: &str, limit: usize) -> Usages {
-        lookup::references(self.files(), &self.snapshot, name, limit)
+        lookup::references(self.code(), &self.snapshot, name, limit)
     }
 
     /// The symbols that a text is likeliest about: a task, or the output of failing tests.
     pub fn locate(&self, text: &str, limit: usize) -> Vec<Located> {
-        locate::locate(self.files(), text, limit)
+        locate::locate(self.code(), text, limit)
     }
 
     /// The signatures in and around these symbols, in at most `bytes`.
@@ -96,47 +168,63 @@ impl Index {
     /// The tests that are likeliest to show whether a symbol works, nearest first: test functions,
     /// or the module bodies of test files.
     pub fn nearest_tests(&self, symbol: &SymbolPath, limit: usize) -> Vec<SymbolPath> {
-        nearest::nearest_tests(self.files(), symbol, limit)
+        nearest::nearest_tests(self.code(), &self.snapshot, symbol, limit)
     }
 
-    fn files(&self) -> &[Arc<FileFacts>] {
-        self.files
-            .get_or_init(|| read_all(&self.snapshot, &self.earlier))
+    fn code(&self) -> &Code {
+        &self.opened().code
     }
+
+    fn opened(&self) -> &Opened {
+        self.opened.get_or_init(|| match &self.origin {
+            Origin::Nothing => Opened::of(read::read(&self.snapshot, &Code::default(), |_| false)),
+            Origin::Earlier(code) => Opened::of(read::read(&self.snapshot, code, |_| false)),
+            Origin::Store(store) => open(store, &self.snapshot),
+        })
+    }
+}
+
+impl Opened {
+    fn of(reading: Reading) -> Self {
+        Opened {
+            code: Arc::new(reading.code),
+            parsed: reading.parsed,
+            from_cache: false,
+            trouble: None,
+        }
+    }
+}
+
+/// Brings the stored index up to what is on disk, stores it, and lays the buffers over it: texts that
+/// nobody saved are not stored.
+fn open(store: &Store, snapshot: &Snapshot) -> Opened {
+    let stored = store.load();
+    let disk = snapshot.without_overlay();
+    let worn = store::worn(&stored.code);
+    let reading = read::read(&disk, &stored.code, worn);
+    let mut trouble = stored.trouble;
+    if reading.is_news_to(&stored.code)
+        && let Err(error) = store.save(&reading.code)
+    {
+        trouble.get_or_insert(format!("the index is not stored: {error}"));
+    }
+    if let Some(trouble) = &trouble {
+        tracing::warn!("{trouble}");
+    }
+    let mut opened = Opened {
+        from_cache: stored.found,
+        trouble,
+        ..Opened::of(reading)
+    };
+    if !snapshot.overlay().is_empty() {
+        let over = read::read(snapshot, &opened.code, |_| false);
+        opened.parsed += over.parsed;
+        opened.code = Arc::new(over.code);
+    }
+    opened
 }
 
 /// Whether a file holds tests, by its path.
 pub fn is_test_file(file: &FilePath) -> bool {
     facts::is_test(file)
-}
-
-/// Reads the files of a snapshot on all cores, in order. Files that cannot be read are left out.
-fn read_all(snapshot: &Snapshot, earlier: &[Arc<FileFacts>]) -> Vec<Arc<FileFacts>> {
-    let files = snapshot.files();
-    let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut read = Vec::new();
-        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Ok(text) = snapshot.read(file) else {
-                continue;
-            };
-            let known = earlier.binary_search_by(|facts| facts.file.cmp(file));
-            let known = known.ok().map(|place| &earlier[place]);
-            read.push(match known.filter(|facts| facts.text == text) {
-                Some(facts) => facts.clone(),
-                None => Arc::new(FileFacts::read(file.clone(), text)),
-            });
-        }
-        read
-    };
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
-    let mut all: Vec<Arc<FileFacts>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().expect("reading a file does not panic"))
-            .collect()
-    });
-    all.sort_unstable_by(|a, b| a.file.cmp(&b.file));
-    all
 }

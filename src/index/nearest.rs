@@ -1,12 +1,14 @@
 //! The tests that are likeliest to show whether a symbol works.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 
-use super::bm25::rank;
-use super::facts::{FileFacts, SymbolFacts, module_of};
+use super::bm25::{Units, rank};
+use super::code::{Code, FileId, SymbolNumber, is_test_function};
+use super::facts::module_of;
 use super::query::QueryTerm;
 use super::words::{Term, all_words};
-use crate::syntax::{SymbolKind, SymbolPath};
+use crate::syntax::SymbolPath;
+use crate::workspace::{Held, Snapshot};
 
 // What the words of a symbol's path are worth.
 const NAME: f64 = 3.0;
@@ -22,55 +24,43 @@ const NAMED_AFTER: f64 = 0.4;
 
 /// Test functions, nearest first; the module bodies of test files where no function says anything.
 pub(super) fn nearest_tests(
-    files: &[Arc<FileFacts>],
+    code: &Code,
+    snapshot: &Snapshot,
     symbol: &SymbolPath,
     limit: usize,
 ) -> Vec<SymbolPath> {
     let target = Target::of(symbol);
-    let files: Vec<&FileFacts> = files
-        .iter()
-        .map(|facts| &**facts)
-        .filter(|f| f.is_test)
-        .collect();
-    let tests = || {
-        files
-            .iter()
-            .flat_map(|facts| facts.symbols.iter().filter(|test| is_test(test)))
-    };
-    let by_file = rank(files.iter().map(|facts| &facts.bag), &target.terms);
-    let by_test = rank(tests().map(|test| &test.bag), &target.terms);
+    let is_test = |number: &SymbolNumber| is_test_function(&code.symbol(*number));
+    let by_file = Units::files(code, |file| code.is_test(file));
+    let by_file = rank(code, &by_file, &target.terms).scores;
+    let by_test = Units::symbols(code, |file, number| code.is_test(file) && is_test(&number));
+    let by_test = rank(code, &by_test, &target.terms).scores;
 
-    let mut own_scores = by_test.scores.iter();
-    let mut found: Vec<(f64, &SymbolPath)> = Vec::new();
-    for (facts, words) in files.iter().zip(&by_file.scores) {
-        let ties = target.ties(facts);
-        let near = FILE_WORDS * words + ties;
+    let last = target.module.rsplit('.').next().unwrap_or_default();
+    let may_import: HashSet<FileId> = code.mentioning(last).into_iter().collect();
+    let said_in = target.said_in(code);
+    let mut found: Vec<(f64, SymbolPath)> = Vec::new();
+    for file in code.files().filter(|file| code.is_test(*file)) {
+        let imports = may_import.contains(&file) && target.is_imported_in(code, snapshot, file);
+        let near = FILE_WORDS * by_file[file.0 as usize] + target.ties(code, file, imports);
         let before = found.len();
-        for (test, own) in facts
-            .symbols
-            .iter()
-            .filter(|test| is_test(test))
-            .zip(&mut own_scores)
-        {
-            if *own > 0.0 && target.is_said_by(facts, test) {
-                found.push((own + near + target.named_after(test), &test.path));
+        let mut any = false;
+        for test in code.symbols_of(file).filter(is_test) {
+            any = true;
+            let own = by_test[test.0 as usize];
+            if own > 0.0 && said_in.contains(&file) {
+                let score = own + near + target.named_after(code.symbol(test).name);
+                found.extend(code.path_of(test).map(|path| (score, path)));
             }
         }
-        let tied = target.names_file(facts) > 0.0 || target.is_imported_by(&facts.text);
-        if found.len() == before && tied && facts.symbols.iter().any(is_test) {
-            found.extend(facts.symbols.first().map(|module| (near, &module.path)));
+        let tied = imports || target.names_file(code, file) > 0.0;
+        if found.len() == before && tied && any {
+            found.push((near, SymbolPath::module(code.path(file).clone())));
         }
     }
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     found.truncate(limit);
-    found.into_iter().map(|(_, path)| path.clone()).collect()
-}
-
-fn is_test(symbol: &SymbolFacts) -> bool {
-    match symbol.kind {
-        SymbolKind::Function | SymbolKind::Method => symbol.path.base_name().starts_with("test"),
-        SymbolKind::Module | SymbolKind::Class => false,
-    }
+    found.into_iter().map(|(_, path)| path).collect()
 }
 
 /// What a test of a symbol would say.
@@ -127,8 +117,12 @@ impl Target {
     }
 
     /// How far a test file is called after the module or a part of the symbol, from 0 to 1.
-    fn names_file(&self, facts: &FileFacts) -> f64 {
-        let name = facts.file.name().trim_end_matches(".py").to_lowercase();
+    fn names_file(&self, code: &Code, file: FileId) -> f64 {
+        let name = code
+            .path(file)
+            .name()
+            .trim_end_matches(".py")
+            .to_lowercase();
         let bare = name.trim_start_matches("test_").trim_end_matches("_test");
         let stem = self.module.rsplit('.').next().unwrap_or_default();
         let likeness = |part: &str| {
@@ -150,24 +144,36 @@ impl Target {
     }
 
     /// What ties a file to the symbol, whatever its tests say.
-    fn ties(&self, facts: &FileFacts) -> f64 {
-        let mut ties = FILE_NAMED_AFTER * self.names_file(facts);
-        if self.is_imported_by(&facts.text) {
+    fn ties(&self, code: &Code, file: FileId, imports: bool) -> f64 {
+        let mut ties = FILE_NAMED_AFTER * self.names_file(code, file);
+        if imports {
             ties += IMPORTS;
         }
         let packages: Vec<&str> = self.module.split('.').collect();
-        let around = facts.module();
+        let around = code.module(file);
         let same = packages
             .iter()
             .zip(around.split('.'))
             .take_while(|(a, b)| *a == b);
         ties += SAME_DIRECTORY * same.count() as f64 / packages.len() as f64;
-        let path: Vec<Term> = all_words(facts.file.as_str()).map(Term::of).collect();
+        let path: Vec<Term> = all_words(code.path(file).as_str()).map(Term::of).collect();
         let told = self
             .terms
             .iter()
             .filter(|term| term.word.len() > 2 && path.contains(&term.term));
         ties + WORD_OF_PATH * told.count() as f64
+    }
+
+    /// Whether a file imports the module, by its text.
+    fn is_imported_in(&self, code: &Code, snapshot: &Snapshot, file: FileId) -> bool {
+        match snapshot.held(code.path(file)) {
+            Held::Text(text) => self.is_imported_by(&text),
+            Held::OnDisk(_) => {
+                let text = snapshot.glance(code.path(file));
+                text.is_ok_and(|(text, _)| self.is_imported_by(&text))
+            }
+            Held::Nothing => false,
+        }
     }
 
     fn is_imported_by(&self, text: &str) -> bool {
@@ -180,17 +186,18 @@ impl Target {
         })
     }
 
-    /// Whether a test says the name, or what holds it: its own file does, where the test does not.
-    fn is_said_by(&self, facts: &FileFacts, test: &SymbolFacts) -> bool {
-        let said = |word: &str| {
-            let term = Term::of(word);
-            !word.is_empty() && (test.bag.has(term) || facts.bag.has(term))
-        };
-        said(&self.name) || said(&self.owner)
+    /// The files that say the name, or what holds it.
+    fn said_in(&self, code: &Code) -> HashSet<FileId> {
+        let words = [&self.name, &self.owner];
+        let words = words.into_iter().filter(|word| !word.is_empty());
+        let holders = words.flat_map(|word| code.postings(Term::of(word)));
+        holders
+            .filter_map(|(number, _)| code.file_of(number))
+            .collect()
     }
 
-    fn named_after(&self, test: &SymbolFacts) -> f64 {
-        let test = test.path.name.to_lowercase();
+    fn named_after(&self, test: &str) -> f64 {
+        let test = test.to_lowercase();
         let names = [&self.name, &self.owner].map(|name| name.trim_matches('_').to_lowercase());
         let said = names
             .iter()
@@ -201,8 +208,8 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{code_of, snapshot_of};
     use super::*;
-    use crate::syntax::FilePath;
 
     fn near(symbol: &str) -> Vec<String> {
         let texts = [
@@ -220,10 +227,7 @@ mod tests {
             ),
             ("tests/test_tax.py", "def test_rate():\n    pass\n"),
         ];
-        let read = |(path, text): (&str, &str)| FileFacts::read(FilePath::new(path), text.into());
-        let files: Vec<_> = texts.into_iter().map(read).map(Arc::new).collect();
-        let tests = nearest_tests(&files, &symbol.parse().unwrap(), 3);
-        tests.iter().map(ToString::to_string).collect()
+        among(&texts, symbol, 3)
     }
 
     #[test]
@@ -245,11 +249,8 @@ mod tests {
 
     /// The nearest of the tests in these files.
     fn among(texts: &[(&str, &str)], symbol: &str, limit: usize) -> Vec<String> {
-        let read = |(path, text): &(&str, &str)| {
-            Arc::new(FileFacts::read(FilePath::new(*path), (*text).into()))
-        };
-        let files: Vec<_> = texts.iter().map(read).collect();
-        let tests = nearest_tests(&files, &symbol.parse().unwrap(), limit);
+        let (code, snapshot) = (code_of(texts.iter().copied()), snapshot_of(texts));
+        let tests = nearest_tests(&code, &snapshot, &symbol.parse().unwrap(), limit);
         tests.iter().map(ToString::to_string).collect()
     }
 

@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use super::facts::FileFacts;
-use crate::syntax::{FilePath, SymbolPath};
+use super::code::Code;
+use super::facts::is_test;
+use super::read::on_all_cores;
+use super::segment::hash_of;
+use crate::syntax::{FilePath, Language, SymbolPath, SymbolTree};
+use crate::workspace::{Held, Snapshot};
 
 /// A line is shown up to this length.
 const LINE_BYTES: usize = 200;
 /// Matching lines that are looked at; a word on more lines than this says little.
 const MOST: usize = 20_000;
+/// Files that are looked at before the matching lines are counted.
+const WINDOW: usize = 1_024;
 
 /// A line with the words asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +36,7 @@ pub struct Hits {
 
 /// Lines that hold all words of `query`, in any case: definitions of such names first, then lines
 /// that hold the query as it is written, code before tests, and files without symbols last.
-pub(super) fn search(files: &[Arc<FileFacts>], query: &str, limit: usize) -> Hits {
+pub(super) fn search(code: &Code, snapshot: &Snapshot, query: &str, limit: usize) -> Hits {
     let phrase = query.trim();
     let words: Vec<Vec<u8>> = phrase
         .split_whitespace()
@@ -38,8 +44,12 @@ pub(super) fn search(files: &[Arc<FileFacts>], query: &str, limit: usize) -> Hit
         .collect();
     let mut found = Vec::new();
     if !words.is_empty() {
-        for facts in files.iter().filter(|facts| has_all(&facts.text, &words)) {
-            search_file(facts, phrase, &words, &mut found);
+        for files in snapshot.files().chunks(WINDOW) {
+            let candidates = on_all_cores(files, |file| {
+                let text = text_of(snapshot, file)?;
+                Some(search_text(file, &text, phrase, &words))
+            });
+            found.extend(candidates.into_iter().flatten().flatten());
             if found.len() >= MOST {
                 break;
             }
@@ -47,54 +57,84 @@ pub(super) fn search(files: &[Arc<FileFacts>], query: &str, limit: usize) -> Hit
     }
     found.sort_by_key(|candidate| candidate.rank);
     let total = found.len();
-    let hits = found.iter().take(limit).map(Candidate::hit).collect();
+    let hits = found.into_iter().take(limit);
+    let hits = hits.map(|candidate| candidate.hit(code)).collect();
     Hits { hits, total }
 }
 
-struct Candidate<'f> {
-    rank: u8,
-    facts: &'f FileFacts,
-    line: u32,
-    text: &'f str,
-}
-
-impl Candidate<'_> {
-    fn hit(&self) -> Hit {
-        let text = self.text.trim();
-        Hit {
-            file: self.facts.file.clone(),
-            line: self.line,
-            text: text[..text.floor_char_boundary(LINE_BYTES)].to_owned(),
-            symbol: self.facts.owner(self.line),
-        }
+/// The text of a file, not kept where it was not before.
+fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
+    match snapshot.held(file) {
+        Held::Text(text) => Some(text),
+        Held::OnDisk(_) => Some(snapshot.glance(file).ok()?.0.into()),
+        Held::Nothing => None,
     }
 }
 
-fn search_file<'f>(
-    facts: &'f FileFacts,
+struct Candidate {
+    rank: u8,
+    file: FilePath,
+    line: u32,
+    text: String,
+    /// Of the whole file, shared by its candidates.
+    whole: Arc<str>,
+}
+
+impl Candidate {
+    fn hit(self, code: &Code) -> Hit {
+        Hit {
+            symbol: self.owner(code),
+            file: self.file,
+            line: self.line,
+            text: self.text,
+        }
+    }
+
+    fn owner(&self, code: &Code) -> SymbolPath {
+        let known = code.find(&self.file);
+        let same = known.filter(|file| code.view(*file).hash == hash_of(&self.whole));
+        let indexed = same.and_then(|file| code.path_of(code.owner(file, self.line)?));
+        // A file that changed since it was indexed, or has no grammar.
+        indexed.unwrap_or_else(|| {
+            let tree = SymbolTree::parse(self.file.clone(), self.whole.clone());
+            tree.at_line(self.line).path.clone()
+        })
+    }
+}
+
+fn search_text(
+    file: &FilePath,
+    whole: &Arc<str>,
     phrase: &str,
     words: &[Vec<u8>],
-    found: &mut Vec<Candidate<'f>>,
-) {
-    for (line, text) in (1..).zip(facts.text.lines()) {
-        if has_all(text, words) {
-            found.push(Candidate {
-                rank: rank(facts, text, phrase),
-                facts,
-                line,
-                text,
-            });
-        }
+) -> Vec<Candidate> {
+    if !has_all(whole, words) {
+        return Vec::new();
     }
+    let place = match (Language::of(file), is_test(file)) {
+        (Language::Plain, _) => 2,
+        (Language::Python, true) => 1,
+        (Language::Python, false) => 0,
+    };
+    let lines = (1..).zip(whole.lines());
+    let held = lines.filter(|(_, text)| has_all(text, words));
+    let candidate = |(line, text): (u32, &str)| Candidate {
+        rank: quality(text, phrase) * 3 + place,
+        file: file.clone(),
+        line,
+        text: shown(text).to_owned(),
+        whole: whole.clone(),
+    };
+    held.map(candidate).collect()
+}
+
+fn shown(line: &str) -> &str {
+    let text = line.trim();
+    &text[..text.floor_char_boundary(LINE_BYTES)]
 }
 
 /// Smaller is better.
-fn rank(facts: &FileFacts, text: &str, phrase: &str) -> u8 {
-    let place = match (facts.symbols.is_empty(), facts.is_test) {
-        (false, false) => 0,
-        (false, true) => 1,
-        (true, _) => 2,
-    };
+fn quality(text: &str, phrase: &str) -> u8 {
     let bare = text.trim_start();
     let bare = bare.strip_prefix("async ").unwrap_or(bare);
     let defined = ["def ", "class "]
@@ -104,13 +144,12 @@ fn rank(facts: &FileFacts, text: &str, phrase: &str) -> u8 {
         let end = rest.find(['(', '[', ':']).unwrap_or(rest.len());
         rest[..end].trim()
     });
-    let quality = match name {
+    match name {
         Some(name) if name == phrase => 0,
         Some(name) if name.eq_ignore_ascii_case(phrase) => 1,
         Some(_) | None if text.contains(phrase) => 2,
         Some(_) | None => 3,
-    };
-    quality * 3 + place
+    }
 }
 
 fn has_all(text: &str, words: &[Vec<u8>]) -> bool {
@@ -132,7 +171,18 @@ fn has(text: &[u8], word: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{code_of, snapshot_of};
     use super::*;
+
+    fn search_in(texts: &[(&str, &str)], query: &str, limit: usize) -> Hits {
+        let code = code_of(
+            texts
+                .iter()
+                .filter(|(path, _)| path.ends_with(".py"))
+                .copied(),
+        );
+        search(&code, &snapshot_of(texts), query, limit)
+    }
 
     fn found(query: &str, limit: usize) -> (Vec<String>, usize) {
         let texts = [
@@ -143,9 +193,7 @@ mod tests {
             ("readme.md", "The total, and the CART.\n"),
             ("tests/test_a.py", "def total():\n    pass\n"),
         ];
-        let read = |(path, text): (&str, &str)| FileFacts::read(FilePath::new(path), text.into());
-        let files: Vec<_> = texts.into_iter().map(read).map(Arc::new).collect();
-        let hits = search(&files, query, limit);
+        let hits = search_in(&texts, query, limit);
         let show = |hit: &Hit| {
             format!(
                 "{}:{}: {} [{}]",
@@ -192,11 +240,7 @@ mod tests {
 
     /// `file:line` of what is found in these texts.
     fn places(texts: &[(&str, &str)], query: &str) -> Vec<String> {
-        let read = |(path, text): &(&str, &str)| {
-            Arc::new(FileFacts::read(FilePath::new(*path), (*text).into()))
-        };
-        let files: Vec<_> = texts.iter().map(read).collect();
-        let hits = search(&files, query, 50).hits;
+        let hits = search_in(texts, query, 50).hits;
         let show = |hit: &Hit| format!("{}:{}", hit.file, hit.line);
         hits.iter().map(show).collect()
     }
@@ -234,8 +278,7 @@ mod tests {
     #[test]
     fn lines_are_numbered_and_cut_at_characters() {
         let long = format!("\r\n\r\nx = '{}needle'\r\n", "\u{e9}".repeat(300));
-        let facts = FileFacts::read(FilePath::new("a.py"), long.as_str().into());
-        let hits = search(&[Arc::new(facts)], "needle", 5).hits;
+        let hits = search_in(&[("a.py", long.as_str())], "needle", 5).hits;
         assert_eq!(hits[0].line, 3);
         assert!(hits[0].text.len() <= LINE_BYTES && hits[0].text.starts_with("x = '\u{e9}"));
         assert!(hits[0].symbol.is_module());
@@ -244,10 +287,18 @@ mod tests {
     #[test]
     fn a_word_on_very_many_lines_ends_the_search() {
         let text = "word\n".repeat(MOST);
-        let files: Vec<_> = ["a.py", "b.py"]
-            .map(|path| Arc::new(FileFacts::read(FilePath::new(path), text.as_str().into())))
-            .into();
-        let hits = search(&files, "word", 2);
-        assert_eq!((hits.hits.len(), hits.total), (2, MOST));
+        let names: Vec<String> = (0..=WINDOW).map(|n| format!("f{n:04}.txt")).collect();
+        let mut texts: Vec<_> = names.iter().map(|name| (name.as_str(), "word\n")).collect();
+        texts[0].1 = &text;
+        let hits = search_in(&texts, "word", 2);
+        assert_eq!((hits.hits.len(), hits.total), (2, MOST + WINDOW - 1));
+    }
+
+    #[test]
+    fn a_file_that_changed_since_it_was_indexed_is_read_as_it_is() {
+        let code = code_of([("a.py", "def f():\n    word\n")]);
+        let snapshot = snapshot_of(&[("a.py", "x\ndef g():\n    word\n")]);
+        let hits = search(&code, &snapshot, "word", 2).hits;
+        assert_eq!(hits[0].symbol.to_string(), "a.py::g");
     }
 }

@@ -1,9 +1,14 @@
 //! Texts as terms: the words of code and prose, whole and in parts.
 
+use super::facts::Field;
+
 /// The hash of a lower-case word. Sixty-four bits: that two words of a workspace share one is as
-/// good as impossible, and would cost a little precision.
+/// good as impossible, and would cost a little precision. The lowest bits are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Term(u64);
+
+/// Room for a field below a term's hash.
+const FIELD_BITS: u64 = 7;
 
 /// Longer runs of letters are data, not words.
 const LONGEST: usize = 60;
@@ -16,7 +21,22 @@ impl Term {
         let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x100_0000_01b3)
         });
-        Term(hash)
+        Term(hash & !FIELD_BITS)
+    }
+
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// One number for the term in a field; in its order, the fields of a term stand together.
+    pub(super) fn with(self, field: Field) -> u64 {
+        self.0 | field as u64
+    }
+
+    /// The parts of such a number.
+    pub(super) fn split(number: u64) -> (Term, Field) {
+        let field = Field::ALL[(number & FIELD_BITS) as usize % Field::ALL.len()];
+        (Term(number & !FIELD_BITS), field)
     }
 }
 
@@ -34,6 +54,47 @@ fn singular(word: &str) -> &str {
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .filter(|word| is_counted(word))
+}
+
+/// Calls `note` with each run of letters, digits and underscores of a text, of any length, and where
+/// it starts.
+pub(super) fn each_word<'t>(text: &'t str, mut note: impl FnMut(usize, &'t str)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        while at < bytes.len() {
+            let width = word_width(text, at);
+            if width == 0 {
+                break;
+            }
+            at += width;
+        }
+        if start < at {
+            note(start, &text[start..at]);
+        }
+        at += bytes.get(at).map_or(0, |byte| other_width(*byte));
+    }
+}
+
+/// The bytes of the character here if it belongs to a word, else 0.
+fn word_width(text: &str, at: usize) -> usize {
+    let byte = text.as_bytes()[at];
+    if byte.is_ascii() {
+        return usize::from(byte.is_ascii_alphanumeric() || byte == b'_');
+    }
+    let c = text[at..].chars().next();
+    c.filter(|c| c.is_alphanumeric()).map_or(0, char::len_utf8)
+}
+
+/// The bytes of a character by its first one.
+fn other_width(first: u8) -> usize {
+    match first {
+        0..0xc0 => 1,
+        0xc0..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        0xf0.. => 4,
+    }
 }
 
 /// Whether a word is long enough to say something and short enough to be one. Names need not be.
@@ -92,6 +153,27 @@ mod tests {
         assert_eq!(split("URL"), ["URL"]);
         assert_eq!(split("aÉb"), ["aÉb"]);
         assert_eq!(split("_"), [""; 0]);
+    }
+
+    #[test]
+    fn each_word_finds_the_words() {
+        for text in [
+            "",
+            "a bb ccc",
+            "é_ü ß2 “quoted” a…b 漢字 x\u{1F600}yy",
+            "snake_case camelCase __dunder__(x.yz)",
+            &"x".repeat(100),
+        ] {
+            let mut found = Vec::new();
+            each_word(text, |at, word| {
+                assert_eq!(&text[at..at + word.len()], word);
+                found.push(word);
+            });
+            found.retain(|word| is_counted(word));
+            assert_eq!(found, words(text).collect::<Vec<_>>(), "{text}");
+        }
+        let term = Term::of("word");
+        assert_eq!(Term::split(term.with(Field::Doc)), (term, Field::Doc));
     }
 
     #[test]

@@ -258,7 +258,7 @@ impl Runs {
             models,
             tests,
             language,
-            snapshot,
+            index,
         } = opened;
         let approver = Person {
             run: id.clone(),
@@ -271,7 +271,7 @@ impl Runs {
             approver: Arc::new(approver),
             tests,
             language,
-            snapshot,
+            index,
         };
         let task = task(params, &defaults);
         let approval = task.approval;

@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 
 use super::protocol::LimitsPatch;
+use crate::index::Index;
 use crate::ports::{LanguageService, TestRunner};
 use crate::swarm::{
     Approval, AskIntent, Driver, EventLog, Limits, Outside, ProposalId, RoleModels, RunHandle,
     RunId, Task, UndoError,
 };
 use crate::syntax::{FilePath, SymbolPath};
-use crate::workspace::Snapshot;
 
 /// What a run is opened over.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,8 @@ pub struct Opened {
     pub models: RoleModels,
     pub tests: Arc<dyn TestRunner>,
     pub language: Arc<dyn LanguageService>,
-    pub snapshot: Snapshot,
+    /// Of the workspace as it is, buffers included.
+    pub index: Arc<Index>,
 }
 
 /// What a run is when its request does not say otherwise.

@@ -394,7 +394,7 @@ async fn a_run_can_be_cancelled_while_it_opens() {
 #[tokio::test]
 async fn a_run_sees_the_buffers_of_its_folder_as_they_were_when_it_was_asked_for() {
     let (mut client, gate) = slow(scripted(async |scene: Scene| {
-        let snapshot = &scene.outside.snapshot;
+        let snapshot = scene.outside.index.snapshot();
         let text = snapshot.read(&file("a.py")).unwrap();
         scene.log.event(said(&text));
     }));

@@ -215,11 +215,8 @@ fn without_agents(hub: &Hub, file: &FilePath, now: &Arc<str>) -> Arc<str> {
         match taken_back {
             Some(earlier) => text = earlier.into(),
             None => {
-                return hub
-                    .outside
-                    .snapshot
-                    .read(file)
-                    .unwrap_or_else(|_| "".into());
+                let before = hub.outside.index.snapshot();
+                return before.read(file).unwrap_or_else(|_| "".into());
             }
         }
     }

@@ -126,8 +126,8 @@ impl Hub {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (working, _) = watch::channel(0);
         let state = State {
-            world: outside.snapshot.clone(),
-            index: Arc::new(Index::new(outside.snapshot.clone())),
+            world: outside.index.snapshot().clone(),
+            index: outside.index.clone(),
             agents: BTreeMap::new(),
             answers: HashMap::new(),
             located: Vec::new(),

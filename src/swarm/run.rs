@@ -11,9 +11,9 @@ use super::ledger::Limits;
 use super::proposal::{ProposalId, failing_ids};
 use super::protocol::Pick;
 use super::{apply, context, gate, scout, settle};
+use crate::index::Index;
 use crate::ports::{Approver, ChatModel, Editor, LanguageService, Role, TestRunner};
 use crate::syntax::{FilePath, SymbolPath};
-use crate::workspace::Snapshot;
 
 /// Who approves proposals.
 #[derive(
@@ -75,7 +75,8 @@ pub struct Outside {
     pub approver: Arc<dyn Approver>,
     pub tests: Arc<dyn TestRunner>,
     pub language: Arc<dyn LanguageService>,
-    pub snapshot: Snapshot,
+    /// Of the workspace as it is, buffers included.
+    pub index: Arc<Index>,
 }
 
 /// Why an undo was not made. Nothing was changed.

@@ -114,8 +114,8 @@ pub(super) fn raised(raise: Node<'_>, text: &str) -> Option<String> {
     (value.kind() == "call" || is_class).then_some(written)
 }
 
-/// The first paragraph of the docstring that a body starts with, on one line.
-pub(super) fn docstring(body: Node<'_>, text: &str) -> Option<String> {
+/// The string literal that documents the definition with this body, or the module.
+pub(super) fn docstring_node(body: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = body.walk();
     let first = body
         .named_children(&mut cursor)
@@ -126,9 +126,12 @@ pub(super) fn docstring(body: Node<'_>, text: &str) -> Option<String> {
     if string.kind() == "concatenated_string" {
         string = string.named_child(0)?;
     }
-    if string.kind() != "string" || first.named_child_count() != 1 {
-        return None;
-    }
+    (string.kind() == "string" && first.named_child_count() == 1).then_some(string)
+}
+
+/// The first paragraph of the docstring that a body starts with, on one line.
+pub(super) fn docstring(body: Node<'_>, text: &str) -> Option<String> {
+    let string = docstring_node(body)?;
     let (open, close) = (
         string.child(0)?,
         string.child(string.child_count().checked_sub(1)?)?,

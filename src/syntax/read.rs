@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Node, QueryCursor, StreamingIterator, Tree};
 
-use super::definition::{contract, docstring, range_of};
+use super::definition::{contract, docstring, docstring_node, range_of};
 use super::language::{Capture, Grammar};
 use super::lines::Lines;
 use super::span::Layout;
@@ -152,7 +152,9 @@ fn module(file: &FilePath, text: &str, lines: &Lines, root: Option<Node<'_>>) ->
         parent: None,
         children: Vec::new(),
         contract: Contract::default(),
+        body: span,
         doc: root.and_then(|root| docstring(root, text)),
+        docstring: root.and_then(docstring_node).map(range_of),
     }
 }
 
@@ -170,6 +172,7 @@ fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol
         let name = range_of(definition.name);
         let count = seen.entry((parent, name.of(text))).or_insert(0);
         *count += 1;
+        let body = definition.inner.child_by_field_name("body");
         symbols.push(Symbol {
             path: path_in(&symbols[parent.0].path, file, name.of(text), *count),
             kind: match (definition.is_class, symbols[parent.0].kind) {
@@ -186,10 +189,9 @@ fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol
             parent: Some(parent),
             children: Vec::new(),
             contract: contract(definition.outer, definition.inner, name.of(text), text),
-            doc: definition
-                .inner
-                .child_by_field_name("body")
-                .and_then(|body| docstring(body, text)),
+            body: body.map_or(ByteRange::new(range.end, range.end), range_of),
+            doc: body.and_then(|body| docstring(body, text)),
+            docstring: body.and_then(docstring_node).map(range_of),
         });
         symbols[parent.0].children.push(id);
         open.push(id);

@@ -46,8 +46,12 @@ pub struct Symbol {
     pub parent: Option<SymbolId>,
     pub children: Vec<SymbolId>,
     pub contract: Contract,
+    /// What stands below its signature; the whole text for the module.
+    pub body: ByteRange,
     /// The first paragraph of the docstring, unquoted.
     pub doc: Option<String>,
+    /// The string literal of the docstring.
+    pub docstring: Option<ByteRange>,
 }
 
 /// The symbols of one text: every byte belongs to exactly one innermost symbol.
@@ -166,8 +170,13 @@ impl SymbolTree {
     }
 
     /// All comments, in order.
-    pub(super) fn comments(&self) -> &[ByteRange] {
+    pub fn comments(&self) -> &[ByteRange] {
         &self.comments
+    }
+
+    /// All string literals, in order; those in the fields of an f-string are part of it.
+    pub fn strings(&self) -> &[ByteRange] {
+        &self.strings
     }
 
     /// Whether the byte lies inside a string literal, behind its first byte.

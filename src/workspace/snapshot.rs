@@ -100,6 +100,17 @@ impl Snapshot {
         self.over(Overlay::from([(file, text)]))
     }
 
+    /// The same files as they are on disk.
+    pub fn without_overlay(&self) -> Snapshot {
+        let stamps = &self.disk.stamps;
+        Snapshot {
+            disk: self.disk.clone(),
+            overlay: Arc::default(),
+            buffers: HashMap::new(),
+            files: stamps.iter().map(|(file, _)| file.clone()).collect(),
+        }
+    }
+
     pub fn root(&self) -> &Path {
         &self.disk.root
     }
@@ -263,6 +274,11 @@ mod tests {
         assert_eq!(next.files(), [path("a.py"), path("b.py"), path("new.py")]);
         assert_eq!(next.overlay().len(), 3);
         assert!(snapshot.read(&path("b.py")).is_err());
+
+        let disk = next.without_overlay();
+        assert_eq!(disk.files(), [path("a.py"), path("b.py")]);
+        assert_eq!(&*disk.read(&path("a.py")).unwrap(), "disk");
+        assert!(disk.overlay().is_empty());
     }
 
     #[test]

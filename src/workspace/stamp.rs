@@ -25,11 +25,8 @@ pub struct Stamp {
 
 impl Stamp {
     pub(super) fn of(found: &Metadata) -> Self {
-        let nanos = |seconds: i64, part: i64| {
-            seconds
-                .saturating_mul(1_000_000_000)
-                .saturating_add(part)
-        };
+        let nanos =
+            |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000).saturating_add(part);
         Stamp {
             size: found.len(),
             inode: found.ino(),

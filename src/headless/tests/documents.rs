@@ -14,7 +14,7 @@ fn tells_text() -> crate::server::Starter {
     scripted(async |scene: Scene| {
         let current = scene.outside.editor.current(&file("a.py")).await.unwrap();
         scene.log.event(said(&current.text));
-        let snapshot = scene.outside.snapshot.read(&file("a.py")).unwrap();
+        let snapshot = scene.outside.index.snapshot().read(&file("a.py")).unwrap();
         scene.log.event(said(&snapshot));
         scene.log.event(finished(StopReason::Settled));
     })

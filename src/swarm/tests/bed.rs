@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 
+use crate::index::Index;
 use crate::ports::*;
 use crate::swarm::proposal::WHOLE_RUN;
 use crate::swarm::*;
@@ -469,7 +470,7 @@ impl Bed {
                 times: Arc::clone(&self.test_times),
             }),
             language: Arc::new(NoLanguage),
-            snapshot,
+            index: Arc::new(Index::new(snapshot)),
         };
         start(RunId("test".into()), self.task.clone(), outside)
     }
