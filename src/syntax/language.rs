@@ -1,6 +1,7 @@
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
-use tree_sitter::{Parser, Query, Tree};
+use tree_sitter::{Node, Parser, Tree};
 
 use super::FilePath;
 
@@ -24,83 +25,91 @@ impl Language {
     pub(super) fn grammar(self) -> Option<&'static Grammar> {
         static PYTHON: OnceLock<Grammar> = OnceLock::new();
         match self {
-            Language::Python => Some(PYTHON.get_or_init(|| {
-                Grammar::new(
-                    tree_sitter_python::LANGUAGE.into(),
-                    include_str!("python.scm"),
-                )
-            })),
+            Language::Python => {
+                Some(PYTHON.get_or_init(|| {
+                    Grammar::new(tree_sitter_python::LANGUAGE.into(), PYTHON_PARTS)
+                }))
+            }
             Language::Plain => None,
         }
     }
 }
 
-/// A grammar and the query that finds in it what symbols are made of.
-pub(super) struct Grammar {
-    language: tree_sitter::Language,
-    pub(super) query: Query,
-    /// What the captures of the query mean, by their index.
-    captures: Vec<Capture>,
-}
-
-/// The names that a query may use.
+/// What the symbols of a file are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Capture {
+pub(super) enum Part {
+    /// Has a field `name`.
     Class,
+    /// Has a field `name`.
     Function,
-    /// A definition together with its decorators; `Inner` is the definition.
+    /// A definition with its decorators; has a field `definition`.
     Decorated,
-    Inner,
-    Name,
     Comment,
     String,
     Raise,
     Yield,
 }
 
-impl Capture {
-    fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "class" => Capture::Class,
-            "function" => Capture::Function,
-            "decorated" => Capture::Decorated,
-            "inner" => Capture::Inner,
-            "name" => Capture::Name,
-            "comment" => Capture::Comment,
-            "string" => Capture::String,
-            "raise" => Capture::Raise,
-            "yield" => Capture::Yield,
-            _ => return None,
+const PYTHON_PARTS: &[(&str, Part)] = &[
+    ("class_definition", Part::Class),
+    ("function_definition", Part::Function),
+    ("decorated_definition", Part::Decorated),
+    ("comment", Part::Comment),
+    ("string", Part::String),
+    ("raise_statement", Part::Raise),
+    ("yield", Part::Yield),
+];
+
+/// A grammar, and which of its nodes are parts of symbols.
+pub(super) struct Grammar {
+    language: tree_sitter::Language,
+    /// By the number of a node's kind.
+    parts: Vec<Option<Part>>,
+}
+
+thread_local! {
+    /// Keeps its memory from one text to the next.
+    static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
+}
+
+impl Grammar {
+    fn new(language: tree_sitter::Language, named: &[(&str, Part)]) -> Self {
+        let mut parts = vec![None; language.node_kind_count()];
+        for (kind, part) in named {
+            let number = language.id_for_node_kind(kind, true);
+            parts[usize::from(number)] = Some(*part);
+        }
+        Grammar { language, parts }
+    }
+
+    pub(super) fn part(&self, node: Node<'_>) -> Option<Part> {
+        self.parts
+            .get(usize::from(node.kind_id()))
+            .copied()
+            .flatten()
+    }
+
+    pub(super) fn parse(&self, text: &str) -> Tree {
+        PARSER.with_borrow_mut(|parser| {
+            parser
+                .set_language(&self.language)
+                .expect("the grammar is built for this version of tree-sitter");
+            parser
+                .parse(text, None)
+                .expect("parsing has a language and is never cancelled")
         })
     }
 }
 
-impl Grammar {
-    fn new(language: tree_sitter::Language, query: &str) -> Self {
-        let query = Query::new(&language, query).expect("the query is tested with its grammar");
-        let captures = query
-            .capture_names()
-            .iter()
-            .map(|name| Capture::named(name).expect("the query uses the names of `Capture`"))
-            .collect();
-        Grammar {
-            language,
-            query,
-            captures,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_a_kind_of_the_grammar() {
+        let language: tree_sitter::Language = tree_sitter_python::LANGUAGE.into();
+        for (kind, _) in PYTHON_PARTS {
+            assert_ne!(language.id_for_node_kind(kind, true), 0, "{kind}");
         }
-    }
-
-    pub(super) fn capture(&self, index: u32) -> Capture {
-        self.captures[index as usize]
-    }
-
-    pub(super) fn parse(&self, text: &str) -> Tree {
-        let mut parser = Parser::new();
-        parser
-            .set_language(&self.language)
-            .expect("the grammar is built for this version of tree-sitter");
-        parser
-            .parse(text, None)
-            .expect("parsing has a language and is never cancelled")
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use tree_sitter::{Node, QueryCursor, StreamingIterator, Tree};
+use tree_sitter::{Node, Tree};
 
 use super::definition::{contract, docstring, docstring_node, range_of};
-use super::language::{Capture, Grammar};
+use super::language::{Grammar, Part};
 use super::lines::Lines;
 use super::span::Layout;
 use super::{Contract, FilePath, Symbol, SymbolId, SymbolKind, SymbolPath};
@@ -32,7 +32,7 @@ impl Reading {
     }
 }
 
-/// A definition as the query found it.
+/// A definition as it stands in the tree.
 struct Definition<'t> {
     /// With its decorators.
     outer: Node<'t>,
@@ -41,7 +41,7 @@ struct Definition<'t> {
     is_class: bool,
 }
 
-/// Everything that the query found, in the order of the text.
+/// Every part that the tree has, in the order of the text.
 #[derive(Default)]
 struct Found<'t> {
     definitions: Vec<Definition<'t>>,
@@ -59,7 +59,7 @@ pub(super) fn read(
     lines: &Lines,
 ) -> Reading {
     let root = tree.root_node();
-    let found = Found::of(grammar, root, text);
+    let found = Found::of(grammar, root);
     let mut symbols = vec![module(file, text, lines, Some(root))];
     nest(&found, file, text, &mut symbols);
     set_spans(&found, text, lines, &mut symbols);
@@ -78,44 +78,27 @@ pub(super) fn read(
 }
 
 impl<'t> Found<'t> {
-    fn of(grammar: &Grammar, root: Node<'t>, text: &str) -> Self {
+    fn of(grammar: &Grammar, root: Node<'t>) -> Self {
         let mut found = Found::default();
         let mut decorated = HashMap::new();
-        let mut cursor = QueryCursor::new();
-        let mut matches = cursor.matches(&grammar.query, root, text.as_bytes());
-        while let Some(matched) = matches.next() {
-            let node_of = |wanted: Capture| {
-                let mut captures = matched.captures().iter();
-                captures
-                    .find(|capture| grammar.capture(capture.index) == wanted)
-                    .map(|capture| capture.node)
-            };
-            let Some(first) = matched.captures().first() else {
-                continue;
-            };
-            match grammar.capture(first.index) {
-                kind @ (Capture::Class | Capture::Function) => {
-                    if let Some(name) = node_of(Capture::Name).filter(|name| !name.is_missing()) {
-                        found.definitions.push(Definition {
-                            outer: first.node,
-                            inner: first.node,
-                            name,
-                            is_class: kind == Capture::Class,
-                        });
+        let mut cursor = root.walk();
+        walk(&mut cursor, |node| {
+            match grammar.part(node) {
+                Some(Part::Class) => found.define(node, true),
+                Some(Part::Function) => found.define(node, false),
+                Some(Part::Decorated) => {
+                    if let Some(inner) = node.child_by_field_name("definition") {
+                        decorated.insert(inner.id(), node);
                     }
                 }
-                Capture::Decorated => {
-                    if let Some(inner) = node_of(Capture::Inner) {
-                        decorated.insert(inner.id(), first.node);
-                    }
-                }
-                Capture::Comment => found.comments.push(range_of(first.node)),
-                Capture::String => found.strings.push(range_of(first.node)),
-                Capture::Raise => found.raises.push(first.node),
-                Capture::Yield => found.yields.push(first.node),
-                Capture::Inner | Capture::Name => {}
+                Some(Part::Comment) => found.comments.push(range_of(node)),
+                Some(Part::String) => found.strings.push(range_of(node)),
+                Some(Part::Raise) => found.raises.push(node),
+                Some(Part::Yield) => found.yields.push(node),
+                None => {}
             }
-        }
+            ControlFlow::Continue(())
+        });
         for definition in &mut found.definitions {
             if let Some(outer) = decorated.get(&definition.inner.id()) {
                 definition.outer = *outer;
@@ -123,6 +106,18 @@ impl<'t> Found<'t> {
         }
         found.sort();
         found
+    }
+
+    fn define(&mut self, node: Node<'t>, is_class: bool) {
+        let name = node.child_by_field_name("name");
+        if let Some(name) = name.filter(|name| name.kind() == "identifier" && !name.is_missing()) {
+            self.definitions.push(Definition {
+                outer: node,
+                inner: node,
+                name,
+                is_class,
+            });
+        }
     }
 
     fn sort(&mut self) {

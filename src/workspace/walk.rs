@@ -12,9 +12,14 @@ use super::paths::{MAX_FILE_BYTES, is_secret};
 use crate::syntax::FilePath;
 
 /// Endings of files that are text without a look inside.
-const TEXT: [&str; 17] = [
+const TEXT: [&str; 22] = [
     "py", "pyi", "md", "rst", "txt", "html", "js", "ts", "css", "json", "toml", "yml", "yaml",
-    "cfg", "ini", "sh", "rs",
+    "cfg", "ini", "sh", "rs", "po", "pot", "xml", "c", "h",
+];
+/// Endings of files that are none.
+const BINARY: [&str; 18] = [
+    "mo", "png", "gif", "jpg", "jpeg", "ico", "pdf", "zip", "gz", "bz2", "xz", "so", "pyc", "npy",
+    "npz", "woff", "woff2", "ttf",
 ];
 /// How much of any other file is looked at.
 const PROBE_BYTES: usize = 1024;
@@ -75,11 +80,13 @@ fn text_file(root: &Path, entry: &DirEntry) -> Option<(FilePath, Stamp)> {
     if stamp.size > MAX_FILE_BYTES {
         return None;
     }
-    let known = entry
-        .path()
-        .extension()
-        .is_some_and(|ending| TEXT.iter().any(|text| ending == *text));
-    (known || !is_binary(entry.path())).then(|| (FilePath::new(relative), stamp))
+    let ending = entry.path().extension().unwrap_or_default();
+    let is_text = if TEXT.iter().any(|text| ending == *text) {
+        true
+    } else {
+        !BINARY.iter().any(|binary| ending == *binary) && !is_binary(entry.path())
+    };
+    is_text.then(|| (FilePath::new(relative), stamp))
 }
 
 /// A file is binary when a zero byte stands near its beginning; one that cannot be opened counts so.
@@ -138,6 +145,7 @@ mod tests {
             ("venv/pyvenv.cfg", b""),
             ("venv/lib/a.py", b""),
             ("image.bin", b"a\0b"),
+            ("picture.png", b"text all the same"),
             ("long.py", &long),
             (".env", b"TOKEN=1"),
             ("prod.env/x.py", b""),
