@@ -13,4 +13,4 @@ pub use model::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, Finish, Message, ModelError,
     ModelNotice, ModelProfile, NoWatch, Role, Tokens, ToolCall, ToolCalling, ToolSpec, Usage,
 };
-pub use tests::{TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus};
+pub use tests::{Chosen, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus};

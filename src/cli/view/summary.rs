@@ -34,7 +34,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         let label = "REPLAY: a recording answered in place of a model; tests and edits were real";
         lines.push(Line::of(Style::Warning, label));
     }
-    lines.push(verdict(finished));
+    lines.extend(verdict(finished));
     let changed: Vec<String> = finished.applied.iter().map(ToString::to_string).collect();
     lines.push(field("changed", &words::few(&changed)));
     lines.push(field(
@@ -53,12 +53,13 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     lines
 }
 
-fn verdict(finished: &Finished) -> Line {
+fn verdict(finished: &Finished) -> Vec<Line> {
     let style = match finished.stop_reason.is_settled() {
         true => Style::Good,
         false => Style::Bad,
     };
-    Line::of(style, &words::stop_reason(&finished.stop_reason))
+    let why = words::stop_reason(&finished.stop_reason);
+    why.lines().map(|line| Line::of(style, line)).collect()
 }
 
 fn field(name: &str, value: &str) -> Line {
