@@ -216,7 +216,7 @@ pub enum ModelError {
     #[error("{model}: no answer within {} s", .after.as_secs())]
     Timeout { model: String, after: Duration },
     /// The connection failed or the stream ended in the middle.
-    #[error("{model}: connection lost: {message}")]
+    #[error("{model}: connection failed: {message}")]
     Transport { model: String, message: String },
     /// The provider refuses this request; trying again cannot help.
     #[error("{model}: request refused ({status}): {message}")]

@@ -60,9 +60,8 @@ fn parts(roles: &RoleSources) -> String {
 }
 
 fn distinct(roles: &RoleSources) -> Vec<&ModelSource> {
-    let all = [&roles.agent, &roles.scout, &roles.editors, &roles.proxy];
     let mut found: Vec<&ModelSource> = Vec::new();
-    for source in all.into_iter().flatten() {
+    for source in roles.all() {
         if found.iter().all(|other| other.name != source.name) {
             found.push(source);
         }
