@@ -9,6 +9,7 @@ mod key;
 mod layer;
 mod load;
 mod settings;
+mod trust;
 
 #[cfg(test)]
 mod tests;
@@ -21,3 +22,4 @@ pub use settings::{
     Approval, AskIntent, Config, Driver, Limits, ModelConfig, ModelKind, Network, OutputLimitField,
     Roles, Run, Tests,
 };
+pub use trust::{Decision, TrustError, TrustList};

@@ -112,7 +112,9 @@ fn a_project_that_is_not_trusted_sets_nothing() {
     assert_eq!(files.load().config, Config::default());
     assert_eq!(
         files.warnings(),
-        ["project.toml: not read: the project is not trusted; look at the file, then use --trust"]
+        [
+            "project.toml: not read: the project is not trusted; look at the file, then run `starling trust`, or use --trust for this time"
+        ]
     );
 }
 
