@@ -10,6 +10,7 @@ use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
 use super::args::WorldArgs;
+use super::trust;
 use crate::config::{self, Config, Loaded, Sources};
 use crate::index::Index;
 use crate::lang::NoLanguageService;
@@ -49,7 +50,8 @@ pub fn services(args: &WorldArgs) -> anyhow::Result<Services> {
 /// # Errors
 /// The first thing that is wrong in it.
 pub fn configuration(root: &Path, args: &WorldArgs) -> Result<Loaded, config::ConfigError> {
-    config::load(&Sources::of_process(root, args.trust(), args.set.clone()))
+    let trust = trust::of(root, args.trust());
+    config::load(&Sources::of_process(root, trust, args.set.clone()))
 }
 
 struct World {
