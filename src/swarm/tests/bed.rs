@@ -240,7 +240,16 @@ impl Editor for DiskEditor {
             return Err(ApplyError::Stale { file: edit.file });
         }
         let text = edit.changes.apply(&now).unwrap();
-        std::fs::write(&path, &text).unwrap();
+        let is_there = path.exists();
+        match edit.effect {
+            Effect::Change => assert!(is_there),
+            Effect::Create => assert!(!is_there),
+            Effect::Delete => assert!(text.is_empty()),
+        }
+        match edit.effect {
+            Effect::Change | Effect::Create => std::fs::write(&path, &text).unwrap(),
+            Effect::Delete => std::fs::remove_file(&path).unwrap(),
+        }
         *self.writes.lock().unwrap() += 1;
         Ok(Current {
             text: text.into(),
