@@ -117,10 +117,10 @@ impl RunHandle {
             to: to.clone(),
             text: text.clone(),
         });
-        let cause = Cause::Steered { text };
         match to {
             Some(symbol) => {
-                if let Err(error) = self.hub.wake(&symbol, cause) {
+                let (owner, text) = self.hub.addressee(&symbol, &text);
+                if let Err(error) = self.hub.wake(&owner, Cause::Steered { text }) {
                     let agent = Party::Agent(symbol);
                     self.log.event(Event::Malformed {
                         agent,
@@ -129,6 +129,7 @@ impl RunHandle {
                 }
             }
             None => {
+                let cause = Cause::Steered { text };
                 for party in self.hub.at_work() {
                     self.hub.tell_if_working(&party, cause.clone());
                 }
@@ -440,5 +441,10 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> Strin
         StopReason::Cancelled => "cancelled".to_owned(),
         StopReason::Failed { error } => error.clone(),
     };
-    format!("{changed}; {why}")
+    let missed = match hub.state().missed.len() {
+        0 => String::new(),
+        1 => "; 1 caller of a changed contract was not told".to_owned(),
+        count => format!("; {count} callers of changed contracts were not told"),
+    };
+    format!("{changed}; {why}{missed}")
 }

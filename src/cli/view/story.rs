@@ -21,6 +21,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::TestsRun { .. }
         | Event::ScoutPicked { .. }
         | Event::FollowedUp { .. }
+        | Event::FollowUpMissed { .. }
         | Event::Steered { .. } => of_run(event),
         Event::AgentWoken { .. }
         | Event::AgentFinished { .. }
@@ -81,6 +82,15 @@ fn of_run(event: &Event) -> Vec<Line> {
         let to: Vec<String> = to.iter().map(ToString::to_string).collect();
         let text = format!("{}; tells {}", changes.join("; "), words::few(&to));
         vec![said("→", Style::Accent, &changed.to_string(), &text)]
+    } else if let Event::FollowUpMissed {
+        changed,
+        owners,
+        why,
+    } = event
+    {
+        let owners: Vec<String> = owners.iter().map(ToString::to_string).collect();
+        let text = format!("does not tell {}: {why}", words::few(&owners));
+        vec![said("!", Style::Warning, &changed.to_string(), &text)]
     } else if let Event::Steered { text, .. } = event {
         vec![said("→", Style::Accent, "you", text)]
     } else {
@@ -257,7 +267,10 @@ fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
 fn woken(agent: &str, cause: &Cause) -> Vec<Line> {
     match cause {
         // Told already, by the scout or by the one who asks.
-        Cause::Picked { .. } | Cause::ChangeRequest { .. } | Cause::Steered { .. } => Vec::new(),
+        Cause::Picked { .. }
+        | Cause::ChangeRequest { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => Vec::new(),
         Cause::FollowUp { changed, .. } => {
             vec![said(
                 "→",

@@ -41,6 +41,13 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         "tests",
         state.tests.as_deref().unwrap_or("none were run"),
     ));
+    if !state.missed.is_empty() {
+        let missed = state.missed.iter();
+        let missed: Vec<String> = missed
+            .map(|(owner, changed)| format!("{owner} (uses {changed})"))
+            .collect();
+        lines.push(field("not told", &words::few(&missed)));
+    }
     let spent = words::spent(&finished.spent);
     let asked = words::count(u64::from(state.questions), "question");
     lines.push(field("spent", &format!("{spent} · {asked}")));
