@@ -129,7 +129,7 @@ pub fn check(
             "nobody can answer: stdin is used up; approve by --approve auto or --approve proxy";
         return Err(WrongUse(message.to_owned()).into());
     }
-    let limit = params.limits.dollars.or(config.limits.dollars.map(Dollars));
+    let limit = params.limits.dollars.or(config.limits.dollars);
     let variables = |name: &str| std::env::var(name).ok();
     Models::check(&config, world.model.as_deref(), limit, &variables)
         .map_err(|error| WrongUse(error.to_string()))?;

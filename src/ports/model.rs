@@ -9,8 +9,21 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 /// A count of model tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Tokens(pub u64);
 
 impl Tokens {
@@ -53,8 +66,11 @@ impl fmt::Display for Tokens {
 }
 
 /// An amount of money in US dollars.
-#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Dollars(pub f64);
 
 impl Add for Dollars {

@@ -48,6 +48,18 @@ pub enum TestOutcome {
     NotRun,
 }
 
+impl TestOutcome {
+    /// As people and models read it.
+    pub fn word(self) -> &'static str {
+        match self {
+            TestOutcome::Passed => "passed",
+            TestOutcome::Failed => "failed",
+            TestOutcome::TimedOut => "timed out",
+            TestOutcome::NotRun => "did not run",
+        }
+    }
+}
+
 /// What a test run showed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestReport {

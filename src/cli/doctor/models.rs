@@ -10,6 +10,7 @@ use crate::model::registry::{
     ModelSource, RoleSources, Variables, base_url, key_variable, price, role_sources,
 };
 use crate::model::weights;
+use crate::ports::Dollars;
 
 /// For one endpoint.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
@@ -140,7 +141,7 @@ fn replay(source: &ModelSource) -> Finding {
 }
 
 /// A limit in dollars needs prices; without one it is good to know that costs are not counted.
-fn unpriced(source: &ModelSource, dollars: Option<f64>) -> Option<Finding> {
+fn unpriced(source: &ModelSource, dollars: Option<Dollars>) -> Option<Finding> {
     if price(source).is_some() {
         return None;
     }

@@ -361,12 +361,13 @@ pub fn tests(report: &TestReport) -> String {
     };
     let failing = count(TestStatus::Failed) + count(TestStatus::Error);
     let seconds = report.millis as f64 / 1000.0;
+    let word = report.outcome.word();
     match report.outcome {
         TestOutcome::NotRun => match report.output.trim().lines().last() {
-            Some(why) => format!("did not run: {}", why.chars().take(160).collect::<String>()),
-            None => "did not run".to_owned(),
+            Some(why) => format!("{word}: {}", why.chars().take(160).collect::<String>()),
+            None => word.to_owned(),
         },
-        TestOutcome::TimedOut => format!("timed out after {seconds:.1} s"),
+        TestOutcome::TimedOut => format!("{word} after {seconds:.1} s"),
         TestOutcome::Passed => format!("{} pass ({seconds:.1} s)", count(TestStatus::Passed)),
         TestOutcome::Failed => format!(
             "{failing} fail, {} pass ({seconds:.1} s)",

@@ -5,10 +5,9 @@ use super::text::{Line, Style};
 use super::words;
 use crate::ports::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
 use crate::swarm::{
-    AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Party, ProposalId,
-    TestEvidence, TestPhase,
+    AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Fate, Party,
+    ProposalId, TestEvidence, TestPhase,
 };
-
 use crate::syntax::SymbolPath;
 
 /// A long text of an agent is cut to this many lines.
@@ -409,9 +408,7 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
         }
         TestEvidence::Known {
             passed,
-            fixed,
             broken,
-            still_failing,
             details,
             millis,
             ..
@@ -419,13 +416,15 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             let seconds = *millis as f64 / 1000.0;
             let text = format!("{passed} pass ({seconds:.1} s)");
             let mut lines = vec![fact("tests", Style::Plain, &text)];
-            let of = |name: &str, style, ids: &Vec<String>| {
-                let name = format!("{} {name}", ids.len());
-                (!ids.is_empty()).then(|| fact(&name, style, &words::few(&short(ids))))
-            };
-            lines.extend(of("fixed", Style::Good, fixed));
-            lines.extend(of("still failing", Style::Dim, still_failing));
-            lines.extend(of("BROKEN", Style::Bad, broken));
+            lines.extend(found.fates().map(|(fate, ids)| {
+                let style = match fate {
+                    Fate::Fixed => Style::Good,
+                    Fate::Broken => Style::Bad,
+                    Fate::StillFailing => Style::Dim,
+                };
+                let name = format!("{} {}", ids.len(), fate.word());
+                fact(&name, style, &words::few(&short(ids)))
+            }));
             if !broken.is_empty() {
                 lines.extend(capped(details).map(|line| Line::plain(&format!("    {line}"))));
             }

@@ -278,7 +278,7 @@ fn evidence_against_a_proposal_is_shown_whole() {
     for line in [
         "proposal #1 of a.py::f",
         "  tests: 1 pass (1.5 s)",
-        "  1 BROKEN: test_b",
+        "  1 BROKEN by this change: test_b",
         "  1 still failing: test_c",
         "    AssertionError: 1 != 2",
         "  contract: f: a parameter more",
