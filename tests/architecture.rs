@@ -63,7 +63,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "model",
-        &["ports", "workspace", "config"],
+        &["ports", "prompts", "workspace", "config"],
         &["crate::swarm", "lsp_types", "tower_lsp"],
     ),
     (

@@ -1,7 +1,7 @@
 //! The shipped program from outside: what it prints, and how it exits.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -56,6 +56,7 @@ impl Bed {
             .current_dir(self.root())
             .env("STARLING_CACHE_DIR", self.dir.path().join("cache"))
             .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
+            .env("XDG_STATE_HOME", self.dir.path().join("state"))
             .env_remove("OPENAI_API_KEY")
             .env_remove("OPENAI_BASE_URL")
             .stdin(Stdio::null());
@@ -201,7 +202,7 @@ fn help_and_version_are_no_errors() {
     let bed = Bed::new();
     let help = bed.say(&["--help"]);
     assert_eq!(help.code, Some(0));
-    for command in ["run", "demo", "lsp", "models", "doctor", "config"] {
+    for command in ["run", "demo", "lsp", "models", "doctor", "config", "trust"] {
         assert!(help.out.contains(&format!("\n  {command} ")), "{help:?}");
     }
     let version = bed.say(&["--version"]);
@@ -246,7 +247,9 @@ fn an_empty_task_is_wrong_use() {
     let bed = Bed::new();
     bed.say(&["run", " \n"]).is_wrong_use("the task is empty");
     // Nothing comes from stdin.
-    bed.say(&["run", "-"]).is_wrong_use("the task is empty");
+    let tape = bed.tape(&[NEW]);
+    bed.say(&["run", "-", "--approve", "auto", "--model", &tape])
+        .is_wrong_use("the task is empty");
 }
 
 #[test]
@@ -350,6 +353,37 @@ fn a_project_sets_nothing_before_it_is_trusted_and_no_servers_after() {
     assert!(friend.err.contains(refused), "{friend:?}");
     let models = bed.say(&["config", "explain", "--trust", "models"]);
     assert!(!models.out.contains("evil"), "{models:?}");
+}
+
+#[test]
+fn trust_is_remembered_by_project_until_it_is_taken_back() {
+    let bed = Bed::new();
+    bed.write("project/.starling/config.toml", "[limits]\ncalls = 5\n");
+    let calls = || bed.say(&["config", "explain", "limits.calls"]);
+    assert!(calls().out.starts_with("limits.calls = 60\n"));
+    let trusted = bed.say(&["trust"]);
+    assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    let (root, friend) = (bed.root().canonicalize().unwrap(), calls());
+    assert!(friend.out.starts_with("limits.calls = 5\n"), "{friend:?}");
+    assert_eq!(friend.err, "");
+    let list = bed.say(&["trust", "--list"]);
+    assert_eq!(list.out, format!("trusted  {}\n", root.display()));
+    let removed = bed.say(&["trust", "--remove", "--repo", "."]);
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    assert!(calls().out.starts_with("limits.calls = 60\n"));
+    assert_eq!(bed.say(&["trust", "--list"]).out, "");
+    bed.say(&["trust", "--list", "--remove"])
+        .is_wrong_use("--remove");
+    bed.say(&["trust", "--repo", "no/such"])
+        .is_wrong_use("no/such");
+    // A list that cannot be read trusts nobody, and says so.
+    bed.write("state/starling/trusted.json", "[");
+    let broken = calls();
+    assert!(broken.out.starts_with("limits.calls = 60\n"), "{broken:?}");
+    assert!(
+        broken.err.contains("trusted.json: not a list"),
+        "{broken:?}"
+    );
 }
 
 #[test]
@@ -462,6 +496,21 @@ fn answers_come_as_lines() {
 }
 
 #[test]
+fn answers_piped_ahead_of_their_questions_are_kept() {
+    let bed = Bed::new();
+    let tape = bed.tape(&["def f():\n    return 3 - 2\n", NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--model", &tape, "make f longer"]);
+    let mut talk = Talk::begin(command);
+    talk.write("r too clever\ny\n");
+    drop(talk.child.stdin.take());
+    let said = talk.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("rejected by you: too clever"), "{said:?}");
+    assert_eq!(bed.work(), NEW);
+}
+
+#[test]
 fn answers_to_json_come_as_lines_too() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
@@ -479,28 +528,66 @@ fn answers_to_json_come_as_lines_too() {
 }
 
 #[test]
-fn a_run_without_what_it_needs_says_so() {
+fn a_model_that_cannot_be_used_is_wrong_use() {
     let bed = Bed::new();
-    let missing = bed.say(&[
-        "run",
-        "--approve",
-        "auto",
-        "--model",
-        "replay:/no/such.jsonl",
-        "x",
-    ]);
-    assert_eq!(missing.code, Some(1), "{missing:?}");
-    assert!(missing.out.contains("/no/such.jsonl"), "{missing:?}");
-    let unknown = bed.say(&["run", "--json", "--approve", "auto", "--model", "huge", "x"]);
-    assert_eq!(unknown.code, Some(1), "{unknown:?}");
-    let events = unknown.events();
-    assert_eq!(events.len(), 1);
-    let error = events[0]["event"]["stop_reason"]["error"].as_str().unwrap();
-    assert!(error.contains("no model is called \"huge\""), "{error}");
+    let with = |args: &[&str]| {
+        let run = ["run", "--json", "--approve", "auto", "x", "--model"];
+        bed.say(&[&run, args].concat())
+    };
+    with(&["huge"]).is_wrong_use("no model is called \"huge\"");
+    with(&["replay:/no/such.jsonl"]).is_wrong_use("/no/such.jsonl");
     let empty = bed.write("empty.jsonl", "");
-    let model = format!("replay:{}", empty.display());
-    let silent = bed.say(&["run", "--approve", "auto", "--model", &model, "x"]);
-    assert_eq!(silent.code, Some(1), "{silent:?}");
+    with(&[&format!("replay:{}", empty.display())]).is_wrong_use("holds no exchange");
+    with(&["openai:gpt-4o"]).is_wrong_use("OPENAI_API_KEY");
+    let own = ["-c", "models.own.base_url=http://127.0.0.1:1/v1"];
+    let budget = ["own", own[0], own[1], "--budget-usd", "1"];
+    with(&budget).is_wrong_use("the price of own is unknown");
+    bed.say(&["demo", "--model", "huge"])
+        .is_wrong_use("no model is called \"huge\"");
+    assert!(!bed.dir.path().join("cache/runs").exists());
+}
+
+#[test]
+fn a_test_command_that_does_not_run_ends_the_run_before_a_model_is_asked() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    for (command, because) in [
+        ("no-such-tool -q", "`no-such-tool -q` (exit status 127)"),
+        ("python3 -m unittest --nope", "(exit status 2)"),
+        ("python3 -m unittest test_wrk", "No module named 'test_wrk'"),
+        ("python3 -m unitest", "No module named unitest"),
+    ] {
+        let args = ["run", "--json", "--approve", "auto", "--model", &tape, "x"];
+        let said = bed.say(&[&args[..], &["--test", command]].concat());
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let events = said.events();
+        let last = &events[events.len() - 1]["event"];
+        let error = last["stop_reason"]["error"].as_str().unwrap();
+        assert!(error.contains(because), "{error}");
+        assert!(error.contains("--test"), "{error}");
+        assert_eq!(last["spent"]["calls"], 0, "{command}");
+    }
+    // One that fails is the reason why Starling is here.
+    let args = ["run", "--approve", "auto", "--model", &tape, "x"];
+    let said = bed.say(&[&args[..], &["--test", "exit 1"]].concat());
+    assert_eq!(bed.work(), NEW, "{said:?}");
+}
+
+#[test]
+fn an_empty_folder_costs_no_call() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    let empty = bed.dir.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let repo = empty.to_str().unwrap();
+    let args = ["run", "--json", "--approve", "auto", "--model", &tape, "x"];
+    let said = bed.say(&[&args[..], &["--repo", repo]].concat());
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let events = said.events();
+    let last = &events[events.len() - 1]["event"];
+    let error = last["stop_reason"]["error"].as_str().unwrap();
+    assert!(error.contains("holds no file"), "{error}");
+    assert_eq!(last["spent"]["calls"], 0);
 }
 
 #[test]
@@ -534,20 +621,40 @@ fn a_language_server_without_a_farewell_has_failed() {
 #[test]
 fn a_demo_replays_into_a_folder_of_its_own() {
     let bed = Bed::new();
-    let mut command = bed.starling();
-    command
-        .args(["demo", "--replay", "--json"])
-        .env("TMPDIR", bed.dir.path());
-    let said = Said::of(&command.output().unwrap());
+    let demo = |args: &[&str]| {
+        let mut command = bed.starling();
+        command
+            .args(["demo", "--replay"])
+            .args(args)
+            .env("TMPDIR", bed.dir.path());
+        let said = Said::of(&command.output().unwrap());
+        let place = said
+            .err
+            .lines()
+            .find_map(|line| line.strip_prefix("the project is in "));
+        let place = PathBuf::from(place.unwrap());
+        let home = bed.dir.path().canonicalize().unwrap();
+        assert!(place.starts_with(home), "{place:?}");
+        (said, place)
+    };
+    let (said, place) = demo(&["--json"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    let place = said
-        .err
-        .lines()
-        .find_map(|line| line.strip_prefix("the project is in "));
-    let place = Path::new(place.unwrap());
-    let home = bed.dir.path().canonicalize().unwrap();
-    assert!(place.starts_with(home), "{place:?}");
+    assert!(!place.parent().unwrap().exists(), "nothing stays behind");
+    let (said, place) = demo(&["--keep"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.err.contains("the project stays in "), "{said:?}");
+    assert!(said.out.contains("undo  git"), "{said:?}");
     assert!(place.join("parcels/quote.py").is_file());
+    // One that has changed something and did not come to its end is worth a look.
+    let (said, place) = demo(&["-c", "limits.calls=6"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let changed = said.out.contains("applied");
+    assert_eq!(place.exists(), changed, "{said:?}");
+    assert_eq!(
+        said.err.contains("the project stays in "),
+        changed,
+        "{said:?}"
+    );
     assert_eq!(
         bed.work(),
         OLD,

@@ -37,6 +37,8 @@ pub enum Command {
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Trust a project: its own .starling/config.toml is read from now on.
+    Trust(TrustArgs),
 }
 
 /// What every command with runs takes.
@@ -48,7 +50,7 @@ pub struct WorldArgs {
     /// Set a key of the configuration, as often as you like.
     #[arg(short = 'c', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Read the project's own .starling/config.toml: look at it first.
+    /// Read the project's own .starling/config.toml this time, trusted or not: look at it first.
     #[arg(long)]
     pub trust: bool,
 }
@@ -99,11 +101,27 @@ pub struct DemoArgs {
     /// Replay a recording instead of asking a model.
     #[arg(long, conflicts_with = "model")]
     pub replay: bool,
+    /// Leave the project's directory there at the end.
+    #[arg(long)]
+    pub keep: bool,
     /// One event a line, as JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub world: WorldArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// The folder of the project, when it is not the current one.
+    #[arg(long, value_name = "DIR")]
+    pub repo: Option<PathBuf>,
+    /// Which projects were trusted or refused.
+    #[arg(long, conflicts_with_all = ["remove", "repo"])]
+    pub list: bool,
+    /// Trust it no more.
+    #[arg(long)]
+    pub remove: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -254,7 +272,7 @@ mod tests {
                 Command::Demo(args) => args.world,
                 Command::Lsp(world) | Command::Doctor { world, .. } => world,
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,
-                Command::Models(_) => panic!("{line} was read as another"),
+                Command::Models(_) | Command::Trust(_) => panic!("{line} was read as another"),
             };
             assert_eq!(world.model.as_deref(), Some("big"), "{line}");
             assert_eq!(world.set, ["limits.calls=1"], "{line}");

@@ -1,12 +1,12 @@
 //! `starling demo`: the bundled broken project, repaired in a temporary directory.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 
 use super::args::{DemoArgs, WorldArgs};
 use super::embedded::{DEMO, Files, RECORDING, RECORDING_PROJECT};
-use super::run::{Show, Stdin, follow};
+use super::run::{Show, Stdin, Tree, check, follow};
 use super::services::configuration;
 use super::{Outcome, WrongUse, models};
 use crate::config::{ConfigError, ModelKind};
@@ -14,6 +14,7 @@ use crate::model::registry::{ModelSource, role_sources};
 use crate::model::weights;
 use crate::server::protocol::RunParams;
 use crate::swarm::{Approval, AskIntent, Event, Record, Stamped};
+use crate::workspace::Scratch;
 
 const TASK: &str = "The tests of this project fail. Find the cause of each failure in the code, not \
                     in the tests, and fix it.";
@@ -21,20 +22,34 @@ const TASK: &str = "The tests of this project fail. Find the cause of each failu
 /// Runs the command.
 pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
     let show = Show::of(args.json);
-    match args.replay {
-        true => replay(args.world, show).await,
+    let (project, params, world) = match args.replay {
+        true => replay(args.world)?,
         false => {
             fetch_weights(&args.world).await?;
-            let root = unpack(DEMO, "starling-demo")?;
-            go(&root, task(TASK), &args.world, show).await
+            check(&std::env::temp_dir(), &task(TASK), &args.world, Stdin::Free)?;
+            (Project::unpack(DEMO)?, task(TASK), args.world)
         }
+    };
+    let root = project.root();
+    eprintln!("the project is in {}", root.display());
+    let tree = match args.keep {
+        true => Tree::Stays,
+        false => Tree::Temporary,
+    };
+    let outcome = follow(&root, params, &world, show, Stdin::Free, tree).await;
+    let worth_a_look = project.is_changed() && !matches!(outcome, Ok(Outcome::Settled));
+    if args.keep || worth_a_look {
+        let kept = project.scratch.keep().context("the project is not kept")?;
+        eprintln!("the project stays in {}", kept.join(PROJECT).display());
     }
+    outcome
 }
 
-async fn replay(world: WorldArgs, show: Show) -> anyhow::Result<Outcome> {
+/// A recording instead of a model: the project that it was made over, what it was asked, and where it is.
+fn replay(world: WorldArgs) -> anyhow::Result<(Project, RunParams, WorldArgs)> {
     let text = RECORDING.context("this build holds no recording: run the demo without --replay")?;
-    let root = unpack(RECORDING_PROJECT, "starling-replay")?;
-    let recording = root.with_extension("jsonl");
+    let project = Project::unpack(RECORDING_PROJECT)?;
+    let recording = project.scratch.path().join("recording.jsonl");
     std::fs::write(&recording, text)
         .with_context(|| format!("{}: not written", recording.display()))?;
     // The recorded proxy user decides again.
@@ -51,7 +66,7 @@ async fn replay(world: WorldArgs, show: Show) -> anyhow::Result<Outcome> {
         model: Some(format!("replay:{}", recording.display())),
         ..world
     };
-    go(&root, params, &world, show).await
+    Ok((project, params, world))
 }
 
 /// The first demo fetches the default weights, when they are what it would run on.
@@ -59,7 +74,8 @@ async fn fetch_weights(world: &WorldArgs) -> anyhow::Result<()> {
     let here = std::env::temp_dir();
     let wrong = |error: ConfigError| WrongUse(error.to_string());
     let config = configuration(&here, world).map_err(wrong)?.config;
-    let sources = role_sources(&config, world.model.as_deref())?;
+    let sources = role_sources(&config, world.model.as_deref())
+        .map_err(|error| WrongUse(error.to_string()))?;
     let default = |source: &ModelSource| {
         source.settings.kind == ModelKind::Gguf && source.settings.path.is_none()
     };
@@ -69,16 +85,6 @@ async fn fetch_weights(world: &WorldArgs) -> anyhow::Result<()> {
         models::pull(weights::DEFAULT_MODEL).await?;
     }
     Ok(())
-}
-
-async fn go(
-    root: &Path,
-    params: RunParams,
-    world: &WorldArgs,
-    show: Show,
-) -> anyhow::Result<Outcome> {
-    eprintln!("the project is in {}", root.display());
-    follow(root, params, world, show, Stdin::Free).await
 }
 
 fn task(text: &str) -> RunParams {
@@ -100,29 +106,41 @@ fn recorded(text: &str) -> Option<(String, crate::swarm::Driver)> {
     })
 }
 
-/// Writes files into a new temporary directory, which stays.
-fn unpack(files: Files, name: &str) -> anyhow::Result<PathBuf> {
-    let base = std::env::temp_dir();
-    let mut number = 0;
-    let root = loop {
-        let root = base.join(format!("{name}-{}-{number}", std::process::id()));
-        match std::fs::create_dir(&root) {
-            Ok(()) => break root,
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => {
-                return Err(error).with_context(|| format!("{}: not made", root.display()));
-            }
+/// The directory of the project in its scratch directory.
+const PROJECT: &str = "project";
+
+/// Files in a temporary directory, which goes with this, unless it is kept; after a kill the next run
+/// sweeps it.
+struct Project {
+    files: Files,
+    scratch: Scratch,
+}
+
+impl Project {
+    fn unpack(files: Files) -> anyhow::Result<Project> {
+        let scratch = Scratch::temporary().context("no temporary directory")?;
+        let project = Project { files, scratch };
+        for (path, text) in files {
+            let path = project.root().join(path);
+            let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            made.and_then(|()| std::fs::write(&path, text))
+                .with_context(|| format!("{}: not written", path.display()))?;
         }
-    };
-    // Its own path: the system's temporary directory may be a link.
-    let root = root.canonicalize()?;
-    for (path, text) in files {
-        let path = root.join(path);
-        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.and_then(|()| std::fs::write(&path, text))
-            .with_context(|| format!("{}: not written", path.display()))?;
+        Ok(project)
     }
-    Ok(root)
+
+    fn root(&self) -> PathBuf {
+        self.scratch.path().join(PROJECT)
+    }
+
+    /// Whether a file is another than it was.
+    fn is_changed(&self) -> bool {
+        let root = self.root();
+        let same = |(path, text): &(&str, &str)| {
+            std::fs::read_to_string(root.join(path)).is_ok_and(|now| now == *text)
+        };
+        !self.files.iter().all(same)
+    }
 }
 
 #[cfg(test)]
@@ -130,16 +148,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_project_is_unpacked_as_it_is() {
-        let (one, two) = (unpack(DEMO, "starling-test"), unpack(DEMO, "starling-test"));
-        let (one, two) = (one.unwrap(), two.unwrap());
-        assert_ne!(one, two);
+    fn a_project_is_unpacked_as_it_is_and_goes_unless_it_is_kept() {
+        let one = Project::unpack(DEMO).unwrap();
+        let two = Project::unpack(DEMO).unwrap();
+        let roots = [one.root(), two.root()];
+        assert_ne!(roots[0], roots[1]);
         for (path, text) in DEMO {
-            assert_eq!(std::fs::read_to_string(one.join(path)).unwrap(), *text);
+            assert_eq!(std::fs::read_to_string(roots[0].join(path)).unwrap(), *text);
         }
-        for root in [one, two] {
-            std::fs::remove_dir_all(root).unwrap();
-        }
+        assert!(!one.is_changed());
+        std::fs::write(roots[0].join(DEMO[0].0), "other").unwrap();
+        assert!(one.is_changed());
+        std::fs::remove_file(roots[1].join(DEMO[0].0)).unwrap();
+        assert!(two.is_changed());
+        drop(one);
+        let kept = two.scratch.keep().unwrap();
+        assert!(!roots[0].exists() && roots[1].exists());
+        std::fs::remove_dir_all(kept).unwrap();
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod models;
 mod run;
 mod screen;
 mod services;
+mod trust;
 mod view;
 
 use std::io::Write;
@@ -82,6 +83,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Config(ConfigCommand::Explain { key, json, world }) => {
             explain(key.as_deref(), json, &world)
         }
+        Command::Trust(args) => trust::run(&args),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `starling run`: one task through the headless editor.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,9 +17,10 @@ use super::view::prompt::{self, Asked, CHOICES, Prompt, Said};
 use super::view::state::{Review, RunState};
 use super::view::summary::{Traces, summary};
 use super::view::text::{Line, Style};
-use super::{Outcome, WrongUse, log};
+use super::{Outcome, WrongUse, log, trust};
 use crate::config;
 use crate::headless::{HeadlessEditor, HeadlessRun, RunNote};
+use crate::model::registry::Models;
 use crate::ports::{Dollars, Tokens, Verdict};
 use crate::server::protocol::{LimitsPatch, RunParams};
 use crate::swarm::Approval;
@@ -52,18 +54,19 @@ pub enum Stdin {
     Used,
 }
 
+/// Whether the project is there after the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tree {
+    Stays,
+    Temporary,
+}
+
 /// Runs the command.
 pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     let root = root(args.repo.as_deref())?;
-    let (text, stdin) = match args.task.as_str() {
-        "-" => (read_stdin()?, Stdin::Used),
-        given => (given.to_owned(), Stdin::Free),
-    };
-    if text.trim().is_empty() {
-        return Err(WrongUse("the task is empty: say what to do".to_owned()).into());
-    }
-    let params = RunParams {
-        task: text,
+    trust::ask_once(&root, &args)?;
+    let mut params = RunParams {
+        task: args.task,
         driver: args.driver.map(Into::into),
         approve: args.approve.map(Into::into),
         limits: LimitsPatch {
@@ -75,7 +78,25 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         test: args.test,
         ..RunParams::default()
     };
-    follow(&root, params, &args.world, Show::of(args.json), stdin).await
+    let stdin = match params.task.as_str() {
+        "-" => Stdin::Used,
+        _ => Stdin::Free,
+    };
+    not_empty(&params.task)?;
+    check(&root, &params, &args.world, stdin)?;
+    if stdin == Stdin::Used {
+        params.task = read_stdin()?;
+        not_empty(&params.task)?;
+    }
+    let show = Show::of(args.json);
+    follow(&root, params, &args.world, show, stdin, Tree::Stays).await
+}
+
+fn not_empty(task: &str) -> Result<(), WrongUse> {
+    match task.trim() {
+        "" => Err(WrongUse("the task is empty: say what to do".to_owned())),
+        _ => Ok(()),
+    }
 }
 
 /// Whether stdin is `/dev/null`.
@@ -85,19 +106,22 @@ fn is_empty_device() -> bool {
     stdin.is_ok() && stdin == rustix::fs::stat("/dev/null").map(id)
 }
 
-/// Begins a run and shows it to its end.
-pub async fn follow(
+/// What can be known to be wrong before anything is done: a run would only say that it failed.
+///
+/// # Errors
+/// [`WrongUse`], in words.
+pub fn check(
     root: &Path,
-    params: RunParams,
+    params: &RunParams,
     world: &WorldArgs,
-    show: Show,
     stdin: Stdin,
-) -> anyhow::Result<Outcome> {
-    // What is wrong with the configuration is wrong use; a run would only say that it failed.
-    let configured = configuration(root, world).map_err(|error| WrongUse(error.to_string()))?;
+) -> anyhow::Result<()> {
+    let config = configuration(root, world)
+        .map_err(|error| WrongUse(error.to_string()))?
+        .config;
     let by_person = match params.approve {
         Some(approval) => approval == Approval::Ask,
-        None => configured.config.run.approve == config::Approval::Ask,
+        None => config.run.approve == config::Approval::Ask,
     };
     if by_person && (stdin == Stdin::Used || is_empty_device()) {
         // Said before a model is paid.
@@ -105,6 +129,22 @@ pub async fn follow(
             "nobody can answer: stdin is used up; approve by --approve auto or --approve proxy";
         return Err(WrongUse(message.to_owned()).into());
     }
+    let limit = params.limits.dollars.or(config.limits.dollars);
+    let variables = |name: &str| std::env::var(name).ok();
+    Models::check(&config, world.model.as_deref(), limit, &variables)
+        .map_err(|error| WrongUse(error.to_string()))?;
+    Ok(())
+}
+
+/// Begins a run and shows it to its end.
+pub async fn follow(
+    root: &Path,
+    params: RunParams,
+    world: &WorldArgs,
+    show: Show,
+    stdin: Stdin,
+    tree: Tree,
+) -> anyhow::Result<Outcome> {
     let editor = HeadlessEditor::start(services(world)?, root).await?;
     let screen = match show {
         Show::Json => Screen::json(Box::new(io::stdout())),
@@ -115,7 +155,10 @@ pub async fn follow(
         (false, Stdin::Free) => Source::Lines,
         (false, Stdin::Used) => Source::Nothing,
     };
-    let viewer = Viewer::new(&editor, screen);
+    let viewer = Viewer {
+        tree,
+        ..Viewer::new(&editor, screen)
+    };
     let outcome = viewer.show(root, params, Inputs::of(source)).await?;
     editor.shutdown().await?;
     Ok(outcome)
@@ -131,6 +174,9 @@ struct Viewer<'a> {
     screen: Screen,
     /// The review that the user was last asked about.
     asked: Option<Review>,
+    tree: Tree,
+    /// Lines that came ahead of their questions, in order.
+    lines: VecDeque<String>,
     /// The user has asked to stop already.
     stopping: bool,
 }
@@ -150,6 +196,8 @@ impl<'a> Viewer<'a> {
             asked_at: Instant::now(),
             screen,
             asked: None,
+            tree: Tree::Stays,
+            lines: VecDeque::new(),
             stopping: false,
         }
     }
@@ -169,7 +217,8 @@ impl<'a> Viewer<'a> {
         let traces = Traces {
             root,
             trajectory: &trajectory,
-            patch: patch.as_deref(),
+            // What is gone needs not be taken back.
+            patch: patch.as_deref().filter(|_| self.tree == Tree::Stays),
         };
         self.screen.say(&summary(&self.state, traces))?;
         match self.state.finished {
@@ -210,6 +259,9 @@ impl<'a> Viewer<'a> {
                 return Ok(());
             }
             self.ask()?;
+            if let Next::Stop = self.take_lines(&run).await? {
+                return Ok(());
+            }
             if !answers && !self.stopping && !self.state.reviews.is_empty() {
                 let why = "nobody can answer: stdin is closed; use --approve auto or proxy";
                 eprintln!("starling: {why}");
@@ -264,15 +316,44 @@ impl<'a> Viewer<'a> {
                 None
             }
             Input::Interrupt => Some(Said::Quit),
-            Input::Line(line) => Some(prompt::line(&line)),
+            // Behind others, even this waits for its question.
+            Input::Line(line) if self.lines.is_empty() && prompt::line(&line) == Said::Quit => {
+                Some(Said::Quit)
+            }
+            Input::Line(line) => {
+                self.lines.push_back(line);
+                None
+            }
             Input::Resized | Input::Closed => None,
         };
         match said {
-            None => {}
-            Some(Said::Quit) if self.stopping => return Ok(Next::Stop),
-            Some(Said::Quit) => self.stop(run).await?,
-            Some(Said::Verdict(verdict)) => self.answer(run, verdict).await?,
-            Some(Said::Help) => self.screen.say(&[Line::plain(CHOICES)])?,
+            Some(said) => self.follow(said, run).await,
+            None => {
+                self.screen.draw(&self.state, &self.prompt)?;
+                Ok(Next::Go)
+            }
+        }
+    }
+
+    /// Lines answer questions in order: one that comes early waits for its own.
+    async fn take_lines(&mut self, run: &HeadlessRun) -> anyhow::Result<Next> {
+        while !self.state.reviews.is_empty()
+            && let Some(line) = self.lines.pop_front()
+        {
+            if let Next::Stop = self.follow(prompt::line(&line), run).await? {
+                return Ok(Next::Stop);
+            }
+            self.ask()?;
+        }
+        Ok(Next::Go)
+    }
+
+    async fn follow(&mut self, said: Said, run: &HeadlessRun) -> anyhow::Result<Next> {
+        match said {
+            Said::Quit if self.stopping => return Ok(Next::Stop),
+            Said::Quit => self.stop(run).await?,
+            Said::Verdict(verdict) => self.answer(run, verdict).await?,
+            Said::Help => self.screen.say(&[Line::plain(CHOICES)])?,
         }
         self.screen.draw(&self.state, &self.prompt)?;
         Ok(Next::Go)
@@ -315,7 +396,11 @@ async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<
     }
 }
 
-fn root(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+/// The folder that was named, else the current one, by its own path.
+///
+/// # Errors
+/// It is none.
+pub fn root(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = match given {
         Some(path) => path.to_owned(),
         None => std::env::current_dir().context("the current directory is gone")?,
@@ -467,6 +552,57 @@ mod tests {
             "• #2 steered by you: shorter",
         ];
         assert_eq!(verdicts, expected, "{text}");
+    }
+
+    #[tokio::test]
+    async fn lines_that_come_early_wait_for_their_questions() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let (tell, heard) = Inputs::channel();
+        for early in ["y", "r too long", "a"] {
+            tell.send(Input::Line(early.to_owned())).unwrap();
+        }
+        tell.send(Input::Closed).unwrap();
+        let paper = Paper::default();
+        let viewer = Viewer::new(&editor, lines(paper.clone()));
+        let outcome = viewer.show(folder.path(), task("x"), heard).await.unwrap();
+        assert_eq!(outcome, Outcome::Settled);
+        let text = paper.text();
+        let told = |line: &&str| line.starts_with('•') || *line == CHOICES;
+        let expected = [
+            CHOICES,
+            "• a.py::f accepted by you",
+            CHOICES,
+            "• #1 rejected by you: too long",
+            CHOICES,
+            "• #2 accepted by you",
+        ];
+        assert_eq!(
+            text.lines().filter(told).collect::<Vec<_>>(),
+            expected,
+            "{text}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_line_that_quits_waits_its_turn_behind_others() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let (tell, heard) = Inputs::channel();
+        for early in ["a", "q"] {
+            tell.send(Input::Line(early.to_owned())).unwrap();
+        }
+        let paper = Paper::default();
+        let viewer = Viewer::new(&editor, lines(paper.clone()));
+        let outcome = viewer.show(folder.path(), task("x"), heard).await.unwrap();
+        assert_eq!(outcome, Outcome::NotSettled);
+        let text = paper.text();
+        assert!(text.contains("• a.py::f accepted by you"), "{text}");
+        assert_eq!(
+            text.matches(CHOICES).count(),
+            2,
+            "the second was asked: {text}"
+        );
     }
 
     #[tokio::test]

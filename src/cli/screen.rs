@@ -131,11 +131,11 @@ impl Screen {
         };
         let (width, height) = size().unwrap_or(SIZE);
         let mut lines = view(state, prompt, usize::from(width).saturating_sub(1));
-        // The header and what is asked stay; agents give way.
+        // The header and the end of what is typed stay; agents give way, and the header at last.
         let room = usize::from(height).saturating_sub(1).max(1);
-        while lines.len() > room {
-            lines.remove(1.min(lines.len() - 1));
-        }
+        let over = lines.len().saturating_sub(room);
+        let header = usize::from(room > 1);
+        lines.drain(header..header + over);
         queue!(self.out, BeginSynchronizedUpdate)?;
         live.clear(&mut self.out)?;
         for line in &lines {

@@ -10,14 +10,14 @@ use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
 use super::args::WorldArgs;
+use super::trust;
 use crate::config::{self, Config, Loaded, Sources};
 use crate::index::Index;
 use crate::lang::NoLanguageService;
 use crate::model::registry::Models;
-use crate::ports::{Dollars, Tokens};
 use crate::runner::{ProjectTests, TestSettings};
 use crate::server::{Defaults, Opened, Opening, Services, swarm};
-use crate::swarm::{Approval, AskIntent, Driver, Limits, RoleModels};
+use crate::swarm::{Approval, AskIntent, Driver, RoleModels};
 use crate::workspace::{Shadows, Workspace, cache_dir, sweep_leftovers, sweep_scratch};
 
 /// Services as the command line wants them.
@@ -49,7 +49,8 @@ pub fn services(args: &WorldArgs) -> anyhow::Result<Services> {
 /// # Errors
 /// The first thing that is wrong in it.
 pub fn configuration(root: &Path, args: &WorldArgs) -> Result<Loaded, config::ConfigError> {
-    config::load(&Sources::of_process(root, args.trust(), args.set.clone()))
+    let trust = trust::of(root, args.trust());
+    config::load(&Sources::of_process(root, trust, args.set.clone()))
 }
 
 struct World {
@@ -138,7 +139,6 @@ impl World {
 }
 
 fn defaults(config: &Config) -> Defaults {
-    let limits = &config.limits;
     Defaults {
         driver: match config.run.driver {
             config::Driver::Swarm => Driver::Swarm,
@@ -154,17 +154,7 @@ fn defaults(config: &Config) -> Defaults {
             config::AskIntent::Contract => AskIntent::Contract,
             config::AskIntent::Always => AskIntent::Always,
         },
-        limits: Limits {
-            calls: limits.calls,
-            tokens: Tokens(limits.tokens),
-            dollars: limits.dollars.map(Dollars),
-            seconds: limits.seconds,
-            messages: limits.messages,
-            agents: limits.agents,
-            depth: limits.depth,
-            turns: limits.turns,
-            repairs: limits.repairs,
-        },
+        limits: config.limits.clone(),
         test_deadline: Duration::from_secs(config.tests.seconds),
     }
 }
@@ -176,7 +166,7 @@ mod tests {
     #[test]
     fn the_defaults_of_the_configuration_are_those_of_the_swarm() {
         let defaults = defaults(&Config::default());
-        assert_eq!(defaults.limits, Limits::default());
+        assert_eq!(defaults.limits, Config::default().limits);
         assert_eq!(defaults.approval, Approval::Ask);
         assert_eq!(defaults.driver, Driver::Swarm);
     }

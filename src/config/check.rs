@@ -3,6 +3,7 @@
 use super::error::ConfigError;
 use super::load::Loaded;
 use super::settings::{ModelConfig, ModelKind};
+use crate::ports::Dollars;
 
 /// The longest wait that can be configured: a day.
 const MOST_SECONDS: u64 = 86_400;
@@ -22,7 +23,7 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), ConfigError> {
     }
     let at_least_one = [
         ("limits.calls", u64::from(config.limits.calls)),
-        ("limits.tokens", config.limits.tokens),
+        ("limits.tokens", config.limits.tokens.0),
         ("limits.seconds", config.limits.seconds),
         ("limits.agents", u64::from(config.limits.agents)),
         ("limits.turns", u64::from(config.limits.turns)),
@@ -41,7 +42,7 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), ConfigError> {
         }
     }
     match config.limits.dollars {
-        Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(wrong(
+        Some(Dollars(dollars)) if !(dollars.is_finite() && dollars > 0.0) => Err(wrong(
             "limits.dollars".to_owned(),
             "must be more than 0; leave it out for no limit".to_owned(),
         )),

@@ -64,7 +64,8 @@ impl fmt::Display for ConfigWarning {
             ),
             ConfigWarning::NotTrusted { path } => write!(
                 f,
-                "{}: not read: the project is not trusted; look at the file, then use --trust",
+                "{}: not read: the project is not trusted; look at the file, then run \
+                 `starling trust`, or use --trust for this time",
                 path.display()
             ),
         }

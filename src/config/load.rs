@@ -12,7 +12,8 @@ use super::check::check;
 use super::error::{ConfigError, ConfigWarning};
 use super::key::{key_info, nearest};
 use super::layer::{Leaf, Origin, insert, of_file, of_option, of_variables};
-use super::settings::{Config, Limits};
+use super::settings::Config;
+use crate::swarm::Limits;
 
 /// Whether the project's own configuration may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

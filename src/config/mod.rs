@@ -9,6 +9,7 @@ mod key;
 mod layer;
 mod load;
 mod settings;
+mod trust;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ pub use key::{KeyInfo, is_section, key_info, keys, nearest, schema};
 pub use layer::Origin;
 pub use load::{FileState, Loaded, Sources, Trust, load, user_file};
 pub use settings::{
-    Approval, AskIntent, Config, Driver, Limits, ModelConfig, ModelKind, Network, OutputLimitField,
-    Roles, Run, Tests,
+    Approval, AskIntent, Config, Driver, ModelConfig, ModelKind, Network, OutputLimitField, Roles,
+    Run, Tests,
 };
+pub use trust::{Decision, TrustError, TrustList};

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::ports::ToolCalling;
+use crate::swarm::Limits;
 
 /// Settings of Starling.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -107,46 +108,6 @@ pub struct Roles {
     pub editor: Vec<String>,
     /// Stands in for the user where `run.approve` is `proxy`, with fallbacks. When empty, as `agent`.
     pub proxy: Vec<String>,
-}
-
-/// What one run may spend.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Limits {
-    /// Requests to models, retries and continuations included.
-    pub calls: u32,
-    /// Tokens, prompts and answers together.
-    pub tokens: u64,
-    /// Money in dollars; when unset, no limit. Needs a price for every model.
-    pub dollars: Option<f64>,
-    /// Seconds from the request to the end.
-    pub seconds: u64,
-    /// Questions and change requests between agents.
-    pub messages: u32,
-    /// Agents woken.
-    pub agents: u32,
-    /// How long a chain of agents that ask one another may grow.
-    pub depth: u32,
-    /// Turns of one agent.
-    pub turns: u32,
-    /// Times that a failed check of one proposal goes back to its agent.
-    pub repairs: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            calls: 60,
-            tokens: 400_000,
-            dollars: None,
-            seconds: 1800,
-            messages: 60,
-            agents: 16,
-            depth: 4,
-            turns: 12,
-            repairs: 3,
-        }
-    }
 }
 
 /// How a run goes.

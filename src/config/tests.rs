@@ -3,6 +3,7 @@ mod values;
 use std::path::PathBuf;
 
 use super::*;
+use crate::ports::{Dollars, Tokens};
 
 struct Files {
     dir: tempfile::TempDir,
@@ -92,7 +93,7 @@ fn later_layers_win_and_say_where_a_value_is_from() {
     let limits = &loaded.config.limits;
     assert_eq!(
         (limits.calls, limits.tokens, limits.seconds, limits.agents),
-        (1, 2, 3, 4)
+        (1, Tokens(2), 3, 4)
     );
     let origin = |key| files.said(loaded.origin(key));
     assert_eq!(origin("limits.calls"), "user.toml:2");
@@ -112,7 +113,9 @@ fn a_project_that_is_not_trusted_sets_nothing() {
     assert_eq!(files.load().config, Config::default());
     assert_eq!(
         files.warnings(),
-        ["project.toml: not read: the project is not trusted; look at the file, then use --trust"]
+        [
+            "project.toml: not read: the project is not trusted; look at the file, then run `starling trust`, or use --trust for this time"
+        ]
     );
 }
 
@@ -147,10 +150,10 @@ fn a_project_lowers_limits_and_never_raises_them() {
         "[limits]\ndollars = 1.5\ncalls = 80\ntokens = 400001\nseconds = 60\n",
     );
     let limits = files.load().config.limits;
-    assert_eq!(limits.dollars, Some(1.0));
+    assert_eq!(limits.dollars, Some(Dollars(1.0)));
     assert_eq!(
         (limits.calls, limits.tokens, limits.seconds),
-        (80, 400_000, 60)
+        (80, Tokens(400_000), 60)
     );
     assert_eq!(files.warnings().len(), 2);
 }
@@ -276,7 +279,7 @@ fn options_and_variables_are_read_as_a_person_types_them() {
     assert_eq!(config.roles.agent, ["big", "small"]);
     assert_eq!(config.roles.scout, ["small"]);
     assert_eq!(config.run.driver, Driver::Single);
-    assert_eq!(config.limits.dollars, Some(2.0));
+    assert_eq!(config.limits.dollars, Some(Dollars(2.0)));
     assert_eq!(
         config.tests.command.as_deref(),
         Some("pytest -q -k \"a = b\"")

@@ -1,12 +1,13 @@
 //! The mock editor's documents: open buffers, and the files behind them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ropey::Rope;
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::{
-    AnnotatedTextEdit, DocumentChanges, OneOf, TextEdit, Url, WorkspaceEdit,
+    AnnotatedTextEdit, DocumentChangeOperation, DocumentChanges, OneOf, ResourceOp,
+    TextDocumentEdit, TextEdit, Url, WorkspaceEdit,
 };
 
 use crate::server::{file_of, path_of};
@@ -31,12 +32,17 @@ pub struct Buffers {
     open: BTreeMap<FilePath, Buffer>,
 }
 
-/// One file of a workspace edit, ready to be made.
-struct Planned {
-    file: FilePath,
-    after: String,
-    /// The change as the server is told, for an open document.
-    told: Option<Vec<Value>>,
+/// A part of a workspace edit, ready to be made.
+enum Planned {
+    Text {
+        file: FilePath,
+        after: String,
+        /// The change as the server is told, for an open document.
+        told: Option<Vec<Value>>,
+    },
+    Delete {
+        file: FilePath,
+    },
 }
 
 impl Buffers {
@@ -124,37 +130,106 @@ impl Buffers {
     /// # Errors
     /// Why it does not fit.
     pub fn apply(&mut self, edit: &WorkspaceEdit) -> Result<Vec<Note>, String> {
-        let Some(DocumentChanges::Edits(edits)) = &edit.document_changes else {
-            return Err("only text edits in documentChanges are understood".to_owned());
+        let operations = match &edit.document_changes {
+            Some(DocumentChanges::Edits(edits)) => {
+                let edits = edits.iter().cloned();
+                edits.map(DocumentChangeOperation::Edit).collect()
+            }
+            Some(DocumentChanges::Operations(operations)) => operations.clone(),
+            None => return Err("only documentChanges are understood".to_owned()),
         };
-        let mut planned = Vec::new();
-        for edit in edits {
-            let document = &edit.text_document;
-            let file = file_of(&self.root, &document.uri)
-                .ok_or_else(|| format!("{}: outside the workspace", document.uri))?;
-            let buffer = self.open.get(&file);
-            if document.version != buffer.map(|buffer| buffer.version) {
-                return Err(format!("{file}: the edit is for another version"));
-            }
-            let text = self.text(&file)?;
-            let changes = self.changes(&text, &edit.edits, &file)?;
-            planned.push(Planned {
-                after: changes.apply(&text).map_err(|error| error.to_string())?,
-                told: buffer.map(|_| self.told(&text, &changes)),
-                file,
-            });
-        }
+        let mut made = BTreeSet::new();
+        let planned: Result<Vec<Option<Planned>>, String> = operations
+            .iter()
+            .map(|operation| self.plan(operation, &mut made))
+            .collect();
         let mut notes = Vec::new();
-        for Planned { file, after, told } in planned {
-            match told {
-                None => self.write(&file, &after)?,
-                Some(told) => {
-                    notes.push(self.change(&file, after, told)?);
-                    notes.push(self.save(&file)?);
-                }
-            }
+        for planned in planned?.into_iter().flatten() {
+            self.carry_out(planned, &mut notes)?;
         }
         Ok(notes)
+    }
+
+    /// Checks one operation; `made` are the files that others before it make.
+    fn plan(
+        &self,
+        operation: &DocumentChangeOperation,
+        made: &mut BTreeSet<FilePath>,
+    ) -> Result<Option<Planned>, String> {
+        match operation {
+            DocumentChangeOperation::Edit(edit) => self.plan_edit(edit, made).map(Some),
+            DocumentChangeOperation::Op(ResourceOp::Create(create)) => {
+                let file = self.file(&create.uri)?;
+                if self.text(&file).is_err() {
+                    made.insert(file);
+                }
+                Ok(None)
+            }
+            DocumentChangeOperation::Op(ResourceOp::Delete(delete)) => {
+                let file = self.file(&delete.uri)?;
+                self.text(&file)?;
+                Ok(Some(Planned::Delete { file }))
+            }
+            DocumentChangeOperation::Op(ResourceOp::Rename(rename)) => {
+                Err(format!("{}: files are not renamed here", rename.old_uri))
+            }
+        }
+    }
+
+    fn plan_edit(
+        &self,
+        edit: &TextDocumentEdit,
+        made: &BTreeSet<FilePath>,
+    ) -> Result<Planned, String> {
+        let document = &edit.text_document;
+        let file = self.file(&document.uri)?;
+        let buffer = self.open.get(&file);
+        if document.version != buffer.map(|buffer| buffer.version) {
+            return Err(format!("{file}: the edit is for another version"));
+        }
+        let text = match made.contains(&file) {
+            true => String::new(),
+            false => self.text(&file)?,
+        };
+        let changes = self.changes(&text, &edit.edits, &file)?;
+        Ok(Planned::Text {
+            after: changes.apply(&text).map_err(|error| error.to_string())?,
+            told: buffer.map(|_| self.told(&text, &changes)),
+            file,
+        })
+    }
+
+    fn carry_out(&mut self, planned: Planned, notes: &mut Vec<Note>) -> Result<(), String> {
+        match planned {
+            Planned::Text {
+                told: Some(told), ..
+            } if told.is_empty() => {}
+            Planned::Text {
+                file,
+                after,
+                told: None,
+            } => self.write(&file, &after)?,
+            Planned::Text {
+                file,
+                after,
+                told: Some(told),
+            } => {
+                notes.push(self.change(&file, after, told)?);
+                notes.push(self.save(&file)?);
+            }
+            Planned::Delete { file } => {
+                if self.open.contains_key(&file) {
+                    notes.push(self.close(&file)?);
+                }
+                let path = path_of(&self.root, &file).ok_or_else(|| outside(&file))?;
+                std::fs::remove_file(path).map_err(|error| format!("{file}: {error}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&self, uri: &Url) -> Result<FilePath, String> {
+        file_of(&self.root, uri).ok_or_else(|| format!("{uri}: outside the workspace"))
     }
 
     fn changes(

@@ -357,7 +357,9 @@ pub fn capabilities(encodings: &[Encoding]) -> Value {
         "general": {"positionEncodings": kinds},
         "workspace": {
             "applyEdit": true,
-            "workspaceEdit": {"documentChanges": true},
+            "workspaceEdit": {
+                "documentChanges": true, "resourceOperations": ["create", "delete"],
+            },
         },
         "textDocument": {"synchronization": {"didSave": true}},
     })

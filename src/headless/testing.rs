@@ -17,7 +17,7 @@ pub use client::Client;
 use super::{HeadlessEditor, HeadlessRun, RunNote};
 use crate::index::Index;
 use crate::ports::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, Diagnostics, LanguageService, ModelError,
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Chosen, Diagnostics, LanguageService, ModelError,
     ModelProfile, TestOutcome, TestReport, TestRequest, TestRunner, Tokens, ToolCalling,
 };
 use crate::server::protocol::RunParams;
@@ -183,9 +183,14 @@ impl TestRunner for Nothing {
         None
     }
 
+    fn chosen(&self) -> Chosen {
+        Chosen::Found
+    }
+
     async fn run(&self, _: TestRequest) -> TestReport {
         TestReport {
             outcome: TestOutcome::NotRun,
+            exit: None,
             command: String::new(),
             cases: Vec::new(),
             output: String::new(),

@@ -27,6 +27,18 @@ pub struct FileEdit {
     pub changes: ChangeSet,
     /// Shown to the user, for example `pkg/a.py::f`.
     pub label: String,
+    pub effect: Effect,
+}
+
+/// What becomes of the file itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It is there, and stays.
+    Change,
+    /// It is not there; the base is empty.
+    Create,
+    /// It goes; the changes leave no text.
+    Delete,
 }
 
 /// Why the text of a file cannot be had.

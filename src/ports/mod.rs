@@ -7,10 +7,10 @@ mod model;
 mod tests;
 
 pub use approver::{Approver, IntentView, ProposalView, Verdict};
-pub use editor::{ApplyError, Current, DocVersion, Editor, EditorError, FileEdit};
+pub use editor::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
 pub use language::{Diagnostics, LanguageService, Problem, Severity};
 pub use model::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, Finish, Message, ModelError,
     ModelNotice, ModelProfile, NoWatch, Role, Tokens, ToolCall, ToolCalling, ToolSpec, Usage,
 };
-pub use tests::{TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus};
+pub use tests::{Chosen, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus};

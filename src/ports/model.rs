@@ -9,8 +9,21 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 /// A count of model tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Tokens(pub u64);
 
 impl Tokens {
@@ -53,8 +66,11 @@ impl fmt::Display for Tokens {
 }
 
 /// An amount of money in US dollars.
-#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Dollars(pub f64);
 
 impl Add for Dollars {
@@ -216,7 +232,7 @@ pub enum ModelError {
     #[error("{model}: no answer within {} s", .after.as_secs())]
     Timeout { model: String, after: Duration },
     /// The connection failed or the stream ended in the middle.
-    #[error("{model}: connection lost: {message}")]
+    #[error("{model}: connection failed: {message}")]
     Transport { model: String, message: String },
     /// The provider refuses this request; trying again cannot help.
     #[error("{model}: request refused ({status}): {message}")]

@@ -48,10 +48,25 @@ pub enum TestOutcome {
     NotRun,
 }
 
+impl TestOutcome {
+    /// As people and models read it.
+    pub fn word(self) -> &'static str {
+        match self {
+            TestOutcome::Passed => "passed",
+            TestOutcome::Failed => "failed",
+            TestOutcome::TimedOut => "timed out",
+            TestOutcome::NotRun => "did not run",
+        }
+    }
+}
+
 /// What a test run showed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestReport {
     pub outcome: TestOutcome,
+    /// The exit status of the command, where it ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
     /// The command as a person would type it.
     pub command: String,
     pub cases: Vec<TestCase>,
@@ -60,11 +75,23 @@ pub struct TestReport {
     pub millis: u64,
 }
 
+/// Who chose the command that runs the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chosen {
+    /// Named by the user: when it cannot run, the user wants to know before anything else.
+    ByUser,
+    /// Found in the project.
+    Found,
+}
+
 /// Runs the project's tests in a shadow, never in the user's tree.
 #[async_trait]
 pub trait TestRunner: Send + Sync {
     /// The command that [`TestRunner::run`] uses, or `None` when no tests were found.
     fn command(&self) -> Option<String>;
+
+    /// Who chose the command.
+    fn chosen(&self) -> Chosen;
 
     async fn run(&self, request: TestRequest) -> TestReport;
 }

@@ -37,6 +37,8 @@ templates![
     "answer_system.md",
     "answer_system_text.md",
     "cause.md",
+    "continue_call.md",
+    "continue_text.md",
     "editor_system.md",
     "editor.md",
     "proxy_system.md",
@@ -174,6 +176,31 @@ pub struct CausePrompt {
 
 impl Prompt for CausePrompt {
     const TEMPLATE: &'static str = "cause.md";
+}
+
+/// Asks for the rest of an answer that was cut.
+#[derive(Debug, Clone, Serialize)]
+pub struct ContinueTextPrompt {
+    /// The end of what is there.
+    pub quote: String,
+    /// It ends with a line break.
+    pub whole_line: bool,
+}
+
+impl Prompt for ContinueTextPrompt {
+    const TEMPLATE: &'static str = "continue_text.md";
+}
+
+/// Asks for the rest of a tool's arguments that were cut.
+#[derive(Debug, Clone, Serialize)]
+pub struct ContinueCallPrompt {
+    /// The tool.
+    pub name: String,
+    pub quote: String,
+}
+
+impl Prompt for ContinueCallPrompt {
+    const TEMPLATE: &'static str = "continue_call.md";
 }
 
 /// What the scout chooses from.

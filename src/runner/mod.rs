@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::ports::{TestOutcome, TestReport, TestRequest, TestRunner};
-use crate::workspace::{Captured, ShadowCommand, Shadows, Snapshot};
+use crate::ports::{Chosen, TestOutcome, TestReport, TestRequest, TestRunner};
+use crate::workspace::{Captured, End, ShadowCommand, Shadows, Snapshot};
 use command::Suite;
 
 /// How much of an output is read for results; its middle is left out when it is longer.
@@ -76,6 +76,10 @@ impl ProjectTests {
         let cases = parse::cases(&done.output, &self.root);
         TestReport {
             outcome: parse::outcome(done.end, &cases, &done.output),
+            exit: match done.end {
+                End::Exited(status) => Some(status),
+                End::TimedOut => None,
+            },
             command,
             cases,
             output: message::last(&done.output, REPORT_BYTES).to_owned(),
@@ -102,6 +106,7 @@ fn millis(elapsed: Duration) -> u64 {
 fn not_run(command: String, reason: String) -> TestReport {
     TestReport {
         outcome: TestOutcome::NotRun,
+        exit: None,
         command,
         cases: Vec::new(),
         output: reason,
@@ -113,6 +118,13 @@ fn not_run(command: String, reason: String) -> TestReport {
 impl TestRunner for ProjectTests {
     fn command(&self) -> Option<String> {
         self.suite.as_ref().ok().map(|suite| suite.line(&[]))
+    }
+
+    fn chosen(&self) -> Chosen {
+        match &self.suite {
+            Ok(Suite::Given(_)) => Chosen::ByUser,
+            Ok(Suite::Own { .. }) | Err(_) => Chosen::Found,
+        }
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {

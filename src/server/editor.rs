@@ -2,6 +2,7 @@
 //! `workspace/applyEdit`. The reply is only a hint: an edit is applied when its text is there.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +14,16 @@ use tokio::time::timeout;
 use tower_lsp::Client;
 use tower_lsp::lsp_types::request::ApplyWorkspaceEdit;
 use tower_lsp::lsp_types::{
-    AnnotatedTextEdit, ApplyWorkspaceEditParams, ChangeAnnotation, DocumentChanges, OneOf,
-    OptionalVersionedTextDocumentIdentifier, Position, Range, TextDocumentEdit, TextEdit, Url,
-    WorkspaceEdit,
+    AnnotatedTextEdit, ApplyWorkspaceEditParams, ChangeAnnotation, CreateFile, CreateFileOptions,
+    DeleteFile, DocumentChangeOperation, DocumentChanges, OneOf,
+    OptionalVersionedTextDocumentIdentifier, Position, Range, ResourceOp, TextDocumentEdit,
+    TextEdit, Url, WorkspaceEdit,
 };
 
 use super::documents::{Desk, Expected};
 use super::paths::path_of;
 use super::settings::Settings;
-use crate::ports::{ApplyError, Current, DocVersion, Editor, EditorError, FileEdit};
+use crate::ports::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
 use crate::syntax::FilePath;
 use crate::text::{ChangeSet, Encoding, position_of};
 
@@ -44,6 +46,7 @@ struct Sent<'a> {
     path: &'a Path,
     base: &'a str,
     after: Arc<str>,
+    effect: Effect,
 }
 
 impl ClientEditor {
@@ -53,6 +56,18 @@ impl ClientEditor {
             desk,
             settings: settings.clone(),
             turn: Mutex::default(),
+        }
+    }
+
+    /// What the client can do of an edit: a file that it cannot delete is left empty.
+    fn possible(&self, edit: &FileEdit) -> Result<Effect, ApplyError> {
+        match edit.effect {
+            Effect::Create if !self.settings.creates => {
+                let message = "it makes no files (workspaceEdit.resourceOperations: create)";
+                Err(refused(&edit.file, message.to_owned()))
+            }
+            Effect::Delete if !self.settings.deletes => Ok(Effect::Change),
+            possible @ (Effect::Create | Effect::Change | Effect::Delete) => Ok(possible),
         }
     }
 
@@ -76,6 +91,16 @@ impl ClientEditor {
 
     /// The text now, when it is what the edit makes; otherwise why it is not.
     async fn settle(&self, sent: &Sent<'_>, message: String) -> Result<Current, ApplyError> {
+        if sent.effect == Effect::Delete {
+            let is_there = tokio::fs::try_exists(sent.path).await;
+            return match is_there {
+                Ok(false) => Ok(Current {
+                    text: Arc::clone(&sent.after),
+                    version: None,
+                }),
+                Ok(true) | Err(_) => Err(refused(sent.file, message)),
+            };
+        }
         match self.read(sent.path).await {
             Ok(current) if current.text == sent.after => Ok(current),
             Ok(current) if *current.text != *sent.base => Err(stale(sent.file)),
@@ -161,6 +186,7 @@ impl Editor for ClientEditor {
         let Some(path) = self.path(file) else {
             return Err(refused(file, "it lies outside the workspace".to_owned()));
         };
+        let effect = self.possible(&edit)?;
         let _turn = self.turn.lock().await;
         let base = Arc::clone(&edit.base.text);
         let expected = self.desk.expect(path.clone(), base, Arc::clone(&after));
@@ -173,7 +199,12 @@ impl Editor for ClientEditor {
             } => (uri, Some(version), arrived),
             Expected::Closed { arrived } => {
                 let text = tokio::fs::read_to_string(&path).await;
-                if text.ok().as_deref() != Some(&*edit.base.text) {
+                let as_it_was = match (&text, effect) {
+                    (Ok(text), Effect::Change | Effect::Delete) => **text == *edit.base.text,
+                    (Err(error), Effect::Create) => error.kind() == ErrorKind::NotFound,
+                    (Ok(_), Effect::Create) | (Err(_), Effect::Change | Effect::Delete) => false,
+                };
+                if !as_it_was {
                     return Err(stale(file));
                 }
                 let uri = Url::from_file_path(&path)
@@ -181,12 +212,13 @@ impl Editor for ClientEditor {
                 (uri, None, arrived)
             }
         };
-        let request = request(&edit, uri, version, &self.settings);
+        let request = request(&edit, effect, uri, version, &self.settings);
         let sent = Sent {
             file,
             path: &path,
             base: &edit.base.text,
             after,
+            effect,
         };
         self.send(&sent, request, arrived).await
     }
@@ -205,11 +237,18 @@ fn refused(file: &FilePath, message: String) -> ApplyError {
 
 fn request(
     edit: &FileEdit,
+    effect: Effect,
     uri: Url,
     version: Option<DocVersion>,
     settings: &Settings,
 ) -> ApplyWorkspaceEditParams {
-    let edits = text_edits(&edit.base.text, &edit.changes, settings.encoding);
+    let edits = match effect {
+        Effect::Change | Effect::Create => {
+            text_edits(&edit.base.text, &edit.changes, settings.encoding)
+        }
+        // The version alone counts: an editor would keep a text that was emptied as unsaved.
+        Effect::Delete => Vec::new(),
+    };
     let annotate = |text_edit| match settings.annotations {
         true => OneOf::Right(AnnotatedTextEdit {
             text_edit,
@@ -222,22 +261,51 @@ fn request(
         needs_confirmation: Some(false),
         description: None,
     };
+    let text_edit = TextDocumentEdit {
+        text_document: OptionalVersionedTextDocumentIdentifier {
+            uri: uri.clone(),
+            version: version.map(|version| version.0),
+        },
+        edits: edits.into_iter().map(annotate).collect(),
+    };
     ApplyWorkspaceEditParams {
         label: Some(format!("Starling: {}", edit.label)),
         edit: WorkspaceEdit {
             changes: None,
-            document_changes: Some(DocumentChanges::Edits(vec![TextDocumentEdit {
-                text_document: OptionalVersionedTextDocumentIdentifier {
-                    uri,
-                    version: version.map(|version| version.0),
-                },
-                edits: edits.into_iter().map(annotate).collect(),
-            }])),
+            document_changes: Some(with_effect(effect, uri, text_edit)),
             change_annotations: settings
                 .annotations
                 .then(|| HashMap::from([(edit.label.clone(), annotation)])),
         },
     }
+}
+
+fn with_effect(effect: Effect, uri: Url, text_edit: TextDocumentEdit) -> DocumentChanges {
+    let operations = match effect {
+        Effect::Change => return DocumentChanges::Edits(vec![text_edit]),
+        Effect::Create => {
+            let create = ResourceOp::Create(CreateFile {
+                uri,
+                options: Some(CreateFileOptions {
+                    overwrite: Some(false),
+                    ignore_if_exists: Some(true),
+                }),
+                annotation_id: None,
+            });
+            vec![
+                DocumentChangeOperation::Op(create),
+                DocumentChangeOperation::Edit(text_edit),
+            ]
+        }
+        Effect::Delete => {
+            let delete = ResourceOp::Delete(DeleteFile { uri, options: None });
+            vec![
+                DocumentChangeOperation::Edit(text_edit),
+                DocumentChangeOperation::Op(delete),
+            ]
+        }
+    };
+    DocumentChanges::Operations(operations)
 }
 
 /// A change set as the edits of the LSP, whose ranges are all those of the text before.

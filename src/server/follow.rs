@@ -140,6 +140,10 @@ fn doing(event: &Event) -> Option<String> {
             let symbols: Vec<String> = symbols.iter().map(ToString::to_string).collect();
             Some(format!("changed {}", symbols.join(", ")))
         }
+        Event::FollowUpMissed { owners, .. } => Some(match owners.len() {
+            1 => "1 caller was not told of a change".to_owned(),
+            many => format!("{many} callers were not told of a change"),
+        }),
         Event::RunStarted { .. }
         | Event::Located { .. }
         | Event::AgentFinished { .. }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tower_lsp::lsp_types::{InitializeParams, PositionEncodingKind};
+use tower_lsp::lsp_types::{InitializeParams, PositionEncodingKind, ResourceOperationKind};
 
 use crate::text::Encoding;
 
@@ -15,6 +15,9 @@ pub struct Settings {
     /// `workspace/applyEdit` takes `documentChanges` with versions.
     pub versioned_edits: bool,
     pub annotations: bool,
+    /// It can make and delete files.
+    pub creates: bool,
+    pub deletes: bool,
     pub progress: bool,
 }
 
@@ -24,6 +27,9 @@ impl Settings {
         let capabilities = &params.capabilities;
         let workspace = capabilities.workspace.as_ref();
         let edit = workspace.and_then(|workspace| workspace.workspace_edit.as_ref());
+        let kinds = edit
+            .and_then(|edit| edit.resource_operations.as_deref())
+            .unwrap_or_default();
         let encodings = capabilities
             .general
             .as_ref()
@@ -37,6 +43,8 @@ impl Settings {
                 .unwrap_or(Encoding::Utf16),
             versioned_edits: edit.and_then(|edit| edit.document_changes) == Some(true),
             annotations: edit.is_some_and(|edit| edit.change_annotation_support.is_some()),
+            creates: kinds.contains(&ResourceOperationKind::Create),
+            deletes: kinds.contains(&ResourceOperationKind::Delete),
             progress: capabilities
                 .window
                 .as_ref()
@@ -115,12 +123,17 @@ mod tests {
     fn nothing_is_assumed_of_a_silent_client() {
         let silent = negotiate(json!({"capabilities": {}}));
         assert!(!silent.versioned_edits && !silent.annotations && !silent.progress);
+        assert!(!silent.creates && !silent.deletes);
         let full = negotiate(json!({"capabilities": {
             "workspace": {
-                "workspaceEdit": {"documentChanges": true, "changeAnnotationSupport": {}},
+                "workspaceEdit": {
+                    "documentChanges": true, "changeAnnotationSupport": {},
+                    "resourceOperations": ["rename", "create", "delete"],
+                },
             },
             "window": {"workDoneProgress": true},
         }}));
         assert!(full.versioned_edits && full.annotations && full.progress);
+        assert!(full.creates && full.deletes);
     }
 }

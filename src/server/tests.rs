@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::{Leave, Services, Starter};
 use crate::headless::testing::*;
-use crate::ports::FileEdit;
+use crate::ports::{Effect, FileEdit};
 use crate::swarm::StopReason;
 use crate::text::ChangeSet;
 
@@ -95,6 +95,7 @@ async fn edits_are_counted_in_the_encoding_that_was_agreed() {
                 changes: ChangeSet::between(&base.text, &base.text.replace("old", "new")),
                 base,
                 label: "a.py::f".to_owned(),
+                effect: Effect::Change,
             };
             let _ = editor.apply(edit).await;
         }));

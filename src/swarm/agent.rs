@@ -105,7 +105,10 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
     mind.failing = hub.state().wants_green;
     mind.entangled |= causes.iter().any(|cause| match cause {
         Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
-        Cause::Picked { .. } | Cause::FailedTests { .. } | Cause::Steered { .. } => false,
+        Cause::Picked { .. }
+        | Cause::FailedTests { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => false,
     });
     context::begin_work(hub, mind, causes);
     if let Some(ending) = propose_draft(hub, mind).await {
@@ -383,8 +386,11 @@ fn decline_requests(
             to: from.clone(),
             reason: why.clone(),
         });
-        let text = format!("(from Starling) your change request was declined: {why}");
-        hub.tell_if_working(from, Cause::Steered { text });
+        let notice = Cause::Declined {
+            by: mind.party.clone(),
+            reason: why.clone(),
+        };
+        hub.tell_if_working(from, notice);
     }
 }
 

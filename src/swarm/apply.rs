@@ -7,9 +7,9 @@ use super::gate::Draft;
 use super::hub::Hub;
 use super::proposal::ProposalId;
 use super::run::UndoError;
-use crate::ports::{ApplyError, Current, FileEdit, TestReport};
+use crate::ports::{ApplyError, Current, EditorError, Effect, FileEdit, TestReport};
 use crate::syntax::{FilePath, SymbolPath};
-use crate::text::{ChangeSet, Conflict, unified_diff};
+use crate::text::{ChangeSet, Conflict, new_file_diff, unified_diff};
 
 /// How often an edit is rebased when the user types faster than it arrives.
 const TRIES: u32 = 8;
@@ -22,6 +22,27 @@ pub(super) struct Applied {
     pub symbols: Vec<SymbolPath>,
     before: Arc<str>,
     after: Arc<str>,
+    /// Whether the file was there before.
+    effect: Effect,
+    /// Failing tests that it mended, and others that it broke.
+    pub fixed: Vec<String>,
+    pub broken: Vec<String>,
+}
+
+/// What an edit did to a file.
+#[derive(Debug)]
+struct Sent {
+    before: Arc<str>,
+    after: Arc<str>,
+    effect: Effect,
+}
+
+/// What a file may become that an edit leaves without text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Emptied {
+    Stays,
+    /// It was made by the agents.
+    Goes,
 }
 
 /// The file after an edit.
@@ -55,12 +76,25 @@ pub(super) async fn apply(
             .map(ToString::to_string)
             .unwrap_or_default();
         let changes = ChangeSet::between(&draft.base, &draft.text);
-        let (before, after) = send(&hub, &draft.file, &draft.base, &changes, &label).await?;
-        let diff = unified_diff(draft.file.as_str(), &before, &after);
+        let sent = send(
+            &hub,
+            &draft.file,
+            &draft.base,
+            &changes,
+            &label,
+            Emptied::Stays,
+        )
+        .await?;
+        let Sent {
+            before,
+            after,
+            effect,
+        } = sent;
+        let diff = diff_of(effect, &draft.file, &before, &after);
         let mut state = hub.state();
         let as_checked = state.applied.len() == draft.applied && after == draft.text;
         state.latest = report.filter(|_| as_checked);
-        state.change_world(&draft.file, &after);
+        state.change_world(&draft.file, Some(&after));
         state.forget_answers(&draft.symbols);
         let text = Arc::clone(&after);
         state.applied.push(Applied {
@@ -69,6 +103,9 @@ pub(super) async fn apply(
             symbols: draft.symbols,
             before,
             after,
+            effect,
+            fixed: Vec::new(),
+            broken: Vec::new(),
         });
         Ok(Application { text, diff })
     });
@@ -80,30 +117,42 @@ pub(super) async fn apply(
     }
 }
 
-/// Rebases a change over the user's text and sends it, again when the user was faster. Gives the text
-/// before and after.
+/// Rebases a change over the user's text and sends it, again when the user was faster.
 async fn send(
     hub: &Hub,
     file: &FilePath,
     base: &Arc<str>,
     changes: &ChangeSet,
     label: &str,
-) -> Result<(Arc<str>, Arc<str>), Failure> {
+    emptied: Emptied,
+) -> Result<Sent, Failure> {
     for _ in 0..TRIES {
-        let current = current_or_new(hub, file, base).await?;
+        let (current, is_there) = current_or_new(hub, file, base).await?;
         let changes = over(base, changes, &current.text).map_err(|conflict| Failure::Conflict {
             why: conflict.to_string(),
             current: Arc::clone(&current.text),
         })?;
         let before = Arc::clone(&current.text);
+        let leaves_nothing = || changes.apply(&before).is_ok_and(|after| after.is_empty());
+        let effect = match emptied {
+            Emptied::Goes if leaves_nothing() => Effect::Delete,
+            Emptied::Goes | Emptied::Stays => is_there,
+        };
         let edit = FileEdit {
             file: file.clone(),
             base: current,
             changes,
             label: label.to_owned(),
+            effect,
         };
         match hub.outside.editor.apply(edit).await {
-            Ok(after) => return Ok((before, after.text)),
+            Ok(after) => {
+                return Ok(Sent {
+                    before,
+                    after: after.text,
+                    effect,
+                });
+            }
             Err(ApplyError::Stale { .. }) => {}
             Err(error @ (ApplyError::Refused { .. } | ApplyError::Gone)) => {
                 return Err(Failure::Editor {
@@ -118,14 +167,20 @@ async fn send(
 }
 
 /// The text now; a file that is to be made has an empty one.
-async fn current_or_new(hub: &Hub, file: &FilePath, base: &Arc<str>) -> Result<Current, Failure> {
-    use crate::ports::EditorError;
+async fn current_or_new(
+    hub: &Hub,
+    file: &FilePath,
+    base: &Arc<str>,
+) -> Result<(Current, Effect), Failure> {
     match hub.outside.editor.current(file).await {
-        Ok(current) => Ok(current),
-        Err(EditorError::Missing { .. }) if base.is_empty() => Ok(Current {
-            text: "".into(),
-            version: None,
-        }),
+        Ok(current) => Ok((current, Effect::Change)),
+        Err(EditorError::Missing { .. }) if base.is_empty() => {
+            let nothing = Current {
+                text: "".into(),
+                version: None,
+            };
+            Ok((nothing, Effect::Create))
+        }
         Err(error) => Err(Failure::Editor {
             why: error.to_string(),
         }),
@@ -166,23 +221,38 @@ pub(super) async fn undo(
     for applied in chosen {
         let inverse = ChangeSet::between(&applied.after, &applied.before);
         let label = format!("undo {}", applied.id);
-        let (_, text) = send(hub, &applied.file, &applied.after, &inverse, &label)
-            .await
-            .map_err(|failure| {
-                let symbol = applied
-                    .symbols
-                    .first()
-                    .cloned()
-                    .unwrap_or_else(|| SymbolPath::module(applied.file.clone()));
-                match failure {
-                    Failure::Conflict { why, .. } => UndoError::Conflict { symbol, why },
-                    Failure::Editor { why } => UndoError::Editor(why),
-                }
-            })?;
+        let emptied = match applied.effect {
+            Effect::Create => Emptied::Goes,
+            Effect::Change | Effect::Delete => Emptied::Stays,
+        };
+        let sent = send(
+            hub,
+            &applied.file,
+            &applied.after,
+            &inverse,
+            &label,
+            emptied,
+        );
+        let sent = sent.await.map_err(|failure| {
+            let symbol = applied
+                .symbols
+                .first()
+                .cloned()
+                .unwrap_or_else(|| SymbolPath::module(applied.file.clone()));
+            match failure {
+                Failure::Conflict { why, .. } => UndoError::Conflict { symbol, why },
+                Failure::Editor { why } => UndoError::Editor(why),
+            }
+        })?;
+        let text = (sent.effect != Effect::Delete).then_some(&sent.after);
         let mut state = hub.state();
-        state.change_world(&applied.file, &text);
+        state.change_world(&applied.file, text);
+        state.forget_answers(&applied.symbols);
         state.latest = None;
         state.applied.retain(|other| other.id != applied.id);
+        // As far as is known without running them: what it mended fails again.
+        state.failing.retain(|id| !applied.broken.contains(id));
+        state.failing.extend(applied.fixed.iter().cloned());
         drop(state);
         hub.event(Event::ProposalUndone {
             proposal: applied.id,
@@ -197,9 +267,26 @@ pub(super) async fn undo(
 pub(super) fn whole_diff(hub: &Hub) -> String {
     let diff = |file: &FilePath| {
         let now = hub.state().world.read(file).unwrap_or_else(|_| "".into());
-        unified_diff(file.as_str(), &without_agents(hub, file, &now), &now)
+        let effect = first_effect(hub, file);
+        diff_of(effect, file, &without_agents(hub, file, &now), &now)
     };
     hub.changed_files().iter().map(diff).collect()
+}
+
+/// Whether the agents made a file or found it.
+fn first_effect(hub: &Hub, file: &FilePath) -> Effect {
+    let state = hub.state();
+    let first = state.applied.iter().find(|one| one.file == *file);
+    first.map_or(Effect::Change, |one| one.effect)
+}
+
+fn diff_of(effect: Effect, file: &FilePath, before: &str, after: &str) -> String {
+    match effect {
+        Effect::Create if before.is_empty() => new_file_diff(file.as_str(), after),
+        Effect::Create | Effect::Change | Effect::Delete => {
+            unified_diff(file.as_str(), before, after)
+        }
+    }
 }
 
 /// The text of a file as if no proposal had been applied; the one of the start where the user changed

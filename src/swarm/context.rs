@@ -207,6 +207,12 @@ pub(super) fn cause_text(cause: &Cause) -> String {
             text: text.clone(),
             ..CausePrompt::default()
         },
+        Cause::Declined { by, reason } => CausePrompt {
+            kind: "declined",
+            from: party_name(by),
+            text: reason.clone(),
+            ..CausePrompt::default()
+        },
     };
     prompt.render()
 }

@@ -77,6 +77,11 @@ pub enum Cause {
     Steered {
         text: String,
     },
+    /// A change that the agent asked another for will not be made.
+    Declined {
+        by: Party,
+        reason: String,
+    },
 }
 
 impl Cause {
@@ -90,6 +95,7 @@ impl Cause {
             } => format!("follow {changed}: {}", changes.join("; ")),
             Cause::FailedTests { .. } => "mend tests that fail".to_owned(),
             Cause::Steered { text } => text.clone(),
+            Cause::Declined { reason, .. } => format!("declined: {reason}"),
         }
     }
 }
@@ -309,6 +315,12 @@ pub enum Event {
         changed: SymbolPath,
         changes: Vec<String>,
         to: Vec<SymbolPath>,
+    },
+    /// Owners of references that a changed contract can break were not told of it.
+    FollowUpMissed {
+        changed: SymbolPath,
+        owners: Vec<SymbolPath>,
+        why: String,
     },
     Steered {
         to: Option<SymbolPath>,

@@ -11,7 +11,7 @@ use crate::index::is_test_file;
 use crate::syntax::{SymbolPath, signature};
 
 /// Owners told for one change of a contract.
-const OWNERS_MOST: usize = 24;
+pub(super) const OWNERS_MOST: usize = 24;
 const REFERENCES_MOST: usize = 400;
 
 /// Owners of code outside these symbols that uses them, with the lines.
@@ -39,49 +39,80 @@ pub(super) fn owners_of_references(
         }
     }
     owners.values_mut().for_each(Vec::dedup);
-    owners.into_iter().take(OWNERS_MOST).collect()
+    owners.into_iter().collect()
 }
 
 /// Wakes the owners of what an applied draft can have broken.
 pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, draft: &Draft) {
-    if draft.breaking.is_empty() || hub.task.driver == Driver::Single {
+    if hub.task.driver == Driver::Single {
         return;
     }
     let contract = draft.contract.join("; ");
     for changed in &draft.breaking {
-        if !hub
-            .state()
-            .followed
-            .insert((changed.clone(), contract.clone()))
-        {
+        let mut owners = owners_of_references(hub, std::slice::from_ref(changed));
+        owners.retain(|(owner, _)| Party::Agent(owner.clone()) != *by);
+        let visit = (changed.clone(), contract.clone());
+        if !hub.state().followed.insert(visit) {
+            let owners = owners.into_iter().map(|(owner, _)| owner).collect();
+            let why = "they were told of the same change before".to_owned();
+            missed(hub, changed, owners, why);
             continue;
         }
-        let lookup = hub.lookup();
-        let now = match lookup.symbol(changed) {
-            Ok(found) => format!("It is now: {}", signature(&found.tree, &found.symbol)),
-            Err(_) => "It is gone.".to_owned(),
-        };
-        let owners = owners_of_references(hub, std::slice::from_ref(changed));
-        let mut told = Vec::new();
-        for (owner, lines) in owners {
-            let cause = Cause::FollowUp {
-                changed: changed.clone(),
-                changes: draft.contract.clone(),
-                lines,
-                text: now.clone(),
-            };
-            if Party::Agent(owner.clone()) == *by || hub.ledger.count_message().is_err() {
-                continue;
-            }
-            match hub.wake(&owner, cause) {
-                Ok(_) => told.push(owner),
-                Err(error) => tracing::warn!(%owner, %error, "follow-up not sent"),
-            }
-        }
-        hub.event(Event::FollowedUp {
+        tell(hub, changed, draft, owners);
+    }
+}
+
+/// Tells the owners of one changed contract, as far as the budget goes.
+fn tell(hub: &Arc<Hub>, changed: &SymbolPath, draft: &Draft, owners: Vec<(SymbolPath, Vec<u32>)>) {
+    let now = match hub.lookup().symbol(changed) {
+        Ok(found) => format!("It is now: {}", signature(&found.tree, &found.symbol)),
+        Err(_) => "It is gone.".to_owned(),
+    };
+    let mut told = Vec::new();
+    let mut untold: BTreeMap<String, Vec<SymbolPath>> = BTreeMap::new();
+    for (at, (owner, lines)) in owners.into_iter().enumerate() {
+        let cause = Cause::FollowUp {
             changed: changed.clone(),
             changes: draft.contract.clone(),
-            to: told,
-        });
+            lines,
+            text: now.clone(),
+        };
+        match wake(hub, at, &owner, cause) {
+            Ok(()) => told.push(owner),
+            Err(why) => untold.entry(why).or_default().push(owner),
+        }
     }
+    hub.event(Event::FollowedUp {
+        changed: changed.clone(),
+        changes: draft.contract.clone(),
+        to: told,
+    });
+    for (why, owners) in untold {
+        missed(hub, changed, owners, why);
+    }
+}
+
+fn wake(hub: &Arc<Hub>, at: usize, owner: &SymbolPath, cause: Cause) -> Result<(), String> {
+    if at >= OWNERS_MOST {
+        return Err(format!(
+            "{OWNERS_MOST} owners are told of one change at most"
+        ));
+    }
+    hub.ledger
+        .count_message()
+        .map_err(|error| error.to_string())?;
+    hub.wake(owner, cause).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+fn missed(hub: &Hub, changed: &SymbolPath, owners: Vec<SymbolPath>, why: String) {
+    if owners.is_empty() {
+        return;
+    }
+    hub.state().missed.extend(owners.iter().cloned());
+    hub.event(Event::FollowUpMissed {
+        changed: changed.clone(),
+        owners,
+        why,
+    });
 }

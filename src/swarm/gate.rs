@@ -86,6 +86,7 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<Stri
         Ok(report) => report,
         Err(_) => TestReport {
             outcome: TestOutcome::TimedOut,
+            exit: None,
             command: hub.outside.tests.command().unwrap_or_default(),
             cases: Vec::new(),
             output: format!("no result within {} s", late.as_secs()),

@@ -63,6 +63,8 @@ pub(super) struct State {
     pub tally: BTreeMap<String, u32>,
     /// Contracts that were followed up already.
     pub followed: BTreeSet<(SymbolPath, String)>,
+    /// Owners that a follow-up did not reach.
+    pub missed: BTreeSet<SymbolPath>,
     pub proposals: u32,
     pub questions: u32,
     /// How often a conversation of a name was begun.
@@ -71,10 +73,14 @@ pub(super) struct State {
 
 impl State {
     /// What the tests said of a change that was applied.
-    pub fn note_tests(&mut self, tests: &TestEvidence) {
+    pub fn note_tests(&mut self, id: ProposalId, tests: &TestEvidence) {
         if let TestEvidence::Known { fixed, broken, .. } = tests {
             self.failing.retain(|id| !fixed.contains(id));
             self.failing.extend(broken.iter().cloned());
+            if let Some(applied) = self.applied.iter_mut().find(|one| one.id == id) {
+                applied.fixed.clone_from(fixed);
+                applied.broken.clone_from(broken);
+            }
         }
     }
 
@@ -87,9 +93,9 @@ impl State {
         self.answers.retain(|(owner, _), _| !concerns(owner));
     }
 
-    /// A file has another text now.
-    pub fn change_world(&mut self, file: &FilePath, text: &Arc<str>) {
-        self.world = self.world.with(file.clone(), Some(Arc::clone(text)));
+    /// A file has another text now, or is gone.
+    pub fn change_world(&mut self, file: &FilePath, text: Option<&Arc<str>>) {
+        self.world = self.world.with(file.clone(), text.cloned());
         self.index = Arc::new(self.index.after(self.world.clone()));
     }
 }
@@ -140,6 +146,7 @@ impl Hub {
             unapplied: None,
             tally: BTreeMap::new(),
             followed: BTreeSet::new(),
+            missed: BTreeSet::new(),
             proposals: 0,
             questions: 0,
             names: HashMap::new(),
@@ -177,7 +184,7 @@ impl Hub {
         let mut state = self.state();
         let known = state.world.read(file).is_ok_and(|known| known == *text);
         if !known {
-            state.change_world(file, text);
+            state.change_world(file, Some(text));
             state.latest = None;
         }
     }
@@ -358,6 +365,14 @@ impl Hub {
             .into_iter()
             .filter(|owner| owner.encloses(symbol) && (!owner.is_module() || owner == symbol))
             .max_by_key(|owner| owner.name.len())
+    }
+
+    /// Who is told about a symbol, and what: the agent that owns it where one does, else its own.
+    pub fn addressee(&self, symbol: &SymbolPath, text: &str) -> (SymbolPath, String) {
+        match self.owner_of(symbol) {
+            Some(owner) if owner != *symbol => (owner, format!("{symbol}: {text}")),
+            Some(_) | None => (symbol.clone(), text.to_owned()),
+        }
     }
 
     pub fn set_intent(&self, party: &Party, intent: &str) {

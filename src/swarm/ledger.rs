@@ -8,23 +8,27 @@ use tokio::time::Instant;
 
 use crate::ports::{ChatReply, Dollars, Tokens};
 
-/// Upper bounds of a run. `None` is no bound.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What one run may spend: its upper bounds, as they are configured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
 pub struct Limits {
-    /// Model calls.
+    /// Requests to models, retries and continuations included.
     pub calls: u32,
-    /// Prompt and output tokens of all calls.
+    /// Tokens, prompts and answers together.
     pub tokens: Tokens,
+    /// Money in dollars; when unset, no limit. Needs a price for every model.
     pub dollars: Option<Dollars>,
+    /// Seconds from the request to the end.
     pub seconds: u64,
-    /// Questions and change requests.
+    /// Questions and change requests between agents.
     pub messages: u32,
+    /// Agents woken.
     pub agents: u32,
-    /// Length of a chain of questions.
+    /// How long a chain of agents that ask one another may grow.
     pub depth: u32,
-    /// Turns of one agent for one piece of work.
+    /// Turns of one agent.
     pub turns: u32,
-    /// How often a proposal may come back from the checks or the approver.
+    /// Times that a failed check of one proposal goes back to its agent.
     pub repairs: u32,
 }
 

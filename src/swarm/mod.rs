@@ -29,7 +29,7 @@ pub use event::{
     RunId, Stamped, StopReason, TestPhase,
 };
 pub use ledger::{Limits, Spent};
-pub use proposal::{DiagnosticEvidence, Evidence, ProposalId, TestEvidence};
+pub use proposal::{DiagnosticEvidence, Evidence, Fate, ProposalId, TestEvidence};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 
 #[cfg(test)]

@@ -41,6 +41,25 @@ pub enum TestEvidence {
     },
 }
 
+/// What a change makes of some tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Fixed,
+    Broken,
+    StillFailing,
+}
+
+impl Fate {
+    /// As people and models read it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Fate::Fixed => "fixed",
+            Fate::Broken => "BROKEN by this change",
+            Fate::StillFailing => "still failing",
+        }
+    }
+}
+
 /// What the diagnostics say about a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "diagnostics", rename_all = "snake_case")]
@@ -70,6 +89,28 @@ pub struct Evidence {
 }
 
 impl TestEvidence {
+    /// The tests that failed before or fail now, by their fate.
+    pub fn fates(&self) -> impl Iterator<Item = (Fate, &[String])> {
+        let all: [(Fate, &[String]); 3] = match self {
+            TestEvidence::Unknown { .. } => [
+                (Fate::Fixed, &[]),
+                (Fate::Broken, &[]),
+                (Fate::StillFailing, &[]),
+            ],
+            TestEvidence::Known {
+                fixed,
+                broken,
+                still_failing,
+                ..
+            } => [
+                (Fate::Fixed, fixed),
+                (Fate::Broken, broken),
+                (Fate::StillFailing, still_failing),
+            ],
+        };
+        all.into_iter().filter(|(_, ids)| !ids.is_empty())
+    }
+
     /// Compares a run of the tests with the tests that failed without the change.
     pub fn compare(was: &BTreeSet<String>, after: &TestReport) -> TestEvidence {
         if after.outcome == TestOutcome::NotRun {
@@ -206,11 +247,11 @@ impl fmt::Display for Evidence {
                 command,
                 outcome,
                 passed,
-                fixed,
                 broken,
                 still_failing,
                 details,
                 millis,
+                fixed: _,
             } => {
                 let seconds = *millis as f64 / 1000.0;
                 let passed = if *passed == 0 {
@@ -221,16 +262,10 @@ impl fmt::Display for Evidence {
                 writeln!(
                     f,
                     "tests: `{command}` {} in {seconds:.1} s{passed}",
-                    outcome_word(*outcome)
+                    outcome.word()
                 )?;
-                for (word, ids) in [
-                    ("fixed", fixed),
-                    ("BROKEN by this change", broken),
-                    ("still failing", still_failing),
-                ] {
-                    if !ids.is_empty() {
-                        writeln!(f, "  {word} ({}): {}", ids.len(), few(ids))?;
-                    }
+                for (fate, ids) in self.tests.fates() {
+                    writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
                 }
                 if !broken.is_empty() || !still_failing.is_empty() {
                     writeln!(f, "{details}")?;
@@ -272,15 +307,6 @@ impl fmt::Display for Evidence {
             )?;
         }
         Ok(())
-    }
-}
-
-fn outcome_word(outcome: TestOutcome) -> &'static str {
-    match outcome {
-        TestOutcome::Passed => "passed",
-        TestOutcome::Failed => "failed",
-        TestOutcome::TimedOut => "timed out",
-        TestOutcome::NotRun => "did not run",
     }
 }
 

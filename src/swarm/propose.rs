@@ -105,7 +105,8 @@ async fn checked(
 
 async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Option<TestReport>) {
     let owners = followup::owners_of_references(hub, &draft.breaking);
-    let callers = owners.into_iter().map(|(owner, _)| owner).collect();
+    let told = owners.into_iter().take(followup::OWNERS_MOST);
+    let callers = told.map(|(owner, _)| owner).collect();
     let (evidence, report) = gate::check(hub, draft, callers).await;
     if let Some(report) = report.clone() {
         hub.event(Event::TestsRun {
@@ -260,7 +261,7 @@ async fn finish(
 ) -> Outcome {
     match apply::apply(hub, id, &draft, report).await {
         Ok(Application { text, diff }) => {
-            hub.state().note_tests(&evidence.tests);
+            hub.state().note_tests(id, &evidence.tests);
             mind.view.insert(draft.file.clone(), text);
             hub.event(Event::ProposalApplied {
                 proposal: id,

@@ -24,16 +24,7 @@ pub(super) fn request_change(hub: &Arc<Hub>, from: &Party, wanted: &RequestChang
     if let Err(exhausted) = hub.ledger.count_message() {
         return exhausted.to_string();
     }
-    // A symbol inside that of an agent at work belongs to that agent.
-    let owner = hub
-        .owner_of(&symbol)
-        .filter(|owner| owner.encloses(&symbol))
-        .unwrap_or_else(|| symbol.clone());
-    let reason = if owner == symbol {
-        wanted.reason.clone()
-    } else {
-        format!("{symbol}: {}", wanted.reason)
-    };
+    let (owner, reason) = hub.addressee(&symbol, &wanted.reason);
     let cause = Cause::ChangeRequest {
         from: from.clone(),
         reason: reason.clone(),

@@ -12,7 +12,9 @@ use super::proposal::{ProposalId, failing_ids};
 use super::protocol::Pick;
 use super::{apply, context, gate, scout, settle};
 use crate::index::Index;
-use crate::ports::{Approver, ChatModel, Editor, LanguageService, Role, TestRunner};
+use crate::ports::{
+    Approver, ChatModel, Chosen, Editor, LanguageService, Role, TestOutcome, TestReport, TestRunner,
+};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// Who approves proposals.
@@ -115,10 +117,10 @@ impl RunHandle {
             to: to.clone(),
             text: text.clone(),
         });
-        let cause = Cause::Steered { text };
         match to {
             Some(symbol) => {
-                if let Err(error) = self.hub.wake(&symbol, cause) {
+                let (owner, text) = self.hub.addressee(&symbol, &text);
+                if let Err(error) = self.hub.wake(&owner, Cause::Steered { text }) {
                     let agent = Party::Agent(symbol);
                     self.log.event(Event::Malformed {
                         agent,
@@ -127,6 +129,7 @@ impl RunHandle {
                 }
             }
             None => {
+                let cause = Cause::Steered { text };
                 for party in self.hub.at_work() {
                     self.hub.tell_if_working(&party, cause.clone());
                 }
@@ -212,15 +215,20 @@ async fn until_stopped(hub: &Arc<Hub>) -> StopReason {
         () = hub.ledger.time_up() => {
             StopReason::LedgerEmpty { what: format!("{} seconds", hub.ledger.limits().seconds) }
         }
-        reason = drive(hub) => reason,
+        driven = drive(hub) => driven.unwrap_or_else(|reason| reason),
     }
 }
 
 /// Test, locate, pick, wake, settle.
-async fn drive(hub: &Arc<Hub>) -> StopReason {
+async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
+    if hub.state().world.files().is_empty() {
+        return Err(StopReason::Failed {
+            error: no_files(hub),
+        });
+    }
     let index = Arc::clone(&hub.state().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
-    test_before(hub).await;
+    test_before(hub).await?;
     // A panic while reading shows again at the first question.
     let _ = reading.await;
     let before = hub.state().before.clone();
@@ -228,21 +236,28 @@ async fn drive(hub: &Arc<Hub>) -> StopReason {
     hub.state().located = candidates;
     let frozen = context::frozen(hub, before.as_ref());
     if hub.frozen.set(frozen).is_err() {
-        return StopReason::Failed {
+        return Err(StopReason::Failed {
             error: "a run was driven twice".to_owned(),
-        };
+        });
     }
-    if let Err(reason) = wake_first(hub).await {
-        return reason;
-    }
+    wake_first(hub).await?;
     let failing = settle::settle(hub).await;
-    stop_reason(hub, failing)
+    Ok(stop_reason(hub, failing))
 }
 
-/// What fails before anything is changed is not held against a proposal.
-async fn test_before(hub: &Arc<Hub>) {
+fn no_files(hub: &Hub) -> String {
+    format!(
+        "{} holds no file to work on (what .gitignore names is not looked at): run in the folder of \
+         a project, or make its first file",
+        hub.outside.snapshot.root().display()
+    )
+}
+
+/// What fails before anything is changed is not held against a proposal. A command of the user that
+/// does not run ends the run: what it would cost is worth nothing without the tests.
+async fn test_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
     if hub.outside.tests.command().is_none() {
-        return;
+        return Ok(());
     }
     let world = hub.state().world.clone();
     let report = gate::run_tests(hub, &world, Vec::new()).await;
@@ -251,11 +266,37 @@ async fn test_before(hub: &Arc<Hub>) {
         proposal: None,
         report: report.clone(),
     });
+    if report.outcome == TestOutcome::NotRun && hub.outside.tests.chosen() == Chosen::ByUser {
+        return Err(StopReason::Failed {
+            error: not_run(&report),
+        });
+    }
     let failing = failing_ids(&report);
     let mut state = hub.state();
     state.wants_green = !failing.is_empty() && speaks_of_tests(&hub.task.text);
     state.failing = failing.into_iter().collect();
     state.before = Some(report);
+    Ok(())
+}
+
+/// Why the user's own command says nothing, and what to do.
+fn not_run(report: &TestReport) -> String {
+    const LINES: usize = 6;
+    let how = match report.exit {
+        Some(status) => format!("exit status {status}"),
+        None => "it could not be started".to_owned(),
+    };
+    let said: Vec<&str> = report.output.lines().map(str::trim_end).collect();
+    let said: Vec<&str> = said.into_iter().filter(|line| !line.is_empty()).collect();
+    let last: String = said[said.len().saturating_sub(LINES)..]
+        .iter()
+        .map(|line| format!("\n  {line}"))
+        .collect();
+    format!(
+        "the test command runs no test: `{}` ({how}){last}\nNo model was asked. Try the command in a \
+         shell, then give it by --test or `tests.command`; without one, Starling looks for the tests.",
+        report.command
+    )
 }
 
 /// Whether a text has a word such as `tests`, `TestCase` or `pytest`; `latest` is none.
@@ -400,5 +441,10 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> Strin
         StopReason::Cancelled => "cancelled".to_owned(),
         StopReason::Failed { error } => error.clone(),
     };
-    format!("{changed}; {why}")
+    let missed = match hub.state().missed.len() {
+        0 => String::new(),
+        1 => "; 1 caller of a changed contract was not told".to_owned(),
+        count => format!("; {count} callers of changed contracts were not told"),
+    };
+    format!("{changed}; {why}{missed}")
 }

@@ -88,7 +88,8 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport) -> bool {
         if !failed || (!broken.contains(&case.id) && !hub.state().wants_green) {
             continue;
         }
-        for owner in owners_of(hub, &case) {
+        for symbol in owners_of(hub, &case) {
+            let owner = hub.owner_of(&symbol).unwrap_or(symbol);
             let text = messages.entry(owner).or_default();
             text.push_str(&format!("{}\n{}\n", case.id, case.message));
         }

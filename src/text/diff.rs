@@ -11,6 +11,15 @@ const TIME: Duration = Duration::from_millis(500);
 /// A unified diff with three lines of context and `a/`, `b/` headers; empty when the texts are equal.
 /// A missing newline at the end of a file is marked as `diff` does.
 pub fn unified_diff(file: &str, old: &str, new: &str) -> String {
+    diff(&format!("a/{file}"), file, old, new)
+}
+
+/// The diff of a file that was not there: taken back, it is gone.
+pub fn new_file_diff(file: &str, text: &str) -> String {
+    diff("/dev/null", file, "", text)
+}
+
+fn diff(old_name: &str, file: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
     }
@@ -21,7 +30,7 @@ pub fn unified_diff(file: &str, old: &str, new: &str) -> String {
         .diff_slices(&old, &new)
         .unified_diff()
         .context_radius(3)
-        .header(&format!("a/{file}"), &format!("b/{file}"))
+        .header(old_name, &format!("b/{file}"))
         .to_string()
 }
 
@@ -44,7 +53,17 @@ pub(super) fn replaced_lines(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, R
 
 #[cfg(test)]
 mod tests {
-    use super::unified_diff;
+    use super::{new_file_diff, unified_diff};
+
+    #[test]
+    fn the_diff_of_a_new_file_comes_from_nothing() {
+        let diff = new_file_diff("a b.py", "x\ny\n");
+        assert_eq!(
+            diff,
+            "--- /dev/null\n+++ b/a b.py\n@@ -0,0 +1,2 @@\n+x\n+y\n"
+        );
+        assert_eq!(new_file_diff("a.py", ""), "");
+    }
 
     #[test]
     fn equal_texts_have_no_diff() {

@@ -7,7 +7,7 @@ mod position;
 mod range;
 
 pub use change::{ApplyMismatch, ChangeSet, Conflict, Edit};
-pub use diff::unified_diff;
+pub use diff::{new_file_diff, unified_diff};
 pub use hash::ContentHash;
 pub use position::{Encoding, Position, offset_of, position_of};
 pub use range::ByteRange;

@@ -10,7 +10,7 @@ mod write;
 
 pub use paths::{ReadError, is_secret};
 pub use shadow::process::{Captured, End};
-pub use shadow::scratch::{cache_dir, sweep_scratch};
+pub use shadow::scratch::{Scratch, cache_dir, sweep_scratch};
 pub use shadow::{Kind, ShadowCommand, ShadowError, Shadows};
 pub use snapshot::{Held, Overlay, Snapshot};
 pub use stamp::Stamp;

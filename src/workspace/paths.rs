@@ -40,22 +40,120 @@ impl ReadError {
 }
 
 /// Whether a file or directory of this name holds secrets: environment files, private keys,
-/// credentials of tools.
+/// credentials of tools. Examples of such files and public keys do not; nor does source code, whatever
+/// it is called.
 pub fn is_secret(name: &str) -> bool {
-    const NAMES: [&str; 6] = [
-        ".netrc",
-        ".pypirc",
-        ".pgpass",
-        ".htpasswd",
+    const NAMES: [&str; 22] = [
+        ".aws",
+        ".azure",
+        ".boto",
+        ".docker",
+        ".dockercfg",
         ".git-credentials",
-        "credentials.json",
+        ".gnupg",
+        ".htpasswd",
+        ".kube",
+        ".my.cnf",
+        ".netrc",
+        "_netrc",
+        ".npmrc",
+        ".pgpass",
+        ".pypirc",
+        ".s3cfg",
+        ".secrets",
+        ".ssh",
+        ".vault-token",
+        "kubeconfig",
+        "terraform.tfstate",
+        "terraform.tfstate.backup",
     ];
-    const STEMS: [&str; 5] = [".env", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
-    const ENDINGS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
+    const ENDINGS: [&str; 11] = [
+        ".pem",
+        ".key",
+        ".p8",
+        ".p12",
+        ".pfx",
+        ".ppk",
+        ".jks",
+        ".keystore",
+        ".kdbx",
+        ".tfvars",
+        ".ovpn",
+    ];
     let name = name.to_ascii_lowercase();
     NAMES.contains(&name.as_str())
-        || STEMS.iter().any(|stem| name.starts_with(stem))
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || (!is_example(&name)
+            && (is_environment(&name) || is_private_key(&name) || is_data(&name)))
+}
+
+/// `.env.example` and the like show what to fill in.
+fn is_example(name: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema",
+    ];
+    name.split(['.', '-', '_'])
+        .any(|part| WORDS.contains(&part))
+}
+
+/// `.env`, `.env.local`, `.env-production`, `.envrc`, `prod.env`.
+fn is_environment(name: &str) -> bool {
+    let hidden = [".envrc", ".env"]
+        .iter()
+        .find_map(|stem| name.strip_prefix(stem));
+    let follows = |rest: &str| rest.is_empty() || rest.starts_with(['.', '-', '_']);
+    hidden.is_some_and(|rest| follows(rest) && !is_code(name)) || name.ends_with(".env")
+}
+
+/// `id_rsa`, `id_ed25519_work`, `id_rsa.old`.
+fn is_private_key(name: &str) -> bool {
+    const STEMS: [&str; 5] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_xmss"];
+    let rest = STEMS.iter().find_map(|stem| name.strip_prefix(stem));
+    let follows = |rest: &str| rest.is_empty() || rest.starts_with(['.', '-', '_']);
+    rest.is_some_and(|rest| follows(rest) && !rest.ends_with(".pub") && !is_code(name))
+}
+
+/// `secrets.yml`, `credentials.json`, `service-account-prod.json`, `client_secret_123.json`.
+fn is_data(name: &str) -> bool {
+    const STEMS: [&str; 6] = [
+        "secret",
+        "credential",
+        "service-account",
+        "service_account",
+        "client-secret",
+        "client_secret",
+    ];
+    const KINDS: [&str; 9] = [
+        "json",
+        "yml",
+        "yaml",
+        "toml",
+        "ini",
+        "cfg",
+        "conf",
+        "txt",
+        "properties",
+    ];
+    let Some((stem, kind)) = name.rsplit_once('.') else {
+        return false;
+    };
+    // Behind the word, a plural and a name of its own may stand: not `secretary`.
+    let follows = |rest: &str| {
+        let rest = rest.strip_prefix('s').unwrap_or(rest);
+        rest.is_empty() || rest.starts_with(['.', '-', '_'])
+    };
+    let named = STEMS
+        .iter()
+        .any(|word| stem.strip_prefix(word).is_some_and(follows));
+    named && KINDS.contains(&kind)
+}
+
+fn is_code(name: &str) -> bool {
+    let kind = name.rsplit_once('.').map(|(_, kind)| kind);
+    const KINDS: [&str; 12] = [
+        "py", "pyi", "js", "ts", "rs", "go", "rb", "sh", "java", "c", "h", "md",
+    ];
+    kind.is_some_and(|kind| KINDS.contains(&kind))
 }
 
 /// The absolute path of a file that may be read and written: [`inside`], and not a secret.
@@ -106,17 +204,65 @@ mod tests {
     fn knows_secrets_by_name() {
         for name in [
             ".env",
-            ".env.local",
+            ".ENV.local",
+            ".env.production.local",
+            ".env-prod",
+            ".env_prod",
             ".envrc",
+            ".envrc.local",
+            "prod.env",
             "server.pem",
             "A.KEY",
+            "apple.p8",
             "id_rsa",
-            "id_rsa.pub",
+            "id_rsa.old",
+            "id_ed25519_work",
             ".netrc",
+            ".npmrc",
+            ".ssh",
+            ".aws",
+            "credentials.json",
+            "secrets.yml",
+            "secret.toml",
+            "Secrets.prod.yaml",
+            "service-account.json",
+            "service_account_prod.json",
+            "client_secret_123.apps.json",
+            "terraform.tfstate",
+            "prod.tfvars",
         ] {
             assert!(is_secret(name), "{name}");
         }
-        for name in ["env.py", "environment", "keys.py", "pem.py", "key", "id.py"] {
+        for name in [
+            "env.py",
+            "env",
+            "environment",
+            "environment.py",
+            ".environment",
+            ".envoy.yaml",
+            ".env.example",
+            ".env.sample",
+            ".envrc.example",
+            ".env-template",
+            ".env.py",
+            "example.env",
+            "keys.py",
+            "pem.py",
+            "key",
+            "id.py",
+            "id_rsa.pub",
+            "id_rsa_utils.py",
+            "id_rsa256",
+            "secrets.py",
+            "secrets",
+            "secrets.example.yml",
+            "secretary.json",
+            "credentials.py",
+            "credentials",
+            "test_credentials.json",
+            "service-account.md",
+            "tsconfig.json",
+        ] {
             assert!(!is_secret(name), "{name}");
         }
     }

@@ -148,12 +148,13 @@ mod tests {
             ("picture.png", b"text all the same"),
             ("long.py", &long),
             (".env", b"TOKEN=1"),
+            ("environment.py", b""),
             ("prod.env/x.py", b""),
             ("id_rsa", b"k"),
             ("cert.pem", b"k"),
             ("venv_notes.py", b""),
         ]);
-        assert_eq!(list, ["prod.env/x.py", "venv_notes.py"]);
+        assert_eq!(list, ["environment.py", "venv_notes.py"]);
     }
 
     #[cfg(target_os = "linux")]

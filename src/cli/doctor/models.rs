@@ -10,6 +10,7 @@ use crate::model::registry::{
     ModelSource, RoleSources, Variables, base_url, key_variable, price, role_sources,
 };
 use crate::model::weights;
+use crate::ports::Dollars;
 
 /// For one endpoint.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
@@ -60,9 +61,8 @@ fn parts(roles: &RoleSources) -> String {
 }
 
 fn distinct(roles: &RoleSources) -> Vec<&ModelSource> {
-    let all = [&roles.agent, &roles.scout, &roles.editors, &roles.proxy];
     let mut found: Vec<&ModelSource> = Vec::new();
-    for source in all.into_iter().flatten() {
+    for source in roles.all() {
         if found.iter().all(|other| other.name != source.name) {
             found.push(source);
         }
@@ -141,7 +141,7 @@ fn replay(source: &ModelSource) -> Finding {
 }
 
 /// A limit in dollars needs prices; without one it is good to know that costs are not counted.
-fn unpriced(source: &ModelSource, dollars: Option<f64>) -> Option<Finding> {
+fn unpriced(source: &ModelSource, dollars: Option<Dollars>) -> Option<Finding> {
     if price(source).is_some() {
         return None;
     }

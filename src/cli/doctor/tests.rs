@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::{Config, ModelConfig, ModelKind, Sources, Trust, load};
+use crate::ports::Dollars;
 
 fn loaded(file: &str) -> (tempfile::TempDir, Result<Loaded, ConfigError>) {
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +125,7 @@ async fn a_limit_in_dollars_makes_a_missing_price_a_failure() {
         findings[2].health
     };
     assert_eq!(health(&config).await, Health::Warn);
-    config.limits.dollars = Some(1.0);
+    config.limits.dollars = Some(Dollars(1.0));
     assert_eq!(health(&config).await, Health::Fail);
 }
 

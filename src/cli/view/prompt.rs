@@ -64,7 +64,7 @@ impl Prompt {
         };
         match (char.to_ascii_lowercase(), asked) {
             ('q', _) => return Some(Said::Quit),
-            ('a', Asked::Waiting) => return Some(Said::Verdict(Verdict::Accept)),
+            ('a' | 'y', Asked::Waiting) => return Some(Said::Verdict(Verdict::Accept)),
             ('r', Asked::Waiting) => *self = Prompt::Rejecting(String::new()),
             ('s', Asked::Waiting) => *self = Prompt::Steering(String::new()),
             (_, Asked::Waiting | Asked::Nothing) => {}
@@ -87,11 +87,12 @@ impl Prompt {
         None
     }
 
-    pub fn line(&self) -> Line {
+    /// What there is to press, or what is being typed, all of it, however narrow the window.
+    pub fn lines(&self, width: usize) -> Vec<Line> {
         match self {
-            Prompt::Choosing => Line::plain(&format!("  {CHOICES}")),
-            Prompt::Rejecting(text) => typing("reject, because: ", text),
-            Prompt::Steering(text) => typing("instead: ", text),
+            Prompt::Choosing => Line::plain(&format!("  {CHOICES}")).wrap(width),
+            Prompt::Rejecting(text) => typing("reject, because: ", text, width),
+            Prompt::Steering(text) => typing("instead: ", text, width),
         }
     }
 }
@@ -122,11 +123,19 @@ fn edit(mut text: String, code: KeyCode) -> Option<Typed> {
     Some(Typed::More(text))
 }
 
-fn typing(label: &str, text: &str) -> Line {
-    Line::of(Style::Bold, &format!("  {label}"))
+fn typing(label: &str, text: &str, width: usize) -> Vec<Line> {
+    const KEYS: &str = "  Enter to send, Esc to go back";
+    let typed = Line::of(Style::Bold, &format!("  {label}"))
         .and(text)
-        .with(Style::Accent, "▏")
-        .with(Style::Dim, "  Enter to send, Esc to go back")
+        .with(Style::Accent, "▏");
+    let whole = typed.clone().with(Style::Dim, KEYS);
+    if whole.width() <= width {
+        return vec![whole];
+    }
+    // The cursor comes last: in a low window the end stays.
+    let mut lines = Line::of(Style::Dim, KEYS).wrap(width);
+    lines.extend(typed.broken(width));
+    lines
 }
 
 /// An answer as one line of text, where keys cannot be read.
@@ -135,7 +144,7 @@ pub fn line(text: &str) -> Said {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim().to_owned();
     match word.to_ascii_lowercase().as_str() {
-        "a" | "accept" => Said::Verdict(Verdict::Accept),
+        "a" | "accept" | "y" | "yes" => Said::Verdict(Verdict::Accept),
         "r" | "reject" if !rest.is_empty() => Said::Verdict(Verdict::Reject { reason: rest }),
         "s" | "steer" if !rest.is_empty() => Said::Verdict(Verdict::Steer { text: rest }),
         "q" | "quit" => Said::Quit,
@@ -184,6 +193,7 @@ mod tests {
         };
         let said = |text: &str| keys(text, Asked::Waiting).1;
         assert_eq!(said("a"), [Said::Verdict(Verdict::Accept)]);
+        assert_eq!(said("Y"), [Said::Verdict(Verdict::Accept)]);
         assert_eq!(said("rtoo lang\u{8}\u{8}\u{8}ong \n"), [reject("too long")]);
         let text = "use a set".to_owned();
         assert_eq!(
@@ -216,7 +226,9 @@ mod tests {
 
     #[test]
     fn answers_come_as_lines_too() {
-        assert_eq!(line(" a "), Said::Verdict(Verdict::Accept));
+        for yes in [" a ", "accept", "y", "YES"] {
+            assert_eq!(line(yes), Said::Verdict(Verdict::Accept), "{yes}");
+        }
         let reason = "not like this".to_owned();
         assert_eq!(
             line("r not like this"),
@@ -226,5 +238,32 @@ mod tests {
         for unclear in ["r", "steer ", "", "maybe"] {
             assert_eq!(line(unclear), Said::Help, "{unclear:?}");
         }
+    }
+
+    #[test]
+    fn what_is_typed_stays_visible_however_narrow_the_window() {
+        use crate::cli::view::text::Paint;
+
+        let text = "keep the größte 🙂 fee, not the least; and round it as before";
+        let prompt = Prompt::Rejecting(text.to_owned());
+        for width in 2..140 {
+            let lines = prompt.lines(width);
+            assert!(
+                lines.iter().all(|line| line.width() <= width.max(20)),
+                "{width}"
+            );
+            let shown: Vec<String> = lines.iter().map(|line| line.paint(Paint::Plain)).collect();
+            let squeezed = |text: &str| text.replace(' ', "");
+            let all = squeezed(&shown.concat());
+            assert!(all.contains(&squeezed(text)), "{width}: {shown:?}");
+            let last = shown.last().unwrap();
+            assert!(
+                last.contains('▏'),
+                "the cursor is in the last line: {shown:?}"
+            );
+        }
+        assert_eq!(prompt.lines(200).len(), 1);
+        let choices = Prompt::Choosing.lines(20);
+        assert!(choices.len() > 1 && choices.iter().all(|line| line.width() <= 20));
     }
 }

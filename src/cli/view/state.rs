@@ -1,6 +1,6 @@
 //! What a run looks like from outside, folded from its events.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::ports::{Dollars, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::server::protocol::Target;
@@ -88,6 +88,8 @@ pub struct RunState {
     /// Of the user's text.
     pub tests: Option<String>,
     pub finished: Option<Finished>,
+    /// Owners that were not told of a changed contract, with the symbol that changed.
+    pub missed: BTreeSet<(SymbolPath, SymbolPath)>,
     proposals: BTreeMap<ProposalId, Proposal>,
 }
 
@@ -144,6 +146,12 @@ impl RunState {
             | Event::ProposalUndone { .. }
             | Event::FollowedUp { .. }
             | Event::Steered { .. } => {}
+            Event::FollowUpMissed {
+                changed, owners, ..
+            } => {
+                let pair = |owner: &SymbolPath| (owner.clone(), changed.clone());
+                self.missed.extend(owners.iter().map(pair));
+            }
         }
     }
 
@@ -310,6 +318,7 @@ impl RunState {
             } => (Some(Party::Agent(changed.clone())), changes.join("; ")),
             Cause::FailedTests { message } => (None, format!("tests fail: {message}")),
             Cause::Steered { text } => (None, format!("you: {text}")),
+            Cause::Declined { reason, .. } => (None, format!("declined: {reason}")),
         };
         let knows = |party: &Party| self.agents.iter().any(|agent| agent.party == *party);
         // Only those who were there before: so agents that wake one another make no circle.
@@ -352,12 +361,13 @@ pub fn tests(report: &TestReport) -> String {
     };
     let failing = count(TestStatus::Failed) + count(TestStatus::Error);
     let seconds = report.millis as f64 / 1000.0;
+    let word = report.outcome.word();
     match report.outcome {
         TestOutcome::NotRun => match report.output.trim().lines().last() {
-            Some(why) => format!("did not run: {}", why.chars().take(160).collect::<String>()),
-            None => "did not run".to_owned(),
+            Some(why) => format!("{word}: {}", why.chars().take(160).collect::<String>()),
+            None => word.to_owned(),
         },
-        TestOutcome::TimedOut => format!("timed out after {seconds:.1} s"),
+        TestOutcome::TimedOut => format!("{word} after {seconds:.1} s"),
         TestOutcome::Passed => format!("{} pass ({seconds:.1} s)", count(TestStatus::Passed)),
         TestOutcome::Failed => format!(
             "{failing} fail, {} pass ({seconds:.1} s)",

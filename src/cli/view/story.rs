@@ -5,10 +5,9 @@ use super::text::{Line, Style};
 use super::words;
 use crate::ports::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
 use crate::swarm::{
-    AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Party, ProposalId,
-    TestEvidence, TestPhase,
+    AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Fate, Party,
+    ProposalId, TestEvidence, TestPhase,
 };
-
 use crate::syntax::SymbolPath;
 
 /// A long text of an agent is cut to this many lines.
@@ -21,6 +20,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::TestsRun { .. }
         | Event::ScoutPicked { .. }
         | Event::FollowedUp { .. }
+        | Event::FollowUpMissed { .. }
         | Event::Steered { .. } => of_run(event),
         Event::AgentWoken { .. }
         | Event::AgentFinished { .. }
@@ -81,6 +81,15 @@ fn of_run(event: &Event) -> Vec<Line> {
         let to: Vec<String> = to.iter().map(ToString::to_string).collect();
         let text = format!("{}; tells {}", changes.join("; "), words::few(&to));
         vec![said("→", Style::Accent, &changed.to_string(), &text)]
+    } else if let Event::FollowUpMissed {
+        changed,
+        owners,
+        why,
+    } = event
+    {
+        let owners: Vec<String> = owners.iter().map(ToString::to_string).collect();
+        let text = format!("does not tell {}: {why}", words::few(&owners));
+        vec![said("!", Style::Warning, &changed.to_string(), &text)]
     } else if let Event::Steered { text, .. } = event {
         vec![said("→", Style::Accent, "you", text)]
     } else {
@@ -257,7 +266,10 @@ fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
 fn woken(agent: &str, cause: &Cause) -> Vec<Line> {
     match cause {
         // Told already, by the scout or by the one who asks.
-        Cause::Picked { .. } | Cause::ChangeRequest { .. } | Cause::Steered { .. } => Vec::new(),
+        Cause::Picked { .. }
+        | Cause::ChangeRequest { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => Vec::new(),
         Cause::FollowUp { changed, .. } => {
             vec![said(
                 "→",
@@ -396,9 +408,7 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
         }
         TestEvidence::Known {
             passed,
-            fixed,
             broken,
-            still_failing,
             details,
             millis,
             ..
@@ -406,13 +416,15 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             let seconds = *millis as f64 / 1000.0;
             let text = format!("{passed} pass ({seconds:.1} s)");
             let mut lines = vec![fact("tests", Style::Plain, &text)];
-            let of = |name: &str, style, ids: &Vec<String>| {
-                let name = format!("{} {name}", ids.len());
-                (!ids.is_empty()).then(|| fact(&name, style, &words::few(&short(ids))))
-            };
-            lines.extend(of("fixed", Style::Good, fixed));
-            lines.extend(of("still failing", Style::Dim, still_failing));
-            lines.extend(of("BROKEN", Style::Bad, broken));
+            lines.extend(found.fates().map(|(fate, ids)| {
+                let style = match fate {
+                    Fate::Fixed => Style::Good,
+                    Fate::Broken => Style::Bad,
+                    Fate::StillFailing => Style::Dim,
+                };
+                let name = format!("{} {}", ids.len(), fate.word());
+                fact(&name, style, &words::few(&short(ids)))
+            }));
             if !broken.is_empty() {
                 lines.extend(capped(details).map(|line| Line::plain(&format!("    {line}"))));
             }

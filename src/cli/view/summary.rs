@@ -34,13 +34,20 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         let label = "REPLAY: a recording answered in place of a model; tests and edits were real";
         lines.push(Line::of(Style::Warning, label));
     }
-    lines.push(verdict(finished));
+    lines.extend(verdict(finished));
     let changed: Vec<String> = finished.applied.iter().map(ToString::to_string).collect();
     lines.push(field("changed", &words::few(&changed)));
     lines.push(field(
         "tests",
         state.tests.as_deref().unwrap_or("none were run"),
     ));
+    if !state.missed.is_empty() {
+        let missed = state.missed.iter();
+        let missed: Vec<String> = missed
+            .map(|(owner, changed)| format!("{owner} (uses {changed})"))
+            .collect();
+        lines.push(field("not told", &words::few(&missed)));
+    }
     let spent = words::spent(&finished.spent);
     let asked = words::count(u64::from(state.questions), "question");
     lines.push(field("spent", &format!("{spent} · {asked}")));
@@ -53,12 +60,13 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     lines
 }
 
-fn verdict(finished: &Finished) -> Line {
+fn verdict(finished: &Finished) -> Vec<Line> {
     let style = match finished.stop_reason.is_settled() {
         true => Style::Good,
         false => Style::Bad,
     };
-    Line::of(style, &words::stop_reason(&finished.stop_reason))
+    let why = words::stop_reason(&finished.stop_reason);
+    why.lines().map(|line| Line::of(style, line)).collect()
 }
 
 fn field(name: &str, value: &str) -> Line {

@@ -60,6 +60,7 @@ fn report(failing: &[&str], passed: usize) -> TestReport {
             [] => TestOutcome::Passed,
             _ => TestOutcome::Failed,
         },
+        exit: Some(i32::from(!failing.is_empty())),
         command: "python3 -m unittest".to_owned(),
         cases: failed.chain(passed).collect(),
         output: String::new(),

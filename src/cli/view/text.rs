@@ -118,12 +118,49 @@ impl Line {
         for (style, text) in &self.spans {
             for word in text.split_inclusive(' ') {
                 if line.width() + word.trim_end().width() > width && !line.is_blank() {
-                    lines.push(std::mem::replace(&mut line, Line::plain(&indent)));
+                    lines.push(std::mem::replace(&mut line, Line::plain(&indent)).trimmed());
                 }
                 line = line.with(*style, word);
             }
         }
         lines.push(line);
+        lines
+    }
+
+    /// Without the spaces at its end.
+    fn trimmed(mut self) -> Line {
+        if let Some((_, text)) = self.spans.last_mut() {
+            text.truncate(text.trim_end().len());
+        }
+        self
+    }
+
+    /// Broken wherever the width is reached, so that nothing of it is hidden.
+    pub fn broken(self, width: usize) -> Vec<Line> {
+        let mut lines = vec![Line::new()];
+        let mut used = 0;
+        for (style, text) in self.spans {
+            let mut piece = String::new();
+            for char in text.chars() {
+                piece.push(char);
+                let (over, empty) = (
+                    used + piece.width() > width,
+                    used + piece.len() == char.len_utf8(),
+                );
+                if over && !empty {
+                    piece.pop();
+                    push(
+                        &mut lines,
+                        style,
+                        std::mem::replace(&mut piece, char.to_string()),
+                    );
+                    lines.push(Line::new());
+                    used = 0;
+                }
+            }
+            used += piece.width();
+            push(&mut lines, style, piece);
+        }
         lines
     }
 
@@ -147,6 +184,14 @@ impl Line {
     }
 }
 
+fn push(lines: &mut [Line], style: Style, text: String) {
+    if let Some(line) = lines.last_mut()
+        && !text.is_empty()
+    {
+        line.spans.push((style, text));
+    }
+}
+
 fn harmless(text: &str) -> String {
     let text = text.replace('\t', "    ");
     text.chars().filter(|char| !char.is_control()).collect()
@@ -160,14 +205,40 @@ mod tests {
     fn lines_are_broken_at_spaces() {
         let line = Line::plain("  one two ").with(Style::Good, "three 🙂🙂 four");
         let wrapped: Vec<String> = line
+            .clone()
             .wrap(12)
             .iter()
             .map(|line| line.paint(Paint::Plain))
             .collect();
         assert_eq!(wrapped, ["  one two", "    three", "    🙂🙂", "    four"]);
+        let lines = line.wrap(9);
+        assert!(lines.iter().all(|line| line.width() <= 9), "{lines:?}");
         assert_eq!(Line::plain("short").wrap(12), [Line::plain("short")]);
         let long = Line::plain("a unbreakable_long_word").wrap(6);
         assert_eq!(long.len(), 2);
+    }
+
+    #[test]
+    fn lines_are_broken_wherever_the_width_is_reached() {
+        let line = || Line::plain("ab🙂").with(Style::Good, "cdé🙂🙂f");
+        let broken = |width| -> Vec<String> {
+            let lines = line().broken(width);
+            lines.iter().map(|line| line.paint(Paint::Plain)).collect()
+        };
+        assert_eq!(broken(80), ["ab🙂cdé🙂🙂f"]);
+        assert_eq!(broken(5), ["ab🙂c", "dé🙂", "🙂f"]);
+        assert_eq!(broken(2), ["ab", "🙂", "cd", "é", "🙂", "🙂", "f"]);
+        for width in 2..20 {
+            assert_eq!(broken(width).concat(), "ab🙂cdé🙂🙂f");
+            assert!(
+                line()
+                    .broken(width)
+                    .iter()
+                    .all(|line| line.width() <= width)
+            );
+        }
+        assert_eq!(Line::new().broken(0), [Line::new()]);
+        assert_eq!(broken(0).concat(), broken(1).concat());
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub fn view(state: &RunState, prompt: &Prompt, width: usize) -> Vec<Line> {
         let more = format!("  … {} more", words::count(hidden as u64, "agent"));
         lines.push(Line::of(Style::Dim, &more));
     }
-    lines.extend(question(state, prompt));
+    lines.extend(question(state, prompt, width));
     lines.into_iter().map(|line| line.fit(width)).collect()
 }
 
@@ -112,7 +112,7 @@ fn doing(doing: &Doing) -> String {
 }
 
 /// What waits for the user, and how to answer.
-fn question(state: &RunState, prompt: &Prompt) -> Vec<Line> {
+fn question(state: &RunState, prompt: &Prompt, width: usize) -> Vec<Line> {
     let Some(review) = state.reviews.front() else {
         return Vec::new();
     };
@@ -127,5 +127,7 @@ fn question(state: &RunState, prompt: &Prompt) -> Vec<Line> {
     let asked = Line::of(Style::Warning, "? ")
         .with(Style::Bold, &what)
         .and(&more);
-    vec![asked, prompt.line()]
+    let mut lines = asked.wrap(width);
+    lines.extend(prompt.lines(width));
+    lines
 }

@@ -186,7 +186,7 @@ fn a_project_cannot_reach_servers_by_another_spelling() {
         let files = files("[limits]\ndollars = 1.0\n", text);
         let loaded = files.load();
         let mut expected = Config::default();
-        expected.limits.dollars = Some(1.0);
+        expected.limits.dollars = Some(Dollars(1.0));
         assert_eq!(loaded.config, expected, "{text}");
         let warnings = files.warnings();
         assert_eq!(warnings.len(), 1, "{text}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::headless::testing::*;
-use crate::ports::{ApplyError, Current, DocVersion, FileEdit};
+use crate::ports::{ApplyError, Current, DocVersion, Effect, FileEdit};
 use crate::swarm::StopReason;
 use crate::text::{ByteRange, ChangeSet};
 
@@ -14,6 +14,7 @@ fn edit(base: &Current, from: &str, to: &str) -> FileEdit {
         base: base.clone(),
         changes: ChangeSet::between(&base.text, &after),
         label: "a.py::f".to_owned(),
+        effect: Effect::Change,
     }
 }
 
@@ -125,4 +126,89 @@ async fn edits_at_the_same_time_do_not_mix() {
     assert_eq!(story(&mut run).await, ["one"]);
     let disk = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
     assert_eq!(disk, "one\n");
+}
+
+/// A script that makes `pkg/new.py` and deletes it again, and tells how it went.
+async fn makes_and_deletes(scene: Scene) {
+    let editor = &scene.outside.editor;
+    let nothing = Current {
+        text: "".into(),
+        version: None,
+    };
+    let made = FileEdit {
+        file: file("pkg/new.py"),
+        base: nothing,
+        changes: ChangeSet::between("", "x = 1\n"),
+        label: "pkg/new.py::".to_owned(),
+        effect: Effect::Create,
+    };
+    let after = match editor.apply(made.clone()).await {
+        Ok(after) => after,
+        Err(error) => {
+            scene.log.event(said(&error.to_string()));
+            scene.log.event(finished(StopReason::Settled));
+            return;
+        }
+    };
+    scene.log.event(said(&after.text));
+    let again = editor.apply(made).await.unwrap_err();
+    scene.log.event(said(&again.to_string()));
+    let gone = FileEdit {
+        file: file("pkg/new.py"),
+        changes: ChangeSet::between(&after.text, ""),
+        base: after,
+        label: "undo".to_owned(),
+        effect: Effect::Delete,
+    };
+    let left = editor.apply(gone.clone()).await.unwrap();
+    scene.log.event(said(&format!("{left:?}")));
+    let twice = editor.apply(gone).await.unwrap_err();
+    scene.log.event(said(&twice.to_string()));
+    scene.log.event(finished(StopReason::Settled));
+}
+
+#[tokio::test]
+async fn a_file_is_made_and_deleted_through_the_editor() {
+    let folder = folder(&[("a.py", "")]);
+    let editor = editor(&folder, makes_and_deletes).await;
+    let mut run = editor.run(task("go")).await.unwrap();
+    let stale = "pkg/new.py: the text changed meanwhile";
+    let left = "Current { text: \"\", version: None }";
+    assert_eq!(story(&mut run).await, ["x = 1\n", stale, left, stale]);
+    assert!(!folder.path().join("pkg/new.py").exists());
+}
+
+#[tokio::test]
+async fn an_open_document_is_deleted_only_as_it_is() {
+    let folder = folder(&[("a.py", "x\n")]);
+    let editor = editor(&folder, async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        let gone = |base: &Current| FileEdit {
+            file: file("a.py"),
+            changes: ChangeSet::between(&base.text, ""),
+            base: base.clone(),
+            label: "undo".to_owned(),
+            effect: Effect::Delete,
+        };
+        let current = editor.current(&file("a.py")).await.unwrap();
+        let other = Current {
+            text: "y\n".into(),
+            ..current.clone()
+        };
+        let stale = editor.apply(gone(&other)).await.unwrap_err();
+        scene.log.event(said(&stale.to_string()));
+        editor.apply(gone(&current)).await.unwrap();
+        let missing = editor.current(&file("a.py")).await.unwrap_err();
+        scene.log.event(said(&missing.to_string()));
+        scene.log.event(finished(StopReason::Settled));
+    })
+    .await;
+    editor.open(&file("a.py")).unwrap();
+    let mut run = editor.run(task("go")).await.unwrap();
+    let told = story(&mut run).await;
+    assert_eq!(
+        told,
+        ["a.py: the text changed meanwhile", "a.py: no such file"]
+    );
+    assert!(!folder.path().join("a.py").exists());
 }

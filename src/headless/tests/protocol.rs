@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::headless::testing::*;
 use crate::headless::{capabilities, wire};
-use crate::ports::{ApplyError, FileEdit};
+use crate::ports::{ApplyError, Effect, FileEdit};
 use crate::server::{Leave, Starter, serve};
 use crate::swarm::StopReason;
 use crate::text::{ChangeSet, Encoding};
@@ -29,6 +29,7 @@ fn replaces() -> Starter {
             base,
             changes,
             label: "a.py::f".to_owned(),
+            effect: Effect::Change,
         };
         let told = match editor.apply(edit).await {
             Ok(current) => current.text.to_string(),

@@ -14,13 +14,16 @@ const MESSAGE_CHARS: usize = 400;
 /// Turns failures of one model into errors of the port.
 pub(super) struct Failures {
     model: String,
+    /// Where the endpoint is, without secrets.
+    address: String,
     window: Tokens,
 }
 
 impl Failures {
-    pub fn new(profile: &ModelProfile) -> Self {
+    pub fn new(profile: &ModelProfile, address: String) -> Self {
         Failures {
             model: profile.name.clone(),
+            address,
             window: profile.context_window,
         }
     }
@@ -36,7 +39,7 @@ impl Failures {
                 content.chars().take(120).collect::<String>()
             )),
             OpenAIError::StreamError(error) => self.transport(error.to_string()),
-            OpenAIError::Reqwest(error) => self.transport(causes(&error)),
+            OpenAIError::Reqwest(error) => self.transport(causes(&error.without_url())),
             OpenAIError::ApiError(error) => self.of_status(
                 error.status_code.as_u16(),
                 None,
@@ -55,9 +58,14 @@ impl Failures {
                 retry_after,
                 body,
             } => self.of_status(status, retry_after, &body),
+            HttpFailure::NoConnection(message) => self.transport(format!(
+                "{message}; is the server running, is base_url (or OPENAI_BASE_URL) right, is a \
+                 proxy needed?"
+            )),
             HttpFailure::Connection(message) => self.transport(message),
             HttpFailure::NotChat(body) => self.malformed(&format!(
-                "expected a chat completion, got {:?}; check base_url (it often ends in /v1)",
+                "expected a chat completion from {}, got {:?}; check base_url (it often ends in /v1)",
+                self.address,
                 body.chars().take(120).collect::<String>()
             )),
         }
@@ -91,6 +99,7 @@ impl Failures {
         let said = Said::read(body);
         let model = self.model.clone();
         let message = said.message.clone();
+        let address = &self.address;
         match status {
             400 | 413 | 422 | 500 if said.is_too_long() || status == 413 => ModelError::TooLong {
                 model,
@@ -111,7 +120,10 @@ impl Failures {
             _ => ModelError::Refused {
                 model,
                 status,
-                message: message + hint(status),
+                message: match hint(status) {
+                    Some(hint) => format!("{message} (from {address}: {hint})"),
+                    None => message,
+                },
             },
         }
     }
@@ -119,7 +131,7 @@ impl Failures {
     fn transport(&self, message: String) -> ModelError {
         ModelError::Transport {
             model: self.model.clone(),
-            message,
+            message: format!("{}: {message}", self.address),
         }
     }
 
@@ -149,11 +161,11 @@ pub(super) fn with_prompt(error: ModelError, estimate: Tokens) -> ModelError {
     }
 }
 
-fn hint(status: u16) -> &'static str {
+fn hint(status: u16) -> Option<&'static str> {
     match status {
-        401 | 403 => " (check the key that api_key_env names)",
-        404 => " (check base_url and model)",
-        _ => "",
+        401 | 403 => Some("check the key that api_key_env names"),
+        404 => Some("check base_url and model"),
+        _ => None,
     }
 }
 

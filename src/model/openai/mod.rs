@@ -93,13 +93,22 @@ impl OpenAiModel {
     pub fn new(options: OpenAiOptions) -> Result<Self, ModelError> {
         let name = &options.profile.name;
         let endpoint = Endpoint::new(name, &options.base_url, options.key.as_ref())?;
-        let config = endpoint.config();
+        let (config, address) = (endpoint.config(), endpoint.address());
         let transport = Transport::new(name, endpoint)?;
         Ok(OpenAiModel {
-            failures: Failures::new(&options.profile),
+            failures: Failures::new(&options.profile, address),
             client: Client::build(transport.client(), config).with_http_service(transport),
             options,
         })
+    }
+
+    /// Whether [`OpenAiModel::new`] would have what it needs.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check(options: &OpenAiOptions) -> Result<(), ModelError> {
+        let name = &options.profile.name;
+        Endpoint::new(name, &options.base_url, options.key.as_ref()).map(drop)
     }
 
     async fn read(&self, body: Value, watch: &dyn ChatWatch) -> Result<Answer, ModelError> {

@@ -340,6 +340,29 @@ async fn no_server_at_all_is_a_lost_connection() {
     let model = OpenAiModel::new(options("http://127.0.0.1:1/v1")).unwrap();
     let error = model.chat(&request(), &NoWatch).await.unwrap_err();
     assert!(matches!(error, ModelError::Transport { .. }), "{error:?}");
+    let said = error.to_string();
+    for wanted in ["http://127.0.0.1:1/v1", "is the server running", "base_url"] {
+        assert!(said.contains(wanted), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn errors_name_the_endpoint_without_its_secrets() {
+    let url = "http://me:hunter2@127.0.0.1:1/v1?api-key=hunter3#hunter4";
+    let model = OpenAiModel::new(options(url)).unwrap();
+    let error = model.chat(&request(), &NoWatch).await.unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("http://127.0.0.1:1/v1:"), "{said}");
+    assert!(!said.contains("hunter"), "{said}");
+    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"def f\"}}]}\n\n";
+    for script in [
+        Script::Raw(vec![EVENTS, piece]),
+        Script::Raw(vec![JSON, "[1, 2]"]),
+        Script::Raw(vec!["HTTP/1.1 401 No\r\nconnection: close\r\n\r\n", "no"]),
+    ] {
+        let said = ask(script).await.unwrap_err().to_string();
+        assert!(said.contains("http://127.0.0.1:"), "{said}");
+    }
 }
 
 async fn refused(head: &'static str, body: &'static str) -> ModelError {

@@ -63,6 +63,17 @@ impl Endpoint {
         format!("{}{path}", self.base.as_str().trim_end_matches('/'))
     }
 
+    /// The address as it may be shown: a URL can hold a password or a key.
+    pub fn address(&self) -> String {
+        let mut shown = self.base.clone();
+        // Neither can fail where there is a host.
+        let _ = shown.set_username("");
+        let _ = shown.set_password(None);
+        shown.set_query(None);
+        shown.set_fragment(None);
+        shown.as_str().trim_end_matches('/').to_owned()
+    }
+
     /// The client library's own view. It would read the environment for whatever is not said here.
     pub fn config(&self) -> OpenAIConfig {
         OpenAIConfig::new()
@@ -90,6 +101,10 @@ pub(super) enum HttpFailure {
         retry_after: Option<Duration>,
         body: String,
     },
+    /// Nothing was sent.
+    #[error("{0}")]
+    NoConnection(String),
+    /// It broke on the way.
     #[error("{0}")]
     Connection(String),
     #[error("not a chat completion")]
@@ -104,7 +119,11 @@ impl From<HttpFailure> for OpenAIError {
 
 impl From<reqwest::Error> for HttpFailure {
     fn from(error: reqwest::Error) -> Self {
-        HttpFailure::Connection(causes(&error.without_url()))
+        let error = error.without_url();
+        match error.is_connect() {
+            true => HttpFailure::NoConnection(causes(&error)),
+            false => HttpFailure::Connection(causes(&error)),
+        }
     }
 }
 

@@ -24,9 +24,22 @@ pub(super) fn open(
     variables: Variables<'_>,
 ) -> Result<Arc<dyn ChatModel>, ModelError> {
     match source.settings.kind {
-        ModelKind::Openai => Ok(Arc::new(open_endpoint(source, variables)?)),
+        ModelKind::Openai => {
+            let options = endpoint_options(source, variables)?;
+            Ok(Arc::new(OpenAiModel::new(options)?))
+        }
         ModelKind::Gguf => open_weights(source),
         ModelKind::Replay => Ok(Arc::new(open_replay(source)?)),
+    }
+}
+
+/// Whether one model can be opened, as far as that is known without a connection and without reading
+/// weights.
+pub(super) fn check(source: &ModelSource, variables: Variables<'_>) -> Result<(), ModelError> {
+    match source.settings.kind {
+        ModelKind::Openai => OpenAiModel::check(&endpoint_options(source, variables)?),
+        ModelKind::Gguf => weights_path(source).map(drop),
+        ModelKind::Replay => open_replay(source).map(drop),
     }
 }
 
@@ -63,10 +76,10 @@ pub fn key_variable(settings: &ModelConfig) -> Option<&str> {
     }
 }
 
-fn open_endpoint(
+fn endpoint_options(
     source: &ModelSource,
     variables: Variables<'_>,
-) -> Result<OpenAiModel, ModelError> {
+) -> Result<OpenAiOptions, ModelError> {
     let settings = &source.settings;
     let base_url = base_url(settings, variables);
     let key = key_variable(settings).and_then(|name| variables(name).filter(|key| !key.is_empty()));
@@ -85,7 +98,7 @@ fn open_endpoint(
         None if base_url == DEFAULT_BASE_URL => OutputLimit::MaxCompletionTokens,
         None => OutputLimit::MaxTokens,
     };
-    OpenAiModel::new(OpenAiOptions {
+    Ok(OpenAiOptions {
         profile: profile(source, DEFAULT_WINDOW, ToolCalling::Native),
         model: served_name(source).to_owned(),
         base_url,
@@ -109,16 +122,24 @@ fn open_replay(source: &ModelSource) -> Result<Replay, ModelError> {
 }
 
 #[cfg(feature = "local")]
-fn open_weights(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> {
-    use crate::model::local::{LocalModel, LocalOptions};
+fn weights_path(source: &ModelSource) -> Result<std::path::PathBuf, ModelError> {
     use crate::model::weights;
 
+    let wanted = source.settings.path.as_deref();
+    weights::path(wanted.unwrap_or(weights::DEFAULT_MODEL)).map_err(|error| {
+        ModelError::Unavailable {
+            model: source.name.clone(),
+            message: error.to_string(),
+        }
+    })
+}
+
+#[cfg(feature = "local")]
+fn open_weights(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> {
+    use crate::model::local::{LocalModel, LocalOptions};
+
     let settings = &source.settings;
-    let wanted = settings.path.as_deref().unwrap_or(weights::DEFAULT_MODEL);
-    let path = weights::path(wanted).map_err(|error| ModelError::Unavailable {
-        model: source.name.clone(),
-        message: error.to_string(),
-    })?;
+    let path = weights_path(source)?;
     let model = LocalModel::open(LocalOptions {
         name: source.name.clone(),
         path,
@@ -132,6 +153,11 @@ fn open_weights(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> 
 
 #[cfg(not(feature = "local"))]
 fn open_weights(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> {
+    weights_path(source).map(|never| match never {})
+}
+
+#[cfg(not(feature = "local"))]
+fn weights_path(source: &ModelSource) -> Result<std::convert::Infallible, ModelError> {
     Err(ModelError::Unavailable {
         model: source.name.clone(),
         message:

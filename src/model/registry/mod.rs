@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::continuing::Continuing;
 use super::resilient::{Attempted, Policy, Resilient};
 use crate::config::{Config, ModelKind, Network};
-use crate::ports::{ChatModel, ModelError};
+use crate::ports::{ChatModel, Dollars, ModelError};
 
 pub use adapter::{DEFAULT_BASE_URL, base_url, key_variable, price};
 pub use spec::{ModelSource, RoleSources, resolve, role_sources};
@@ -102,6 +102,31 @@ impl Models {
         })
     }
 
+    /// What would hinder [`Models::open`], as far as it is known without a connection and without
+    /// reading weights; with `limit`, also the prices that it needs.
+    ///
+    /// # Errors
+    /// See [`ModelsError`].
+    pub fn check(
+        config: &Config,
+        choice: Option<&str>,
+        limit: Option<Dollars>,
+        variables: Variables<'_>,
+    ) -> Result<(), ModelsError> {
+        let roles = role_sources(config, choice)?;
+        let mut unpriced = Vec::new();
+        for source in roles.all() {
+            adapter::check(source, variables)?;
+            if adapter::price(source).is_none() && !unpriced.contains(&source.name) {
+                unpriced.push(source.name.clone());
+            }
+        }
+        match limit {
+            Some(_) => priced(unpriced),
+            None => Ok(()),
+        }
+    }
+
     /// The models whose price is unknown. What they cost is counted as nothing.
     pub fn unpriced(&self) -> &[String] {
         &self.unpriced
@@ -112,12 +137,14 @@ impl Models {
     /// # Errors
     /// [`ModelsError::Unpriced`] names the models that have none.
     pub fn require_prices(&self) -> Result<(), ModelsError> {
-        if self.unpriced.is_empty() {
-            return Ok(());
-        }
-        Err(ModelsError::Unpriced {
-            models: self.unpriced.clone(),
-        })
+        priced(self.unpriced.clone())
+    }
+}
+
+fn priced(unpriced: Vec<String>) -> Result<(), ModelsError> {
+    match unpriced.is_empty() {
+        true => Ok(()),
+        false => Err(ModelsError::Unpriced { models: unpriced }),
     }
 }
 

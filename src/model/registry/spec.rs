@@ -19,6 +19,15 @@ pub struct RoleSources {
     pub proxy: Vec<ModelSource>,
 }
 
+impl RoleSources {
+    /// Of every part; a model that plays several is there as often.
+    pub fn all(&self) -> impl Iterator<Item = &ModelSource> {
+        [&self.agent, &self.scout, &self.editors, &self.proxy]
+            .into_iter()
+            .flatten()
+    }
+}
+
 /// What each part is played by.
 ///
 /// # Errors

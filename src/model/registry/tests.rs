@@ -135,6 +135,29 @@ fn unknown_prices_are_told_and_refused_under_a_limit() {
 }
 
 #[test]
+fn what_would_hinder_a_run_is_found_without_opening_anything() {
+    let check = |config: &Config, choice: Option<&str>, limit| {
+        Models::check(config, choice, limit, &no_variables).map_err(|error| error.to_string())
+    };
+    let wrong = |config: &Config, choice: &str, because: &str| {
+        let error = check(config, Some(choice), Some(Dollars(1.0))).unwrap_err();
+        assert!(error.contains(because), "{choice}: {error}");
+    };
+    let mut config = config(&["big", "other"]);
+    assert_eq!(check(&config, Some("big"), Some(Dollars(1.0))), Ok(()));
+    assert!(check(&config, None, None).unwrap_err().contains("several"));
+    wrong(&config, "huge", "no model is called \"huge\"");
+    wrong(&config, "openai:gpt-4o", "OPENAI_API_KEY");
+    wrong(&config, "gguf:/no/such.gguf", "/no/such.gguf");
+    wrong(&config, "replay:/no/such.jsonl", "/no/such.jsonl");
+    config.models.get_mut("big").unwrap().base_url = Some("nowhere".to_owned());
+    wrong(&config, "big", "no address");
+    config.models.get_mut("other").unwrap().model = Some("my-own".to_owned());
+    wrong(&config, "other", "the price of other is unknown");
+    assert_eq!(check(&config, Some("other"), None), Ok(()));
+}
+
+#[test]
 fn profiles_follow_the_settings() {
     let mut config = config(&["big"]);
     let profile = |config: &Config| {

@@ -1,5 +1,6 @@
 //! Results by test, read from what test runners print.
 
+mod misuse;
 mod pytest;
 mod sympy;
 mod unittest;
@@ -25,10 +26,13 @@ pub(super) fn outcome(end: End, cases: &[TestCase], output: &str) -> TestOutcome
         .any(|case| matches!(case.status, TestStatus::Failed | TestStatus::Error));
     match end {
         End::TimedOut => TestOutcome::TimedOut,
+        End::Exited(_) if misuse::names_no_module(cases) => TestOutcome::NotRun,
         End::Exited(_) if failed => TestOutcome::Failed,
-        // The shell found no such command, or may not run it.
-        End::Exited(126 | 127) => TestOutcome::NotRun,
-        End::Exited(_) if cases.is_empty() && ran_nothing(output) => TestOutcome::NotRun,
+        End::Exited(status)
+            if cases.is_empty() && (ran_nothing(output) || misuse::is_misuse(status, output)) =>
+        {
+            TestOutcome::NotRun
+        }
         End::Exited(0) => TestOutcome::Passed,
         End::Exited(_) => TestOutcome::Failed,
     }
@@ -159,7 +163,7 @@ mod tests {
         let of = |code, output| outcome(End::Exited(code), &[], output);
         assert_eq!(of(126, "permission denied"), TestOutcome::NotRun);
         assert_eq!(of(0, "collected 0 items\n"), TestOutcome::NotRun);
-        assert_eq!(of(2, "usage: pytest\n"), TestOutcome::Failed);
+        assert_eq!(of(2, "usage: pytest\n"), TestOutcome::NotRun);
         assert_eq!(
             of(0, "Ran 12 tests in 1s\n\nRan 0 tests in 0s\n"),
             TestOutcome::Passed

@@ -50,6 +50,8 @@ pub fn wake(symbols: &[&str]) -> Line {
 
 type Script = HashMap<String, (VecDeque<Line>, Option<Line>)>;
 
+pub const NO_START: &str = "no start";
+
 /// Answers by conversation name: each line once, then the last for ever when so scripted.
 pub struct Scripted {
     profile: ModelProfile,
@@ -238,7 +240,16 @@ impl Editor for DiskEditor {
             return Err(ApplyError::Stale { file: edit.file });
         }
         let text = edit.changes.apply(&now).unwrap();
-        std::fs::write(&path, &text).unwrap();
+        let is_there = path.exists();
+        match edit.effect {
+            Effect::Change => assert!(is_there),
+            Effect::Create => assert!(!is_there),
+            Effect::Delete => assert!(text.is_empty()),
+        }
+        match edit.effect {
+            Effect::Change | Effect::Create => std::fs::write(&path, &text).unwrap(),
+            Effect::Delete => std::fs::remove_file(&path).unwrap(),
+        }
         *self.writes.lock().unwrap() += 1;
         Ok(Current {
             text: text.into(),
@@ -249,11 +260,13 @@ impl Editor for DiskEditor {
 
 /// What the tests of the project are: failing ids with their messages, from the text of all files.
 /// [`WHOLE_RUN`] is a command that fails without naming a test.
+/// [`NO_START`] is a command that does not start.
 pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 
 pub struct FakeTests {
     root: std::path::PathBuf,
     judge: Option<Judge>,
+    chosen: Chosen,
     times: Arc<Mutex<VecDeque<Duration>>>,
 }
 
@@ -261,6 +274,10 @@ pub struct FakeTests {
 impl TestRunner for FakeTests {
     fn command(&self) -> Option<String> {
         self.judge.as_ref().map(|_| "fake tests".to_owned())
+    }
+
+    fn chosen(&self) -> Chosen {
+        self.chosen
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
@@ -286,9 +303,14 @@ impl TestRunner for FakeTests {
             .as_ref()
             .map(|judge| judge(&all))
             .unwrap_or_default();
-        if let Some((_, output)) = failing.iter().find(|(id, _)| id == WHOLE_RUN) {
+        let said = |what: &str| failing.iter().find(|(id, _)| id == what);
+        let without_cases = said(WHOLE_RUN)
+            .map(|(_, output)| (TestOutcome::Failed, 1, output))
+            .or(said(NO_START).map(|(_, output)| (TestOutcome::NotRun, 127, output)));
+        if let Some((outcome, status, output)) = without_cases {
             return TestReport {
-                outcome: TestOutcome::Failed,
+                outcome,
+                exit: Some(status),
                 command: "fake tests".into(),
                 cases: Vec::new(),
                 output: output.clone(),
@@ -319,6 +341,7 @@ impl TestRunner for FakeTests {
         }
         TestReport {
             outcome,
+            exit: None,
             command: "fake tests".into(),
             cases,
             output: String::new(),
@@ -381,6 +404,8 @@ pub struct Bed {
     pub approver: Arc<FakeApprover>,
     /// How long the next runs of the tests take.
     pub test_times: Arc<Mutex<VecDeque<Duration>>>,
+    /// Who chose the command that runs the tests.
+    pub chosen: Chosen,
     judge: Option<Judge>,
 }
 
@@ -413,6 +438,7 @@ impl Bed {
             editor: Arc::new(editor),
             approver: Arc::default(),
             test_times: Arc::default(),
+            chosen: Chosen::ByUser,
             judge: None,
         }
     }
@@ -467,6 +493,7 @@ impl Bed {
             tests: Arc::new(FakeTests {
                 root,
                 judge: self.judge.take(),
+                chosen: self.chosen,
                 times: Arc::clone(&self.test_times),
             }),
             language: Arc::new(NoLanguage),

@@ -15,6 +15,7 @@ fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
     };
     TestReport {
         outcome,
+        exit: None,
         command: "pytest".into(),
         cases: cases.iter().map(case).collect(),
         output: "the output".into(),

@@ -28,6 +28,15 @@ fn follow_ups(events: &[Event]) -> Vec<(String, Vec<u32>)> {
     woken(events).into_iter().filter_map(follow_up).collect()
 }
 
+/// How many owners were not told, and why.
+fn missed(events: &[Event]) -> Vec<(usize, String)> {
+    let missed = |event: &Event| match event {
+        Event::FollowUpMissed { owners, why, .. } => Some((owners.len(), why.clone())),
+        _ => None,
+    };
+    events.iter().filter_map(missed).collect()
+}
+
 #[tokio::test(start_paused = true)]
 async fn callers_follow_once_and_tests_do_not() {
     let model = Scripted::native().on("agent a.py::fee", [wider()]).on(
@@ -103,6 +112,11 @@ async fn no_more_than_24_owners_are_woken_for_one_contract() {
     let events = bed.run().await;
     assert_eq!(follow_ups(&events).len(), 24);
     assert_eq!(stop(&events), StopReason::Settled);
+    let [(owners, why)] = &missed(&events)[..] else {
+        panic!("{:?}", missed(&events));
+    };
+    assert_eq!(*owners, 16);
+    assert!(why.contains("24 owners"), "{why}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,4 +141,54 @@ async fn callers_of_a_name_of_one_letter_follow() {
     let mut bed = Bed::new(&[("a.py", text)], model).begin(&["a.py::f"]);
     let events = bed.run().await;
     assert_eq!(follow_ups(&events), [("a.py::g".to_owned(), vec![6])]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_the_budget_does_not_reach_are_named() {
+    for (messages, agents) in [(0, 16), (60, 1)] {
+        let model = Scripted::native().on("agent a.py::fee", [wider()]);
+        let mut bed = Bed::new(&FILES, model)
+            .begin(&["a.py::fee"])
+            .with(|task| task.limits.messages = messages)
+            .with(|task| task.limits.agents = agents);
+        let events = bed.run().await;
+        assert_eq!(follow_ups(&events), []);
+        let expected = Event::FollowUpMissed {
+            changed: "a.py::fee".parse().unwrap(),
+            owners: vec!["a.py::g".parse().unwrap()],
+            why: missed(&events)[0].1.clone(),
+        };
+        assert!(events.contains(&expected), "{events:#?}");
+        assert!(missed(&events)[0].1.contains("budget"), "{events:#?}");
+        let Some(Event::RunFinished { summary, .. }) = events.last() else {
+            panic!("{events:#?}");
+        };
+        assert!(
+            summary.ends_with("; 1 caller of a changed contract was not told"),
+            "{summary}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_contract_that_changes_to_and_fro_is_followed_once_each_way_and_then_told() {
+    let there = |more: bool| {
+        let source = "def fee(x, y):\n    return x + y\n";
+        call(
+            "propose",
+            json!({"reason": "r", "source": source, "more": more}),
+        )
+    };
+    let back = call(
+        "propose",
+        json!({"reason": "r", "source": "def fee(x):\n    return x\n", "more": true}),
+    );
+    let model = Scripted::native()
+        .on("agent a.py::fee", [there(true), back, there(false)])
+        .always("agent a.py::g", finish("nothing"));
+    let mut bed = Bed::new(&FILES, model).begin(&["a.py::fee"]);
+    let events = bed.run().await;
+    assert_eq!(follow_ups(&events).len(), 2, "{events:#?}");
+    let before = "they were told of the same change before".to_owned();
+    assert_eq!(missed(&events), [(1, before)]);
 }

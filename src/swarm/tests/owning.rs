@@ -141,3 +141,29 @@ async fn an_import_or_a_neighbour_is_no_cover_for_a_change_of_the_module() {
         assert_eq!(bed.read("a.py"), NEST);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_user_steers_a_method_through_the_owner_of_its_class() {
+    let mut model = Scripted::native().on("agent a.py::C", [finish("nothing"), finish("still")]);
+    model.latency = std::time::Duration::from_secs(1);
+    let mut bed = Bed::new(&[("a.py", NEST)], model).begin(&["a.py::C"]);
+    let handle = bed.start();
+    let mut log = handle.log.follow();
+    while let Some(record) = log.next().await {
+        if matches!(record.record, Record::Event(Event::TurnStarted { .. })) {
+            break;
+        }
+    }
+    handle.steer(Some("a.py::C.m".parse().unwrap()), "give 2".into());
+    handle.finished().await;
+    let events = handle.log.events();
+    let steered = Cause::Steered {
+        text: "a.py::C.m: give 2".into(),
+    };
+    let woken = woken(&events);
+    assert_eq!(woken.last().unwrap(), &("a.py::C".to_owned(), steered));
+    assert!(
+        woken.iter().all(|(agent, _)| agent == "a.py::C"),
+        "{woken:?}"
+    );
+}

@@ -150,3 +150,41 @@ async fn a_test_command_that_fails_as_a_whole_wakes_the_owner_of_the_frame_in_it
     assert_eq!(failed_tests(&events), ["a.py::g"], "{events:#?}");
     assert_eq!(stop(&events), StopReason::Settled);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_test_command_of_the_user_that_does_not_run_is_told_before_a_call() {
+    let not_found = |_: &str| {
+        vec![(
+            NO_START.to_owned(),
+            "one\n\nsh: tets: not found\n".to_owned(),
+        )]
+    };
+    let model = Scripted::native().on("scout", [wake(&["a.py::f"])]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).tests(not_found);
+    let events = bed.run().await;
+    let StopReason::Failed { error } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    let expected = "`fake tests` (exit status 127)\n  one\n  sh: tets: not found\n";
+    assert!(error.contains(expected), "{error}");
+    assert_eq!(bed.model.calls(), 0);
+    // What was found by Starling itself is only evidence that is not there.
+    let model = Scripted::native()
+        .on("scout", [wake(&["a.py::f"])])
+        .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).tests(not_found);
+    bed.chosen = crate::ports::Chosen::Found;
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_folder_without_files_is_told_before_a_call() {
+    let mut bed = Bed::new(&[], Scripted::native());
+    let events = bed.run().await;
+    let StopReason::Failed { error } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert!(error.contains("holds no file"), "{error}");
+    assert_eq!(bed.model.calls(), 0);
+}

@@ -41,9 +41,10 @@ async fn a_declined_change_request_is_told_to_the_asker() {
     assert!(events.contains(&declined), "{events:#?}");
     let last = bed.model.prompts("agent a.py::f").pop().unwrap();
     assert!(
-        last.contains("your change request was declined: 1 is right"),
+        last.contains("a.py::g declines the change that you asked for: 1 is right"),
         "{last}"
     );
+    assert!(!last.contains("The user says"), "{last}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -70,3 +70,90 @@ async fn what_the_user_changed_since_is_not_taken_back() {
     );
     assert_eq!(bed.read("a.py"), typed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_was_made_is_gone_again() {
+    let make = call(
+        "propose",
+        serde_json::json!({"reason": "r", "symbol": "b.py", "source": "def h():\n    return 1\n", "more": true}),
+    );
+    let model = Scripted::native().on("agent a.py::f", [make, finish("done")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    let handle = bed.start();
+    handle.finished().await;
+    let events = handle.log.events();
+    let Some(Event::RunFinished { diff, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let expected = "--- /dev/null\n+++ b/b.py\n@@ -0,0 +1,2 @@\n+def h():\n+    return 1\n";
+    assert_eq!(diff, expected);
+    assert_eq!(handle.undo(None).await.unwrap().len(), 1);
+    assert!(!bed.path("b.py").exists());
+    assert_eq!(bed.read("a.py"), TWO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_user_added_to_a_new_file_stays() {
+    let make = call(
+        "propose",
+        serde_json::json!({"reason": "r", "symbol": "b.py", "source": "def h():\n    return 1\n"}),
+    );
+    let model = Scripted::native().on("agent a.py::f", [make]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    let handle = bed.start();
+    handle.finished().await;
+    std::fs::write(bed.path("b.py"), "# mine\ndef h():\n    return 1\n").unwrap();
+    handle.undo(None).await.unwrap();
+    assert_eq!(bed.read("b.py"), "# mine\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_change_mended_fails_again_without_it() {
+    let wrong = |all: &str| match all.contains("return x + 1") {
+        true => vec![],
+        false => vec![("t1".to_owned(), "AssertionError".to_owned())],
+    };
+    // The second agent waits long enough for the undo, then breaks nothing: `t1` is no news.
+    let mut model = Scripted::native()
+        .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
+        .on(
+            "agent a.py::g",
+            [
+                call("read", serde_json::json!({"symbols": ["a.py::f"]})),
+                call("read", serde_json::json!({"symbols": ["a.py::g"]})),
+                whole("def g(x):\n    return f(x) + 2\n"),
+            ],
+        );
+    model.latency = std::time::Duration::from_secs(5);
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f", "a.py::g"])
+        .tests(wrong);
+    let handle = bed.start();
+    let mut log = handle.log.follow();
+    let id = loop {
+        let record = log.next().await.unwrap();
+        if let Record::Event(Event::ProposalApplied { proposal, .. }) = &record.record {
+            break *proposal;
+        }
+    };
+    handle.undo(Some(id)).await.unwrap();
+    handle.finished().await;
+    let evidence = handle
+        .log
+        .events()
+        .into_iter()
+        .rev()
+        .find_map(|event| match event {
+            Event::ProposalChecked { evidence, .. } => Some(evidence.tests),
+            _ => None,
+        });
+    let Some(TestEvidence::Known {
+        broken,
+        still_failing,
+        ..
+    }) = evidence
+    else {
+        panic!("{evidence:?}");
+    };
+    assert_eq!((broken, still_failing), (vec![], vec!["t1".to_owned()]));
+}

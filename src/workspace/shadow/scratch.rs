@@ -40,13 +40,38 @@ fn substitute() -> PathBuf {
 
 /// A directory of this process's own, removed when dropped.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub struct Scratch {
     path: PathBuf,
     /// The lock that says that we live; the system lets go of it however we end.
     _lock: File,
+    at_end: AtEnd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtEnd {
+    Remove,
+    Keep,
 }
 
 impl Scratch {
+    /// A scratch directory below the system's temporary directory, swept as the others are.
+    ///
+    /// # Errors
+    /// The directory cannot be made.
+    pub fn temporary() -> io::Result<Self> {
+        Self::create(&substitute())
+    }
+
+    /// Leaves the directory to the user: neither the end of this process nor a sweep takes it.
+    ///
+    /// # Errors
+    /// Its lock cannot be taken away; it will be removed as if this had not been asked.
+    pub fn keep(mut self) -> io::Result<PathBuf> {
+        fs::remove_file(self.path.join(LOCK))?;
+        self.at_end = AtEnd::Keep;
+        Ok(self.path.clone())
+    }
+
     /// A scratch directory below `cache`; below its substitute when `cache` lies in `root`.
     pub(super) fn create_outside(root: &Path, cache: &Path) -> io::Result<Self> {
         let scratch = Self::create(cache)?;
@@ -78,22 +103,31 @@ impl Scratch {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = base.join(format!("{}-{number}", std::process::id()));
             match lock_new(&path) {
-                Ok(lock) => return Ok(Scratch { path, _lock: lock }),
+                Ok(lock) => {
+                    return Ok(Scratch {
+                        path,
+                        _lock: lock,
+                        at_end: AtEnd::Remove,
+                    });
+                }
                 Err(error) => last = error,
             }
         }
         Err(last)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What stays is swept by the next process.
-        let _ = remove_scratch(&self.path);
+        match self.at_end {
+            AtEnd::Keep => {}
+            // What stays is swept by the next process.
+            AtEnd::Remove => drop(remove_scratch(&self.path)),
+        }
     }
 }
 
@@ -182,6 +216,17 @@ mod tests {
         fs::set_permissions(path.join("a"), fs::Permissions::from_mode(0o000)).unwrap();
         drop(scratch);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_kept_is_the_users_own() {
+        let cache = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(cache.path()).unwrap();
+        fs::write(scratch.path().join("file"), "").unwrap();
+        let path = scratch.keep().unwrap();
+        assert!(sweep_scratch(cache.path()).is_empty());
+        assert!(path.join("file").exists());
+        assert!(!path.join(LOCK).exists());
     }
 
     #[test]

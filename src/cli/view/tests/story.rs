@@ -204,6 +204,27 @@ fn why_an_agent_wakes_is_told_once() {
         told(followed),
         ["→ b.py::g a parameter more; returns a list; tells a.py::f"]
     );
+    let missed = Event::FollowUpMissed {
+        changed: symbol("b.py::g"),
+        owners: vec![symbol("a.py::f"), symbol("a.py::h")],
+        why: text("the budget is used up: 3 of 3 messages"),
+    };
+    assert_eq!(
+        told(missed.clone()),
+        ["! b.py::g does not tell a.py::f, a.py::h: the budget is used up: 3 of 3 messages"]
+    );
+    let state = state(&[
+        vec![missed.clone(), missed],
+        super::ending(StopReason::Settled),
+    ]);
+    let traces = Traces {
+        root: Path::new("/p"),
+        trajectory: Path::new("/t"),
+        patch: None,
+    };
+    let report = plain(&summary(&state, traces));
+    let line = "not told  a.py::f (uses b.py::g), a.py::h (uses b.py::g)";
+    assert_eq!(report.matches(line).count(), 1, "{report}");
 }
 
 #[test]
@@ -257,7 +278,7 @@ fn evidence_against_a_proposal_is_shown_whole() {
     for line in [
         "proposal #1 of a.py::f",
         "  tests: 1 pass (1.5 s)",
-        "  1 BROKEN: test_b",
+        "  1 BROKEN by this change: test_b",
         "  1 still failing: test_c",
         "    AssertionError: 1 != 2",
         "  contract: f: a parameter more",

@@ -1,0 +1,191 @@
+//! Which projects the user trusts to bring a configuration of their own: a list in the user's state
+//! directory, by the root of the project.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+
+/// What the user said about a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Trusted,
+    /// Asked, and refused: not asked again.
+    Refused,
+}
+
+/// Why the list cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    #[error("there is no home directory to keep the list of trusted projects in")]
+    NoHome,
+    #[error("{}: {source}", .path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{}: not a list of trusted projects ({message}); remove the file to begin anew", .path.display())]
+    Malformed { path: PathBuf, message: String },
+    #[error("{}: its path is not UTF-8, so that it cannot be kept in the list", .0.display())]
+    Unnameable(PathBuf),
+}
+
+/// The list, in its file. It is read anew for each question: other processes write it, too.
+#[derive(Debug, Clone)]
+pub struct TrustList {
+    path: PathBuf,
+}
+
+impl TrustList {
+    /// The list of this user: `starling/trusted.json` in `$XDG_STATE_HOME`, else in `~/.local/state`.
+    ///
+    /// # Errors
+    /// [`TrustError::NoHome`].
+    pub fn of_user() -> Result<TrustList, TrustError> {
+        let dirs = etcetera::choose_base_strategy().map_err(|_| TrustError::NoHome)?;
+        let state = dirs.state_dir().ok_or(TrustError::NoHome)?;
+        Ok(TrustList::at(state.join("starling").join("trusted.json")))
+    }
+
+    pub fn at(path: PathBuf) -> TrustList {
+        TrustList { path }
+    }
+
+    /// What the user said about the project at `root`.
+    ///
+    /// # Errors
+    /// The list is there and cannot be read.
+    pub fn decision(&self, root: &Path) -> Result<Option<Decision>, TrustError> {
+        let all = self.all()?;
+        Ok(root.to_str().and_then(|root| all.get(root)).copied())
+    }
+
+    /// Everything that was decided, by the roots of the projects.
+    ///
+    /// # Errors
+    /// The list is there and cannot be read.
+    pub fn all(&self) -> Result<BTreeMap<String, Decision>, TrustError> {
+        let text = match fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            Err(source) => return Err(self.io(source)),
+        };
+        serde_json::from_str(&text).map_err(|error| TrustError::Malformed {
+            path: self.path.clone(),
+            message: error.to_string(),
+        })
+    }
+
+    /// Keeps a decision, or forgets it.
+    ///
+    /// # Errors
+    /// The list cannot be read or written.
+    pub fn decide(&self, root: &Path, decision: Option<Decision>) -> Result<(), TrustError> {
+        let Some(name) = root.to_str() else {
+            return Err(TrustError::Unnameable(root.to_owned()));
+        };
+        let mut all = self.all()?;
+        match decision {
+            Some(decision) => drop(all.insert(name.to_owned(), decision)),
+            None => drop(all.remove(name)),
+        }
+        self.write(&all).map_err(|source| self.io(source))
+    }
+
+    /// In one step: a reader sees the list before it or after it.
+    fn write(&self, all: &BTreeMap<String, Decision>) -> io::Result<()> {
+        if let Some(directory) = self.path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let next = self
+            .path
+            .with_extension(format!("{}.new", std::process::id()));
+        let mut options = fs::OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600);
+        serde_json::to_writer_pretty(file.open(&next)?, all)?;
+        fs::rename(&next, &self.path)
+    }
+
+    fn io(&self, source: io::Error) -> TrustError {
+        TrustError::Io {
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(dir: &tempfile::TempDir) -> TrustList {
+        TrustList::at(dir.path().join("state/starling/trusted.json"))
+    }
+
+    #[test]
+    fn decisions_are_kept_by_root_and_can_be_taken_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, other) = (Path::new("/p/one"), Path::new("/p/other"));
+        assert_eq!(list(&dir).decision(one).unwrap(), None);
+        list(&dir).decide(one, Some(Decision::Trusted)).unwrap();
+        list(&dir).decide(other, Some(Decision::Refused)).unwrap();
+        assert_eq!(list(&dir).decision(one).unwrap(), Some(Decision::Trusted));
+        assert_eq!(list(&dir).decision(other).unwrap(), Some(Decision::Refused));
+        let inside = list(&dir).decision(Path::new("/p/one/inner")).unwrap();
+        assert_eq!(inside, None, "a project inside is another");
+        list(&dir).decide(one, None).unwrap();
+        assert_eq!(list(&dir).decision(one).unwrap(), None);
+        assert_eq!(list(&dir).all().unwrap().len(), 1);
+        let left: Vec<_> = fs::read_dir(dir.path().join("state/starling"))
+            .unwrap()
+            .collect();
+        assert_eq!(left.len(), 1, "nothing half written stays: {left:?}");
+    }
+
+    #[test]
+    fn only_the_user_reads_the_list() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let list = list(&dir);
+        list.decide(Path::new("/p"), Some(Decision::Trusted))
+            .unwrap();
+        let mode = fs::metadata(&list.path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_is_no_list_is_told_and_left_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let list = list(&dir);
+        fs::create_dir_all(list.path.parent().unwrap()).unwrap();
+        for text in ["", "[]", "{\"/p\": \"maybe\"}"] {
+            fs::write(&list.path, text).unwrap();
+            let error = list.decision(Path::new("/p")).unwrap_err().to_string();
+            assert!(error.contains("trusted.json: not a list"), "{error}");
+            assert!(
+                list.decide(Path::new("/q"), Some(Decision::Trusted))
+                    .is_err()
+            );
+            assert_eq!(fs::read_to_string(&list.path).unwrap(), text);
+        }
+        fs::remove_file(&list.path).unwrap();
+        fs::create_dir(&list.path).unwrap();
+        assert!(matches!(list.all(), Err(TrustError::Io { .. })));
+    }
+
+    #[test]
+    fn a_path_that_is_not_utf_8_is_refused() {
+        use std::os::unix::ffi::OsStrExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let root = Path::new(std::ffi::OsStr::from_bytes(b"/p/\xff"));
+        assert_eq!(list(&dir).decision(root).unwrap(), None);
+        let error = list(&dir)
+            .decide(root, Some(Decision::Trusted))
+            .unwrap_err();
+        assert!(error.to_string().contains("not UTF-8"), "{error}");
+    }
+}
