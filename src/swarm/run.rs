@@ -249,7 +249,7 @@ fn no_files(hub: &Hub) -> String {
     format!(
         "{} holds no file to work on (what .gitignore names is not looked at): run in the folder of \
          a project, or make its first file",
-        hub.outside.snapshot.root().display()
+        hub.outside.index.snapshot().root().display()
     )
 }
 
