@@ -29,6 +29,10 @@ impl Lines {
         }
     }
 
+    pub(super) fn starts(&self) -> &[usize] {
+        &self.starts
+    }
+
     pub(super) fn count(&self) -> usize {
         self.starts.len()
     }

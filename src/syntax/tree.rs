@@ -189,8 +189,13 @@ impl SymbolTree {
         &self.lines
     }
 
+    /// Where the lines start.
+    pub(crate) fn line_starts(&self) -> &[usize] {
+        self.lines.starts()
+    }
+
     /// The root of the grammar's tree.
-    pub(super) fn root(&self) -> Option<Node<'_>> {
+    pub(crate) fn root(&self) -> Option<Node<'_>> {
         self.syntax.as_ref().map(Tree::root_node)
     }
 

@@ -1,0 +1,284 @@
+//! The node kinds and fields of the grammar that matter here, looked up by number.
+
+use std::sync::OnceLock;
+
+use tree_sitter::{Language, TreeCursor};
+
+/// A kind of node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Punctuation, keywords, comments, numbers: nothing below matters.
+    Skip,
+    /// Walked through for what is below.
+    Other,
+    Identifier,
+    Attribute,
+    Call,
+    Arguments,
+    KeywordArgument,
+    Subscript,
+    Parenthesized,
+    Await,
+    BooleanOperator,
+    BinaryOperator,
+    Conditional,
+    NamedExpression,
+    Lambda,
+    Comprehension,
+    ForInClause,
+    Tuple,
+    List,
+    Literal,
+    None,
+    String,
+    ConcatenatedString,
+    AsPattern,
+    AsPatternTarget,
+    Type,
+    GenericType,
+    UnionType,
+    MemberType,
+    TypeParameter,
+    Pattern,
+    Splat,
+    Assignment,
+    AugmentedAssignment,
+    Return,
+    Yield,
+    Delete,
+    Global,
+    Nonlocal,
+    If,
+    Assert,
+    For,
+    WithItem,
+    Except,
+    Import,
+    ImportFrom,
+    FutureImport,
+    Aliased,
+    DottedName,
+    RelativeImport,
+    ImportPrefix,
+    Wildcard,
+    Decorated,
+    Decorator,
+    Function,
+    Class,
+    Parameters,
+    TypedParameter,
+    DefaultParameter,
+    CasePattern,
+    ClassPattern,
+    KeywordPattern,
+    SplatPattern,
+    TypeAlias,
+    Block,
+}
+
+fn kind_named(name: &str) -> Kind {
+    match name {
+        "identifier" => Kind::Identifier,
+        "attribute" => Kind::Attribute,
+        "call" => Kind::Call,
+        "argument_list" => Kind::Arguments,
+        "keyword_argument" => Kind::KeywordArgument,
+        "subscript" => Kind::Subscript,
+        "parenthesized_expression" => Kind::Parenthesized,
+        "await" => Kind::Await,
+        "boolean_operator" => Kind::BooleanOperator,
+        "binary_operator" => Kind::BinaryOperator,
+        "conditional_expression" => Kind::Conditional,
+        "named_expression" => Kind::NamedExpression,
+        "lambda" => Kind::Lambda,
+        "list_comprehension"
+        | "set_comprehension"
+        | "dictionary_comprehension"
+        | "generator_expression" => Kind::Comprehension,
+        "for_in_clause" => Kind::ForInClause,
+        "tuple" | "expression_list" => Kind::Tuple,
+        "list" | "set" => Kind::List,
+        "dictionary" => Kind::Other,
+        "integer" | "float" | "true" | "false" => Kind::Literal,
+        "none" => Kind::None,
+        "string" => Kind::String,
+        "concatenated_string" => Kind::ConcatenatedString,
+        "as_pattern" => Kind::AsPattern,
+        "as_pattern_target" => Kind::AsPatternTarget,
+        "type" => Kind::Type,
+        "generic_type" => Kind::GenericType,
+        "union_type" => Kind::UnionType,
+        "member_type" => Kind::MemberType,
+        "type_parameter" => Kind::TypeParameter,
+        "pattern_list" | "tuple_pattern" | "list_pattern" => Kind::Pattern,
+        "list_splat_pattern" | "dictionary_splat_pattern" => Kind::Splat,
+        "assignment" => Kind::Assignment,
+        "augmented_assignment" => Kind::AugmentedAssignment,
+        "return_statement" => Kind::Return,
+        "yield" => Kind::Yield,
+        "delete_statement" => Kind::Delete,
+        "global_statement" => Kind::Global,
+        "nonlocal_statement" => Kind::Nonlocal,
+        "if_statement" | "elif_clause" => Kind::If,
+        "assert_statement" => Kind::Assert,
+        "for_statement" => Kind::For,
+        "with_item" => Kind::WithItem,
+        "except_clause" => Kind::Except,
+        "import_statement" => Kind::Import,
+        "import_from_statement" => Kind::ImportFrom,
+        "future_import_statement" => Kind::FutureImport,
+        "aliased_import" => Kind::Aliased,
+        "dotted_name" => Kind::DottedName,
+        "relative_import" => Kind::RelativeImport,
+        "import_prefix" => Kind::ImportPrefix,
+        "wildcard_import" => Kind::Wildcard,
+        "decorated_definition" => Kind::Decorated,
+        "decorator" => Kind::Decorator,
+        "function_definition" => Kind::Function,
+        "class_definition" => Kind::Class,
+        "parameters" | "lambda_parameters" => Kind::Parameters,
+        "typed_parameter" => Kind::TypedParameter,
+        "default_parameter" | "typed_default_parameter" => Kind::DefaultParameter,
+        "case_pattern" => Kind::CasePattern,
+        "class_pattern" => Kind::ClassPattern,
+        "keyword_pattern" => Kind::KeywordPattern,
+        "splat_pattern" => Kind::SplatPattern,
+        "type_alias_statement" => Kind::TypeAlias,
+        "block" => Kind::Block,
+        "comment"
+        | "line_continuation"
+        | "string_start"
+        | "string_content"
+        | "string_end"
+        | "escape_sequence"
+        | "escape_interpolation"
+        | "type_conversion"
+        | "ellipsis"
+        | "pass_statement"
+        | "break_statement"
+        | "continue_statement"
+        | "positional_separator"
+        | "keyword_separator" => Kind::Skip,
+        _ => Kind::Other,
+    }
+}
+
+/// A field of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    None,
+    Name,
+    Left,
+    Right,
+    Type,
+    Value,
+    Alias,
+    Attribute,
+    Parameters,
+    ReturnType,
+    Body,
+    Superclasses,
+    Condition,
+    Consequence,
+    Operator,
+    Module,
+    Other,
+}
+
+fn field_named(name: &str) -> Field {
+    match name {
+        "name" => Field::Name,
+        "left" => Field::Left,
+        "right" => Field::Right,
+        "type" => Field::Type,
+        "value" => Field::Value,
+        "alias" => Field::Alias,
+        "attribute" => Field::Attribute,
+        "parameters" => Field::Parameters,
+        "return_type" => Field::ReturnType,
+        "body" => Field::Body,
+        "superclasses" => Field::Superclasses,
+        "condition" => Field::Condition,
+        "consequence" => Field::Consequence,
+        "operator" | "operators" => Field::Operator,
+        "module_name" => Field::Module,
+        _ => Field::Other,
+    }
+}
+
+/// Kinds and fields by the grammar's numbers.
+pub(super) struct Kinds {
+    kinds: Vec<Kind>,
+    fields: Vec<Field>,
+}
+
+impl Kinds {
+    pub(super) fn get() -> &'static Kinds {
+        static KINDS: OnceLock<Kinds> = OnceLock::new();
+        KINDS.get_or_init(|| Kinds::of(&tree_sitter_python::LANGUAGE.into()))
+    }
+
+    fn of(language: &Language) -> Self {
+        let kind = |id: u16| {
+            let name = language.node_kind_for_id(id).unwrap_or_default();
+            if language.node_kind_is_named(id) {
+                kind_named(name)
+            } else {
+                Kind::Skip
+            }
+        };
+        let count = language.node_kind_count() as u16;
+        let fields = language.field_count() as u16;
+        Kinds {
+            kinds: (0..count).map(kind).collect(),
+            fields: (0..=fields)
+                .map(|id| language.field_name_for_id(id).map_or(Field::None, field_named))
+                .collect(),
+        }
+    }
+
+    pub(super) fn kind(&self, cursor: &TreeCursor<'_>) -> Kind {
+        // The error node's number is past the table; what could be read is below it.
+        let id = cursor.node().kind_id() as usize;
+        self.kinds.get(id).copied().unwrap_or(Kind::Other)
+    }
+
+    pub(super) fn field(&self, cursor: &TreeCursor<'_>) -> Field {
+        let id = cursor.field_id().map_or(0, std::num::NonZero::get);
+        self.fields.get(id as usize).copied().unwrap_or(Field::Other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_knows_the_names() {
+        let language: Language = tree_sitter_python::LANGUAGE.into();
+        let named = |name: &str| language.id_for_node_kind(name, true) != 0;
+        for name in [
+            "identifier", "attribute", "call", "argument_list", "keyword_argument", "subscript",
+            "generator_expression", "for_in_clause", "as_pattern_target", "generic_type",
+            "member_type", "pattern_list", "list_splat_pattern", "with_item", "except_clause",
+            "aliased_import", "wildcard_import", "typed_default_parameter", "case_pattern",
+            "type_alias_statement", "type_parameter", "interpolation",
+        ] {
+            assert!(named(name), "{name}");
+        }
+        for name in ["left", "superclasses", "return_type", "module_name", "consequence", "alias"] {
+            assert!(language.field_id_for_name(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn punctuation_is_skipped() {
+        let kinds = Kinds::get();
+        let language: Language = tree_sitter_python::LANGUAGE.into();
+        let kind = |name, named| kinds.kinds[language.id_for_node_kind(name, named) as usize];
+        assert_eq!(kind("(", false), Kind::Skip);
+        assert_eq!(kind("identifier", true), Kind::Identifier);
+        assert_eq!(kind("lambda", true), Kind::Lambda);
+        assert_eq!(kind("lambda", false), Kind::Skip);
+    }
+}

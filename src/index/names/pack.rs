@@ -1,0 +1,160 @@
+//! Occurrences as bytes: each is told by how it differs from the one before, so most take four.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::model::{Occurrence, Role, ScopeId};
+use super::table::NameId;
+
+/// In the order of their codes.
+const ROLES: [Role; 12] = [
+    Role::Read,
+    Role::Call,
+    Role::Store,
+    Role::Delete,
+    Role::Definition,
+    Role::Parameter,
+    Role::Keyword,
+    Role::ImportedModule,
+    Role::ImportedName,
+    Role::Alias,
+    Role::Export,
+    Role::Declared,
+];
+const ROLE: u8 = 0x0f;
+/// Another scope than the one before.
+const SCOPE: u8 = 0x10;
+/// The receiver is the occurrence before.
+const CHAINED: u8 = 0x20;
+/// The receiver is told by its number.
+const RECEIVER: u8 = 0x40;
+
+pub(super) fn serialize<S: Serializer>(list: &[Occurrence], to: S) -> Result<S::Ok, S::Error> {
+    pack(list).serialize(to)
+}
+
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Occurrence>, D::Error> {
+    let bytes = <Vec<u8>>::deserialize(from)?;
+    unpack(&bytes).ok_or_else(|| D::Error::custom("the occurrences end too early"))
+}
+
+fn pack(list: &[Occurrence]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(list.len() * 4 + 4);
+    put(&mut bytes, list.len() as u32);
+    let (mut at, mut scope) = (0, ScopeId::MODULE);
+    for (index, found) in list.iter().enumerate() {
+        let is_chained = found.receiver != 0 && found.receiver == chained(index);
+        let code = ROLES.iter().position(|role| *role == found.role).unwrap_or(0) as u8;
+        bytes.push(
+            code | if found.scope == scope { 0 } else { SCOPE }
+                | match (is_chained, found.receiver) {
+                    (true, _) => CHAINED,
+                    (false, 0) => 0,
+                    (false, _) => RECEIVER,
+                },
+        );
+        put(&mut bytes, found.at.wrapping_sub(at));
+        put(&mut bytes, found.name.0);
+        if found.scope != scope {
+            put(&mut bytes, found.scope.0);
+        }
+        if !is_chained && found.receiver != 0 {
+            put(&mut bytes, found.receiver);
+        }
+        (at, scope) = (found.at, found.scope);
+    }
+    bytes
+}
+
+/// The receiver that stands for the occurrence before.
+fn chained(index: usize) -> u32 {
+    (index as u32) * 2
+}
+
+fn unpack(bytes: &[u8]) -> Option<Vec<Occurrence>> {
+    let mut rest = bytes;
+    let count = take(&mut rest)? as usize;
+    // Each takes three bytes at least: a wrong count asks for no more memory than that.
+    let mut list = Vec::with_capacity(count.min(bytes.len() / 3));
+    let (mut at, mut scope) = (0u32, ScopeId::MODULE);
+    for index in 0..count {
+        let (code, after) = rest.split_first()?;
+        rest = after;
+        at = at.wrapping_add(take(&mut rest)?);
+        let name = NameId(take(&mut rest)?);
+        if code & SCOPE != 0 {
+            scope = ScopeId(take(&mut rest)?);
+        }
+        let receiver = match (code & CHAINED != 0, code & RECEIVER != 0) {
+            (true, _) => chained(index),
+            (false, true) => take(&mut rest)?,
+            (false, false) => 0,
+        };
+        list.push(Occurrence {
+            at,
+            name,
+            scope,
+            role: *ROLES.get((code & ROLE) as usize)?,
+            receiver,
+        });
+    }
+    Some(list)
+}
+
+fn put(bytes: &mut Vec<u8>, mut number: u32) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn take(rest: &mut &[u8]) -> Option<u32> {
+    let mut number = 0;
+    for shift in (0..35).step_by(7) {
+        let (byte, after) = rest.split_first()?;
+        *rest = after;
+        number |= u32::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some() -> Vec<Occurrence> {
+        let one = |at, name, scope, role, receiver| Occurrence {
+            at,
+            name: NameId(name),
+            scope: ScopeId(scope),
+            role,
+            receiver,
+        };
+        vec![
+            one(3, 0, 0, Role::Definition, 0),
+            one(500, 200, 7, Role::Read, 0),
+            one(505, 1, 7, Role::Call, 4),
+            one(70_000, 1, 2, Role::Keyword, 1),
+            one(70_010, 90_000, 2, Role::ImportedName, 77),
+        ]
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked() {
+        assert_eq!(unpack(&pack(&some())), Some(some()));
+        assert_eq!(unpack(&pack(&[])), Some(Vec::new()));
+    }
+
+    #[test]
+    fn cut_or_wrong_bytes_are_an_error() {
+        let bytes = pack(&some());
+        for end in 0..bytes.len() {
+            assert_eq!(unpack(&bytes[..end]), None, "{end}");
+        }
+        assert_eq!(unpack(&[0xff; 9]), None);
+    }
+}

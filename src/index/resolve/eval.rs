@@ -1,0 +1,502 @@
+//! What expressions can be.
+
+use super::class::Member;
+use super::resolver::{Key, Receiver, Resolver, no_values};
+use super::source::{FileId, Source};
+use super::value::{Collected, Def, Target, Value, Values, Variable};
+use crate::index::names::{
+    Binding, BindingKind, Expr, ExprId, FunctionRole, How, Names, OccurrenceId, Place, ScopeId,
+    ScopeKind, Seen, SymbolNumber,
+};
+
+impl<S: Source> Resolver<'_, S> {
+    /// What an expression of a file can be; `receiver` is the class that `self` is in it.
+    pub(super) fn values(&mut self, file: FileId, expr: ExprId, receiver: Receiver) -> Values {
+        let names = self.names(file);
+        match names.expr(expr) {
+            Seen::Unknown => no_values(),
+            Seen::Occurrence(id) => self.remembered(Key::Expr(file, expr, receiver), |this| {
+                this.occurrence_values(file, &names, id, receiver)
+            }),
+            Seen::Built(built) => self.remembered(Key::Expr(file, expr, receiver), |this| {
+                this.built_values(file, built, receiver)
+            }),
+        }
+    }
+
+    fn occurrence_values(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        id: OccurrenceId,
+        receiver: Receiver,
+    ) -> Values {
+        let narrowed = self.narrowed(file, names, id, receiver);
+        if !narrowed.is_empty() {
+            return narrowed;
+        }
+        let Some(found) = names.occurrence(id).copied() else {
+            return no_values();
+        };
+        let mut values = Collected::default();
+        if found.receiver().is_some() {
+            let name = names.name(found.name);
+            for value in self.values(file, found.receiver(), receiver).iter() {
+                let members = self.member_values(*value, name);
+                values.extend(&members);
+            }
+        } else if let Some(scope) = Self::scope_of(names, &found) {
+            let name = found.name;
+            let kind = names.scope(scope).map(|scope| scope.kind);
+            let is_inside = !matches!(kind, Some(ScopeKind::Module | ScopeKind::Class));
+            let receiver = receiver.filter(|_| is_inside);
+            let variable = Variable { file, scope, name };
+            values.extend(&self.variable_values(variable, receiver));
+        } else {
+            for target in self.plain_targets(file, &found) {
+                values.extend(&self.target_values(target));
+            }
+        }
+        values.finish()
+    }
+
+    /// What tests around an occurrence say of it.
+    fn narrowed(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        id: OccurrenceId,
+        receiver: Receiver,
+    ) -> Values {
+        let Some(found) = names.occurrence(id) else {
+            return no_values();
+        };
+        let mut values = Collected::default();
+        for test in names.narrowings() {
+            let holds = test.start <= found.at && found.at < test.end;
+            let is_same = |tested| is_same_chain(names, tested, id);
+            if holds && test.tested.as_occurrence().is_some_and(is_same) {
+                for class in self.values(file, test.class, receiver).iter() {
+                    values.extend(&self.instances(*class));
+                }
+            }
+        }
+        values.finish()
+    }
+
+    /// The instances of a class, or of any class of a tuple.
+    fn instances(&mut self, class: Value) -> Values {
+        let mut values = Collected::default();
+        match class {
+            Value::Class(class) => values.add(Value::Instance(class)),
+            Value::Outside => values.add(Value::Outside),
+            Value::Tuple(id) => {
+                for element in self.tuple_elements(id) {
+                    for class in element.iter() {
+                        match class {
+                            Value::Class(class) => values.add(Value::Instance(*class)),
+                            Value::Outside => values.add(Value::Outside),
+                            _ => {}
+                        }
+                    }
+                }
+            }
+            Value::Module(_)
+            | Value::Instance(_)
+            | Value::Function(..)
+            | Value::Super { .. }
+            | Value::Sequence(_) => {}
+        }
+        values.finish()
+    }
+
+    pub(super) fn target_values(&mut self, target: Target) -> Values {
+        match target {
+            Target::Variable(variable) => self.variable_values(variable, None),
+            Target::Module(module) => [Value::Module(module)].into(),
+            Target::Outside => [Value::Outside].into(),
+        }
+    }
+
+    /// What a variable can be: all that it is bound to.
+    pub(super) fn variable_values(&mut self, variable: Variable, receiver: Receiver) -> Values {
+        let names = self.names(variable.file);
+        let mut values = Collected::default();
+        for binding in names.bindings(variable.scope, variable.name) {
+            values.extend(&self.binding_values(variable.file, &names, binding, receiver));
+        }
+        values.finish()
+    }
+
+    fn binding_values(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        binding: &Binding,
+        receiver: Receiver,
+    ) -> Values {
+        match binding.kind {
+            BindingKind::Import(id) => {
+                let mut values = Collected::default();
+                if let Some(import) = names.import(id) {
+                    for target in self.import_targets(file, import) {
+                        values.extend(&self.target_values(target));
+                    }
+                }
+                values.finish()
+            }
+            BindingKind::Class(symbol) => [Value::Class(Def { file, symbol })].into(),
+            BindingKind::Function(symbol) => [Value::Function(Def { file, symbol }, None)].into(),
+            BindingKind::Parameter {
+                place,
+                annotation,
+                default,
+            } => {
+                if annotation.is_some() && place != Place::Rest {
+                    return self.annotation(file, annotation, receiver);
+                }
+                self.parameter_values(file, names, binding.scope, place, default, receiver)
+            }
+            BindingKind::Value { annotation, value }
+            | BindingKind::Attribute { annotation, value } => {
+                if annotation.is_some() {
+                    self.annotation(file, annotation, receiver)
+                } else {
+                    self.values(file, value, receiver)
+                }
+            }
+            BindingKind::Global => {
+                let scope = ScopeId::MODULE;
+                let name = binding.name;
+                self.variable_values(Variable { file, scope, name }, None)
+            }
+            BindingKind::Nonlocal => no_values(),
+        }
+    }
+
+    fn parameter_values(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        scope: ScopeId,
+        place: Place,
+        default: ExprId,
+        receiver: Receiver,
+    ) -> Values {
+        if place == Place::Rest {
+            return [Value::Outside].into();
+        }
+        if place == Place::First
+            && let Some((own, role)) = method(file, names, scope)
+        {
+            let class = receiver.unwrap_or(own);
+            return match role {
+                FunctionRole::Plain | FunctionRole::Property => [Value::Instance(class)].into(),
+                FunctionRole::ClassMethod => [Value::Class(class)].into(),
+                FunctionRole::StaticMethod => no_values(),
+            };
+        }
+        let values = self.values(file, default, receiver);
+        let told = values.iter().filter(|value| matches!(value, Value::Instance(_)));
+        told.copied().collect()
+    }
+
+    /// What `value.name` can be.
+    pub(super) fn member_values(&mut self, value: Value, name: &str) -> Values {
+        match value {
+            Value::Module(module) => {
+                let mut values = Collected::default();
+                for target in self.module_targets(module, name) {
+                    values.extend(&self.target_values(target));
+                }
+                values.finish()
+            }
+            Value::Instance(class) if name == "__class__" => [Value::Class(class)].into(),
+            Value::Instance(class) | Value::Class(class) => {
+                let member = self.member(class, name);
+                self.attribute_values(member, class, value)
+            }
+            Value::Super { after, of } => {
+                let member = self.member_after(after, of, name);
+                self.attribute_values(member, of, Value::Instance(of))
+            }
+            Value::Function(..) | Value::Sequence(_) | Value::Tuple(_) | Value::Outside => {
+                [Value::Outside].into()
+            }
+        }
+    }
+
+    /// What a member is when it is reached through `value`, of the class `class`.
+    fn attribute_values(&mut self, member: Member, class: Def, value: Value) -> Values {
+        let variable = match member {
+            Member::Found(variable) => variable,
+            Member::Outside => return [Value::Outside].into(),
+            Member::Missing => return no_values(),
+        };
+        let file = variable.file;
+        let names = self.names(file);
+        let mut values = Collected::default();
+        for binding in names.bindings(variable.scope, variable.name) {
+            let BindingKind::Function(symbol) = binding.kind else {
+                values.extend(&self.binding_values(file, &names, binding, Some(class)));
+                continue;
+            };
+            let def = Def { file, symbol };
+            let role = names.function(symbol).map(|function| function.role);
+            if role == Some(FunctionRole::Property) {
+                if matches!(value, Value::Instance(_)) {
+                    values.extend(&self.returns(def, Some(class)));
+                }
+            } else {
+                values.add(Value::Function(def, Some(class)));
+            }
+        }
+        values.finish()
+    }
+
+    fn built_values(&mut self, file: FileId, expr: Expr, receiver: Receiver) -> Values {
+        let mut values = Collected::default();
+        match expr {
+            Expr::Call(called) => {
+                for value in self.values(file, called, receiver).iter() {
+                    values.extend(&self.call(*value));
+                }
+            }
+            Expr::TypeOf(of) => {
+                for value in self.values(file, of, receiver).iter() {
+                    values.extend(&self.member_values(*value, "__class__"));
+                }
+            }
+            Expr::Super(scope) => {
+                let names = self.names(file);
+                if let Some(after) = class_around(file, &names, scope) {
+                    let of = receiver.unwrap_or(after);
+                    values.add(Value::Super { after, of });
+                }
+            }
+            Expr::Item(base, _) => {
+                for value in self.values(file, base, receiver).iter() {
+                    values.extend(&self.item(*value));
+                }
+            }
+            Expr::Either(a, b) => {
+                values.extend(&self.values(file, a, receiver));
+                values.extend(&self.values(file, b, receiver));
+            }
+            Expr::Tuple(run) => values.add(self.tuple((file, run, receiver))),
+            Expr::List(first) => {
+                let elements = self.values(file, first, receiver);
+                let set = self.set(elements);
+                values.add(Value::Sequence(set));
+            }
+            Expr::Part(of, index) => {
+                for value in self.values(file, of, receiver).iter() {
+                    values.extend(&self.part(*value, index as usize));
+                }
+            }
+            Expr::Element(of) => {
+                for value in self.values(file, of, receiver).iter() {
+                    values.extend(&self.element(*value));
+                }
+            }
+            Expr::Entered(of) => {
+                for value in self.values(file, of, receiver).iter() {
+                    values.extend(&self.entered(*value));
+                }
+            }
+            Expr::Caught(class) => {
+                for value in self.values(file, class, receiver).iter() {
+                    values.extend(&self.instances(*value));
+                }
+            }
+            Expr::Literal => values.add(Value::Outside),
+            Expr::None => {}
+        }
+        values.finish()
+    }
+
+    /// What calling a value gives.
+    pub(super) fn call(&mut self, value: Value) -> Values {
+        match value {
+            Value::Class(class) => [Value::Instance(class)].into(),
+            Value::Function(def, receiver) => self.returns(def, receiver),
+            Value::Instance(_) => self.call_member(value, "__call__"),
+            Value::Outside => [Value::Outside].into(),
+            Value::Module(_) | Value::Super { .. } | Value::Sequence(_) | Value::Tuple(_) => no_values(),
+        }
+    }
+
+    /// What `value.name()` gives.
+    fn call_member(&mut self, value: Value, name: &str) -> Values {
+        let mut values = Collected::default();
+        for member in self.member_values(value, name).iter() {
+            match member {
+                Value::Function(def, receiver) => values.extend(&self.returns(*def, *receiver)),
+                Value::Outside => values.add(Value::Outside),
+                Value::Module(_)
+                | Value::Class(_)
+                | Value::Instance(_)
+                | Value::Super { .. }
+                | Value::Sequence(_)
+                | Value::Tuple(_) => {}
+            }
+        }
+        values.finish()
+    }
+
+    /// What a function gives when it is called.
+    pub(super) fn returns(&mut self, def: Def, receiver: Receiver) -> Values {
+        self.remembered(Key::Returns(def, receiver), |this| {
+            let names = this.names(def.file);
+            let Some(function) = names.function(def.symbol) else {
+                return no_values();
+            };
+            if function.returns.is_some() {
+                return this.annotation(def.file, function.returns, receiver);
+            }
+            this.given(def.file, &names, function.scope, receiver)
+        })
+    }
+
+    fn given(&mut self, file: FileId, names: &Names, scope: ScopeId, receiver: Receiver) -> Values {
+        let mut returned = Collected::default();
+        let mut yielded = Collected::default();
+        let mut is_generator = false;
+        for given in names.given(scope) {
+            let values = self.values(file, given.value, receiver);
+            match given.how {
+                How::Return => returned.extend(&values),
+                How::Yield => {
+                    is_generator = true;
+                    yielded.extend(&values);
+                }
+                How::YieldFrom => {
+                    is_generator = true;
+                    for value in values.iter() {
+                        yielded.extend(&self.element(*value));
+                    }
+                }
+            }
+        }
+        if is_generator {
+            let set = self.set(yielded.finish());
+            return [Value::Sequence(set)].into();
+        }
+        returned.finish()
+    }
+
+    /// What `value[...]` can be.
+    fn item(&mut self, value: Value) -> Values {
+        match value {
+            Value::Class(_) | Value::Outside => [value].into(),
+            Value::Sequence(set) => self.elements(set),
+            Value::Instance(_) => self.call_member(value, "__getitem__"),
+            Value::Tuple(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => no_values(),
+        }
+    }
+
+    fn part(&mut self, value: Value, index: usize) -> Values {
+        match value {
+            Value::Tuple(id) => {
+                let elements = self.tuple_elements(id);
+                elements.get(index).cloned().unwrap_or_else(no_values)
+            }
+            Value::Sequence(_)
+            | Value::Instance(_)
+            | Value::Outside
+            | Value::Class(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Super { .. } => self.element(value),
+        }
+    }
+
+    /// What iterating over a value gives.
+    fn element(&mut self, value: Value) -> Values {
+        match value {
+            Value::Sequence(set) => self.elements(set),
+            Value::Outside => [value].into(),
+            Value::Tuple(id) => {
+                let mut values = Collected::default();
+                for element in self.tuple_elements(id) {
+                    values.extend(&element);
+                }
+                values.finish()
+            }
+            Value::Instance(_) => {
+                let mut values = Collected::default();
+                for iterator in self.call_member(value, "__iter__").iter() {
+                    match iterator {
+                        Value::Sequence(set) => values.extend(&self.elements(*set)),
+                        Value::Instance(_) => {
+                            values.extend(&self.call_member(*iterator, "__next__"));
+                        }
+                        Value::Outside => values.add(Value::Outside),
+                        _ => {}
+                    }
+                }
+                values.finish()
+            }
+            Value::Class(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => no_values(),
+        }
+    }
+
+    /// What `with value as x` gives. A generator is entered through `contextmanager`.
+    fn entered(&mut self, value: Value) -> Values {
+        match value {
+            Value::Sequence(set) => self.elements(set),
+            Value::Instance(_) => {
+                let values = self.call_member(value, "__enter__");
+                if values.is_empty() {
+                    return self.call_member(value, "__aenter__");
+                }
+                values
+            }
+            Value::Outside => [value].into(),
+            Value::Tuple(_)
+            | Value::Class(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Super { .. } => no_values(),
+        }
+    }
+}
+
+/// Whether an occurrence is written as another one: the same name, of the same chain.
+fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceId) -> bool {
+    let (Some(one), Some(other)) = (names.occurrence(one), names.occurrence(other)) else {
+        return false;
+    };
+    if one.name != other.name {
+        return false;
+    }
+    let (one, other) = (one.receiver(), other.receiver());
+    match (one.as_occurrence(), other.as_occurrence()) {
+        (Some(one), Some(other)) => is_same_chain(names, one, other),
+        (None, None) => !one.is_some() && !other.is_some(),
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+/// Of a method's scope: its class, and how the method is reached.
+fn method(file: FileId, names: &Names, scope: ScopeId) -> Option<(Def, FunctionRole)> {
+    let inner = names.scope(scope).filter(|inner| inner.kind == ScopeKind::Function)?;
+    let outer = names.scope(inner.parent).filter(|outer| outer.kind == ScopeKind::Class)?;
+    let role = names.function(inner.symbol)?.role;
+    let symbol = outer.symbol;
+    Some((Def { file, symbol }, role))
+}
+
+/// The class whose method is around a scope.
+fn class_around(file: FileId, names: &Names, scope: ScopeId) -> Option<Def> {
+    let mut id = scope;
+    while id != ScopeId::MODULE {
+        let scope = names.scope(id)?;
+        if scope.kind == ScopeKind::Class && scope.symbol != SymbolNumber(0) {
+            let symbol = scope.symbol;
+            return Some(Def { file, symbol });
+        }
+        id = scope.parent;
+    }
+    None
+}
