@@ -67,9 +67,19 @@ fn questions(index: &Index) -> String {
     let locate = timed(|| drop(index.locate(task, 20)));
     let search = timed(|| drop(index.search("def get_queryset", 20)));
     let definitions = timed(|| drop(index.definitions("QuerySet")));
-    let references = timed(|| drop(index.references("QuerySet", 10_000)));
+    let mentions = timed(|| drop(index.references("QuerySet", 10_000)));
+    let class = index.definitions("QuerySet").into_iter().next();
+    let mut uses = 0;
+    let mut resolve = || {
+        let found = class
+            .as_ref()
+            .and_then(|class| index.references_to(&class.symbol));
+        uses = found.map_or(0, |found| found.uses.len());
+    };
+    let first = timed(&mut resolve);
+    let references = timed(&mut resolve);
     format!(
-        "one change of {} lines {change}, locate {locate}, search {search}, definitions {definitions}, references {references}",
+        "one change of {} lines {change}, locate {locate}, search {search}, definitions {definitions}, mentions {mentions}, references {uses} in {first}, again {references}",
         text.lines().count()
     )
 }

@@ -1,16 +1,15 @@
 //! All code of one snapshot: the files of some segments that are still as they were read.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::facts::{Counts, Field, is_test, module_of};
+use super::names::{Names, SymbolNumber as InFile};
+pub(super) use super::resolve::FileId;
+use super::resolve::Source;
 use super::segment::{FileView, Segment, SymbolView};
 use super::words::Term;
 use crate::syntax::{FilePath, SymbolKind, SymbolPath};
 use crate::workspace::Stamp;
-
-/// A file by its place in the order of all paths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct FileId(pub(super) u32);
 
 /// A symbol by its number: those of a file follow one another in order of their start, the module
 /// body first. Numbers of files that are gone stay unused.
@@ -47,6 +46,8 @@ struct Entry {
     known: Known,
     part: usize,
     is_test: bool,
+    /// Decoded when they are first asked for.
+    names: OnceLock<Option<Arc<Names>>>,
 }
 
 /// See the module.
@@ -71,6 +72,7 @@ impl Code {
                 known,
                 part,
                 is_test,
+                names: OnceLock::new(),
             });
         }
         code
@@ -243,6 +245,44 @@ impl Code {
 
     fn entry(&self, file: FileId) -> &Entry {
         &self.files[file.0 as usize]
+    }
+}
+
+/// Files are numbered in the order of their paths.
+impl Source for Code {
+    fn file(&self, path: &str) -> Option<FileId> {
+        let place = self
+            .files
+            .binary_search_by(|e| e.known.file.as_str().cmp(path));
+        place.ok().map(|place| FileId(place as u32))
+    }
+
+    fn path(&self, file: FileId) -> FilePath {
+        Code::path(self, file).clone()
+    }
+
+    fn mentioning(&self, identifier: &str) -> Vec<FileId> {
+        Code::mentioning(self, identifier)
+    }
+
+    fn names(&self, file: FileId) -> Option<Arc<Names>> {
+        let entry = self.entry(file);
+        let decode = || {
+            let bytes = entry.known.segment.names(entry.known.number);
+            postcard::from_bytes(bytes).ok().map(Arc::new)
+        };
+        entry.names.get_or_init(decode).clone()
+    }
+
+    fn symbol(&self, file: FileId, number: InFile) -> Option<SymbolPath> {
+        self.path_of(self.symbols_of(file).nth(number.index())?)
+    }
+
+    fn find(&self, symbol: &SymbolPath) -> Option<(FileId, InFile)> {
+        let file = Code::find(self, &symbol.file)?;
+        let mut symbols = self.symbols_of(file);
+        let place = symbols.position(|number| self.symbol(number).name == symbol.name)?;
+        Some((file, InFile(place as u32)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the index knows of one file, as it is read from its text.
 
+use super::names::Names;
 use super::words::{Term, each_word, is_counted, parts};
 use crate::syntax::{FilePath, Symbol, SymbolId, SymbolKind, SymbolTree, signature};
 use crate::text::ByteRange;
@@ -75,8 +76,7 @@ pub(super) struct FileFacts {
     pub(super) text: String,
     /// In order of their start; the module body first.
     pub(super) symbols: Vec<SymbolFacts>,
-    /// Every identifier of the code once, and the places where it stands first.
-    pub(super) mentions: Vec<ByteRange>,
+    pub(super) names: Names,
 }
 
 impl FileFacts {
@@ -90,7 +90,7 @@ impl FileFacts {
             .collect();
         FileFacts {
             file,
-            mentions: reader.mentions(&text),
+            names: Names::read(&tree),
             symbols,
             text,
         }
@@ -111,8 +111,6 @@ fn marks(tree: &SymbolTree) -> Vec<(ByteRange, Field)> {
 struct Reader {
     /// Words of one symbol: the bits of the term, with the field in those that terms leave free.
     words: Vec<u64>,
-    /// Words of code in the whole file.
-    identifiers: Vec<ByteRange>,
 }
 
 impl Reader {
@@ -179,21 +177,14 @@ impl Reader {
             (range.start, body, Field::Signature),
             (body, range.end, Field::Code),
         ] {
-            let code = &text[start..end];
-            self.words(code, field);
-            let identifiers = &mut self.identifiers;
-            each_word(code, |at, word| {
-                if !word.as_bytes()[0].is_ascii_digit() {
-                    identifiers.push(ByteRange::new(start + at, start + at + word.len()));
-                }
-            });
+            self.words(&text[start..end], field);
         }
     }
 
     /// Notes every word of a text, and the parts of those that have some.
     fn words(&mut self, text: &str, field: Field) {
         let words = &mut self.words;
-        each_word(text, |_, word| {
+        each_word(text, |word| {
             if !is_counted(word) {
                 return;
             }
@@ -221,13 +212,6 @@ impl Reader {
             }
         }
         (terms, lengths)
-    }
-
-    fn mentions(mut self, text: &str) -> Vec<ByteRange> {
-        self.identifiers
-            .sort_unstable_by(|a, b| a.of(text).cmp(b.of(text)).then(a.start.cmp(&b.start)));
-        self.identifiers.dedup_by(|a, b| a.of(text) == b.of(text));
-        self.identifiers
     }
 }
 
@@ -289,17 +273,6 @@ mod tests {
         assert_eq!(cart.parent, Some(1));
         assert_eq!(cart.signature, "def add_item(self, thing):");
         assert_eq!(cart.doc, "Adds one.");
-    }
-
-    #[test]
-    fn mentions_each_identifier_of_code_once() {
-        let facts = FileFacts::read(FilePath::new("a.py"), CART.into());
-        let names: Vec<_> = facts.mentions.iter().map(|at| at.of(CART)).collect();
-        assert!(names.is_sorted());
-        for name in ["Base", "Cart", "Full", "add_item", "limit", "self"] {
-            assert_eq!(names.iter().filter(|n| **n == name).count(), 1, "{name}");
-        }
-        assert!(!names.contains(&"room") && !names.contains(&"note") && !names.contains(&"3"));
     }
 
     #[test]

@@ -34,6 +34,7 @@ use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Snapshot;
 use code::Code;
 use read::Reading;
+use resolve::{DefinedAt, References, Resolver};
 use store::Store;
 
 /// The code of one snapshot.
@@ -155,6 +156,17 @@ impl Index {
     /// Uses of a name by any symbol, code before tests, at most `limit`.
     pub fn references(&self, name: &str, limit: usize) -> Usages {
         lookup::references(self.code(), &self.snapshot, name, limit)
+    }
+
+    /// The places that refer to a symbol, by imports, scopes and types; `None`: there is none of
+    /// this path.
+    pub fn references_to(&self, symbol: &SymbolPath) -> Option<References> {
+        Resolver::new(self.code()).references(symbol)
+    }
+
+    /// Where the identifier at a place is defined. Line from 1, column in bytes from 0.
+    pub fn definition_at(&self, file: &FilePath, line: u32, column: u32) -> Vec<DefinedAt> {
+        Resolver::new(self.code()).definition(file, line, column)
     }
 
     /// The symbols that a text is likeliest about: a task, or the output of failing tests.

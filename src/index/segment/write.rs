@@ -8,6 +8,7 @@ use super::layout::{
 };
 use super::{checksum, hash_of, kind_number};
 use crate::index::facts::{Counts, FileFacts, SymbolFacts};
+use crate::index::names::Names;
 use crate::index::words::Term;
 
 /// The bytes of a segment. They hold up to 4 GiB: far more than the files of one segment make.
@@ -69,14 +70,10 @@ impl<'f> Writer<'f> {
         for symbol in &facts.symbols {
             self.symbol(number, symbol);
         }
-        for range in &facts.mentions {
-            let identifier = self.identifiers.entry(range.of(&facts.text)).or_default();
-            identifier.files.push(number);
+        for name in facts.names.identifiers() {
+            self.identifiers.entry(name).or_default().files.push(number);
         }
-        let names = Range {
-            start: self.names.len() as u32,
-            length: 0,
-        };
+        let names = self.names(&facts.names);
         let path = self.string(facts.file.as_str());
         self.files.push(FileRecord {
             hash: [hash as u64, (hash >> 64) as u64],
@@ -85,7 +82,7 @@ impl<'f> Writer<'f> {
             first_symbol,
             symbols: facts.symbols.len() as u32,
             bytes: facts.text.len() as u32,
-            references: 0,
+            references: facts.names.occurrences().len() as u32,
         });
     }
 
@@ -116,6 +113,17 @@ impl<'f> Writer<'f> {
             counts: *counts,
         });
         self.postings.extend(postings);
+    }
+
+    fn names(&mut self, names: &Names) -> Range {
+        let start = self.names.len();
+        let bytes = std::mem::take(&mut self.names);
+        self.names =
+            postcard::to_extend(names, bytes).expect("plain numbers and names have a form");
+        Range {
+            start: start as u32,
+            length: (self.names.len() - start) as u32,
+        }
     }
 
     fn string(&mut self, text: &str) -> Range {
