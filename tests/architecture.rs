@@ -99,7 +99,15 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "headless",
-        &["text", "syntax", "workspace", "ports", "server", "swarm"],
+        &[
+            "text",
+            "syntax",
+            "workspace",
+            "index",
+            "ports",
+            "server",
+            "swarm",
+        ],
         &["crate::cli"],
     ),
     (
