@@ -687,3 +687,73 @@ fn a_run_that_nobody_can_answer_is_refused_before_a_model_is_asked() {
         "{output:?}"
     );
 }
+
+#[test]
+fn a_file_that_a_run_makes_is_gone_when_it_is_taken_back() {
+    let bed = Bed::new();
+    let picked = json!({"symbols": [{"symbol": "work.py::f", "why": "recorded"}]});
+    let source = "def g():\n    return 1\n";
+    let made = json!({"reason": "r", "symbol": "pkg/help.py", "source": source});
+    let lines = [
+        exchange("scout", "scout", 0, "wake", &picked),
+        exchange("agent work.py::f", "agent", 0, "propose", &made),
+    ];
+    let tape = bed.write("made.jsonl", &lines.join("\n"));
+    let model = format!("replay:{}", tape.display());
+    let said = bed.say(&[
+        "run",
+        "--json",
+        "--approve",
+        "auto",
+        "--model",
+        &model,
+        "help f",
+    ]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let path = bed.root().join("pkg/help.py");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), source);
+    let events = said.events();
+    let diff = events[events.len() - 1]["event"]["diff"].as_str().unwrap();
+    assert!(
+        diff.starts_with("--- /dev/null\n+++ b/pkg/help.py\n"),
+        "{diff}"
+    );
+    let run = events[0]["run"].as_str().unwrap();
+    let patch = bed.dir.path().join(format!("cache/runs/{run}.patch"));
+    let undone = Command::new("git")
+        .args(["apply", "-R"])
+        .arg(&patch)
+        .current_dir(bed.root())
+        .status()
+        .unwrap();
+    assert!(undone.success());
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_project_that_is_not_trusted_is_told_of_and_not_asked_about_without_a_terminal() {
+    let bed = Bed::new();
+    bed.write(
+        "project/.starling/config.toml",
+        "[tests]\ncommand = \"exit 7\"\n",
+    );
+    let tape = bed.tape(&[NEW]);
+    let args = [
+        "run",
+        "--approve",
+        "auto",
+        "--model",
+        &tape,
+        "make f longer",
+    ];
+    let said = bed.say(&args);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.err.contains("starling trust"), "{said:?}");
+    assert!(!said.err.contains("Trust it?"), "{said:?}");
+    assert!(!bed.dir.path().join("state").exists());
+    // Trusted, its command runs the tests.
+    assert_eq!(bed.say(&["trust"]).code, Some(0));
+    std::fs::write(bed.root().join("work.py"), OLD).unwrap();
+    let said = bed.say(&args);
+    assert!(said.out.contains("exit 7"), "{said:?}");
+}

@@ -131,11 +131,7 @@ impl Screen {
         };
         let (width, height) = size().unwrap_or(SIZE);
         let mut lines = view(state, prompt, usize::from(width).saturating_sub(1));
-        // The header and the end of what is typed stay; agents give way, and the header at last.
-        let room = usize::from(height).saturating_sub(1).max(1);
-        let over = lines.len().saturating_sub(room);
-        let header = usize::from(room > 1);
-        lines.drain(header..header + over);
+        fit(&mut lines, usize::from(height).saturating_sub(1).max(1));
         queue!(self.out, BeginSynchronizedUpdate)?;
         live.clear(&mut self.out)?;
         for line in &lines {
@@ -155,6 +151,13 @@ impl Screen {
         }
         Ok(())
     }
+}
+
+/// The header and the end of what is typed stay; agents give way, and the header at last.
+fn fit(lines: &mut Vec<Line>, room: usize) {
+    let over = lines.len().saturating_sub(room);
+    let header = usize::from(room > 1);
+    lines.drain(header..header + over);
 }
 
 impl Live {
@@ -295,6 +298,23 @@ mod tests {
         let state = RunState::default();
         screen.draw(&state, &Prompt::default()).unwrap();
         assert_eq!(paper.take(), "", "there is nothing to draw over");
+    }
+
+    #[test]
+    fn in_a_low_window_the_header_and_the_end_stay() {
+        let fitted = |room: usize| -> Vec<String> {
+            let mut lines: Vec<Line> = ["header", "one", "two", "asked", "typed"]
+                .iter()
+                .map(|text| Line::plain(text))
+                .collect();
+            fit(&mut lines, room);
+            lines.iter().map(|line| line.paint(Paint::Plain)).collect()
+        };
+        assert_eq!(fitted(9).len(), 5);
+        assert_eq!(fitted(5).len(), 5);
+        assert_eq!(fitted(4), ["header", "two", "asked", "typed"]);
+        assert_eq!(fitted(2), ["header", "typed"]);
+        assert_eq!(fitted(1), ["typed"]);
     }
 
     #[test]

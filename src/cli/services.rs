@@ -169,5 +169,39 @@ mod tests {
         assert_eq!(defaults.limits, Config::default().limits);
         assert_eq!(defaults.approval, Approval::Ask);
         assert_eq!(defaults.driver, Driver::Swarm);
+        assert_eq!(defaults.ask_intent, AskIntent::Contract);
+    }
+
+    #[test]
+    fn what_is_configured_is_what_a_run_does() {
+        let mut config = Config::default();
+        for (word, driver) in [
+            (config::Driver::Swarm, Driver::Swarm),
+            (config::Driver::Single, Driver::Single),
+        ] {
+            config.run.driver = word;
+            assert_eq!(defaults(&config).driver, driver);
+        }
+        for (word, approval) in [
+            (config::Approval::Ask, Approval::Ask),
+            (config::Approval::Proxy, Approval::Proxy),
+            (config::Approval::Auto, Approval::Auto),
+        ] {
+            config.run.approve = word;
+            assert_eq!(defaults(&config).approval, approval);
+        }
+        for (word, ask) in [
+            (config::AskIntent::Never, AskIntent::Never),
+            (config::AskIntent::Contract, AskIntent::Contract),
+            (config::AskIntent::Always, AskIntent::Always),
+        ] {
+            config.run.ask_intent = word;
+            assert_eq!(defaults(&config).ask_intent, ask);
+        }
+        config.limits.calls = 3;
+        config.tests.seconds = 7;
+        let defaults = defaults(&config);
+        assert_eq!(defaults.limits.calls, 3);
+        assert_eq!(defaults.test_deadline, Duration::from_secs(7));
     }
 }

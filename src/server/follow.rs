@@ -219,6 +219,33 @@ mod tests {
             diff: String::new(),
         };
         assert_eq!(doing(&applied).unwrap(), "changed a.py::f, a.py::");
+        let missed = |count: usize| Event::FollowUpMissed {
+            changed: symbol("a.py::f"),
+            owners: vec![symbol("b.py::g"); count],
+            why: "the budget is used up".to_owned(),
+        };
+        let said = doing(&missed(1)).unwrap();
+        assert_eq!(said, "1 caller was not told of a change");
+        let said = doing(&missed(3)).unwrap();
+        assert_eq!(said, "3 callers were not told of a change");
+        let woken = |agent| Event::AgentWoken {
+            agent,
+            cause: crate::swarm::Cause::Steered {
+                text: "x".to_owned(),
+            },
+        };
+        for (party, said) in [
+            (Party::Agent(symbol("a.py::C.m")), "a.py::C.m woke"),
+            (Party::Solo, "the agent woke"),
+            (Party::Scout, "scout woke"),
+        ] {
+            assert_eq!(doing(&woken(party)).unwrap(), said);
+        }
+        let steered = Event::Steered {
+            to: None,
+            text: "x".to_owned(),
+        };
+        assert_eq!(doing(&steered), None);
     }
 
     #[tokio::test]

@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod tests;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,7 +179,7 @@ impl Changes {
         for (index, parameter) in new.iter().enumerate() {
             match find(old, &parameter.name) {
                 Some(was) => {
-                    self.parameter(&old[was], parameter);
+                    self.parameter(&old[was], parameter, old);
                     let joins = parameter.is_positional() && !old[was].is_positional();
                     if joins && takes_a_place(index, old, new) {
                         let name = &parameter.name;
@@ -202,16 +204,22 @@ impl Changes {
         }
     }
 
-    fn parameter(&mut self, old: &Parameter, new: &Parameter) {
+    /// `all` are the older function's.
+    fn parameter(&mut self, old: &Parameter, new: &Parameter, all: &[Parameter]) {
         let name = &new.name;
         if old.kind != new.kind {
             let (from, to) = (old.kind.words(), new.kind.words());
             let text = format!("parameter \"{name}\" changed from {from} to {to}");
+            // An argument by the name of a positional only parameter went to `**`.
+            let takes_names = all.iter().any(|one| one.kind == ParameterKind::VarKeyword);
             let widened = new.kind == ParameterKind::Positional
-                && matches!(
-                    old.kind,
-                    ParameterKind::PositionalOnly | ParameterKind::KeywordOnly
-                );
+                && match old.kind {
+                    ParameterKind::PositionalOnly => !takes_names,
+                    ParameterKind::KeywordOnly => true,
+                    ParameterKind::Positional
+                    | ParameterKind::VarPositional
+                    | ParameterKind::VarKeyword => false,
+                };
             self.push(
                 text,
                 if widened {

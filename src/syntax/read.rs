@@ -184,7 +184,9 @@ fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol
             parent: Some(parent),
             children: Vec::new(),
             contract: contract(definition.outer, definition.inner, name.of(text), text),
-            body: body.map_or(ByteRange::new(range.end, range.end), range_of),
+            body: body.map_or(ByteRange::new(range.end, range.end), |body| {
+                trimmed(body, text)
+            }),
             doc: body.and_then(|body| docstring(body, text)),
             docstring: body.and_then(docstring_node).map(range_of),
         });

@@ -248,3 +248,30 @@ fn names_of_keys_are_found_by_likeness() {
     assert!(!is_section("limits.calls") && !is_section("limit") && !is_section(""));
     assert!(key_info("models.NAME.path").is_some() && key_info("models.path").is_none());
 }
+
+#[test]
+fn limits_are_read_in_their_units_from_everywhere() {
+    let limits = |files: Files| files.load().config.limits;
+    let of_file = limits(files("[limits]\ntokens = 5\ndollars = 0.5\n", ""));
+    assert_eq!(of_file.tokens, Tokens(5));
+    assert_eq!(of_file.dollars, Some(Dollars(0.5)));
+    let variables = [
+        ("STARLING_LIMITS_TOKENS", "6"),
+        ("STARLING_LIMITS_DOLLARS", "1"),
+    ];
+    let of_variables = limits(files("", "").variables(&variables));
+    assert_eq!(of_variables.tokens, Tokens(6));
+    let whole = Some(Dollars(1.0));
+    assert_eq!(of_variables.dollars, whole, "whole dollars are dollars");
+    let of_options = limits(files("", "").options(&["limits.tokens=7", "limits.dollars=2.5"]));
+    assert_eq!(of_options.tokens, Tokens(7));
+    assert_eq!(of_options.dollars, Some(Dollars(2.5)));
+    for wrong in [
+        "limits.tokens=1.5",
+        "limits.tokens=-1",
+        "limits.dollars=much",
+    ] {
+        let said = files("", "").options(&[wrong]).error();
+        assert!(said.starts_with("option -c: limits."), "{said}");
+    }
+}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::headless::testing::*;
 use crate::headless::{capabilities, wire};
-use crate::ports::{ApplyError, Effect, FileEdit};
+use crate::ports::{ApplyError, Current, Effect, FileEdit};
 use crate::server::{Leave, Starter, serve};
 use crate::swarm::StopReason;
 use crate::text::{ChangeSet, Encoding};
@@ -291,4 +291,113 @@ async fn a_client_that_does_not_read_holds_up_no_run() {
     };
     let written = tokio::time::timeout(Duration::from_secs(30), written);
     written.await.expect("the trajectory waits for the reader");
+}
+
+/// Makes or deletes a file and tells how it went.
+fn edits_the_file_itself(effect: Effect) -> Starter {
+    scripted(move |scene: Scene| async move {
+        let editor = &scene.outside.editor;
+        let (name, after) = match effect {
+            Effect::Create => ("new.py", "x = 1\n"),
+            Effect::Change | Effect::Delete => ("a.py", ""),
+        };
+        let base = editor.current(&file(name)).await;
+        let base = base.unwrap_or(Current {
+            text: "".into(),
+            version: None,
+        });
+        let edit = FileEdit {
+            file: file(name),
+            changes: ChangeSet::between(&base.text, after),
+            base,
+            label: "a.py::f".to_owned(),
+            effect,
+        };
+        let told = match editor.apply(edit).await {
+            Ok(current) => format!("{current:?}"),
+            Err(error) => error.to_string(),
+        };
+        scene.log.event(said(&told));
+        scene.log.event(finished(StopReason::Settled));
+    })
+}
+
+fn edits(operations: Value) -> Value {
+    json!({"workspace": {"workspaceEdit": {
+        "documentChanges": true, "resourceOperations": operations,
+    }}})
+}
+
+#[tokio::test]
+async fn a_file_is_made_by_an_operation_and_its_text_by_an_edit() {
+    let mut client = Client::new(edits_the_file_itself(Effect::Create));
+    client.initialize(edits(json!(["create"]))).await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let changes = &params["edit"]["documentChanges"];
+    let uri = changes[0]["uri"].as_str().unwrap().to_owned();
+    assert!(uri.ends_with("/new.py"), "{uri}");
+    let options = json!({"overwrite": false, "ignoreIfExists": true});
+    assert_eq!(
+        changes[0],
+        json!({"kind": "create", "uri": uri, "options": options})
+    );
+    assert_eq!(
+        changes[1]["textDocument"],
+        json!({"uri": uri, "version": null})
+    );
+    assert_eq!(changes[1]["edits"][0]["newText"], "x = 1\n");
+    std::fs::write(client.folder.path().join("new.py"), "x = 1\n").unwrap();
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("x = 1"), "{text}");
+}
+
+#[tokio::test]
+async fn a_client_that_makes_no_files_is_not_asked_to() {
+    let mut client = Client::new(edits_the_file_itself(Effect::Create));
+    client.initialize(edits(json!(["delete"]))).await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("makes no files"), "{text}");
+}
+
+#[tokio::test]
+async fn a_file_goes_by_an_operation_guarded_by_its_version() {
+    let mut client = Client::new(edits_the_file_itself(Effect::Delete));
+    client.initialize(edits(json!(["delete"]))).await;
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 3, "text": "old\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let expected = json!([
+        {"textDocument": {"uri": client.uri(), "version": 3}, "edits": []},
+        {"kind": "delete", "uri": client.uri()},
+    ]);
+    assert_eq!(params["edit"]["documentChanges"], expected);
+    let busy = json!({"applied": false, "failureReason": "busy"});
+    client.connection.reply(id, Ok(busy));
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("refused the edit: busy"), "{text}");
+}
+
+#[tokio::test]
+async fn a_client_that_deletes_no_files_keeps_an_empty_one() {
+    let mut client = Client::new(edits_the_file_itself(Effect::Delete));
+    client.initialize(edits(json!(["create"]))).await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let changes = &params["edit"]["documentChanges"];
+    assert_eq!(changes.as_array().unwrap().len(), 1);
+    assert_eq!(changes[0]["edits"][0]["newText"], "");
+    std::fs::write(client.folder.path().join("a.py"), "").unwrap();
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("text: \"\""), "{text}");
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::super::{FilePath, SymbolTree};
 use super::*;
 
-fn contract(text: &str) -> Contract {
+pub(super) fn contract(text: &str) -> Contract {
     let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from(text));
     tree.symbols()[1].contract.clone()
 }

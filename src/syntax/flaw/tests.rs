@@ -63,3 +63,46 @@ fn what_python_reads_has_no_flaw() {
         assert_eq!(lines(text), [0; 0], "{text:?}");
     }
 }
+
+#[test]
+fn of_statements_only_python_2_has_some() {
+    for (text, flawed) in [
+        ("print x\n", true),
+        ("print(x)\n", false),
+        ("print\n", false),
+        ("print >> f, x\n", false),
+        ("exec 'x'\n", true),
+        ("exec('x')\n", false),
+    ] {
+        assert_eq!(!lines(text).is_empty(), flawed, "{text:?}");
+    }
+}
+
+#[test]
+fn parts_of_a_statement_stand_under_it() {
+    for (text, line) in [
+        ("try:\n    a\n  except X:\n    b\n", 3),
+        ("try:\n    a\n finally:\n    b\n", 3),
+        ("if x:\n    # only this\n", 1),
+        ("class A:\n    'Doc.'\n      # fine\n     x = 1\n", 4),
+        ("if x:\ny = 1\n", 1),
+    ] {
+        assert_eq!(lines(text).first(), Some(&line), "{text:?}");
+    }
+    for text in [
+        "class A:\n    def f(self):\n        return lambda: 0\n",
+        "x = [\n  1,\n      2]\n",
+        "f(a,\n*b,\n  c=1)\n",
+        "try:\n    a\nexcept X: b\nelse: c\nfinally: d\n",
+        "while x:\n    a\nelse:\n    b\n",
+        "with a:\n\tb\n",
+    ] {
+        assert_eq!(lines(text), [0; 0], "{text:?}");
+    }
+}
+
+#[test]
+fn a_file_without_a_grammar_has_no_flaws() {
+    let tree = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("def f(:\n"));
+    assert_eq!(flaws(&tree), []);
+}

@@ -210,3 +210,77 @@ fn the_docstring_is_its_first_paragraph() {
         ]
     );
 }
+
+/// Lines that Python is made of, some of them broken, in any order and at any depth.
+fn soup() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let line = prop::sample::select(vec![
+        "def f(a, b=1):",
+        "async def g(*a): pass",
+        "class A(B):",
+        "@property",
+        "@a.b('c')",
+        "# a comment",
+        "return 1",
+        "yield",
+        "raise E from e",
+        "x = (1,",
+        ")",
+        "\"\"\"doc",
+        "\"\"\"",
+        "'one' 'two'",
+        "if x:",
+        "else:",
+        "try:",
+        "pass; y = 2",
+        "",
+        "\u{c}",
+        "def (",
+        "class",
+        "f'{x!r:>{y}}'",
+        "größe = '🙂'",
+        "\\",
+    ]);
+    let indent = prop::sample::select(vec!["", "    ", "        ", "\t", "  "]);
+    let end = prop::sample::select(vec!["\n", "\n", "\n", "\r\n", "\r", ""]);
+    let lines = prop::collection::vec((indent, line, end), 0..24);
+    lines.prop_map(|lines| {
+        let text = lines.into_iter();
+        text.map(|(indent, line, end)| format!("{indent}{line}{end}"))
+            .collect()
+    })
+}
+
+#[test]
+fn any_text_is_owned_byte_by_byte() {
+    use proptest::test_runner::{Config, RngSeed, TestRunner};
+    let mut runner = TestRunner::new(Config {
+        cases: 2_000,
+        rng_seed: RngSeed::Fixed(11),
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let law = runner.run(&soup(), |text| {
+        let tree = parse(&text);
+        check_ownership(&tree);
+        for (at, symbol) in tree.symbols().iter().enumerate() {
+            assert!(symbol.span.covers(symbol.definition), "{symbol:?}");
+            assert!(symbol.definition.covers(symbol.body) || symbol.body.is_empty());
+            let found = tree.find(&symbol.path.name).unwrap();
+            assert_eq!(found.path, symbol.path, "names are given once");
+            for child in &symbol.children {
+                let child = tree.get(*child);
+                assert!(symbol.span.covers(child.span), "{symbol:?} {child:?}");
+                assert_eq!(child.parent, Some(SymbolId(at)));
+            }
+        }
+        // Whatever else reads a tree takes any text, too.
+        crate::syntax::outline(&tree, 5);
+        crate::syntax::references(&tree, "f");
+        for symbol in tree.symbols() {
+            crate::syntax::signature(&tree, symbol);
+        }
+        Ok(())
+    });
+    law.unwrap();
+}
