@@ -1,0 +1,287 @@
+//! The code as a reader sees it: lines with their numbers, so that they can be cited.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::cite::words;
+use super::tools::Look;
+use crate::index::{Index, Usage, is_test_file};
+use crate::ports::Tokens;
+use crate::swarm::reading::{Found, Lookup, cap};
+use crate::syntax::{FilePath, SymbolPath, outline};
+use crate::workspace::Snapshot;
+
+/// The most of one look.
+const LOOK: Tokens = Tokens(4_500);
+/// What each target of a look gets at least.
+const LEAST: Tokens = Tokens(1_200);
+const TARGETS: usize = 8;
+const HITS: usize = 25;
+const USES: usize = 60;
+/// Uses in tests that are shown; code comes first.
+const TEST_USES: usize = 8;
+/// The first lines of a symbol are always shown.
+const HEAD: usize = 12;
+
+/// Read-only access to the code. Files that the workspace does not list (ignored ones, secrets) are
+/// out of reach.
+#[derive(Clone)]
+pub struct Code {
+    files: Snapshot,
+    lookup: Lookup,
+}
+
+impl Code {
+    pub fn new(index: Arc<Index>) -> Self {
+        let files = index.snapshot().clone();
+        Code {
+            lookup: Lookup::new(files.clone(), index),
+            files,
+        }
+    }
+
+    pub fn files(&self) -> &Snapshot {
+        &self.files
+    }
+
+    pub fn index(&self) -> &Index {
+        self.lookup.index()
+    }
+
+    /// A symbol by its path.
+    ///
+    /// # Errors
+    /// A text for the model which names what there is instead.
+    pub fn symbol(&self, path: &SymbolPath) -> Result<Found, String> {
+        match self.listed(&path.file) || !self.exists(&path.file) {
+            true => self.lookup.symbol(path),
+            false => Err(format!("{} is not part of the workspace.", path.file)),
+        }
+    }
+
+    /// Answers a look.
+    pub fn look(&self, look: &Look) -> String {
+        match look {
+            Look::Read(read) => self.read(&read.symbols),
+            Look::Outline(file) => self.outline(&file.file),
+            Look::Search(search) => self.search(&search.query),
+            Look::Definition(name) => self.definition(&name.name),
+            Look::References(name) => self.references(&name.name, USES),
+        }
+    }
+
+    fn read(&self, targets: &[String]) -> String {
+        let each = Tokens((LOOK.0 / targets.len().max(1) as u64).max(LEAST.0));
+        let texts: Vec<String> = targets
+            .iter()
+            .take(TARGETS)
+            .map(|target| self.read_one(target.trim(), each))
+            .collect();
+        texts.join("\n")
+    }
+
+    fn read_one(&self, target: &str, most: Tokens) -> String {
+        if let Ok(path) = target.parse::<SymbolPath>() {
+            return match self.symbol(&path) {
+                Ok(found) => self.source(&found, &BTreeSet::new(), most),
+                Err(error) => error,
+            };
+        }
+        let (file, range) = match target.rsplit_once(':') {
+            Some((file, range)) if range.starts_with(|c: char| c.is_ascii_digit()) => (file, range),
+            Some(_) | None => (target, "1-150"),
+        };
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let first = first.trim().parse::<usize>().unwrap_or(1).max(1);
+        let last = last.trim().parse::<usize>().unwrap_or(first).max(first);
+        let file = FilePath::new(file);
+        match self.text(&file) {
+            Ok(text) => {
+                let lines = first..=last.min(text.lines().count());
+                format!("{file}\n{}", numbered(&text, lines, most))
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// The text of a listed file.
+    fn text(&self, file: &FilePath) -> Result<Arc<str>, String> {
+        match self.listed(file) {
+            true => self.files.read(file).map_err(|error| error.to_string()),
+            false => {
+                let module = SymbolPath::module(file.clone());
+                Err(self.symbol(&module).err().unwrap_or_default())
+            }
+        }
+    }
+
+    fn listed(&self, file: &FilePath) -> bool {
+        self.files.files().binary_search(file).is_ok()
+    }
+
+    fn exists(&self, file: &FilePath) -> bool {
+        self.files.read(file).is_ok()
+    }
+
+    /// The source of a symbol, numbered; where it is too long, its head and what bears the terms.
+    pub fn source(&self, found: &Found, terms: &BTreeSet<String>, most: Tokens) -> String {
+        let (first, last) = found.symbol.lines;
+        let path = &found.symbol.path;
+        let name = match path.is_module() {
+            true => String::new(),
+            false => format!(" `{path}`"),
+        };
+        let lines = chosen(found, terms, most);
+        format!(
+            "{}{name} lines {first}-{last}\n{}",
+            path.file,
+            numbered(found.tree.text(), lines, most)
+        )
+    }
+
+    fn outline(&self, file: &str) -> String {
+        let file = FilePath::new(file.trim_end_matches("::"));
+        match self.text(&file).and(self.lookup.tree(&file)) {
+            Ok(tree) => cap(&outline(&tree, 150), LOOK),
+            Err(error) => error,
+        }
+    }
+
+    fn search(&self, query: &str) -> String {
+        let found = self.index().search(query, HITS);
+        if found.hits.is_empty() {
+            return format!("No line holds `{query}`. Try fewer or other words.");
+        }
+        let mut lines: Vec<String> = found
+            .hits
+            .iter()
+            .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
+            .collect();
+        let left = found.total.saturating_sub(found.hits.len());
+        if left > 0 {
+            lines.push(format!("({left} more lines are not shown)"));
+        }
+        lines.join("\n")
+    }
+
+    fn definition(&self, name: &str) -> String {
+        let found = self.index().definitions(name);
+        if found.is_empty() {
+            return format!("Nothing in the workspace defines `{name}`.");
+        }
+        let paths: Vec<String> = found.iter().map(|found| found.symbol.to_string()).collect();
+        let shown = &paths[..paths.len().min(3)];
+        let more = paths[shown.len()..].iter().take(20).cloned();
+        let more: Vec<String> = more.collect();
+        match more.is_empty() {
+            true => self.read(shown),
+            false => format!("{}\nAlso: {}", self.read(shown), more.join(", ")),
+        }
+    }
+
+    /// Where a name is used: code first, then a few tests.
+    pub fn references(&self, name: &str, most: usize) -> String {
+        let usages = self.index().references(name, most * 2);
+        let (tests, mut code): (Vec<Usage>, Vec<Usage>) = usages
+            .found
+            .into_iter()
+            .partition(|usage| is_test_file(&usage.file));
+        if code.is_empty() && tests.is_empty() {
+            return format!("Nothing in the workspace uses `{name}`.");
+        }
+        let left_out = code.len().saturating_sub(most) + tests.len().saturating_sub(TEST_USES);
+        code.truncate(most);
+        let shown = code.iter().chain(tests.iter().take(TEST_USES));
+        let mut lines: Vec<String> = shown
+            .map(|usage| hit_line(&usage.symbol, usage.line, &usage.text))
+            .collect();
+        lines.dedup();
+        if left_out > 0 || !usages.complete {
+            lines.push("(more uses are not shown; tests come last)".to_owned());
+        }
+        lines.join("\n")
+    }
+}
+
+/// `path:12 (Class.method) text`
+fn hit_line(symbol: &SymbolPath, line: u32, text: &str) -> String {
+    let text: String = text.trim().chars().take(140).collect();
+    match symbol.is_module() {
+        true => format!("{}:{line} {text}", symbol.file),
+        false => format!("{}:{line} ({}) {text}", symbol.file, symbol.name),
+    }
+}
+
+/// Lines with their numbers, as far as the cap goes; a gap is one line of its own.
+fn numbered(text: &str, wanted: impl IntoIterator<Item = usize>, most: Tokens) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut shown = String::new();
+    let mut before = None;
+    for number in wanted {
+        let Some(line) = number.checked_sub(1).and_then(|at| lines.get(at)) else {
+            continue;
+        };
+        if Tokens::estimate(&shown) > most {
+            let _ = writeln!(
+                shown,
+                "      … from line {number} on not shown: read it by its lines"
+            );
+            break;
+        }
+        if before.is_some_and(|before| before + 1 < number) {
+            shown.push_str("      …\n");
+        }
+        let line: String = line.chars().take(300).collect();
+        let _ = writeln!(shown, "{number:>5} {line}");
+        before = Some(number);
+    }
+    shown
+}
+
+/// The lines of a symbol that are shown: all, or the head, the heads of its children, and what is
+/// around the lines with the most of the terms.
+fn chosen(found: &Found, terms: &BTreeSet<String>, most: Tokens) -> BTreeSet<usize> {
+    let (first, last) = (found.symbol.lines.0 as usize, found.symbol.lines.1 as usize);
+    let lines: Vec<&str> = found.tree.text().lines().collect();
+    let cost = |number: usize| {
+        let line = number.checked_sub(1).and_then(|at| lines.get(at));
+        Tokens::estimate(line.copied().unwrap_or_default()).0 + 2
+    };
+    if (first..=last).map(cost).sum::<u64>() <= most.0 {
+        return (first..=last).collect();
+    }
+    let mut left = most.0;
+    let mut chosen = BTreeSet::new();
+    let mut take = |from: usize, to: usize| {
+        for number in from.max(first)..=to.min(last) {
+            if chosen.contains(&number) {
+                continue;
+            }
+            let Some(rest) = left.checked_sub(cost(number)) else {
+                return;
+            };
+            left = rest;
+            chosen.insert(number);
+        }
+    };
+    take(first, first + HEAD);
+    let mut by_terms: Vec<(usize, usize)> = (first..=last)
+        .filter_map(|number| {
+            let line = lines.get(number - 1)?;
+            let shared = words(line).intersection(terms).count();
+            (shared > 0).then_some((shared, number))
+        })
+        .collect();
+    by_terms.sort_by_key(|(shared, number)| (std::cmp::Reverse(*shared), *number));
+    for (_, number) in by_terms.into_iter().take(12) {
+        take(number.saturating_sub(4), number + 8);
+    }
+    for child in &found.symbol.children {
+        let child = found.tree.get(*child);
+        let name = found.tree.text()[..child.name.start].lines().count();
+        take(name, name);
+    }
+    take(first, last);
+    chosen
+}
