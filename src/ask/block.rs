@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::cite::{Checker, Citation, Claim, Mark, Verdict, claims, range};
+use super::cite::{Checker, Citation, Cited, Claim, Mark, Verdict, claims, range};
 
 /// A citation that was taken out of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,13 +71,13 @@ impl Block {
         let claims = claims(source);
         let mut at = 0;
         for (nth, claim) in claims.iter().enumerate() {
-            for mark in &claim.marks {
-                block.text.push_str(&source[at..mark.span.start]);
-                at = mark.span.end;
-                let shown = block.check_mark(mark, claim, checker);
+            for cited in &claim.cited {
+                block.text.push_str(&source[at..cited.mark.span.start]);
+                at = cited.mark.span.end;
+                let shown = block.check_cited(cited, claim, checker);
                 block.text.push_str(&shown);
             }
-            let covered = claims[nth..].iter().any(|later| !later.marks.is_empty());
+            let covered = claims[nth..].iter().any(|later| !later.cited.is_empty());
             if covered {
                 block.borne_out.extend(claim.names.iter().cloned());
             } else if !claim.own_names.is_empty() && !claim.denies {
@@ -89,12 +89,13 @@ impl Block {
         block
     }
 
-    /// Checks the lines of one mark; what is to be shown in its place.
-    fn check_mark(&mut self, mark: &Mark, claim: &Claim, checker: &Checker) -> String {
+    /// Checks the lines of one citation; what is to be shown in its place.
+    fn check_cited(&mut self, cited: &Cited, claim: &Claim, checker: &Checker) -> String {
+        let mark = &cited.mark;
         let mut good: Vec<Citation> = Vec::new();
         for lines in &mark.lines {
             let written = format!("{}:{}", mark.path, range(lines.0, lines.1));
-            match checker.check(&mark.path, *lines, claim) {
+            match checker.check(cited, *lines, claim) {
                 Verdict::Holds(citation) => good.push(citation),
                 Verdict::Moved(citation) => {
                     self.moved.push((written, citation.place()));
@@ -134,8 +135,8 @@ impl Block {
 
     /// In brackets of its own only where the citation had none.
     fn unverified(&self, mark: &Mark) -> String {
-        let before = self.source[..mark.span.start].trim_end_matches('`');
-        match before.ends_with(['[', '(']) {
+        let before = &self.source[..mark.span.start];
+        match before.rfind(['[', '(']) > before.rfind([']', ')']) {
             true => UNVERIFIED.to_owned(),
             false => format!("[{UNVERIFIED}]"),
         }

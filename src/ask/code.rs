@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::cite::words;
 use super::tools::Look;
-use crate::index::{Index, Usage, is_test_file};
+use crate::index::{Hit, Index, Usage, is_test_file};
 use crate::ports::Tokens;
 use crate::swarm::reading::{Found, Lookup, cap};
 use crate::syntax::{FilePath, SymbolPath, outline};
@@ -19,10 +19,13 @@ const LEAST: Tokens = Tokens(1_200);
 const TARGETS: usize = 8;
 const HITS: usize = 25;
 const USES: usize = 60;
-/// Uses in tests that are shown; code comes first.
-const TEST_USES: usize = 8;
-/// The first lines of a symbol are always shown.
+/// Hits and uses in tests that are shown; code comes first.
+const TEST_HITS: usize = 5;
+const TEST_USES: usize = 6;
+/// The first lines of a symbol are shown where possible.
 const HEAD: usize = 12;
+/// Places in a symbol that bear the terms.
+const WINDOWS: usize = 12;
 
 /// Read-only access to the code. Files that the workspace does not list (ignored ones, secrets) are
 /// out of reach.
@@ -96,10 +99,15 @@ impl Code {
         let first = first.trim().parse::<usize>().unwrap_or(1).max(1);
         let last = last.trim().parse::<usize>().unwrap_or(first).max(first);
         let file = FilePath::new(file);
-        match self.text(&file) {
-            Ok(text) => {
-                let lines = first..=last.min(text.lines().count());
-                format!("{file}\n{}", numbered(&text, lines, most))
+        match self.text(&file).and(self.lookup.tree(&file)) {
+            Ok(tree) => {
+                let lines = first..=last.min(tree.text().lines().count());
+                let owner = tree.at_line(u32::try_from(first).unwrap_or(u32::MAX));
+                let within = match owner.path.is_module() {
+                    true => String::new(),
+                    false => format!(" in `{}`", owner.path.name),
+                };
+                format!("{file}{within}\n{}", numbered(tree.text(), lines, most))
             }
             Err(error) => error,
         }
@@ -126,13 +134,17 @@ impl Code {
 
     /// The source of a symbol, numbered; where it is too long, its head and what bears the terms.
     pub fn source(&self, found: &Found, terms: &BTreeSet<String>, most: Tokens) -> String {
+        self.excerpt(found, chosen(found, terms, most), most)
+    }
+
+    /// Chosen lines of a symbol, numbered.
+    pub fn excerpt(&self, found: &Found, lines: BTreeSet<usize>, most: Tokens) -> String {
         let (first, last) = found.symbol.lines;
         let path = &found.symbol.path;
         let name = match path.is_module() {
             true => String::new(),
             false => format!(" `{path}`"),
         };
-        let lines = chosen(found, terms, most);
         format!(
             "{}{name} lines {first}-{last}\n{}",
             path.file,
@@ -153,12 +165,17 @@ impl Code {
         if found.hits.is_empty() {
             return format!("No line holds `{query}`. Try fewer or other words.");
         }
-        let mut lines: Vec<String> = found
-            .hits
+        let mut tests = 0;
+        let mut wanted = |hit: &&Hit| {
+            tests += usize::from(is_test_file(&hit.file));
+            !is_test_file(&hit.file) || tests <= TEST_HITS
+        };
+        let hits: Vec<&Hit> = found.hits.iter().filter(|hit| wanted(hit)).collect();
+        let mut lines: Vec<String> = hits
             .iter()
             .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
             .collect();
-        let left = found.total.saturating_sub(found.hits.len());
+        let left = found.total.saturating_sub(hits.len());
         if left > 0 {
             lines.push(format!("({left} more lines are not shown)"));
         }
@@ -213,15 +230,21 @@ fn hit_line(symbol: &SymbolPath, line: u32, text: &str) -> String {
     }
 }
 
-/// Lines with their numbers, as far as the cap goes; a gap is one line of its own.
+/// Lines with their numbers, as far as the cap goes. Blank lines are left out; a gap is one line of its
+/// own.
 fn numbered(text: &str, wanted: impl IntoIterator<Item = usize>, most: Tokens) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut shown = String::new();
-    let mut before = None;
+    let mut before: Option<usize> = None;
     for number in wanted {
         let Some(line) = number.checked_sub(1).and_then(|at| lines.get(at)) else {
             continue;
         };
+        if line.trim().is_empty() {
+            // It is no gap that it is not there.
+            before = before.map(|before| before + usize::from(before + 1 == number));
+            continue;
+        }
         if Tokens::estimate(&shown) > most {
             let _ = writeln!(
                 shown,
@@ -232,56 +255,107 @@ fn numbered(text: &str, wanted: impl IntoIterator<Item = usize>, most: Tokens) -
         if before.is_some_and(|before| before + 1 < number) {
             shown.push_str("      …\n");
         }
+        before = Some(number);
         let line: String = line.chars().take(300).collect();
         let _ = writeln!(shown, "{number:>5} {line}");
-        before = Some(number);
     }
     shown
 }
 
-/// The lines of a symbol that are shown: all, or the head, the heads of its children, and what is
-/// around the lines with the most of the terms.
-fn chosen(found: &Found, terms: &BTreeSet<String>, most: Tokens) -> BTreeSet<usize> {
+/// The lines of a symbol that are shown: all; or all but the docstrings; or the head, what is around
+/// the lines with the most of the terms, and the heads of its children.
+pub fn chosen(found: &Found, terms: &BTreeSet<String>, most: Tokens) -> BTreeSet<usize> {
     let (first, last) = (found.symbol.lines.0 as usize, found.symbol.lines.1 as usize);
     let lines: Vec<&str> = found.tree.text().lines().collect();
-    let cost = |number: usize| {
+    let line = |number: usize| {
         let line = number.checked_sub(1).and_then(|at| lines.get(at));
-        Tokens::estimate(line.copied().unwrap_or_default()).0 + 2
+        line.copied().unwrap_or_default()
     };
-    if (first..=last).map(cost).sum::<u64>() <= most.0 {
-        return (first..=last).collect();
+    let cost = |number: usize| Tokens::estimate(line(number)).0 + 2;
+    let others = match found.symbol.path.is_module() {
+        true => inside_children(found),
+        false => BTreeSet::new(),
+    };
+    let own = || (first..=last).filter(|number| !others.contains(number));
+    if own().map(cost).sum::<u64>() <= most.0 {
+        return own().collect();
+    }
+    let docs = docstrings(&lines, first, last);
+    let code = || own().filter(|number| !docs.contains(number));
+    if code().map(cost).sum::<u64>() <= most.0 {
+        return code().collect();
     }
     let mut left = most.0;
     let mut chosen = BTreeSet::new();
-    let mut take = |from: usize, to: usize| {
-        for number in from.max(first)..=to.min(last) {
-            if chosen.contains(&number) {
-                continue;
-            }
-            let Some(rest) = left.checked_sub(cost(number)) else {
-                return;
-            };
+    // A window is shown whole or not at all.
+    let mut take = |wanted: Vec<usize>| {
+        let new: Vec<usize> = wanted.into_iter().filter(|n| !chosen.contains(n)).collect();
+        if let Some(rest) = left.checked_sub(new.iter().copied().map(cost).sum()) {
             left = rest;
-            chosen.insert(number);
+            chosen.extend(new);
         }
     };
-    take(first, first + HEAD);
-    let mut by_terms: Vec<(usize, usize)> = (first..=last)
-        .filter_map(|number| {
-            let line = lines.get(number - 1)?;
-            let shared = words(line).intersection(terms).count();
-            (shared > 0).then_some((shared, number))
-        })
+    take(code().take(HEAD).collect());
+    let mut by_terms: Vec<(usize, usize)> = own()
+        .map(|number| (words(line(number)).intersection(terms).count(), number))
+        .filter(|(shared, _)| *shared > 0)
         .collect();
-    by_terms.sort_by_key(|(shared, number)| (std::cmp::Reverse(*shared), *number));
-    for (_, number) in by_terms.into_iter().take(12) {
-        take(number.saturating_sub(4), number + 8);
+    by_terms.sort_by_key(|(shared, number)| {
+        (std::cmp::Reverse(*shared), docs.contains(number), *number)
+    });
+    for (_, number) in by_terms.into_iter().take(WINDOWS) {
+        // A docstring says much the same all over; of code the lines around matter.
+        let (above, below) = match docs.contains(&number) {
+            true => (0, 1),
+            false => (4, 8),
+        };
+        let (from, to) = (
+            number.saturating_sub(above).max(first),
+            (number + below).min(last),
+        );
+        take((from..=to).filter(|n| !others.contains(n)).collect());
     }
     for child in &found.symbol.children {
         let child = found.tree.get(*child);
-        let name = found.tree.text()[..child.name.start].lines().count();
-        take(name, name);
+        take(vec![found.tree.text()[..child.name.start].lines().count()]);
     }
-    take(first, last);
+    for number in code() {
+        take(vec![number]);
+    }
     chosen
+}
+
+/// The lines of a symbol that belong to its children, those of their names aside.
+fn inside_children(found: &Found) -> BTreeSet<usize> {
+    let mut inside = BTreeSet::new();
+    for child in &found.symbol.children {
+        let child = found.tree.get(*child);
+        inside.extend(child.lines.0 as usize..=child.lines.1 as usize);
+        inside.remove(&found.tree.text()[..child.name.start].lines().count());
+    }
+    inside
+}
+
+/// The lines of docstrings behind their first.
+fn docstrings(lines: &[&str], first: usize, last: usize) -> BTreeSet<usize> {
+    let mut inside: Option<&str> = None;
+    let mut found = BTreeSet::new();
+    for number in first..=last {
+        let line = lines.get(number - 1).map_or("", |line| line.trim());
+        match inside {
+            Some(quotes) => {
+                found.insert(number);
+                if line.ends_with(quotes) {
+                    inside = None;
+                }
+            }
+            None => {
+                let text = line.trim_start_matches(['r', 'R', 'u', 'U']);
+                let quotes = ["\"\"\"", "'''"];
+                let opens = quotes.into_iter().find(|quotes| text.starts_with(quotes));
+                inside = opens.filter(|quotes| text.matches(quotes).count() == 1);
+            }
+        }
+    }
+    found
 }

@@ -1,20 +1,26 @@
 //! What a reader begins with, gathered without a model: the symbols that the question leads to with
 //! their source, where those that it names are used, and a map of the files around them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use super::cite::{identifiers, words};
-use super::code::Code;
+use super::code::{Code, chosen};
 use super::session::Session;
 use super::step::Found;
-use crate::index::{Definition, is_test_file};
+use crate::index::{Definition, Located, is_test_file};
 use crate::ports::{ModelProfile, Tokens, ToolCalling};
 use crate::prompts::{AskPrompt, AskTurn, Prompt};
-use crate::syntax::SymbolPath;
+use crate::syntax::{FilePath, Language, SymbolPath};
 
 /// Models without tools and with a smaller window are small: they read little, and slowly.
 const SMALL_WINDOW: Tokens = Tokens(20_000);
+/// With less room than this no further symbol is shown.
+const LEAST: Tokens = Tokens(100);
+/// Lines of one word that are looked at.
+const HITS: usize = 100;
+/// Symbols of one file, before those of others.
+const PER_FILE: usize = 4;
 /// Definitions of a name beyond which it says nothing.
 const SHARED: usize = 4;
 
@@ -76,30 +82,10 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
     let caps = Caps::of(profile);
     let named = named(code, question);
     let candidates = candidates(code, question, session, &named, caps.symbols);
-    let terms = words(question);
-    let mut excerpts = Vec::new();
-    let mut left = caps.excerpts;
-    for (at, (symbol, _)) in candidates.iter().enumerate() {
-        let most = match (named.iter().any(|name| name.symbol == *symbol), at) {
-            (true, _) => caps.named,
-            (false, ..3) => caps.best,
-            (false, _) => caps.rest,
-        };
-        let Ok(found) = code.symbol(symbol) else {
-            continue;
-        };
-        let excerpt = code.source(&found, &terms, most.min(left));
-        left = left.saturating_sub(Tokens::estimate(&excerpt));
-        excerpts.push(excerpt);
-        if left.0 < 100 {
-            break;
-        }
-    }
+    let excerpts = excerpts(code, &candidates, &named, &words(question), caps);
     let shown = excerpts.len();
-    let mut uses = Vec::new();
-    for name in used_names(&named).into_iter().take(caps.used.0) {
-        uses.push((name.clone(), code.references(&name, caps.used.1)));
-    }
+    let uses = used_names(&named, question).into_iter().take(caps.used.0);
+    let uses = uses.map(|name| (name.clone(), code.references(&name, caps.used.1)));
     let symbols: Vec<SymbolPath> = candidates.iter().map(|(path, _)| path.clone()).collect();
     let map = match caps.map_bytes {
         0 => String::new(),
@@ -110,7 +96,7 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
         question: question.to_owned(),
         excerpts,
         others: others.map(|(path, _)| path.to_string()).collect(),
-        uses,
+        uses: uses.collect(),
         map,
         files: folders(code),
         turns: turns(session),
@@ -127,12 +113,64 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
     }
 }
 
-/// What the names of code in a question stand for, where that is plain.
+/// The sources of the candidates, as far as there is room; no line is shown twice.
+fn excerpts(
+    code: &Code,
+    candidates: &[(SymbolPath, String)],
+    named: &[Definition],
+    terms: &BTreeSet<String>,
+    caps: Caps,
+) -> Vec<String> {
+    let mut excerpts = Vec::new();
+    let mut left = caps.excerpts;
+    let mut shown: BTreeSet<(FilePath, usize)> = BTreeSet::new();
+    for (at, (symbol, _)) in candidates.iter().enumerate() {
+        let most = match (named.iter().any(|name| name.symbol == *symbol), at) {
+            (true, _) => caps.named,
+            (false, ..3) => caps.best,
+            (false, _) => caps.rest,
+        };
+        let Ok(found) = code.symbol(symbol) else {
+            continue;
+        };
+        let lines: BTreeSet<usize> = chosen(&found, terms, most.min(left))
+            .into_iter()
+            .filter(|line| shown.insert((symbol.file.clone(), *line)))
+            .collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let excerpt = code.excerpt(&found, lines, most.min(left));
+        left = left.saturating_sub(Tokens::estimate(&excerpt));
+        excerpts.push(excerpt);
+        if left < LEAST {
+            break;
+        }
+    }
+    excerpts
+}
+
+/// What the names of code in a question stand for, where that is plain. `Class.method` means the
+/// method, not the class.
 fn named(code: &Code, question: &str) -> Vec<Definition> {
+    let dotted = dotted(question);
+    let part = |name: &String| {
+        let within = |whole: &String| whole.split('.').any(|part| part == name);
+        dotted.iter().any(within)
+    };
+    let single = identifiers(question).into_iter().chain(capitals(question));
+    let names = dotted
+        .iter()
+        .cloned()
+        .chain(single.filter(|name| !part(name)));
     let mut found: Vec<Definition> = Vec::new();
-    for name in dotted(question).into_iter().chain(identifiers(question)) {
+    for name in names {
         let mut defined = code.index().definitions(&name);
-        defined.retain(|found| !is_test_file(&found.symbol.file) && !found.symbol.is_module());
+        defined.retain(|found| {
+            !is_test_file(&found.symbol.file)
+                && !found.symbol.is_module()
+                && !is_overload(code, &found.symbol)
+        });
         if defined.len() <= SHARED {
             found.extend(defined);
         }
@@ -142,21 +180,52 @@ fn named(code: &Code, question: &str) -> Vec<Definition> {
     found
 }
 
+/// A signature for type checkers, without a body.
+fn is_overload(code: &Code, symbol: &SymbolPath) -> bool {
+    let overloads = |decorator: &String| decorator.ends_with("overload");
+    code.symbol(symbol)
+        .is_ok_and(|found| found.symbol.contract.decorators.iter().any(overloads))
+}
+
 /// `Class.method` as it is written, its parts being names.
 fn dotted(question: &str) -> Vec<String> {
     question
         .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
         .map(|word| word.trim_matches('.'))
-        .filter(|word| word.contains('.'))
+        .filter(|word| word.contains('.') && !word.starts_with(|c: char| c.is_ascii_digit()))
         .map(str::to_owned)
         .collect()
 }
 
-/// The names whose uses are listed, in the order of the question.
-fn used_names(named: &[Definition]) -> Vec<String> {
+/// Words with a capital that begin no sentence: they may be classes.
+fn capitals(question: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut begins = true;
+    for word in question.split_whitespace() {
+        let name = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let capital = name.starts_with(char::is_uppercase) && name.len() > 3;
+        if capital && !begins && name.chars().all(char::is_alphanumeric) {
+            found.push(name.to_owned());
+        }
+        begins = word.ends_with(['.', '?', '!', ':']);
+    }
+    found
+}
+
+/// The names whose uses are listed: what is named and defined, then attributes and the like.
+fn used_names(named: &[Definition], question: &str) -> Vec<String> {
+    let defined = named
+        .iter()
+        .map(|found| found.symbol.base_name().to_owned());
+    let parts: BTreeSet<String> = dotted(question)
+        .iter()
+        .flat_map(|whole| whole.split('.').map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let other = identifiers(question)
+        .into_iter()
+        .filter(|name| !parts.contains(name));
     let mut names: Vec<String> = Vec::new();
-    for definition in named {
-        let name = definition.symbol.base_name().to_owned();
+    for name in defined.chain(other) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -182,7 +251,22 @@ fn candidates(
         let name = definition.symbol.base_name();
         add(&definition.symbol, format!("names {name}"));
     }
-    let located = code.index().locate(question, most);
+    let mut of_file: BTreeMap<FilePath, usize> = BTreeMap::new();
+    let located = code.index().locate(question, 4 * most).into_iter();
+    let located = located.filter(|located| !is_overload(code, &located.symbol));
+    // What one file has too much of comes last.
+    let (mut located, more): (Vec<Located>, Vec<Located>) = located.partition(|located| {
+        let count = of_file.entry(located.symbol.file.clone()).or_default();
+        *count += 1;
+        *count <= PER_FILE
+    });
+    located.extend(more);
+    if located.is_empty() || mostly_plain(code) {
+        // Files without symbols are found by their lines alone.
+        for symbol in by_lines(code, question) {
+            add(&symbol, "holds words of the question".to_owned());
+        }
+    }
     let (before, after) = located.split_at(located.len().min(most / 2));
     for located in before {
         add(&located.symbol, located.why.join(", "));
@@ -195,6 +279,37 @@ fn candidates(
     }
     found.truncate(most);
     found
+}
+
+/// Whether hardly a file has a grammar.
+fn mostly_plain(code: &Code) -> bool {
+    let files = code.files().files();
+    let read = files
+        .iter()
+        .filter(|file| Language::of(file) != Language::Plain);
+    read.count() * 5 < files.len()
+}
+
+/// The symbols (of files without a grammar: the files) whose lines hold the most of the words.
+fn by_lines(code: &Code, question: &str) -> Vec<SymbolPath> {
+    let mut held: BTreeMap<SymbolPath, usize> = BTreeMap::new();
+    let words: BTreeSet<&str> = question
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !words(word).is_empty())
+        .collect();
+    for word in words {
+        let hits = code.index().search(word, HITS).hits;
+        let symbols: BTreeSet<SymbolPath> = hits.into_iter().map(|hit| hit.symbol).collect();
+        for symbol in symbols {
+            *held.entry(symbol).or_default() += 1;
+        }
+    }
+    let mut found: Vec<(usize, SymbolPath)> = held
+        .into_iter()
+        .map(|(symbol, count)| (count, symbol))
+        .collect();
+    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.into_iter().map(|(_, symbol)| symbol).collect()
 }
 
 /// The folders at the top with their number of files.

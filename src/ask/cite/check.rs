@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{Citation, Claim, words};
+use super::{Citation, Cited, Claim, words};
 use crate::syntax::{FilePath, SymbolTree};
 use crate::workspace::Snapshot;
 
 /// So many lines around a cited one are taken for it.
 const NEAR: u32 = 1;
-/// A citation that is off by no more than this is moved.
+/// A citation that is off by no more than this is moved, whatever else speaks for it.
+const A_LITTLE: u32 = 5;
+/// The same where nothing else speaks for it.
 const OFF: u32 = 40;
 
 /// What is wrong with a citation, or what it was made to be.
@@ -31,8 +33,9 @@ impl Checker {
         Checker { files }
     }
 
-    /// Checks one citation of a claim.
-    pub fn check(&self, path: &str, lines: (u32, u32), claim: &Claim) -> Verdict {
+    /// Checks lines of one citation of a claim.
+    pub fn check(&self, cited: &Cited, lines: (u32, u32), claim: &Claim) -> Verdict {
+        let path = cited.mark.path.as_str();
         let named = self.named(path);
         if named.is_empty() {
             return Verdict::Wrong(format!("there is no file {path}"));
@@ -40,7 +43,7 @@ impl Checker {
         let mut why = String::new();
         let whole = named.len() == 1 && named[0].as_str() == path;
         for file in named {
-            match self.within(&file, lines, claim) {
+            match self.within(&file, lines, cited, claim) {
                 Ok(found) if whole && (found.line, found.last_line) == lines => {
                     return Verdict::Holds(found);
                 }
@@ -71,6 +74,7 @@ impl Checker {
         &self,
         file: &FilePath,
         (first, last): (u32, u32),
+        cited: &Cited,
         claim: &Claim,
     ) -> Result<Citation, String> {
         let tree = self.files.tree(file).map_err(|error| error.to_string())?;
@@ -80,13 +84,18 @@ impl Checker {
             return Err(format!("{file} has {count} lines, no line {first}"));
         }
         let last = last.min(count);
-        if text.bears_out(first, last, claim) {
+        let moved = |line: u32| text.citation(file, line, (line + (last - first)).min(count));
+        if text.bears_out(first, last, claim) || text.says_so(first, last, &cited.words) {
             return Ok(text.citation(file, first, last));
         }
-        match text.nearest(first, last, claim) {
-            Some(line) => Ok(text.citation(file, line, (line + (last - first)).min(count))),
-            None => Err(text.says(first, claim)),
+        if let Some(line) = text.nearest(first, last, A_LITTLE, claim) {
+            return Ok(moved(line));
         }
+        if text.shares_words(first, last, file, &cited.words) {
+            return Ok(text.citation(file, first, last));
+        }
+        let further = text.nearest(first, last, OFF, claim).map(moved);
+        further.ok_or_else(|| text.says(first, claim))
     }
 }
 
@@ -112,39 +121,65 @@ impl<'t> Lines<'t> {
         at.and_then(|at| self.lines.get(at)).copied().unwrap_or("")
     }
 
-    /// Whether the lines have something to do with a claim: they, or the symbol around them, bear a
-    /// name that the claim names; or, where it names none, they share a word with it.
+    /// Whether the lines, or the symbol around them, bear a name that the claim names; where it names
+    /// none, whether they share a word with it.
     fn bears_out(&self, first: u32, last: u32, claim: &Claim) -> bool {
-        if (first..=last).all(|line| self.line(line).trim().is_empty()) {
+        if self.is_blank(first, last) {
             return false;
         }
         let owner = &self.tree.at_line(first).path.name;
-        let around = (first.saturating_sub(NEAR).max(1)..=last.saturating_add(NEAR))
-            .map(|line| self.line(line));
         if claim.names.is_empty() {
-            let mut near: BTreeSet<String> = words(owner);
-            near.extend(around.flat_map(words));
-            return claim.words.is_empty() || !near.is_disjoint(&claim.words);
+            return claim.words.is_empty()
+                || !words(owner).is_disjoint(&claim.words)
+                || self
+                    .near(first, last)
+                    .any(|line| !words(line).is_disjoint(&claim.words));
         }
-        let owners = names_of(owner);
-        owners.iter().any(|name| claim.names.contains(*name))
-            || around
-                .flat_map(names_of)
-                .any(|name| claim.names.contains(name))
-    }
-
-    /// The nearest line that bears a name of the claim; or any line, where only words were amiss.
-    fn nearest(&self, first: u32, last: u32, claim: &Claim) -> Option<u32> {
-        let bears = |line: u32| {
-            names_of(self.line(line))
+        let bears = |code: &str| {
+            names_of(code)
                 .iter()
                 .any(|name| claim.names.contains(*name))
         };
-        if claim.names.is_empty() {
-            let shares = |line: u32| !words(self.line(line)).is_disjoint(&claim.words);
-            return around(first, last, 5, self.count()).find(|line| shares(*line));
-        }
-        around(first, last, OFF, self.count()).find(|line| bears(*line))
+        bears(owner) || self.near(first, last).any(bears)
+    }
+
+    /// Whether the lines themselves share a significant word with these.
+    fn says_so(&self, first: u32, last: u32, wanted: &BTreeSet<String>) -> bool {
+        (first..=last).any(|line| !words(self.line(line)).is_disjoint(wanted))
+    }
+
+    /// Whether the lines, the symbol around them or their file share a significant word with these.
+    fn shares_words(
+        &self,
+        first: u32,
+        last: u32,
+        file: &FilePath,
+        wanted: &BTreeSet<String>,
+    ) -> bool {
+        let owner = &self.tree.at_line(first).path.name;
+        let shares = |text: &str| !words(text).is_disjoint(wanted);
+        !self.is_blank(first, last)
+            && (shares(owner) || shares(file.as_str()) || self.near(first, last).any(shares))
+    }
+
+    fn is_blank(&self, first: u32, last: u32) -> bool {
+        (first..=last).all(|line| self.line(line).trim().is_empty())
+    }
+
+    fn near(&self, first: u32, last: u32) -> impl Iterator<Item = &'t str> {
+        let near = first.saturating_sub(NEAR).max(1)..=last.saturating_add(NEAR);
+        near.map(|line| self.line(line))
+    }
+
+    /// The nearest line that bears a name of the claim; where it names none, a word.
+    fn nearest(&self, first: u32, last: u32, most: u32, claim: &Claim) -> Option<u32> {
+        let bears = |line: u32| match claim.names.is_empty() {
+            true => !words(self.line(line)).is_disjoint(&claim.words),
+            false => names_of(self.line(line))
+                .iter()
+                .any(|name| claim.names.contains(*name)),
+        };
+        around(first, last, most, self.count()).find(|line| bears(*line))
     }
 
     /// What the lines hold instead, for the model to mend its claim.

@@ -5,12 +5,20 @@ use std::ops::Range;
 
 use super::mark::{Mark, marks};
 
+/// A citation with the part of its sentence that leads to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cited {
+    pub mark: Mark,
+    /// Significant words between the citation before it and this one.
+    pub words: BTreeSet<String>,
+}
+
 /// One sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// Where it stands in its block.
     pub span: Range<usize>,
-    pub marks: Vec<Mark>,
+    pub cited: Vec<Cited>,
     /// Names of code in it and in the sentences before it that have no citation of their own.
     pub names: BTreeSet<String>,
     /// Significant words of the same.
@@ -56,8 +64,9 @@ pub fn claims(block: &str) -> Vec<Claim> {
         if bare(&prose)
             && let Some(before) = claims.last_mut()
         {
+            let lead = words(&block[before.span.clone()]);
+            before.cited.extend(cited(block, &span, own, lead));
             before.span.end = span.end;
-            before.marks.extend(own);
             (names, words_so_far) = (BTreeSet::new(), BTreeSet::new());
             continue;
         }
@@ -68,15 +77,36 @@ pub fn claims(block: &str) -> Vec<Claim> {
             words: words_so_far.clone(),
             own_names: quoted(&prose),
             denies: denies(&prose),
+            cited: cited(block, &span, own, BTreeSet::new()),
             span,
-            marks: own,
         };
-        if !claim.marks.is_empty() {
+        if !claim.cited.is_empty() {
             (names, words_so_far) = (BTreeSet::new(), BTreeSet::new());
         }
         claims.push(claim);
     }
     claims
+}
+
+/// Marks with the words that lead to each; a mark right behind another has the same.
+fn cited(
+    block: &str,
+    span: &Range<usize>,
+    marks: Vec<Mark>,
+    mut lead: BTreeSet<String>,
+) -> Vec<Cited> {
+    let mut at = span.start;
+    let mut found = Vec::new();
+    for mark in marks {
+        let clause = words(&block[at..mark.span.start]);
+        if !clause.is_empty() {
+            lead = clause;
+        }
+        at = mark.span.end;
+        let words = lead.clone();
+        found.push(Cited { mark, words });
+    }
+    found
 }
 
 /// Nothing but brackets and points: the citation of the sentence before it.
@@ -108,8 +138,8 @@ fn sentences(block: &str, marks: &[Mark]) -> Vec<Range<usize>> {
             '`' => quoted = !quoted,
             '[' | '(' if !quoted => depth += 1,
             ']' | ')' if !quoted => depth = (depth - 1).max(0),
-            '.' | '!' | '?' if !quoted && depth == 0 && ends_here(block, at) => {
-                let end = at + c.len_utf8();
+            '.' | '!' | '?' if at >= start && !quoted && depth == 0 && ends_here(block, at) => {
+                let end = behind_citations(block, at + c.len_utf8(), marks);
                 found.push(start..end);
                 start = end;
             }
@@ -120,6 +150,35 @@ fn sentences(block: &str, marks: &[Mark]) -> Vec<Range<usize>> {
         found.push(start..block.len());
     }
     found
+}
+
+/// Behind the brackets that follow and hold nothing but citations: they belong to the sentence.
+fn behind_citations(block: &str, end: usize, marks: &[Mark]) -> usize {
+    let mut end = end;
+    loop {
+        let rest = &block[end..];
+        let open = end + rest.len() - rest.trim_start().len();
+        let closes = match block[open..].chars().next() {
+            Some('[') => block[open..].find(']'),
+            Some('(') => block[open..].find(')'),
+            Some(_) | None => None,
+        };
+        let Some(close) = closes.map(|at| open + at + 1) else {
+            return end;
+        };
+        let inside: Vec<Mark> = marks
+            .iter()
+            .filter(|mark| (open..close).contains(&mark.span.start) && mark.span.end <= close)
+            .cloned()
+            .collect();
+        if inside.is_empty() || !bare(&without(block, &(open..close), &inside)) {
+            return end;
+        }
+        end = close;
+        if block[end..].starts_with('.') {
+            end += 1;
+        }
+    }
 }
 
 fn ends_here(block: &str, at: usize) -> bool {

@@ -32,7 +32,7 @@ pub fn marks(text: &str) -> Vec<Mark> {
         let Some(joint) = joint else { continue };
         if let Some(start) = path_before(&text[from..digit - joint.len()]) {
             let start = from + start;
-            let written = &text[start..digit - joint.len()];
+            let written = text[start..digit - joint.len()].trim_end_matches('`');
             let path = written.split("::").next().unwrap_or(written);
             if is_path(path) && !lines.is_empty() {
                 let path = path.to_owned();

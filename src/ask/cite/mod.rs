@@ -7,7 +7,7 @@ mod mark;
 mod tests;
 
 pub use check::{Checker, Verdict};
-pub use claim::{Claim, claims, identifiers, words};
+pub use claim::{Cited, Claim, claims, identifiers, words};
 pub use mark::{Mark, marks};
 
 use serde::{Deserialize, Serialize};
