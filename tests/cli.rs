@@ -688,39 +688,47 @@ fn a_run_that_nobody_can_answer_is_refused_before_a_model_is_asked() {
     );
 }
 
-/// A recording in which the reader of a question says this.
-fn told(bed: &Bed, text: &str) -> String {
-    let reply = json!({
-        "model": "recorded", "text": text, "tool_calls": [], "finish": "stop",
-        "usage": {"prompt": 900, "cached": 0, "output": 20}, "cost": 0.5, "calls": 1,
-    });
-    let exchange = json!({
-        "conversation": "ask", "role": "scout", "ordinal": 0, "prompt": [],
-        "tools": [], "reply": {"Ok": reply}, "millis": 1,
-    });
-    let path = bed.write("ask.jsonl", &json!({ "exchange": exchange }).to_string());
+/// A recording in which the reader of a question says these, one after the other.
+fn told(bed: &Bed, texts: &[&str]) -> String {
+    let exchange = |(ordinal, text): (usize, &&str)| {
+        let reply = json!({
+            "model": "recorded", "text": text, "tool_calls": [], "finish": "stop",
+            "usage": {"prompt": 900, "cached": 0, "output": 20}, "cost": 0.5, "calls": 1,
+        });
+        let exchange = json!({
+            "conversation": "ask", "role": "scout", "ordinal": ordinal, "prompt": [],
+            "tools": [], "reply": {"Ok": reply}, "millis": 1,
+        });
+        json!({ "exchange": exchange }).to_string()
+    };
+    let lines: Vec<String> = texts.iter().enumerate().map(exchange).collect();
+    let path = bed.write("ask.jsonl", &lines.join("\n"));
     format!("replay:{}", path.display())
 }
 
 #[test]
 fn a_question_is_answered_and_nothing_changes() {
     let bed = Bed::new();
-    let model = told(
-        &bed,
-        "`f` gives one [work.py:2]; `gone` is not there [gone.py:1].",
-    );
-    let said = bed.say(&["ask", "--model", &model, "What does f give?"]);
+    let claim = "`f` gives one [work.py:2]; `gone` is not there [gone.py:1].";
+    let model = told(&bed, &[claim, &format!("1: {claim}")]);
+    let said = bed.say(&["ask", "--model", &model, "What does `f` return in work.py?"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let answer = "`f` gives one [work.py:2]; `gone` is not there [unverified].";
     assert!(said.out.starts_with(answer), "{said:?}");
     assert!(said.out.contains("\nwork.py:2 f return 1\n"), "{said:?}");
-    assert!(said.err.contains("located work.py::f"), "{said:?}");
-    assert!(said.err.contains("$0.5000"), "{said:?}");
+    assert!(said.err.contains("located work.py::"), "{said:?}");
+    assert!(said.err.contains("$1.0000"), "{said:?}");
     assert_eq!(bed.work(), OLD);
 
-    let said = bed.say(&["ask", "--json", "--model", &model, "What does f give?"]);
+    let said = bed.say(&[
+        "ask",
+        "--json",
+        "--model",
+        &model,
+        "What does `f` return in work.py?",
+    ]);
     let answer: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(answer["question"], "What does f give?");
+    assert_eq!(answer["question"], "What does `f` return in work.py?");
     let citation = &answer["citations"][0];
     assert_eq!(citation["path"], "work.py");
     assert_eq!(citation["line"], 2);
@@ -728,17 +736,17 @@ fn a_question_is_answered_and_nothing_changes() {
     assert_eq!(citation["text"], "return 1");
     assert_eq!(answer["dropped"][0]["citation"], "gone.py:1");
     assert_eq!(answer["steps"][0]["step"], "located");
-    assert_eq!(answer["calls"], 1);
-    assert_eq!(answer["prompt_tokens"], 900);
-    assert_eq!(answer["output_tokens"], 20);
-    assert_eq!(answer["usd"], 0.5);
+    assert_eq!(answer["calls"], 2);
+    assert_eq!(answer["prompt_tokens"], 1800);
+    assert_eq!(answer["output_tokens"], 40);
+    assert_eq!(answer["usd"], 1.0);
     assert!(answer["seconds"].is_number());
 }
 
 #[test]
 fn a_session_is_kept_and_gone_on_with() {
     let bed = Bed::new();
-    let model = told(&bed, "`f` gives one [work.py:2].");
+    let model = told(&bed, &["`f` gives one [work.py:2]."]);
     for turns in 1..=2 {
         let said = bed.say(&[
             "ask",
@@ -746,7 +754,7 @@ fn a_session_is_kept_and_gone_on_with() {
             "s/one.json",
             "--model",
             &model,
-            "What does f give?",
+            "What does `f` return in work.py?",
         ]);
         assert_eq!(said.code, Some(0), "{said:?}");
         let text = std::fs::read_to_string(bed.root().join("s/one.json")).unwrap();
@@ -778,7 +786,7 @@ fn wrong_questions_are_wrong_use() {
         .is_wrong_use("no model is called");
     bed.say(&["ask", "--budget-tokens", "few", "What?"])
         .is_wrong_use("--budget-tokens");
-    let model = told(&bed, "x");
+    let model = told(&bed, &["x"]);
     std::fs::create_dir(bed.root().join("empty")).unwrap();
     bed.say(&["ask", "--repo", "empty", "--model", &model, "What?"])
         .is_wrong_use("no text file to read");
@@ -790,14 +798,14 @@ fn wrong_questions_are_wrong_use() {
 #[test]
 fn a_question_beyond_its_budget_says_so() {
     let bed = Bed::new();
-    let model = told(&bed, "x");
+    let model = told(&bed, &["x"]);
     let said = bed.say(&[
         "ask",
         "--budget-tokens",
         "10",
         "--model",
         &model,
-        "What does f give?",
+        "What does `f` return in work.py?",
     ]);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.out.contains("work.py:1"), "{said:?}");

@@ -17,6 +17,8 @@ use crate::syntax::{FilePath, Language, SymbolPath};
 const SMALL_WINDOW: Tokens = Tokens(20_000);
 /// With less room than this no further symbol is shown.
 const LEAST: Tokens = Tokens(100);
+/// Files of the map where a question leads nowhere.
+const MODULES: usize = 30;
 /// Lines of one word that are looked at.
 const HITS: usize = 100;
 /// Symbols of one file, before those of others.
@@ -86,7 +88,10 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
     let shown = excerpts.len();
     let uses = used_names(&named, question).into_iter().take(caps.used.0);
     let uses = uses.map(|name| (name.clone(), code.references(&name, caps.used.1)));
-    let symbols: Vec<SymbolPath> = candidates.iter().map(|(path, _)| path.clone()).collect();
+    let mut symbols: Vec<SymbolPath> = candidates.iter().map(|(path, _)| path.clone()).collect();
+    if symbols.is_empty() {
+        symbols = modules(code);
+    }
     let map = match caps.map_bytes {
         0 => String::new(),
         bytes => code.index().repository_map(&symbols, bytes),
@@ -310,6 +315,16 @@ fn by_lines(code: &Code, question: &str) -> Vec<SymbolPath> {
         .collect();
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     found.into_iter().map(|(_, symbol)| symbol).collect()
+}
+
+/// Module bodies, where a question leads nowhere.
+fn modules(code: &Code) -> Vec<SymbolPath> {
+    let files = code.files().files().iter();
+    files
+        .filter(|file| Language::of(file) != Language::Plain && !is_test_file(file))
+        .take(MODULES)
+        .map(|file| SymbolPath::module(file.clone()))
+        .collect()
 }
 
 /// The folders at the top with their number of files.

@@ -219,6 +219,6 @@ fn around(first: u32, last: u32, most: u32, count: u32) -> impl Iterator<Item = 
 
 fn names_of(code: &str) -> Vec<&str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|part| part.len() > 1)
+        .filter(|part| !part.is_empty())
         .collect()
 }

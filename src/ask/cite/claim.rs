@@ -215,7 +215,7 @@ pub fn identifiers(prose: &str) -> BTreeSet<String> {
     for dotted in prose.split(word) {
         let dotted = dotted.trim_matches('.');
         for part in dotted.split('.').filter(|part| is_name(part)) {
-            let inside = dotted.contains('.') && dotted.split('.').all(is_name);
+            let inside = part.len() > 1 && dotted.contains('.') && dotted.split('.').all(is_name);
             if inside || part.trim_matches('_').contains('_') || has_humps(part) {
                 names.insert(part.to_owned());
             }
@@ -232,8 +232,7 @@ fn parts_of(code: &str) -> Vec<String> {
 }
 
 fn is_name(part: &str) -> bool {
-    part.len() > 1
-        && part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+    part.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && part.contains(char::is_alphabetic)
         && !KEYWORDS.contains(&part)
 }
