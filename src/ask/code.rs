@@ -145,11 +145,10 @@ impl Code {
             true => String::new(),
             false => format!(" `{path}`"),
         };
-        format!(
-            "{}{name} lines {first}-{last}\n{}",
-            path.file,
-            numbered(found.tree.text(), lines, most)
-        )
+        let to_the_end = lines.last().is_some_and(|line| *line >= last as usize);
+        let end = if to_the_end { "" } else { "      …\n" };
+        let text = numbered(found.tree.text(), lines, most);
+        format!("{}{name} lines {first}-{last}\n{text}{end}", path.file)
     }
 
     fn outline(&self, file: &str) -> String {

@@ -22,7 +22,7 @@ const MODULES: usize = 30;
 /// Lines of one word that are looked at.
 const HITS: usize = 100;
 /// Symbols of one file, before those of others.
-const PER_FILE: usize = 4;
+const PER_FILE: usize = 3;
 /// Definitions of a name beyond which it says nothing.
 const SHARED: usize = 4;
 
@@ -33,6 +33,7 @@ struct Caps {
     /// All excerpts together.
     excerpts: Tokens,
     named: Tokens,
+    first: Tokens,
     best: Tokens,
     rest: Tokens,
     /// Symbols whose uses are listed, and how many uses.
@@ -47,8 +48,9 @@ impl Caps {
                 symbols: 12,
                 excerpts: Tokens(5_500),
                 named: Tokens(1_800),
-                best: Tokens(1_000),
-                rest: Tokens(350),
+                first: Tokens(1_600),
+                best: Tokens(900),
+                rest: Tokens(320),
                 used: (2, 30),
                 map_bytes: 2_500,
             },
@@ -56,7 +58,8 @@ impl Caps {
                 symbols: 5,
                 excerpts: Tokens(1_500),
                 named: Tokens(700),
-                best: Tokens(500),
+                first: Tokens(600),
+                best: Tokens(400),
                 rest: Tokens(250),
                 used: (1, 8),
                 map_bytes: 0,
@@ -130,17 +133,30 @@ fn excerpts(
     let mut left = caps.excerpts;
     let mut shown: BTreeSet<(FilePath, usize)> = BTreeSet::new();
     for (at, (symbol, _)) in candidates.iter().enumerate() {
-        let most = match (named.iter().any(|name| name.symbol == *symbol), at) {
-            (true, _) => caps.named,
-            (false, ..3) => caps.best,
-            (false, _) => caps.rest,
-        };
         let Ok(found) = code.symbol(symbol) else {
             continue;
         };
+        let is_named = named.iter().any(|name| name.symbol == *symbol);
+        let inside: Vec<(u32, u32)> = candidates
+            .iter()
+            .filter(|(inner, _)| inner != symbol && symbol.encloses(inner))
+            .filter_map(|(inner, _)| Some(code.symbol(inner).ok()?.symbol.lines))
+            .collect();
+        let most = match (is_named, at) {
+            (true, _) => caps.named,
+            // What it holds is shown by itself.
+            (false, _) if !inside.is_empty() => caps.rest,
+            (false, 0) => caps.first,
+            (false, 1 | 2) => caps.best,
+            (false, _) => caps.rest,
+        };
+        let elsewhere = |line: usize| {
+            let holds = |lines: &(u32, u32)| (lines.0 as usize..=lines.1 as usize).contains(&line);
+            inside.iter().any(holds)
+        };
         let lines: BTreeSet<usize> = chosen(&found, terms, most.min(left))
             .into_iter()
-            .filter(|line| shown.insert((symbol.file.clone(), *line)))
+            .filter(|line| !elsewhere(*line) && shown.insert((symbol.file.clone(), *line)))
             .collect();
         if lines.is_empty() {
             continue;

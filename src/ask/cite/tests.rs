@@ -255,12 +255,11 @@ fn bit() -> impl Strategy<Value = String> {
     ]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
-
-    #[test]
-    fn every_citation_shown_exists(bits in proptest::collection::vec(bit(), 0..12)) {
-        let place = place();
+#[test]
+fn every_citation_shown_exists() {
+    let place = place();
+    let config = ProptestConfig::with_cases(10_000);
+    proptest!(config, |(bits in proptest::collection::vec(bit(), 0..12))| {
         let text = bits.concat();
         let parts = blocks(&text);
         prop_assert_eq!(parts.concat(), text.clone());
@@ -282,5 +281,5 @@ proptest! {
             }
             let _ = block.marked(&Default::default());
         }
-    }
+    });
 }
