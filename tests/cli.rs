@@ -796,6 +796,35 @@ fn wrong_questions_are_wrong_use() {
 }
 
 #[test]
+fn a_question_may_come_from_stdin() {
+    let bed = Bed::new();
+    let model = told(&bed, &["`f` gives one [work.py:2]."]);
+    let mut command = bed.starling();
+    command.args(["ask", "--model", &model, "-"]);
+    let mut talk = Talk::begin(command);
+    talk.write("What does `f` return?");
+    drop(talk.child.stdin.take());
+    let said = talk.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out.starts_with("`f` gives one [work.py:2]."),
+        "{said:?}"
+    );
+
+    let mut command = bed.starling();
+    command.args(["ask", "--model", &model, "-"]);
+    let mut talk = Talk::begin(command);
+    talk.child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(&[0xff, 0xfe])
+        .unwrap();
+    drop(talk.child.stdin.take());
+    talk.end().is_wrong_use("stdin cannot be read");
+}
+
+#[test]
 fn a_question_beyond_its_budget_says_so() {
     let bed = Bed::new();
     let model = told(&bed, &["x"]);

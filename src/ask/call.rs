@@ -12,7 +12,7 @@ use crate::ports::{
 use crate::swarm::ledger::{Exhausted, Ledger};
 
 /// Answers are short; a longer one is cut, and what is there is checked.
-const LONGEST_ANSWER: Tokens = Tokens(3_000);
+const LONGEST_ANSWER: Tokens = Tokens(4_000);
 
 /// A conversation with a model.
 #[derive(Debug, Clone)]

@@ -131,6 +131,10 @@ impl<'a> Exploring<'a> {
                     || self.caller.ledger.time_left() < HURRY);
             let last = is_small(profile) || turn == TURNS || hurry;
             if last && turn > 1 {
+                if hurry {
+                    let what = "little of the budget is left: answering with what is known";
+                    self.caller.trouble(READER, what.to_owned());
+                }
                 conversation.user(ANSWER_NOW);
             }
             let offered = match last {
@@ -270,7 +274,7 @@ impl<'a> Exploring<'a> {
 
     /// Checks the answer; what is amiss goes back once.
     async fn answer(&self, conversation: &mut Conversation, reply: &ChatReply, turn: u32) {
-        self.caller.steps.add(Step::Enough { after_calls: turn });
+        self.caller.steps.add(Step::Enough { turns: turn });
         if reply.finish == Finish::Length {
             self.caller.trouble(READER, "the answer was cut".into());
         }

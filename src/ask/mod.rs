@@ -5,9 +5,11 @@
 
 mod block;
 mod call;
+mod candidates;
 pub mod cite;
 mod code;
 mod draft;
+mod excerpt;
 mod explore;
 mod material;
 mod owner;

@@ -30,7 +30,7 @@ pub enum Step {
         source: Source,
     },
     /// Enough is known to answer.
-    Enough { after_calls: u32 },
+    Enough { turns: u32 },
     /// A citation was a little off.
     Mended { written: String, now: String },
     /// Claims went back to the model.

@@ -217,8 +217,8 @@ fn lines_of(step: &Step) -> Vec<Line> {
             let text = format!(" →{how} {}", answer.join(" "));
             vec![Line::of(Style::Accent, symbol).and(&text)]
         }
-        Step::Enough { after_calls } => {
-            let turns = match after_calls {
+        Step::Enough { turns } => {
+            let turns = match turns {
                 1 => "1 turn".to_owned(),
                 turns => format!("{turns} turns"),
             };

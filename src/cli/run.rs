@@ -424,7 +424,7 @@ pub fn read_stdin() -> anyhow::Result<String> {
     let mut text = String::new();
     io::stdin()
         .read_to_string(&mut text)
-        .context("stdin cannot be read")?;
+        .map_err(|error| WrongUse(format!("stdin cannot be read: {error}")))?;
     Ok(text)
 }
 
