@@ -17,6 +17,8 @@ pub mod prompts;
 
 pub mod swarm;
 
+pub mod ask;
+
 pub mod config;
 
 pub mod lang;

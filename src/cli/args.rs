@@ -19,6 +19,8 @@ pub struct Cli {
 pub enum Command {
     /// Carry out one task in a project, without an editor.
     Run(RunArgs),
+    /// Answer a question about the code of a project. Changes nothing.
+    Ask(AskArgs),
     /// Repair a small broken project in a temporary directory.
     Demo(DemoArgs),
     /// Speak the Language Server Protocol on stdin and stdout: what editors start.
@@ -90,6 +92,32 @@ pub struct RunArgs {
     #[arg(long, value_name = "S")]
     pub budget_seconds: Option<u64>,
     /// One event a line, as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub world: WorldArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    /// What you want to know, in your words; `-` reads it from stdin.
+    pub question: String,
+    /// The folder of the project, when it is not the current one.
+    #[arg(long, value_name = "DIR")]
+    pub repo: Option<PathBuf>,
+    /// Keep what is learnt in this file, and go on with what it holds.
+    #[arg(long, value_name = "FILE")]
+    pub session: Option<PathBuf>,
+    /// Stop when this much money is spent.
+    #[arg(long, value_name = "X", value_parser = dollars)]
+    pub budget_usd: Option<f64>,
+    /// Stop when this many tokens are used, prompts and answers together.
+    #[arg(long, value_name = "N")]
+    pub budget_tokens: Option<u64>,
+    /// Stop after this many seconds.
+    #[arg(long, value_name = "S")]
+    pub budget_seconds: Option<u64>,
+    /// The answer with its citations, steps and cost as JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -219,6 +247,8 @@ mod tests {
             "starling run --budget-usd -1 x",
             "starling run --budget-usd NaN x",
             "starling demo --replay --model local",
+            "starling ask",
+            "starling ask --budget-tokens few x",
             "starling fly",
         ] {
             let error = Cli::try_parse_from(line.split_whitespace()).unwrap_err();
@@ -259,6 +289,7 @@ mod tests {
     fn every_command_with_a_world_can_be_told_of_it() {
         for line in [
             "starling run x",
+            "starling ask x",
             "starling demo",
             "starling lsp",
             "starling doctor",
@@ -269,6 +300,7 @@ mod tests {
             let read = Cli::try_parse_from(words.chain(world)).unwrap();
             let world = match read.command {
                 Command::Run(args) => args.world,
+                Command::Ask(args) => args.world,
                 Command::Demo(args) => args.world,
                 Command::Lsp(world) | Command::Doctor { world, .. } => world,
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,

@@ -1,6 +1,7 @@
 //! The command line: arguments in, terminal out.
 
 mod args;
+mod ask;
 mod demo;
 mod doctor;
 mod embedded;
@@ -76,6 +77,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Run(args) => run::run(args).await,
+        Command::Ask(args) => ask::run(args).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Lsp(args) => lsp(&args).await,
         Command::Models(command) => models::run(command).await,

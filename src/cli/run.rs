@@ -413,14 +413,18 @@ pub fn root(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
-fn read_stdin() -> anyhow::Result<String> {
+/// All of stdin, where `-` stands for the text.
+///
+/// # Errors
+/// It cannot be read, or is not UTF-8.
+pub fn read_stdin() -> anyhow::Result<String> {
     if io::stdin().is_terminal() {
-        eprintln!("type the task, then Ctrl-D:");
+        eprintln!("type the text, then Ctrl-D:");
     }
     let mut text = String::new();
     io::stdin()
         .read_to_string(&mut text)
-        .context("the task on stdin cannot be read")?;
+        .map_err(|error| WrongUse(format!("stdin cannot be read: {error}")))?;
     Ok(text)
 }
 

@@ -36,6 +36,13 @@ templates![
     "agent_system_text.md",
     "answer_system.md",
     "answer_system_text.md",
+    "ask.md",
+    "ask_mend.md",
+    "ask_owner.md",
+    "ask_owner_system.md",
+    "ask_system.md",
+    "ask_system_small.md",
+    "ask_system_text.md",
     "cause.md",
     "continue_call.md",
     "continue_text.md",
@@ -93,6 +100,13 @@ fixed_prompts![
     /// Answering a question: read-only.
     AnswerSystem = "answer_system.md",
     AnswerSystemText = "answer_system_text.md",
+    /// Reports of a symbol to a reader: read-only.
+    AskOwnerSystem = "ask_owner_system.md",
+    /// Answers a user's question about the code: read-only.
+    AskSystem = "ask_system.md",
+    /// For small models: one prompt, no tools.
+    AskSystemSmall = "ask_system_small.md",
+    AskSystemText = "ask_system_text.md",
     EditorSystem = "editor_system.md",
     ProxySystem = "proxy_system.md",
     ScoutSystem = "scout_system.md",
@@ -257,6 +271,67 @@ pub struct EditorPrompt {
 
 impl Prompt for EditorPrompt {
     const TEMPLATE: &'static str = "editor.md";
+}
+
+/// An earlier question and its answer.
+#[derive(Debug, Clone, Serialize)]
+pub struct AskTurn {
+    pub question: String,
+    pub answer: String,
+}
+
+/// What a reader begins with who answers a question about the code.
+#[derive(Debug, Clone, Serialize)]
+pub struct AskPrompt {
+    pub question: String,
+    /// Sources with their places and line numbers, best first.
+    pub excerpts: Vec<String>,
+    /// Symbols that found no room.
+    pub others: Vec<String>,
+    /// Names with the places where they are used.
+    pub uses: Vec<(String, String)>,
+    /// Empty for small models.
+    pub map: String,
+    /// How many files there are, and in which folders.
+    pub files: String,
+    pub turns: Vec<AskTurn>,
+    /// What owners have said before.
+    pub findings: Vec<String>,
+}
+
+impl Prompt for AskPrompt {
+    const TEMPLATE: &'static str = "ask.md";
+}
+
+/// A question to the owner of a symbol, from the reader of a user's question.
+#[derive(Debug, Clone, Serialize)]
+pub struct AskOwnerPrompt {
+    pub symbol: String,
+    pub source: String,
+    pub uses: String,
+    pub question: String,
+    pub why: String,
+}
+
+impl Prompt for AskOwnerPrompt {
+    const TEMPLATE: &'static str = "ask_owner.md";
+}
+
+/// A claim that goes back, and what is wrong with it.
+#[derive(Debug, Clone, Serialize)]
+pub struct MendClaim {
+    pub claim: String,
+    pub what: String,
+}
+
+/// Claims whose citations are wrong or missing.
+#[derive(Debug, Clone, Serialize)]
+pub struct AskMendPrompt {
+    pub claims: Vec<MendClaim>,
+}
+
+impl Prompt for AskMendPrompt {
+    const TEMPLATE: &'static str = "ask_mend.md";
 }
 
 #[cfg(test)]

@@ -17,6 +17,10 @@ fn every_template_renders_with_its_struct() {
         AgentSystemSmall {}.render(),
         AnswerSystem {}.render(),
         AnswerSystemText {}.render(),
+        AskOwnerSystem {}.render(),
+        AskSystem {}.render(),
+        AskSystemSmall {}.render(),
+        AskSystemText {}.render(),
         EditorSystem {}.render(),
         ProxySystem {}.render(),
         ScoutSystem {}.render(),
@@ -108,6 +112,39 @@ fn every_template_renders_with_its_struct() {
         task: "T".into(),
     };
     assert!(editor.render().contains('S'));
+}
+
+#[test]
+fn the_prompts_of_a_question_render() {
+    let ask = AskPrompt {
+        question: "Where is it?".into(),
+        excerpts: vec!["a.py `a.py::f` lines 3-4\n    3 def f(): pass\n".into()],
+        others: vec!["b.py::g".into()],
+        uses: vec![("f".into(), "b.py:9 (g) f()".into())],
+        map: "M".into(),
+        files: "2 files".into(),
+        turns: vec![AskTurn {
+            question: "Before?".into(),
+            answer: "Yes.".into(),
+        }],
+        findings: vec!["a.py::f, asked \"x\": y".into()],
+    };
+    insta::assert_snapshot!(ask.render());
+    let owner = AskOwnerPrompt {
+        symbol: "a.py::f".into(),
+        source: "    3 def f(): pass\n".into(),
+        uses: "b.py:9 (g) f()".into(),
+        question: "What does it do?".into(),
+        why: "it is called".into(),
+    };
+    insta::assert_snapshot!(owner.render());
+    let mend = AskMendPrompt {
+        claims: vec![MendClaim {
+            claim: "`f` is fast [a.py:99].".into(),
+            what: "a.py has 4 lines, no line 99".into(),
+        }],
+    };
+    insta::assert_snapshot!(mend.render());
 }
 
 #[test]

@@ -21,13 +21,13 @@ const REFERENCE_HITS: usize = 40;
 
 /// Read-only access to one state of the workspace.
 #[derive(Clone)]
-pub(super) struct Lookup {
+pub(crate) struct Lookup {
     world: Snapshot,
     index: Arc<Index>,
 }
 
 /// A symbol with the tree that it stands in.
-pub(super) struct Found {
+pub(crate) struct Found {
     pub tree: Arc<SymbolTree>,
     pub symbol: Symbol,
 }
@@ -291,7 +291,7 @@ pub(super) fn shortened(found: &Found, most: Tokens) -> (String, bool) {
 }
 
 /// Cuts a text in the middle when it is over the cap, and says so.
-pub(super) fn cap(text: &str, most: Tokens) -> String {
+pub(crate) fn cap(text: &str, most: Tokens) -> String {
     let bytes = usize::try_from(most.0 * 7 / 2).unwrap_or(usize::MAX);
     if text.len() <= bytes.saturating_add(LENIENCE.min(bytes / 2)) {
         return text.to_owned();

@@ -32,5 +32,11 @@ pub use ledger::{Limits, Spent};
 pub use proposal::{DiagnosticEvidence, Evidence, Fate, ProposalId, TestEvidence};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 
+/// What those share with a run who only read: looking things up, and how tools are described.
+pub(crate) mod reading {
+    pub(crate) use super::lookup::{Found, Lookup, cap};
+    pub(crate) use super::protocol::{Name, OutlineFile, Read, Search, schema};
+}
+
 #[cfg(test)]
 mod tests;

@@ -39,8 +39,17 @@ pub enum Paint {
 impl Paint {
     /// Colours for a terminal, unless `NO_COLOR` is set.
     pub fn of_stdout() -> Paint {
+        Paint::of(&std::io::stdout())
+    }
+
+    /// The same for stderr.
+    pub fn of_stderr() -> Paint {
+        Paint::of(&std::io::stderr())
+    }
+
+    fn of(stream: &impl IsTerminal) -> Paint {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        match wanted && std::io::stdout().is_terminal() {
+        match wanted && stream.is_terminal() {
             true => Paint::Colour,
             false => Paint::Plain,
         }

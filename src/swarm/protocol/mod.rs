@@ -5,7 +5,11 @@ mod action;
 mod native;
 mod plain;
 
-pub use action::{Action, AddSymbol, Intent, Pick, Propose, RequestChange, RunTests, Seat};
+pub use action::{
+    Action, AddSymbol, Intent, Name, OutlineFile, Pick, Propose, Read, RequestChange, RunTests,
+    Search, Seat,
+};
+pub use native::schema;
 
 use crate::ports::{ChatReply, Finish, Message, ToolCalling, ToolSpec};
 

@@ -196,7 +196,7 @@ fn short_argument(action: &Action) -> String {
 }
 
 /// A JSON schema without what models do not need.
-fn schema<T: JsonSchema>() -> serde_json::Value {
+pub fn schema<T: JsonSchema>() -> serde_json::Value {
     let generator = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .into_generator();

@@ -1,0 +1,173 @@
+//! One model call: reserved in the ledger before it is made, watched, settled.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::draft::Draft;
+use super::step::{Step, Steps};
+use super::tools;
+use crate::ports::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Message, ModelError, ModelNotice, Tokens,
+    ToolSpec,
+};
+use crate::swarm::ledger::{Exhausted, Ledger};
+
+/// Answers are short; a longer one is cut, and what is there is checked.
+const LONGEST_ANSWER: Tokens = Tokens(4_000);
+
+/// A conversation with a model.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// The same for the same question, so that a recording finds it.
+    pub name: String,
+    pub messages: Vec<Message>,
+    calls: u64,
+}
+
+/// Why a call gave no reply.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CallFailed {
+    #[error(transparent)]
+    Ledger(#[from] Exhausted),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+impl Conversation {
+    pub fn new(name: String, system: String, first: String) -> Self {
+        let messages = vec![
+            Message::System { text: system },
+            Message::User { text: first },
+        ];
+        Conversation {
+            name,
+            messages,
+            calls: 0,
+        }
+    }
+
+    pub fn user(&mut self, text: impl Into<String>) {
+        self.messages.push(Message::User { text: text.into() });
+    }
+
+    /// What a call of this conversation may cost.
+    pub fn estimate(&self, tools: &[ToolSpec]) -> Tokens {
+        let message = |message: &Message| {
+            let calls = match message {
+                Message::Assistant { tool_calls, .. } => tool_calls.as_slice(),
+                Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
+            };
+            let calls = calls.iter().map(|call| Tokens::estimate(&call.arguments));
+            Tokens::estimate(message.text()) + calls.sum()
+        };
+        let messages: Tokens = self.messages.iter().map(message).sum();
+        let tools = tools.iter().map(|tool| {
+            Tokens::estimate(&tool.parameters.to_string()) + Tokens::estimate(&tool.description)
+        });
+        messages + tools.sum() + LONGEST_ANSWER
+    }
+}
+
+/// Makes the calls of one question.
+pub struct Caller<'a> {
+    pub ledger: &'a Ledger,
+    pub steps: &'a Arc<Steps>,
+}
+
+impl Caller<'_> {
+    /// Asks a model for the next message of a conversation; what it writes goes to the draft as it
+    /// comes. The reply is not yet part of the conversation.
+    ///
+    /// # Errors
+    /// The ledger has no room, or the model failed.
+    pub async fn call(
+        &self,
+        who: &str,
+        model: &Arc<dyn ChatModel>,
+        conversation: &mut Conversation,
+        tools: Vec<ToolSpec>,
+        draft: Option<&Mutex<Draft>>,
+    ) -> Result<ChatReply, CallFailed> {
+        let reservation = self.ledger.reserve_call(conversation.estimate(&tools))?;
+        let request = ChatRequest {
+            conversation: conversation.name.clone(),
+            messages: conversation.messages.clone(),
+            tools,
+            max_output: model.profile().max_output.min(LONGEST_ANSWER),
+            temperature: 0.0,
+            seed: Some(conversation.calls),
+            stop: Vec::new(),
+        };
+        conversation.calls += 1;
+        let watch = Watch {
+            caller: self,
+            who,
+            draft,
+        };
+        let result = model.chat(&request, &watch).await;
+        match &result {
+            Ok(reply) => reservation.settle(reply),
+            Err(error) => {
+                reservation.settle_failed();
+                self.trouble(who, error.to_string());
+            }
+        }
+        Ok(result?)
+    }
+
+    pub fn trouble(&self, who: &str, what: String) {
+        self.steps.add(Step::Trouble {
+            who: who.to_owned(),
+            what,
+        });
+    }
+
+    /// Whether two more calls like the next one of a conversation can be paid: one to look further,
+    /// one to answer.
+    pub fn can_go_on(&self, conversation: &Conversation) -> bool {
+        let tools = tools::specs(crate::ports::ToolCalling::Native, tools::Seat::Reader);
+        let next = conversation.estimate(&tools);
+        self.ledger.has_room(2, next + next)
+    }
+}
+
+/// Turns what happens during a call into steps, and what is written into a draft.
+struct Watch<'a> {
+    caller: &'a Caller<'a>,
+    who: &'a str,
+    draft: Option<&'a Mutex<Draft>>,
+}
+
+impl ChatWatch for Watch<'_> {
+    fn delta(&self, text: &str) {
+        if let Some(draft) = self.draft {
+            let mut draft = draft.lock().unwrap_or_else(PoisonError::into_inner);
+            draft.push(text);
+        }
+    }
+
+    fn notice(&self, notice: ModelNotice) {
+        let (what, again) = match notice {
+            ModelNotice::Retrying {
+                attempt,
+                wait_ms,
+                error,
+                ..
+            } => {
+                let what = format!("{error}; attempt {attempt} in {wait_ms} ms");
+                (what, true)
+            }
+            ModelNotice::FellBack { to, error, .. } => (format!("{error}; asking {to}"), true),
+            ModelNotice::Continued { .. } => return,
+            ModelNotice::Preparing { message, .. } => (message, false),
+        };
+        if let (true, Some(draft)) = (again, self.draft) {
+            let mut draft = draft.lock().unwrap_or_else(PoisonError::into_inner);
+            draft.restart();
+        }
+        self.caller.trouble(self.who, what);
+    }
+
+    fn may_spend(&self, calls: u32, tokens: Tokens) -> bool {
+        self.caller.ledger.has_room(calls, tokens)
+    }
+}

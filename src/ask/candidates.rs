@@ -1,0 +1,191 @@
+//! Which symbols a question leads to: those that it names, those that its words lead to, and those that
+//! the last answer was about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cite::{identifiers, words};
+use super::code::Code;
+use super::session::Session;
+use crate::index::{Definition, Located, is_test_file};
+use crate::syntax::{FilePath, Language, SymbolPath};
+
+/// Files of the map where a question leads nowhere.
+const MODULES: usize = 30;
+/// Lines of one word that are looked at.
+const HITS: usize = 100;
+/// Symbols of one file, before those of others.
+const PER_FILE: usize = 3;
+/// Definitions of a name beyond which it says nothing.
+const SHARED: usize = 4;
+
+/// What the names of code in a question stand for, where that is plain. `Class.method` means the
+/// method, not the class.
+pub fn named(code: &Code, question: &str) -> Vec<Definition> {
+    let dotted = dotted(question);
+    let part = |name: &String| {
+        let within = |whole: &String| whole.split('.').any(|part| part == name);
+        dotted.iter().any(within)
+    };
+    let single = identifiers(question).into_iter().chain(capitals(question));
+    let names = dotted
+        .iter()
+        .cloned()
+        .chain(single.filter(|name| !part(name)));
+    let mut found: Vec<Definition> = Vec::new();
+    for name in names {
+        let mut defined = code.index().definitions(&name);
+        defined.retain(|found| {
+            !is_test_file(&found.symbol.file)
+                && !found.symbol.is_module()
+                && !is_overload(code, &found.symbol)
+        });
+        if defined.len() <= SHARED {
+            found.extend(defined);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    found.retain(|definition| seen.insert(definition.symbol.clone()));
+    found
+}
+
+/// A signature for type checkers, without a body.
+fn is_overload(code: &Code, symbol: &SymbolPath) -> bool {
+    let overloads = |decorator: &String| decorator.ends_with("overload");
+    code.symbol(symbol)
+        .is_ok_and(|found| found.symbol.contract.decorators.iter().any(overloads))
+}
+
+/// `Class.method` as it is written, its parts being names.
+fn dotted(question: &str) -> Vec<String> {
+    question
+        .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| word.contains('.') && !word.starts_with(|c: char| c.is_ascii_digit()))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Words with a capital that begin no sentence: they may be classes.
+fn capitals(question: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut begins = true;
+    for word in question.split_whitespace() {
+        let name = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let capital = name.starts_with(char::is_uppercase) && name.len() > 3;
+        if capital && !begins && name.chars().all(char::is_alphanumeric) {
+            found.push(name.to_owned());
+        }
+        begins = word.ends_with(['.', '?', '!', ':']);
+    }
+    found
+}
+
+/// The names whose uses are listed: what is named and defined, then attributes and the like.
+pub fn used_names(named: &[Definition], question: &str) -> Vec<String> {
+    let defined = named
+        .iter()
+        .map(|found| found.symbol.base_name().to_owned());
+    let parts: BTreeSet<String> = dotted(question)
+        .iter()
+        .flat_map(|whole| whole.split('.').map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let other = identifiers(question)
+        .into_iter()
+        .filter(|name| !parts.contains(name));
+    let mut names: Vec<String> = Vec::new();
+    for name in defined.chain(other) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// What the question names, what it leads to by its words, and what the last answer was about.
+pub fn candidates(
+    code: &Code,
+    question: &str,
+    session: &Session,
+    named: &[Definition],
+    most: usize,
+) -> Vec<(SymbolPath, String)> {
+    let mut found: Vec<(SymbolPath, String)> = Vec::new();
+    let mut add = |symbol: &SymbolPath, why: String| {
+        if !found.iter().any(|(known, _)| known == symbol) {
+            found.push((symbol.clone(), why));
+        }
+    };
+    for definition in named.iter().take(most / 2) {
+        let name = definition.symbol.base_name();
+        add(&definition.symbol, format!("names {name}"));
+    }
+    let mut of_file: BTreeMap<FilePath, usize> = BTreeMap::new();
+    let located = code.index().locate(question, 4 * most).into_iter();
+    let located = located.filter(|located| !is_overload(code, &located.symbol));
+    // What one file has too much of comes last.
+    let (mut located, more): (Vec<Located>, Vec<Located>) = located.partition(|located| {
+        let count = of_file.entry(located.symbol.file.clone()).or_default();
+        *count += 1;
+        *count <= PER_FILE
+    });
+    located.extend(more);
+    if located.is_empty() || mostly_plain(code) {
+        // Files without symbols are found by their lines alone.
+        for symbol in by_lines(code, question) {
+            add(&symbol, "holds words of the question".to_owned());
+        }
+    }
+    let (before, after) = located.split_at(located.len().min(most / 2));
+    for located in before {
+        add(&located.symbol, located.why.join(", "));
+    }
+    for symbol in session.turns().last().iter().flat_map(|turn| &turn.symbols) {
+        add(symbol, "the last answer was about it".to_owned());
+    }
+    for located in after {
+        add(&located.symbol, located.why.join(", "));
+    }
+    found.truncate(most);
+    found
+}
+
+/// Whether hardly a file has a grammar.
+fn mostly_plain(code: &Code) -> bool {
+    let files = code.files().files();
+    let read = files
+        .iter()
+        .filter(|file| Language::of(file) != Language::Plain);
+    read.count() * 5 < files.len()
+}
+
+/// The symbols (of files without a grammar: the files) whose lines hold the most of the words.
+fn by_lines(code: &Code, question: &str) -> Vec<SymbolPath> {
+    let mut held: BTreeMap<SymbolPath, usize> = BTreeMap::new();
+    let words: BTreeSet<&str> = question
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !words(word).is_empty())
+        .collect();
+    for word in words {
+        let hits = code.index().search(word, HITS).hits;
+        let symbols: BTreeSet<SymbolPath> = hits.into_iter().map(|hit| hit.symbol).collect();
+        for symbol in symbols {
+            *held.entry(symbol).or_default() += 1;
+        }
+    }
+    let mut found: Vec<(usize, SymbolPath)> = held
+        .into_iter()
+        .map(|(symbol, count)| (count, symbol))
+        .collect();
+    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.into_iter().map(|(_, symbol)| symbol).collect()
+}
+
+/// Module bodies, where a question leads nowhere.
+pub fn modules(code: &Code) -> Vec<SymbolPath> {
+    let files = code.files().files().iter();
+    files
+        .filter(|file| Language::of(file) != Language::Plain && !is_test_file(file))
+        .take(MODULES)
+        .map(|file| SymbolPath::module(file.clone()))
+        .collect()
+}

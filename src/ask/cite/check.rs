@@ -1,0 +1,224 @@
+//! Does a citation exist, and has it to do with what it is cited for?
+
+use std::collections::BTreeSet;
+
+use super::{Citation, Cited, Claim, words};
+use crate::syntax::{FilePath, SymbolTree};
+use crate::workspace::Snapshot;
+
+/// So many lines around a cited one are taken for it.
+const NEAR: u32 = 1;
+/// A citation that is off by no more than this is moved, whatever else speaks for it.
+const A_LITTLE: u32 = 5;
+/// The same where nothing else speaks for it.
+const OFF: u32 = 40;
+
+/// What is wrong with a citation, or what it was made to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Holds(Citation),
+    /// It was mended: another line, or the whole path.
+    Moved(Citation),
+    Wrong(String),
+}
+
+/// Checks citations against the files as they are.
+#[derive(Debug, Clone)]
+pub struct Checker {
+    files: Snapshot,
+}
+
+impl Checker {
+    pub fn new(files: Snapshot) -> Self {
+        Checker { files }
+    }
+
+    /// Checks lines of one citation of a claim.
+    pub fn check(&self, cited: &Cited, lines: (u32, u32), claim: &Claim) -> Verdict {
+        let path = cited.mark.path.as_str();
+        let named = self.named(path);
+        if named.is_empty() {
+            return Verdict::Wrong(format!("there is no file {path}"));
+        }
+        let mut why = String::new();
+        let whole = named.len() == 1 && named[0].as_str() == path;
+        for file in named {
+            match self.within(&file, lines, cited, claim) {
+                Ok(found) if whole && (found.line, found.last_line) == lines => {
+                    return Verdict::Holds(found);
+                }
+                Ok(found) => return Verdict::Moved(found),
+                Err(error) => why = error,
+            }
+        }
+        Verdict::Wrong(why)
+    }
+
+    /// The files that a written path can mean: the file itself, or those that end so.
+    fn named(&self, path: &str) -> Vec<FilePath> {
+        let path = FilePath::new(path.trim_start_matches('/'));
+        let files = self.files.files();
+        if files.binary_search(&path).is_ok() {
+            return vec![path];
+        }
+        let ending = format!("/{path}");
+        let ends = |file: &&FilePath| {
+            let root = self.files.root().to_string_lossy();
+            let absolute = format!("{}/{file}", root.trim_start_matches('/'));
+            file.as_str().ends_with(&ending) || absolute.ends_with(path.as_str())
+        };
+        files.iter().filter(ends).take(8).cloned().collect()
+    }
+
+    fn within(
+        &self,
+        file: &FilePath,
+        (first, last): (u32, u32),
+        cited: &Cited,
+        claim: &Claim,
+    ) -> Result<Citation, String> {
+        let tree = self.files.tree(file).map_err(|error| error.to_string())?;
+        let text = Lines::of(&tree);
+        let count = text.count();
+        if first == 0 || first > count {
+            return Err(format!("{file} has {count} lines, no line {first}"));
+        }
+        let last = last.min(count);
+        let moved = |line: u32| text.citation(file, line, (line + (last - first)).min(count));
+        if text.bears_out(first, last, claim) || text.says_so(first, last, &cited.words) {
+            return Ok(text.citation(file, first, last));
+        }
+        if let Some(line) = text.nearest(first, last, A_LITTLE, claim) {
+            return Ok(moved(line));
+        }
+        if text.shares_words(first, last, file, &cited.words) {
+            return Ok(text.citation(file, first, last));
+        }
+        let further = text.nearest(first, last, OFF, claim).map(moved);
+        further.ok_or_else(|| text.says(first, claim))
+    }
+}
+
+/// A file by its lines.
+struct Lines<'t> {
+    tree: &'t SymbolTree,
+    lines: Vec<&'t str>,
+}
+
+impl<'t> Lines<'t> {
+    fn of(tree: &'t SymbolTree) -> Self {
+        let lines = tree.text().lines().collect();
+        Lines { tree, lines }
+    }
+
+    fn count(&self) -> u32 {
+        u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
+    }
+
+    /// A line by its number, from 1.
+    fn line(&self, number: u32) -> &'t str {
+        let at = (number as usize).checked_sub(1);
+        at.and_then(|at| self.lines.get(at)).copied().unwrap_or("")
+    }
+
+    /// Whether the lines, or the symbol around them, bear a name that the claim names; where it names
+    /// none, whether they share a word with it.
+    fn bears_out(&self, first: u32, last: u32, claim: &Claim) -> bool {
+        if self.is_blank(first, last) {
+            return false;
+        }
+        let owner = &self.tree.at_line(first).path.name;
+        if claim.names.is_empty() {
+            return claim.words.is_empty()
+                || !words(owner).is_disjoint(&claim.words)
+                || self
+                    .near(first, last)
+                    .any(|line| !words(line).is_disjoint(&claim.words));
+        }
+        let bears = |code: &str| {
+            names_of(code)
+                .iter()
+                .any(|name| claim.names.contains(*name))
+        };
+        bears(owner) || self.near(first, last).any(bears)
+    }
+
+    /// Whether the lines themselves share a significant word with these.
+    fn says_so(&self, first: u32, last: u32, wanted: &BTreeSet<String>) -> bool {
+        (first..=last).any(|line| !words(self.line(line)).is_disjoint(wanted))
+    }
+
+    /// Whether the lines, the symbol around them or their file share a significant word with these.
+    fn shares_words(
+        &self,
+        first: u32,
+        last: u32,
+        file: &FilePath,
+        wanted: &BTreeSet<String>,
+    ) -> bool {
+        let owner = &self.tree.at_line(first).path.name;
+        let shares = |text: &str| !words(text).is_disjoint(wanted);
+        !self.is_blank(first, last)
+            && (shares(owner) || shares(file.as_str()) || self.near(first, last).any(shares))
+    }
+
+    fn is_blank(&self, first: u32, last: u32) -> bool {
+        (first..=last).all(|line| self.line(line).trim().is_empty())
+    }
+
+    fn near(&self, first: u32, last: u32) -> impl Iterator<Item = &'t str> {
+        let near = first.saturating_sub(NEAR).max(1)..=last.saturating_add(NEAR);
+        near.map(|line| self.line(line))
+    }
+
+    /// The nearest line that bears a name of the claim; where it names none, a word.
+    fn nearest(&self, first: u32, last: u32, most: u32, claim: &Claim) -> Option<u32> {
+        let bears = |line: u32| match claim.names.is_empty() {
+            true => !words(self.line(line)).is_disjoint(&claim.words),
+            false => names_of(self.line(line))
+                .iter()
+                .any(|name| claim.names.contains(*name)),
+        };
+        around(first, last, most, self.count()).find(|line| bears(*line))
+    }
+
+    /// What the lines hold instead, for the model to mend its claim.
+    fn says(&self, line: u32, claim: &Claim) -> String {
+        let text: String = self.line(line).trim().chars().take(100).collect();
+        let names: Vec<&str> = claim.names.iter().map(String::as_str).take(6).collect();
+        match names.as_slice() {
+            [] => format!("line {line} is `{text}`, which says nothing of that"),
+            names => format!(
+                "line {line} is `{text}`: nothing of {} there",
+                names.join(", ")
+            ),
+        }
+    }
+
+    fn citation(&self, file: &FilePath, line: u32, last_line: u32) -> Citation {
+        let text: String = self.line(line).trim().chars().take(200).collect();
+        Citation {
+            path: file.to_string(),
+            line,
+            last_line,
+            symbol: self.tree.at_line(line).path.name.clone(),
+            text,
+        }
+    }
+}
+
+/// Line numbers by their distance from a range, the nearest first.
+fn around(first: u32, last: u32, most: u32, count: u32) -> impl Iterator<Item = u32> {
+    let near = (0..=most).flat_map(move |off| {
+        let below = last.checked_add(off);
+        let above = first.checked_sub(off);
+        [above, below].into_iter().flatten()
+    });
+    near.filter(move |line| (1..=count).contains(line))
+}
+
+fn names_of(code: &str) -> Vec<&str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|part| !part.is_empty())
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! Finds what looks like a citation: `path:12`, `path:12-18`, `path:12,20-22`, `path#L12`,
+//! `path::Symbol:12`, `path line 12`.
+
+use std::ops::Range;
+
+/// A citation as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// Where it stands in the text.
+    pub span: Range<usize>,
+    /// The path as written.
+    pub path: String,
+    /// First and last line, at least one pair.
+    pub lines: Vec<(u32, u32)>,
+}
+
+/// What may stand between a path and its first line.
+const JOINTS: [&str; 6] = [":", "#L", ":L", " line ", " lines ", ", line "];
+
+/// All citations of a text, in order.
+pub fn marks(text: &str) -> Vec<Mark> {
+    let mut found: Vec<Mark> = Vec::new();
+    let mut at = 0;
+    while let Some(digit) = next_number(text, at) {
+        let (lines, end) = numbers(text, digit);
+        at = end.max(digit + 1);
+        let from = found.last().map_or(0, |mark| mark.span.end);
+        let joint = JOINTS
+            .iter()
+            .filter(|joint| text[from..digit].ends_with(**joint))
+            .max_by_key(|joint| joint.len());
+        let Some(joint) = joint else { continue };
+        if let Some(start) = path_before(&text[from..digit - joint.len()]) {
+            let start = from + start;
+            let written = text[start..digit - joint.len()].trim_end_matches('`');
+            let path = written.split("::").next().unwrap_or(written);
+            if is_path(path) && !lines.is_empty() {
+                let path = path.to_owned();
+                let span = start..end;
+                found.push(Mark { span, path, lines });
+            }
+        }
+    }
+    found
+}
+
+/// The next digit that does not go on from a letter or a digit, `L12` aside.
+fn next_number(text: &str, from: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    (from..bytes.len()).find(|at| {
+        let before = at.checked_sub(1).map(|at| bytes[at]);
+        bytes[*at].is_ascii_digit()
+            && before.is_none_or(|b| matches!(b, b':' | b' ') || (b == b'L' && joins(text, *at)))
+    })
+}
+
+/// Whether the `L` before `at` belongs to `#L` or `:L`.
+fn joins(text: &str, at: usize) -> bool {
+    text[..at].ends_with("#L") || text[..at].ends_with(":L")
+}
+
+/// `12`, `12-18`, `12:4` (a column is passed over), `12,20-22`; and where they end.
+fn numbers(text: &str, at: usize) -> (Vec<(u32, u32)>, usize) {
+    let mut lines = Vec::new();
+    let mut end = at;
+    loop {
+        let (first, after) = number(text, end);
+        let Some(first) = first else { break };
+        end = after;
+        let mut last = first;
+        let rest = &text[end..];
+        let dash = ["-", "–", "—"].iter().find(|dash| rest.starts_with(**dash));
+        if let Some(dash) = dash {
+            let skip = end + dash.len();
+            let skip = skip + usize::from(text[skip..].starts_with('L'));
+            if let (Some(number), after) = number(text, skip) {
+                (last, end) = (number, after);
+            }
+        } else if let (Some(_), after) = number(text, end + 1)
+            && rest.starts_with(':')
+        {
+            end = after;
+        }
+        lines.push((first.min(last), first.max(last)));
+        let rest = &text[end..];
+        let comma = [",", ", "]
+            .iter()
+            .rev()
+            .find(|comma| rest.starts_with(**comma) && continues(&rest[comma.len()..]));
+        match comma {
+            Some(comma) => end += comma.len(),
+            None => break,
+        }
+    }
+    (lines, end)
+}
+
+/// Whether a number stands here that is one more line, not the start of something else.
+fn continues(rest: &str) -> bool {
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let after = rest[digits..].chars().next();
+    digits > 0 && after.is_none_or(|c| matches!(c, ']' | ')' | ',' | '-' | '–' | '`' | ';'))
+}
+
+fn number(text: &str, at: usize) -> (Option<u32>, usize) {
+    let rest = text.get(at..).unwrap_or_default();
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    (rest[..digits].parse().ok(), at + digits)
+}
+
+/// Where a path that ends with the text begins.
+fn path_before(text: &str) -> Option<usize> {
+    let text = text.strip_suffix('`').unwrap_or(text);
+    let part =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '@' | '#');
+    let mut start = text.len();
+    for (at, c) in text.char_indices().rev() {
+        let colons = c == ':' && (text[at..].starts_with("::") || text[..at].ends_with(':'));
+        if !part(c) && !colons {
+            break;
+        }
+        start = at;
+    }
+    let skipped = text[start..].len() - text[start..].trim_start_matches(['.', '-', '#']).len();
+    let start = match text[start..].starts_with("./") || text[start..].starts_with("../") {
+        true => start,
+        false => start + skipped,
+    };
+    (start < text.len()).then_some(start)
+}
+
+/// Whether it can be a file: it has an ending with a letter, or a directory.
+fn is_path(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let has_ending = ending.starts_with(|c: char| c.is_ascii_alphabetic());
+    !name.is_empty() && !path.starts_with("//") && (has_ending || path.contains('/'))
+}

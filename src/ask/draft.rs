@@ -1,0 +1,215 @@
+//! An answer while it is written: a block is shown as soon as it and all before it are found right.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::block::{Block, Dropped, Flaw, FlawKind, blocks};
+use super::cite::{Checker, Citation};
+use super::step::{Step, Steps};
+
+/// The draft of an answer.
+pub struct Draft {
+    checker: Checker,
+    steps: Arc<Steps>,
+    /// What has come so far, unfinished.
+    coming: String,
+    blocks: Vec<Block>,
+    /// How many blocks have been shown.
+    shown: usize,
+}
+
+/// A finished answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Checked {
+    pub text: String,
+    pub citations: Vec<Citation>,
+    pub dropped: Vec<Dropped>,
+    pub uncited: Vec<String>,
+}
+
+/// A claim to be mended, and where it stands.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    block: usize,
+    flaw: Flaw,
+    pub claim: String,
+    /// What is wrong, for the model.
+    pub what: String,
+}
+
+impl Draft {
+    pub fn new(checker: Checker, steps: Arc<Steps>) -> Self {
+        Draft {
+            checker,
+            steps,
+            coming: String::new(),
+            blocks: Vec::new(),
+            shown: 0,
+        }
+    }
+
+    /// More of the answer has come.
+    pub fn push(&mut self, delta: &str) {
+        self.coming.push_str(delta);
+        // The last block may go on.
+        let whole: Vec<&str> = blocks(&self.coming);
+        let whole = &whole[..whole.len().saturating_sub(1)];
+        if whole.len() > self.blocks.len() {
+            for source in &whole[self.blocks.len()..] {
+                self.blocks.push(Block::check(source, &self.checker));
+            }
+            self.show_settled();
+        }
+    }
+
+    /// The answer begins anew, for example after a lost connection.
+    pub fn restart(&mut self) {
+        if self.shown > 0 {
+            self.steps.live(Step::Restarted);
+        }
+        self.coming.clear();
+        self.blocks.clear();
+        self.shown = 0;
+    }
+
+    /// The whole answer has come.
+    pub fn complete(&mut self, text: &str) {
+        let whole = blocks(text.trim());
+        let same = |(block, source): (&Block, &&str)| block.source.trim() == source.trim();
+        let kept =
+            whole.len() >= self.shown && self.blocks[..self.shown].iter().zip(&whole).all(same);
+        if !kept {
+            self.restart();
+        }
+        self.blocks.truncate(self.shown);
+        for source in &whole[self.shown..] {
+            self.blocks.push(Block::check(source, &self.checker));
+        }
+        self.show_settled();
+    }
+
+    /// Whether anything has been shown, or could be.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// What is to be mended before the rest can be shown.
+    pub fn problems(&self) -> Vec<Problem> {
+        let borne_out = self.borne_out();
+        let mut problems: Vec<Problem> = Vec::new();
+        for (at, block) in self.blocks.iter().enumerate().skip(self.shown) {
+            let uncited = block.uncited(&borne_out);
+            for flaw in block.wrong.iter().cloned().chain(uncited) {
+                let claim = block.source[flaw.span.clone()].trim().to_owned();
+                let what = match &flaw.what {
+                    FlawKind::WrongCitation(dropped) => {
+                        format!("{}: {}", dropped.citation, dropped.why)
+                    }
+                    FlawKind::Uncited => "no citation".to_owned(),
+                };
+                // A claim goes back once, with all that is wrong with it.
+                match problems.last_mut() {
+                    Some(Problem {
+                        block,
+                        flaw: known,
+                        what: so_far,
+                        ..
+                    }) if *block == at && known.span == flaw.span => {
+                        so_far.push_str("; ");
+                        so_far.push_str(&what);
+                    }
+                    Some(_) | None => problems.push(Problem {
+                        block: at,
+                        flaw,
+                        claim,
+                        what,
+                    }),
+                }
+            }
+        }
+        problems
+    }
+
+    /// Puts claims in the place of those that were amiss; `None` leaves a claim out.
+    pub fn mend(&mut self, mended: Vec<(Problem, Option<String>)>) {
+        for at in 0..self.blocks.len() {
+            let claims: Vec<_> = mended
+                .iter()
+                .filter(|(problem, _)| problem.block == at)
+                .map(|(problem, new)| (problem.flaw.span.clone(), new.clone().unwrap_or_default()))
+                .collect();
+            if !claims.is_empty() {
+                let source = self.blocks[at].replaced(claims);
+                self.blocks[at] = Block::check(&source, &self.checker);
+            }
+        }
+    }
+
+    /// Shows all that is left, marked where it is not borne out, and gives the whole.
+    pub fn finish(&mut self) -> Checked {
+        let borne_out = self.borne_out();
+        for at in self.shown..self.blocks.len() {
+            let text = self.blocks[at].marked(&borne_out);
+            self.show(at, &text);
+        }
+        self.shown = self.blocks.len();
+        let mut checked = Checked::default();
+        for block in &self.blocks {
+            checked.text.push_str(&block.marked(&borne_out));
+            for citation in &block.citations {
+                if !checked.citations.contains(citation) {
+                    checked.citations.push(citation.clone());
+                }
+            }
+            for flaw in block.wrong.iter().cloned().chain(block.uncited(&borne_out)) {
+                match flaw.what {
+                    FlawKind::WrongCitation(dropped) => checked.dropped.push(dropped),
+                    FlawKind::Uncited => {
+                        let claim = block.source[flaw.span].trim().to_owned();
+                        checked.uncited.push(claim);
+                    }
+                }
+            }
+        }
+        checked.text = checked.text.trim().to_owned();
+        checked
+    }
+
+    fn borne_out(&self) -> BTreeSet<String> {
+        self.blocks
+            .iter()
+            .flat_map(|block| block.borne_out().iter().cloned())
+            .collect()
+    }
+
+    /// Shows blocks in order, as far as they are found right. What comes before the first citation
+    /// may be a word before tools are used, and waits.
+    fn show_settled(&mut self) {
+        let borne_out = self.borne_out();
+        if borne_out.is_empty() {
+            return;
+        }
+        while let Some(block) = self.blocks.get(self.shown) {
+            if !block.wrong.is_empty() || !block.uncited(&borne_out).is_empty() {
+                return;
+            }
+            let text = block.text.clone();
+            self.show(self.shown, &text);
+            self.shown += 1;
+        }
+    }
+
+    fn show(&self, at: usize, text: &str) {
+        for (written, now) in &self.blocks[at].moved {
+            self.steps.add(Step::Mended {
+                written: written.clone(),
+                now: now.clone(),
+            });
+        }
+        if !text.trim().is_empty() {
+            self.steps.live(Step::Said {
+                text: text.to_owned(),
+            });
+        }
+    }
+}

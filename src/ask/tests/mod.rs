@@ -1,0 +1,5 @@
+mod answering;
+mod bed;
+mod bounds;
+mod follow;
+mod material;

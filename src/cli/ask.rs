@@ -1,0 +1,291 @@
+//! `starling ask`: a question about the code, its answer as it comes, and the steps that lead to it.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio::task::spawn_blocking;
+
+use super::args::AskArgs;
+use super::run::{read_stdin, root};
+use super::services::configuration;
+use super::view::text::{Line, Paint, Style};
+use super::{Outcome, WrongUse};
+use crate::ask::session::Session;
+use crate::ask::step::{Source, Step};
+use crate::ask::{Answer, AskError, Ended, Models, Query, ask};
+use crate::index::Index;
+use crate::model::registry::{self, ModelsError};
+use crate::ports::{Dollars, Tokens};
+use crate::server::protocol::LimitsPatch;
+use crate::syntax::FilePath;
+use crate::workspace::{Snapshot, Workspace, write_atomically};
+
+/// Runs the command.
+pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
+    let root = root(args.repo.as_deref())?;
+    let text = match args.question.as_str() {
+        "-" => read_stdin()?,
+        given => given.to_owned(),
+    };
+    if text.trim().is_empty() {
+        return Err(WrongUse(AskError::EmptyQuestion.to_string()).into());
+    }
+    let loaded = configuration(&root, &args.world).map_err(|error| WrongUse(error.to_string()))?;
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let workspace = Workspace::open(root).map_err(|error| WrongUse(error.to_string()))?;
+    let files = spawn_blocking(move || workspace.snapshot(Default::default())).await?;
+    let session = session(args.session.as_deref(), &files)?;
+    if files.files().is_empty() {
+        let error = AskError::NothingToRead(files.root().to_owned());
+        return Err(WrongUse(error.to_string()).into());
+    }
+    let patch = LimitsPatch {
+        dollars: args.budget_usd.map(Dollars),
+        tokens: args.budget_tokens.map(Tokens),
+        seconds: args.budget_seconds,
+        ..LimitsPatch::default()
+    };
+    let query = Query {
+        text,
+        limits: patch.over(&loaded.config.limits),
+    };
+    let models = {
+        let (config, choice) = (loaded.config, args.world.model.clone());
+        let opened = spawn_blocking(move || registry::Models::open(&config, choice.as_deref()));
+        opened.await?.map_err(named)?
+    };
+    if query.limits.dollars.is_some() {
+        models.require_prices().map_err(named)?;
+    }
+    let models = Models {
+        reader: models.scout,
+        owner: models.agent,
+    };
+    let index = Arc::new(Index::new(files.clone()));
+    let watcher: crate::ask::step::Watcher = match args.json {
+        true => Box::new(|_| {}),
+        false => Box::new(show(Paint::of_stderr())),
+    };
+    let (answer, session) = ask(query, index, models, session, watcher)
+        .await
+        .map_err(as_wrong_use)?;
+    if let Some(path) = &args.session {
+        keep(path, &session)?;
+    }
+    match args.json {
+        true => writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&answer)?)?,
+        false => end(&answer, Paint::of_stdout(), Paint::of_stderr())?,
+    }
+    Ok(match answer.ended {
+        Ended::Answered => Outcome::Settled,
+        Ended::BudgetUsedUp { .. }
+        | Ended::OutOfTime { .. }
+        | Ended::ModelFailed { .. }
+        | Ended::Undecided => Outcome::NotSettled,
+    })
+}
+
+fn as_wrong_use(error: AskError) -> anyhow::Error {
+    match error.is_wrong_use() {
+        true => WrongUse(error.to_string()).into(),
+        false => error.into(),
+    }
+}
+
+/// A model that does not exist is wrong use; one that does not answer is not.
+fn named(error: ModelsError) -> anyhow::Error {
+    match error {
+        ModelsError::UnknownName { .. }
+        | ModelsError::Ambiguous { .. }
+        | ModelsError::Unpriced { .. } => WrongUse(error.to_string()).into(),
+        ModelsError::Model(_) => error.into(),
+    }
+}
+
+/// The session of a file; a new one where there is none yet.
+fn session(path: Option<&Path>, files: &Snapshot) -> anyhow::Result<Session> {
+    let Some(path) = path else {
+        return Ok(Session::new(files));
+    };
+    let wrong = |what: String| WrongUse(format!("session {}: {what}", path.display()));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Session::new(files)),
+        Err(error) => return Err(wrong(error.to_string()).into()),
+    };
+    let session: Session = serde_json::from_str(&text)
+        .map_err(|error| wrong(format!("not a session of Starling: {error}")))?;
+    let session = session
+        .resumed(files)
+        .map_err(|error| wrong(error.to_string()))?;
+    Ok(session)
+}
+
+/// Writes what was learnt, whole or not at all.
+fn keep(path: &Path, session: &Session) -> anyhow::Result<()> {
+    let absolute = std::path::absolute(path).context("the path of the session")?;
+    let (Some(folder), Some(name)) = (absolute.parent(), absolute.file_name()) else {
+        anyhow::bail!(WrongUse(format!(
+            "{}: not the name of a file",
+            path.display()
+        )));
+    };
+    std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
+    let text = serde_json::to_string_pretty(session)?;
+    write_atomically(folder, &FilePath::new(name.to_string_lossy()), &text)?;
+    Ok(())
+}
+
+/// Steps go to stderr, the answer to stdout. Whoever has gone need not be told.
+fn show(paint: Paint) -> impl Fn(&Step) + Send + Sync {
+    move |step| match step {
+        Step::Said { text } => {
+            let mut out = io::stdout().lock();
+            for line in text.lines() {
+                let _ = writeln!(out, "{}", Line::plain(line).paint(Paint::Plain));
+            }
+            let _ = out.flush();
+        }
+        Step::Located { .. }
+        | Step::Looked { .. }
+        | Step::Asked { .. }
+        | Step::Answered { .. }
+        | Step::Enough { .. }
+        | Step::Mended { .. }
+        | Step::SentBack { .. }
+        | Step::Trouble { .. }
+        | Step::Restarted => {
+            for line in lines_of(step) {
+                let _ = writeln!(io::stderr(), "{}", line.fit(140).paint(paint));
+            }
+        }
+    }
+}
+
+/// A step as a person wants to see it.
+fn lines_of(step: &Step) -> Vec<Line> {
+    let dim = |text: String| Line::of(Style::Dim, &text);
+    match step {
+        Step::Located { symbols, millis } => {
+            let first: Vec<&str> = symbols
+                .iter()
+                .take(4)
+                .map(|found| found.symbol.as_str())
+                .collect();
+            let more = symbols.len().saturating_sub(first.len());
+            let first = first.join(", ");
+            vec![dim(format!(
+                "located {first} and {more} more in {millis} ms"
+            ))]
+        }
+        Step::Looked {
+            by,
+            tool,
+            argument,
+            outcome,
+        } => vec![
+            Line::of(Style::Accent, by)
+                .and(&format!(" {tool} {argument} "))
+                .with(Style::Dim, outcome),
+        ],
+        Step::Asked {
+            symbol,
+            question,
+            why,
+        } => {
+            let mut lines = vec![Line::of(Style::Accent, symbol).and(&format!(" ← {question}"))];
+            if !why.is_empty() {
+                lines.push(dim(format!("  because {why}")));
+            }
+            lines
+        }
+        Step::Answered {
+            symbol,
+            answer,
+            source,
+        } => {
+            let how = match source {
+                Source::Model => "",
+                Source::Memory => " (remembered)",
+                Source::Refused => " (not answered)",
+            };
+            let answer: Vec<&str> = answer.split_whitespace().collect();
+            let text = format!(" →{how} {}", answer.join(" "));
+            vec![Line::of(Style::Accent, symbol).and(&text)]
+        }
+        Step::Enough { turns } => {
+            let turns = match turns {
+                1 => "1 turn".to_owned(),
+                turns => format!("{turns} turns"),
+            };
+            vec![Line::of(Style::Good, "enough").with(Style::Dim, &format!(" after {turns}"))]
+        }
+        Step::Mended { written, now } => vec![dim(format!("citation mended: {written} → {now}"))],
+        Step::SentBack { claims } => {
+            let text = format!("sent back: {} claims not borne out", claims.len());
+            vec![Line::of(Style::Warning, &text)]
+        }
+        Step::Trouble { who, what } => vec![Line::of(Style::Warning, &format!("{who}: {what}"))],
+        Step::Restarted => {
+            let text = "what was said so far is void: the answer begins anew";
+            vec![Line::of(Style::Warning, text)]
+        }
+        Step::Said { .. } => Vec::new(),
+    }
+}
+
+/// The places that the answer rests on, and what it cost.
+fn end(answer: &Answer, out: Paint, err: Paint) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    if !answer.citations.is_empty() {
+        writeln!(stdout)?;
+    }
+    for citation in &answer.citations {
+        let line = Line::of(Style::Accent, &citation.place())
+            .and(" ")
+            .with(Style::Bold, &citation.symbol)
+            .with(Style::Dim, &format!(" {}", citation.text));
+        writeln!(stdout, "{}", line.fit(140).paint(out))?;
+    }
+    if let Some(why) = unfinished(&answer.ended) {
+        writeln!(stdout, "\n{}", Line::of(Style::Warning, &why).paint(out))?;
+    }
+    stdout.flush()?;
+    writeln!(
+        io::stderr(),
+        "{}",
+        Line::of(Style::Dim, &cost(answer)).paint(err)
+    )
+}
+
+/// Why an answer is only the best so far.
+fn unfinished(ended: &Ended) -> Option<String> {
+    let why = match ended {
+        Ended::Answered => return None,
+        Ended::BudgetUsedUp { what } => format!("the budget is used up ({what})"),
+        Ended::OutOfTime { seconds } => format!("the time is up ({seconds} s)"),
+        Ended::ModelFailed { error } => format!("the model failed ({error})"),
+        Ended::Undecided => "the model came to no answer".to_owned(),
+    };
+    Some(format!("This is the best so far: {why}."))
+}
+
+fn cost(answer: &Answer) -> String {
+    let mut cost = format!(
+        "{} calls, {} tokens in, {} out, {}, {:.1} s",
+        answer.calls, answer.prompt_tokens, answer.output_tokens, answer.usd, answer.seconds
+    );
+    for (count, what) in [
+        (answer.dropped.len(), "citations dropped"),
+        (answer.uncited.len(), "claims uncited"),
+    ] {
+        if count > 0 {
+            cost.push_str(&format!(", {count} {what}"));
+        }
+    }
+    cost
+}
