@@ -202,7 +202,21 @@ fn help_and_version_are_no_errors() {
     let bed = Bed::new();
     let help = bed.say(&["--help"]);
     assert_eq!(help.code, Some(0));
-    for command in ["run", "demo", "lsp", "models", "doctor", "config", "trust"] {
+    for command in [
+        "run",
+        "demo",
+        "lsp",
+        "index",
+        "locate",
+        "map",
+        "references",
+        "definition",
+        "symbols",
+        "models",
+        "doctor",
+        "config",
+        "trust",
+    ] {
         assert!(help.out.contains(&format!("\n  {command} ")), "{help:?}");
     }
     let version = bed.say(&["--version"]);

@@ -1,6 +1,7 @@
 //! The command line: arguments in, terminal out.
 
 mod args;
+mod code;
 mod demo;
 mod doctor;
 mod embedded;
@@ -78,6 +79,12 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Run(args) => run::run(args).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Lsp(args) => lsp(&args).await,
+        Command::Index(args) => code::index(&args),
+        Command::Locate(args) => code::locate(&args),
+        Command::Map(args) => code::map(&args),
+        Command::References(args) => code::references(&args),
+        Command::Definition(args) => code::definition(&args),
+        Command::Symbols(args) => code::symbols(&args),
         Command::Models(command) => models::run(command).await,
         Command::Doctor { json, world } => examine(json, &world).await,
         Command::Config(ConfigCommand::Explain { key, json, world }) => {
