@@ -28,13 +28,19 @@ pub struct IndexArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct LocateArgs {
+#[group(required = true, multiple = false)]
+pub struct TextArgs {
     /// A task, a question, or the output of failing tests; `-` reads it from stdin.
-    #[arg(required_unless_present = "file", conflicts_with = "file")]
     pub text: Option<String>,
     /// Read the text from this file; `-` is stdin.
     #[arg(long, value_name = "F")]
     pub file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct LocateArgs {
+    #[command(flatten)]
+    pub text: TextArgs,
     /// How many symbols and files.
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,

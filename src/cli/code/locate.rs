@@ -39,7 +39,7 @@ struct File {
 
 /// Runs the command.
 pub fn locate(args: &LocateArgs) -> anyhow::Result<Outcome> {
-    let text = text(args.text.as_deref(), args.file.as_deref())?;
+    let text = text(args.text.text.as_deref(), args.text.file.as_deref())?;
     let began = Instant::now();
     let index = open(&args.code, Cache::Used)?;
     let top = args.top as usize;
