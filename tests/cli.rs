@@ -202,7 +202,21 @@ fn help_and_version_are_no_errors() {
     let bed = Bed::new();
     let help = bed.say(&["--help"]);
     assert_eq!(help.code, Some(0));
-    for command in ["run", "demo", "lsp", "models", "doctor", "config", "trust"] {
+    for command in [
+        "run",
+        "demo",
+        "lsp",
+        "index",
+        "locate",
+        "map",
+        "references",
+        "definition",
+        "symbols",
+        "models",
+        "doctor",
+        "config",
+        "trust",
+    ] {
         assert!(help.out.contains(&format!("\n  {command} ")), "{help:?}");
     }
     let version = bed.say(&["--version"]);
@@ -756,6 +770,7 @@ fn a_project_that_is_not_trusted_is_told_of_and_not_asked_about_without_a_termin
     std::fs::write(bed.root().join("work.py"), OLD).unwrap();
     let said = bed.say(&args);
     assert!(said.out.contains("exit 7"), "{said:?}");
+}
 
 /// A recording in which the reader of a question says these, one after the other.
 fn told(bed: &Bed, texts: &[&str]) -> String {

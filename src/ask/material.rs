@@ -11,6 +11,7 @@ use super::excerpt::chosen;
 use super::session::Session;
 use super::step::Found;
 use crate::index::Definition;
+use crate::index::Seed;
 use crate::ports::{ModelProfile, Tokens, ToolCalling};
 use crate::prompts::{AskPrompt, AskTurn, Prompt};
 use crate::syntax::{FilePath, SymbolPath};
@@ -32,7 +33,7 @@ struct Caps {
     rest: Tokens,
     /// Symbols whose uses are listed, and how many uses.
     used: (usize, usize),
-    map_bytes: usize,
+    map_tokens: usize,
 }
 
 impl Caps {
@@ -46,7 +47,7 @@ impl Caps {
                 best: Tokens(900),
                 rest: Tokens(320),
                 used: (2, 30),
-                map_bytes: 2_500,
+                map_tokens: 700,
             },
             true => Caps {
                 symbols: 5,
@@ -56,7 +57,7 @@ impl Caps {
                 best: Tokens(400),
                 rest: Tokens(250),
                 used: (1, 8),
-                map_bytes: 0,
+                map_tokens: 0,
             },
         }
     }
@@ -89,9 +90,12 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
     if symbols.is_empty() {
         symbols = modules(code);
     }
-    let map = match caps.map_bytes {
+    let map = match caps.map_tokens {
         0 => String::new(),
-        bytes => code.index().repository_map(&symbols, bytes),
+        tokens => code
+            .index()
+            .repository_map(Seed::Symbols(&symbols), tokens)
+            .to_string(),
     };
     let others = candidates[shown.min(candidates.len())..].iter();
     let prompt = AskPrompt {

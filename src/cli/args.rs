@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::code::args::{
+    DefinitionArgs, IndexArgs, LocateArgs, MapArgs, ReferencesArgs, SymbolsArgs,
+};
 use crate::config::Trust;
 use crate::swarm::{Approval, Driver};
 
@@ -25,6 +28,18 @@ pub enum Command {
     Demo(DemoArgs),
     /// Speak the Language Server Protocol on stdin and stdout: what editors start.
     Lsp(WorldArgs),
+    /// Read the code of a project, and say how large it is.
+    Index(IndexArgs),
+    /// Where in the code a text is about: ranked symbols and files, without a model.
+    Locate(LocateArgs),
+    /// The files that matter with the signatures that matter, within a budget of tokens.
+    Map(MapArgs),
+    /// What uses a symbol.
+    References(ReferencesArgs),
+    /// Where the name at a place is defined.
+    Definition(DefinitionArgs),
+    /// Symbols by a name, or by parts of one.
+    Symbols(SymbolsArgs),
     /// Weights of local models.
     #[command(subcommand, alias = "model")]
     Models(ModelsCommand),
@@ -249,6 +264,13 @@ mod tests {
             "starling demo --replay --model local",
             "starling ask",
             "starling ask --budget-tokens few x",
+            "starling locate",
+            "starling locate x --file y",
+            "starling locate --top 0 x",
+            "starling map --tokens 0",
+            "starling map --query x --file y",
+            "starling references a.py",
+            "starling definition a.py:1",
             "starling fly",
         ] {
             let error = Cli::try_parse_from(line.split_whitespace()).unwrap_err();
@@ -304,7 +326,14 @@ mod tests {
                 Command::Demo(args) => args.world,
                 Command::Lsp(world) | Command::Doctor { world, .. } => world,
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,
-                Command::Models(_) | Command::Trust(_) => panic!("{line} was read as another"),
+                Command::Models(_)
+                | Command::Trust(_)
+                | Command::Index(_)
+                | Command::Locate(_)
+                | Command::Map(_)
+                | Command::References(_)
+                | Command::Definition(_)
+                | Command::Symbols(_) => panic!("{line} was read as another"),
             };
             assert_eq!(world.model.as_deref(), Some("big"), "{line}");
             assert_eq!(world.set, ["limits.calls=1"], "{line}");

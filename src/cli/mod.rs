@@ -2,6 +2,7 @@
 
 mod args;
 mod ask;
+mod code;
 mod demo;
 mod doctor;
 mod embedded;
@@ -80,6 +81,12 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Ask(args) => ask::run(args).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Lsp(args) => lsp(&args).await,
+        Command::Index(args) => code::index(&args),
+        Command::Locate(args) => code::locate(&args),
+        Command::Map(args) => code::map(&args),
+        Command::References(args) => code::references(&args),
+        Command::Definition(args) => code::definition(&args),
+        Command::Symbols(args) => code::symbols(&args),
         Command::Models(command) => models::run(command).await,
         Command::Doctor { json, world } => examine(json, &world).await,
         Command::Config(ConfigCommand::Explain { key, json, world }) => {

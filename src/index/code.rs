@@ -182,6 +182,12 @@ impl Code {
         ))
     }
 
+    /// The symbol of this path.
+    pub(super) fn number_of(&self, symbol: &SymbolPath) -> Option<SymbolNumber> {
+        let mut symbols = self.symbols_of(self.find(&symbol.file)?);
+        symbols.find(|number| self.symbol(*number).name == symbol.name)
+    }
+
     /// The innermost symbol at a line, from 1.
     pub(super) fn owner(&self, file: FileId, line: u32) -> Option<SymbolNumber> {
         let holds = |number: &SymbolNumber| {
@@ -366,6 +372,9 @@ mod tests {
         assert_eq!(code.symbol(symbols[2]).name, "C.h");
         assert_eq!(code.parent(symbols[2]), Some(symbols[1]));
         assert_eq!(code.file_of(symbols[2]), Some(b));
+        let number = |path: &str| code.number_of(&path.parse().unwrap());
+        assert_eq!(number("b.py::C.h"), Some(symbols[2]));
+        assert_eq!((number("b.py::gg"), number("c.py::")), (None, None));
         let owner = |line| code.owner(b, line).map(|n| code.symbol(n).name);
         assert_eq!(
             [owner(1), owner(3), owner(99)],

@@ -59,6 +59,8 @@ pub(super) struct SymbolFacts {
     pub(super) parent: Option<u32>,
     /// First and last line, from 1.
     pub(super) lines: (u32, u32),
+    /// Of its name.
+    pub(super) line: u32,
     /// Decorators and `def …:`; empty for a module body.
     pub(super) signature: String,
     /// The first paragraph of the docstring.
@@ -138,6 +140,7 @@ impl Reader {
             kind: symbol.kind,
             parent: symbol.parent.map(|id| id.0 as u32),
             lines: symbol.lines,
+            line: tree.line_of(symbol),
             signature: signature(tree, symbol),
             doc: symbol.doc.clone().unwrap_or_default(),
             terms,

@@ -67,6 +67,12 @@ pub(super) fn definitions(code: &Code, name: &str) -> Vec<Definition> {
         .collect()
 }
 
+/// The kind of a symbol, and the line of its name.
+pub(super) fn place(code: &Code, symbol: &SymbolPath) -> Option<(SymbolKind, u32)> {
+    let found = code.symbol(code.number_of(symbol)?);
+    Some((found.kind, found.line))
+}
+
 /// The file of a symbol path, and the name with dots between its parts.
 fn split(name: &str) -> (Option<FilePath>, String) {
     let file = name

@@ -4,11 +4,13 @@
 mod bm25;
 mod code;
 mod facts;
+mod fuzzy;
 mod locate;
 mod lookup;
 mod map;
 pub mod names;
 mod nearest;
+mod position;
 mod query;
 mod read;
 pub mod resolve;
@@ -19,18 +21,22 @@ mod store;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod trace;
 mod words;
 
 pub use locate::Located;
 pub use lookup::{Definition, Usage, Usages};
+pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
+pub use position::{Definitions, NoName, Position};
 pub use search::{Hit, Hits};
+pub use tokens::count_tokens;
 pub use trace::{Frame, frame, frames};
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use crate::syntax::{FilePath, SymbolPath};
+use crate::syntax::{FilePath, SymbolKind, SymbolPath};
 use crate::workspace::Snapshot;
 use code::Code;
 use read::Reading;
@@ -153,6 +159,25 @@ impl Index {
         lookup::definitions(self.code(), name)
     }
 
+    /// The kind of a symbol, and the line of its name.
+    pub fn place(&self, symbol: &SymbolPath) -> Option<(SymbolKind, u32)> {
+        lookup::place(self.code(), symbol)
+    }
+
+    /// Where the name at a position is defined.
+    ///
+    /// # Errors
+    /// No name stands there.
+    pub fn definition_at(&self, at: &Position) -> Result<Definitions, NoName> {
+        position::definition_at(self.code(), &self.snapshot, at)
+    }
+
+    /// The symbols whose names fit `query`, a name or parts and initials of one: the best `limit`, and
+    /// how many there are in all.
+    pub fn symbols(&self, query: &str, limit: usize) -> (Vec<Definition>, usize) {
+        fuzzy::symbols(self.code(), query, limit)
+    }
+
     /// Uses of a name by any symbol, code before tests, at most `limit`.
     pub fn references(&self, name: &str, limit: usize) -> Usages {
         lookup::references(self.code(), &self.snapshot, name, limit)
@@ -165,7 +190,7 @@ impl Index {
     }
 
     /// Where the identifier at a place is defined. Line from 1, column in bytes from 0.
-    pub fn definition_at(&self, file: &FilePath, line: u32, column: u32) -> Vec<DefinedAt> {
+    pub fn resolve_at(&self, file: &FilePath, line: u32, column: u32) -> Vec<DefinedAt> {
         Resolver::new(self.code()).definition(file, line, column)
     }
 
@@ -174,9 +199,10 @@ impl Index {
         locate::locate(self.code(), text, limit)
     }
 
-    /// The signatures in and around these symbols, in at most `bytes`.
-    pub fn repository_map(&self, interest: &[SymbolPath], bytes: usize) -> String {
-        map::repository_map(&self.snapshot, interest, bytes)
+    /// The files that matter around `seed` with the signatures that matter in them, in at most
+    /// `tokens`.
+    pub fn repository_map(&self, seed: Seed<'_>, tokens: usize) -> RepositoryMap {
+        map::repository_map(self.code(), seed, tokens)
     }
 
     /// The tests that are likeliest to show whether a symbol works, nearest first: test functions,

@@ -126,7 +126,8 @@ fn the_questions_reach_their_answers() {
     let symbol = located[0].symbol.clone();
     assert!(
         index
-            .repository_map(&[symbol], 500)
+            .repository_map(Seed::Symbols(&[symbol]), 500)
+            .to_string()
             .contains("def show(self):")
     );
     let tests = index.nearest_tests(&"shop/cart.py::Cart.total".parse().unwrap(), 3);
@@ -290,7 +291,8 @@ fn every_question_is_answered_from_the_new_text() {
     assert_eq!(later.search("return tally(self)", 5).total, 0);
     let located = later.locate("`Basket.weigh` gives a wrong kilogram", 1);
     assert_eq!(located[0].symbol.to_string(), "shop/cart.py::Basket.weigh");
-    let map = later.repository_map(&[located[0].symbol.clone()], 500);
+    let seed = [located[0].symbol.clone()];
+    let map = later.repository_map(Seed::Symbols(&seed), 500).to_string();
     assert!(map.contains("def weigh") && !map.contains("total"), "{map}");
     assert!(
         later
@@ -320,7 +322,8 @@ fn files_that_cannot_be_read_are_left_out() {
     assert_eq!(index.report().files, 4);
     assert_eq!(index.search("pass", 5).total, 0);
     let missing = SymbolPath::module(FilePath::new("latin.py"));
-    assert_eq!(index.repository_map(&[missing], 100), "");
+    let map = index.repository_map(Seed::Symbols(&[missing]), 100);
+    assert_eq!(map, RepositoryMap::default());
 }
 
 #[test]
@@ -330,6 +333,8 @@ fn an_empty_workspace_has_no_answers() {
     assert_eq!(index.definitions("x"), []);
     assert!(index.references("x", 5).complete);
     assert_eq!(index.locate("x", 5), []);
-    assert_eq!(index.repository_map(&[], 100), "");
+    for seed in [Seed::Symbols(&[]), Seed::Text("x"), Seed::Central] {
+        assert_eq!(index.repository_map(seed, 100), RepositoryMap::default());
+    }
     assert_eq!(index.nearest_tests(&"a.py::f".parse().unwrap(), 5), []);
 }

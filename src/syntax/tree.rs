@@ -150,6 +150,11 @@ impl SymbolTree {
         self.owner(range.start + indentation(range.of(&self.text)).len())
     }
 
+    /// The line of a symbol's name, from 1; decorators and comments stand before it.
+    pub fn line_of(&self, symbol: &Symbol) -> u32 {
+        self.lines.number_at(symbol.name.start)
+    }
+
     /// The parts of a symbol's span that no child owns.
     pub fn own_ranges(&self, symbol: &Symbol) -> Vec<ByteRange> {
         let mut ranges = Vec::with_capacity(symbol.children.len() + 1);

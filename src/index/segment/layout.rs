@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 /// Says what the bytes are, and in which order their numbers stand.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"starling");
 /// Counts the changes of this layout, of what is read from a file, and of how words are cut.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Sections begin at multiples of this.
 pub(super) const ALIGNMENT: usize = 8;
 
@@ -73,6 +73,7 @@ pub(super) struct SymbolRecord {
     pub(super) parent: u32,
     pub(super) kind: u32,
     pub(super) lines: [u32; 2],
+    pub(super) line: u32,
     pub(super) lengths: [u32; 6],
     pub(super) name: Range,
     pub(super) signature: Range,
@@ -143,6 +144,6 @@ mod tests {
     fn records_have_no_gaps() {
         assert_eq!(size_of::<Header>() % ALIGNMENT, 0);
         assert_eq!(size_of::<FileRecord>() % ALIGNMENT, 0);
-        assert_eq!(size_of::<SymbolRecord>(), 17 * 4);
+        assert_eq!(size_of::<SymbolRecord>(), 18 * 4);
     }
 }

@@ -78,6 +78,8 @@ pub(super) struct SymbolView<'s> {
     pub(super) parent: Option<u32>,
     pub(super) kind: SymbolKind,
     pub(super) lines: (u32, u32),
+    /// Of its name, from 1.
+    pub(super) line: u32,
     pub(super) name: &'s str,
     pub(super) signature: &'s str,
     pub(super) doc: &'s str,
@@ -172,6 +174,7 @@ impl Segment {
             parent: (record.parent != NONE).then(|| first + record.parent),
             kind: kind_of(record.kind),
             lines: (record.lines[0], record.lines[1]),
+            line: record.line,
             name: self.string(record.name),
             signature: self.string(record.signature),
             doc: self.string(record.doc),

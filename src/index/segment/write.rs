@@ -93,6 +93,7 @@ impl<'f> Writer<'f> {
             parent: facts.parent.unwrap_or(NONE),
             kind: kind_number(facts.kind),
             lines: [facts.lines.0, facts.lines.1],
+            line: facts.line,
             lengths: facts.lengths,
             name: self.string(&facts.name),
             signature: self.string(&facts.signature),

@@ -284,3 +284,11 @@ fn any_text_is_owned_byte_by_byte() {
     });
     law.unwrap();
 }
+
+#[test]
+fn the_line_of_a_symbol_is_that_of_its_name() {
+    let tree = parse("# of f\n@a\n@b\ndef f(): pass\n");
+    let symbol = tree.find("f").expect("f");
+    assert_eq!((symbol.lines.0, tree.line_of(symbol)), (1, 4));
+    assert_eq!(tree.line_of(tree.module()), 1);
+}

@@ -1,0 +1,64 @@
+//! `starling definition`: where the name at a place is defined.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::super::view::text::Line;
+use super::super::{Outcome, WrongUse};
+use super::args::DefinitionArgs;
+use super::output::{Place, note, print_json, print_lines};
+use super::{Cache, file_of, open};
+use crate::index::{Definitions, Position};
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    name: String,
+    definitions: Vec<Place>,
+    /// Whether it is one of these for certain.
+    certain: bool,
+    /// What a reader must know of them; empty when there is nothing to say.
+    notes: Vec<String>,
+    seconds: f64,
+}
+
+/// Runs the command.
+pub fn definition(args: &DefinitionArgs) -> anyhow::Result<Outcome> {
+    let began = Instant::now();
+    let index = open(&args.code, Cache::Used)?;
+    let position = Position {
+        file: file_of(&index, &args.position.file),
+        ..args.position.clone()
+    };
+    let found = index.definition_at(&position);
+    let found = found.map_err(|error| WrongUse(error.to_string()))?;
+    let definitions = found.found.iter();
+    let answer = Answer {
+        definitions: definitions.map(|one| Place::of(one, &index)).collect(),
+        certain: found.certain,
+        notes: notes(&found),
+        name: found.name,
+        seconds: began.elapsed().as_secs_f64(),
+    };
+    if args.code.json {
+        return print_json(&answer);
+    }
+    let lines: Vec<Line> = answer.definitions.iter().map(Place::line).collect();
+    let printed = print_lines(&lines);
+    answer.notes.iter().for_each(|text| note(text));
+    printed
+}
+
+fn notes(found: &Definitions) -> Vec<String> {
+    let name = &found.name;
+    match (found.found.len(), found.certain) {
+        (0, _) => vec![format!(
+            "no definition of {name} in this project: it may be a variable, or come from outside"
+        )],
+        (_, true) => Vec::new(),
+        (1, false) => vec![format!("found by name: {name} may be something else")],
+        (_, false) => vec![format!(
+            "found by name: {name} is one of these or something else"
+        )],
+    }
+}

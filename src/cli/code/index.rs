@@ -1,0 +1,105 @@
+//! `starling index`: reads a project, and says how large it is.
+
+use std::time::Instant;
+
+use indicatif::{HumanBytes, HumanCount};
+use serde::Serialize;
+
+use super::super::Outcome;
+use super::super::view::text::Line;
+use super::args::IndexArgs;
+use super::output::{print_json, print_lines};
+use super::{Cache, open};
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    files: usize,
+    symbols: u64,
+    references: u64,
+    bytes: u64,
+    seconds: f64,
+    peak_rss_bytes: Option<u64>,
+    from_cache: bool,
+}
+
+/// Runs the command.
+pub fn index(args: &IndexArgs) -> anyhow::Result<Outcome> {
+    let began = Instant::now();
+    let cache = match args.no_cache {
+        true => Cache::LeftAlone,
+        false => Cache::Used,
+    };
+    let report = open(&args.code, cache)?.report();
+    let answer = Answer {
+        files: report.files,
+        symbols: report.symbols,
+        references: report.references,
+        bytes: report.bytes,
+        seconds: began.elapsed().as_secs_f64(),
+        peak_rss_bytes: peak_memory(),
+        from_cache: report.from_cache,
+    };
+    match args.code.json {
+        true => print_json(&answer),
+        false => print_lines(&[Line::plain(&in_words(&answer))]),
+    }
+}
+
+fn in_words(answer: &Answer) -> String {
+    let origin = if answer.from_cache {
+        ", from the cache"
+    } else {
+        ""
+    };
+    let memory = answer
+        .peak_rss_bytes
+        .map(|bytes| format!(", {} of memory at most", HumanBytes(bytes)))
+        .unwrap_or_default();
+    format!(
+        "{} files, {} symbols, {} references, {} in {:.2} s{origin}{memory}",
+        HumanCount(answer.files as u64),
+        HumanCount(answer.symbols),
+        HumanCount(answer.references),
+        HumanBytes(answer.bytes),
+        answer.seconds,
+    )
+}
+
+/// The most memory that this process has had, where the system tells.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_told_in_words() {
+        let mut answer = Answer {
+            files: 1_200,
+            symbols: 3,
+            references: 4_000,
+            bytes: 2048,
+            seconds: 0.5,
+            peak_rss_bytes: Some(1 << 20),
+            from_cache: true,
+        };
+        let figures = "1,200 files, 3 symbols, 4,000 references, 2.00 KiB in 0.50 s";
+        let all = format!("{figures}, from the cache, 1.00 MiB of memory at most");
+        assert_eq!(in_words(&answer), all);
+        (answer.from_cache, answer.peak_rss_bytes) = (false, None);
+        assert_eq!(in_words(&answer), figures);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_system_tells_the_peak_of_memory() {
+        assert!(peak_memory().unwrap() > 1 << 20);
+    }
+}

@@ -1,0 +1,93 @@
+//! `starling map`: the repository map.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::super::Outcome;
+use super::super::view::text::{Line, Style};
+use super::args::MapArgs;
+use super::output::{note, print_json, print_lines};
+use super::{Cache, open, text};
+use crate::index::{MapFile, MapSymbol, RepositoryMap, Seed};
+use crate::syntax::SymbolKind;
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    /// What is printed without `--json`.
+    map: String,
+    tokens: usize,
+    files: Vec<File>,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct File {
+    path: String,
+    score: f64,
+    symbols: Vec<Symbol>,
+    left_out: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Symbol {
+    symbol: String,
+    kind: SymbolKind,
+    line: u32,
+    signature: String,
+}
+
+/// Runs the command.
+pub fn map(args: &MapArgs) -> anyhow::Result<Outcome> {
+    let text = match (&args.query, &args.file) {
+        (None, None) => None,
+        (query, file) => Some(text(query.as_deref(), file.as_deref())?),
+    };
+    let began = Instant::now();
+    let index = open(&args.code, Cache::Used)?;
+    let seed = text.as_deref().map_or(Seed::Central, Seed::Text);
+    let map = index.repository_map(seed, args.tokens as usize);
+    let seconds = began.elapsed().as_secs_f64();
+    if args.code.json {
+        return print_json(&answer(map, seconds));
+    }
+    if map.files.is_empty() {
+        note("nothing in this project fits, or not into so few tokens");
+    }
+    let lines: Vec<Line> = map.to_string().lines().map(line).collect();
+    print_lines(&lines)
+}
+
+fn answer(map: RepositoryMap, seconds: f64) -> Answer {
+    Answer {
+        map: map.to_string(),
+        tokens: map.tokens,
+        files: map.files.into_iter().map(file).collect(),
+        seconds,
+    }
+}
+
+fn file(file: MapFile) -> File {
+    File {
+        path: file.file.to_string(),
+        score: file.score,
+        symbols: file.symbols.into_iter().map(symbol).collect(),
+        left_out: file.left_out,
+    }
+}
+
+fn symbol(symbol: MapSymbol) -> Symbol {
+    Symbol {
+        symbol: symbol.symbol.name,
+        kind: symbol.kind,
+        line: symbol.line,
+        signature: symbol.signature,
+    }
+}
+
+fn line(text: &str) -> Line {
+    match text.starts_with(' ') {
+        true => Line::plain(text),
+        false => Line::of(Style::Bold, text),
+    }
+}

@@ -1,0 +1,87 @@
+//! Questions about the code of a project, answered by the index without a model.
+
+pub mod args;
+mod definition;
+mod index;
+mod locate;
+mod map;
+mod output;
+mod references;
+mod symbols;
+
+pub use definition::definition;
+pub use index::index;
+pub use locate::locate;
+pub use map::map;
+pub use references::references;
+pub use symbols::symbols;
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::WrongUse;
+use super::run::root;
+use crate::index::Index;
+use crate::syntax::FilePath;
+use crate::workspace::{Overlay, Workspace, cache_dir};
+use args::CodeArgs;
+
+/// Whether what was read before may be used, and what is read is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cache {
+    Used,
+    LeftAlone,
+}
+
+/// The index of the project.
+fn open(args: &CodeArgs, cache: Cache) -> anyhow::Result<Index> {
+    let root = root(args.repo.as_deref())?;
+    let workspace = Workspace::open(root).map_err(|error| WrongUse(error.to_string()))?;
+    let snapshot = workspace.snapshot(Overlay::new());
+    Ok(match (cache, cache_dir()) {
+        (Cache::Used, Some(cache)) => Index::open(snapshot, cache),
+        (Cache::LeftAlone, _) | (Cache::Used, None) => Index::new(snapshot),
+    })
+}
+
+/// The text that is asked about: given, or read from a file or stdin.
+///
+/// # Errors
+/// The file cannot be read, or the text is empty.
+fn text(given: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
+    let from_stdin = given == Some("-") || file == Some(Path::new("-"));
+    let text = match (from_stdin, given, file) {
+        (true, ..) => {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().read_to_end(&mut bytes);
+            read.context("the text on stdin cannot be read")?;
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+        (false, _, Some(file)) => {
+            let wrong = |error: std::io::Error| {
+                WrongUse(format!(
+                    "{}: {error}; give a file that holds the text",
+                    file.display()
+                ))
+            };
+            String::from_utf8_lossy(&std::fs::read(file).map_err(wrong)?).into_owned()
+        }
+        (false, Some(given), None) => given.to_owned(),
+        (false, None, None) => String::new(),
+    };
+    match text.trim().is_empty() {
+        true => Err(WrongUse("the text is empty: say what to look for".to_owned()).into()),
+        false => Ok(text),
+    }
+}
+
+/// A file as the index names it: from the root, whether it was given so or by its whole path.
+fn file_of(index: &Index, given: &FilePath) -> FilePath {
+    let below = Path::new(given.as_str()).strip_prefix(index.snapshot().root());
+    match below.ok().and_then(Path::to_str) {
+        Some(below) => FilePath::new(below),
+        None => given.clone(),
+    }
+}

@@ -1,0 +1,119 @@
+//! `starling references`: what uses a symbol.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::super::view::text::{Line, Style};
+use super::super::{Outcome, WrongUse};
+use super::args::ReferencesArgs;
+use super::output::{note, print_json, print_lines};
+use super::{Cache, file_of, open};
+use crate::index::{Index, Usage};
+use crate::syntax::SymbolPath;
+
+/// How many names are offered where one is not there.
+const NEAR: usize = 3;
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    symbol: SymbolPath,
+    references: Vec<Reference>,
+    /// Whether these are all.
+    complete: bool,
+    /// What a reader must know of them; empty when there is nothing to say.
+    notes: Vec<String>,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Reference {
+    path: String,
+    line: u32,
+    text: String,
+    /// The symbol that it stands in.
+    symbol: String,
+    call: bool,
+    import: bool,
+}
+
+/// Runs the command.
+pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
+    let began = Instant::now();
+    let index = open(&args.code, Cache::Used)?;
+    let symbol = SymbolPath::new(file_of(&index, &args.symbol.file), args.symbol.name.clone());
+    check(&index, &symbol)?;
+    let limit = args.top.map_or(usize::MAX, |top| top as usize);
+    let usages = index.references(&symbol.to_string(), limit);
+    let notes = notes(&symbol, usages.complete, usages.found.len());
+    let answer = Answer {
+        references: usages.found.into_iter().map(reference).collect(),
+        complete: usages.complete,
+        notes,
+        seconds: began.elapsed().as_secs_f64(),
+        symbol,
+    };
+    if args.code.json {
+        return print_json(&answer);
+    }
+    let lines: Vec<Line> = answer.references.iter().map(line).collect();
+    let printed = print_lines(&lines);
+    answer.notes.iter().for_each(|text| note(text));
+    printed
+}
+
+/// # Errors
+/// The symbol is not there; names what is.
+fn check(index: &Index, symbol: &SymbolPath) -> anyhow::Result<()> {
+    let tree = index.snapshot().tree(&symbol.file);
+    let tree = tree.map_err(|error| WrongUse(error.to_string()))?;
+    if tree.find(&symbol.name).is_some() {
+        return Ok(());
+    }
+    let (near, _) = index.symbols(&symbol.name, NEAR);
+    let near: Vec<String> = near.iter().map(|found| found.symbol.to_string()).collect();
+    let advice = match near.is_empty() {
+        true => format!("`starling symbols {}` looks for it", symbol.base_name()),
+        false => format!("did you mean {}?", near.join(" or ")),
+    };
+    let message = format!(
+        "{}: no symbol is called {}; {advice}",
+        symbol.file, symbol.name
+    );
+    Err(WrongUse(message).into())
+}
+
+fn notes(symbol: &SymbolPath, complete: bool, count: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !complete {
+        notes.push(format!("partial: the first {count}; there are more"));
+    }
+    if count > 0 {
+        let name = symbol.base_name();
+        notes.push(format!(
+            "found by name: uses of another {name} may be among these"
+        ));
+    }
+    notes
+}
+
+fn reference(usage: Usage) -> Reference {
+    Reference {
+        path: usage.file.to_string(),
+        line: usage.line,
+        text: usage.text,
+        symbol: usage.symbol.name,
+        call: usage.is_call,
+        import: usage.is_import,
+    }
+}
+
+fn line(found: &Reference) -> Line {
+    let owner = match found.symbol.as_str() {
+        "" => String::new(),
+        symbol => format!("  in {symbol}"),
+    };
+    Line::of(Style::Accent, &format!("{}:{}", found.path, found.line))
+        .and(&format!(": {}", found.text))
+        .with(Style::Dim, &owner)
+}

@@ -1,0 +1,49 @@
+//! `starling symbols`: symbols by parts of their names.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::super::view::text::Line;
+use super::super::{Outcome, WrongUse};
+use super::args::SymbolsArgs;
+use super::output::{Place, note, print_json, print_lines};
+use super::{Cache, open};
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    symbols: Vec<Place>,
+    /// How many fit, these included.
+    total: usize,
+    /// Whether these are all.
+    complete: bool,
+    seconds: f64,
+}
+
+/// Runs the command.
+pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
+    if args.query.trim().is_empty() {
+        let message = "the query is empty: give a name or parts of one";
+        return Err(WrongUse(message.to_owned()).into());
+    }
+    let began = Instant::now();
+    let index = open(&args.code, Cache::Used)?;
+    let (found, total) = index.symbols(&args.query, args.top as usize);
+    let answer = Answer {
+        complete: found.len() == total,
+        symbols: found.iter().map(|one| Place::of(one, &index)).collect(),
+        total,
+        seconds: began.elapsed().as_secs_f64(),
+    };
+    if args.code.json {
+        return print_json(&answer);
+    }
+    let lines: Vec<Line> = answer.symbols.iter().map(Place::line).collect();
+    let printed = print_lines(&lines);
+    match (answer.total, answer.complete) {
+        (0, _) => note(&format!("no symbol is called anything like {}", args.query)),
+        (total, false) => note(&format!("partial: the best {} of {total}", lines.len())),
+        (_, true) => {}
+    }
+    printed
+}

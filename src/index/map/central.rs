@@ -1,0 +1,237 @@
+//! What a code base refers to most, without a question: rank flows from each file to the files that
+//! define the names it mentions.
+
+use std::collections::HashMap;
+
+use super::super::code::{Code, FileId, SymbolNumber, base_name};
+use super::Ranked;
+
+/// A name with more definitions says little about which is meant.
+const MOST_DEFINITIONS: usize = 8;
+/// What a mention counts where the file does not name the module of the definition.
+const NOT_IMPORTED: f64 = 0.1;
+const PRIVATE: f64 = 0.3;
+/// Of a file's rank, what flows on.
+const DAMPING: f64 = 0.85;
+const ROUNDS: usize = 20;
+const SHORTEST: usize = 3;
+
+/// A definition that names can refer to.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    file: FileId,
+    symbol: SymbolNumber,
+}
+
+/// So much of what a file refers to is this target.
+#[derive(Debug)]
+struct Mention {
+    from: FileId,
+    target: Target,
+    weight: f64,
+}
+
+/// All files that define something outside tests, those referred to most first.
+pub(super) fn central(code: &Code) -> Vec<Ranked> {
+    let mentions = mentions(code);
+    let ranks = ranks(code.files().len(), &mentions);
+    let rank = |file: FileId| ranks[file.0 as usize];
+    let mut worth: HashMap<SymbolNumber, f64> = HashMap::new();
+    for mention in &mentions {
+        *worth.entry(mention.target.symbol).or_default() += rank(mention.from) * mention.weight;
+    }
+    let worth = |symbol: &SymbolNumber| worth.get(symbol).copied().unwrap_or_default();
+    let mut ranked: Vec<Ranked> = Vec::new();
+    for file in code.files().filter(|file| !code.is_test(*file)) {
+        let mut symbols: Vec<SymbolNumber> = code.symbols_of(file).skip(1).collect();
+        symbols.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
+        if !symbols.is_empty() {
+            let score = rank(file);
+            ranked.push(Ranked {
+                file,
+                score,
+                symbols,
+            });
+        }
+    }
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+    ranked
+}
+
+/// What each file refers to outside itself; the weights of a file add up to 1.
+fn mentions(code: &Code) -> Vec<Mention> {
+    let mut mentions = Vec::new();
+    let mut modules: HashMap<&str, Vec<FileId>> = HashMap::new();
+    for (name, targets) in targets(code) {
+        let from = code.mentioning(name);
+        let private = if name.starts_with('_') { PRIVATE } else { 1.0 };
+        for target in &targets {
+            let stem = stem(code.path(target.file).as_str());
+            let importers = modules.entry(stem).or_insert_with(|| code.mentioning(stem));
+            for from in from.iter().filter(|from| **from != target.file) {
+                let imported = importers.binary_search(from).is_ok();
+                let weight =
+                    private * if imported { 1.0 } else { NOT_IMPORTED } / targets.len() as f64;
+                mentions.push(Mention {
+                    from: *from,
+                    target: *target,
+                    weight,
+                });
+            }
+        }
+    }
+    // The sums of floating-point numbers depend on their order.
+    mentions.sort_unstable_by_key(|mention| (mention.from, mention.target.symbol));
+    for of_file in mentions.chunk_by_mut(|a, b| a.from == b.from) {
+        let total: f64 = of_file.iter().map(|mention| mention.weight).sum();
+        of_file
+            .iter_mut()
+            .for_each(|mention| mention.weight /= total);
+    }
+    mentions
+}
+
+/// The definitions outside tests that a name tells from others, by that name.
+fn targets(code: &Code) -> HashMap<&str, Vec<Target>> {
+    let mut targets: HashMap<&str, Vec<Target>> = HashMap::new();
+    for file in code.files().filter(|file| !code.is_test(*file)) {
+        for symbol in code.symbols_of(file).skip(1) {
+            let name = base_name(code.symbol(symbol).name);
+            if name.len() >= SHORTEST && !name.starts_with("__") {
+                targets
+                    .entry(name)
+                    .or_default()
+                    .push(Target { file, symbol });
+            }
+        }
+    }
+    targets.retain(|_, targets| targets.len() <= MOST_DEFINITIONS);
+    targets
+}
+
+/// `query` of `db/query.py`, `db` of `db/__init__.py`.
+fn stem(path: &str) -> &str {
+    let path = path.strip_suffix(".py").unwrap_or(path);
+    let path = path.strip_suffix("/__init__").unwrap_or(path);
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// How much each file is worth: all are equal at first, and each passes on what it has to those that
+/// it refers to.
+fn ranks(files: usize, mentions: &[Mention]) -> Vec<f64> {
+    let even = 1.0 / files.max(1) as f64;
+    let mut ranks = vec![even; files];
+    for _ in 0..ROUNDS {
+        let mut next = vec![0.0; files];
+        for mention in mentions {
+            let passed = DAMPING * ranks[mention.from.0 as usize] * mention.weight;
+            next[mention.target.file.0 as usize] += passed;
+        }
+        // What did not flow is shared by all.
+        let rest = (1.0 - next.iter().sum::<f64>()) * even;
+        next.iter_mut().for_each(|rank| *rank += rest);
+        ranks = next;
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::code_of;
+    use super::*;
+
+    fn order(texts: &[(&str, &str)]) -> Vec<String> {
+        let code = code_of(texts.iter().copied());
+        let show = |ranked: &Ranked| {
+            let names = ranked
+                .symbols
+                .iter()
+                .map(|number| code.symbol(*number).name);
+            format!(
+                "{}: {}",
+                code.path(ranked.file),
+                names.collect::<Vec<_>>().join(" ")
+            )
+        };
+        central(&code).iter().map(show).collect()
+    }
+
+    #[test]
+    fn what_is_used_most_comes_first() {
+        let order = order(&[
+            (
+                "app.py",
+                "from base import connect, close\ndef main(): connect(); close()\n",
+            ),
+            ("base.py", "def close(): pass\ndef connect(): pass\n"),
+            (
+                "view.py",
+                "from base import connect\ndef view(): connect()\n",
+            ),
+            (
+                "tests/test_app.py",
+                "from app import main\ndef test_main(): main()\n",
+            ),
+        ]);
+        assert_eq!(order[0], "base.py: connect close");
+        // Tests define nothing that others need, but what they use counts.
+        assert_eq!(order[1..], ["app.py: main", "view.py: view"]);
+    }
+
+    #[test]
+    fn what_central_code_uses_is_central() {
+        let order = order(&[
+            ("core.py", "from deep import root\ndef core(): root()\n"),
+            ("deep.py", "def root(): pass\n"),
+            ("one.py", "from core import core\nfrom side import lone\n"),
+            ("side.py", "def lone(): pass\n"),
+            ("two.py", "from core import core\n"),
+        ]);
+        let place = |file: &str| {
+            order
+                .iter()
+                .position(|line| line.starts_with(file))
+                .unwrap()
+        };
+        assert!(place("deep.py") < place("side.py") && place("core.py") < place("side.py"));
+    }
+
+    #[test]
+    fn of_equal_names_the_imported_one_is_meant() {
+        let order = order(&[
+            ("alpha.py", "def load(): pass\n"),
+            ("beta.py", "def load(): pass\n"),
+            ("user.py", "from beta import load\nload()\n"),
+        ]);
+        assert_eq!(order[0], "beta.py: load");
+    }
+
+    #[test]
+    fn a_name_with_many_definitions_says_nothing() {
+        let text = "def run(): pass\n";
+        let names: Vec<String> = (0..=MOST_DEFINITIONS).map(|n| format!("m{n}.py")).collect();
+        let mut texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), text)).collect();
+        texts.push(("user.py", "from m8 import run\nrun()\n"));
+        let ranked = central(&code_of(texts));
+        assert!(ranked.iter().all(|file| file.score == ranked[0].score));
+    }
+
+    #[test]
+    fn ranks_add_up() {
+        let code = code_of([
+            ("a.py", "def one(): two()\n"),
+            ("b.py", "def two(): one()\n"),
+            ("c.py", "x = 1\n"),
+        ]);
+        let ranks = ranks(code.files().len(), &mentions(&code));
+        assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(central(&Code::default()).is_empty());
+    }
+
+    #[test]
+    fn a_package_is_called_as_its_folder() {
+        assert_eq!(stem("db/query.py"), "query");
+        assert_eq!(stem("db/__init__.py"), "db");
+        assert_eq!(stem("__init__.py"), "__init__");
+    }
+}

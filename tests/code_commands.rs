@@ -1,0 +1,448 @@
+//! The commands that ask the index, from outside: what they print, and how they exit.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const CART: &str = "\
+from tax import rate
+
+
+class Cart:
+    \"\"\"What is bought.\"\"\"
+
+    def __init__(self):
+        self.items = []
+
+    def add(self, item):
+        self.items.append(item)
+
+    @property
+    def total(self):
+        return sum(item.price for item in self.items) * (1 + rate('CH'))
+
+
+def empty_cart():
+    return Cart()
+";
+const TAX: &str = "\
+RATES = {'CH': 0.08}
+
+
+def rate(country):
+    '''Value added tax of a country.'''
+    return RATES[country]
+";
+const TEST: &str = "\
+from shop.cart import Cart
+
+
+def test_total():
+    cart = Cart()
+    assert cart.total == 0
+";
+
+/// A small shop in a temporary directory.
+struct Shop {
+    dir: tempfile::TempDir,
+}
+
+impl Shop {
+    fn new() -> Shop {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("shop/cart.py", CART),
+            ("shop/tax.py", TAX),
+            ("tests/test_cart.py", TEST),
+            ("README.md", "A shop.\n"),
+        ] {
+            let path = dir.path().join("project").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Shop { dir }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
+        command
+            .current_dir(self.root())
+            .env("STARLING_CACHE_DIR", self.dir.path().join("cache"))
+            .env_remove("STARLING_LOG")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn ask(&self, args: &[&str]) -> Said {
+        Said::of(&self.command().args(args).output().unwrap())
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let said = self.ask(&[args, &["--json"]].concat());
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{args:?}");
+        serde_json::from_str(&said.out).unwrap()
+    }
+
+    fn with_stdin(&self, args: &[&str], text: &str) -> Said {
+        let mut command = self.command();
+        command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        Said::of(&child.wait_with_output().unwrap())
+    }
+}
+
+/// What came of a command.
+#[derive(Debug)]
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn of(output: &Output) -> Said {
+        Said {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout.clone()).unwrap(),
+            err: String::from_utf8(output.stderr.clone()).unwrap(),
+        }
+    }
+
+    fn is_wrong_use(&self, because: &str) {
+        assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{self:?}");
+        assert!(self.err.contains(because), "no {because:?} in {self:?}");
+    }
+
+    fn is_plain(&self, out: &str, err: &str) {
+        assert_eq!(
+            (self.code, self.out.as_str(), self.err.as_str()),
+            (Some(0), out, err)
+        );
+    }
+}
+
+fn at<'v>(value: &'v Value, path: &str) -> &'v Value {
+    value
+        .pointer(path)
+        .unwrap_or_else(|| panic!("no {path} in {value:#}"))
+}
+
+fn is_seconds(value: &Value) {
+    let seconds = at(value, "/seconds").as_f64().unwrap();
+    assert!((0.0..60.0).contains(&seconds));
+}
+
+#[test]
+fn index_says_how_large_a_project_is() {
+    let shop = Shop::new();
+    let report = shop.json(&["index", "--no-cache"]);
+    assert_eq!(at(&report, "/files"), 3);
+    // Three module bodies, five in the cart, one in tax, one test.
+    assert_eq!(at(&report, "/symbols"), 10);
+    assert_eq!(at(&report, "/bytes"), CART.len() + TAX.len() + TEST.len());
+    assert_eq!(at(&report, "/from_cache"), false);
+    assert!(at(&report, "/references").as_u64().is_some());
+    assert!(
+        cfg!(not(target_os = "linux")) || at(&report, "/peak_rss_bytes").as_u64() > Some(1 << 20)
+    );
+    is_seconds(&report);
+    let said = shop.ask(&["index"]);
+    assert!(said.out.starts_with("3 files, 10 symbols"), "{said:?}");
+    assert!(
+        !said.out.contains("from the cache"),
+        "nothing was kept: {said:?}"
+    );
+    assert_eq!(at(&shop.json(&["index"]), "/from_cache"), true);
+    assert_eq!(
+        at(&shop.json(&["index", "--no-cache"]), "/from_cache"),
+        false
+    );
+}
+
+#[test]
+fn locate_ranks_symbols_and_files() {
+    let shop = Shop::new();
+    let found = shop.json(&[
+        "locate",
+        "The value added tax of a country is wrong",
+        "--top",
+        "3",
+    ]);
+    assert_eq!(at(&found, "/symbols/0/path"), "shop/tax.py");
+    assert_eq!(at(&found, "/symbols/0/symbol"), "rate");
+    assert_eq!(at(&found, "/symbols/0/kind"), "function");
+    assert_eq!(at(&found, "/symbols/0/line"), 4);
+    assert!(at(&found, "/symbols/0/score").as_f64() >= at(&found, "/symbols/1/score").as_f64());
+    assert!(!at(&found, "/symbols/0/why").as_array().unwrap().is_empty());
+    assert_eq!(at(&found, "/files/0/path"), "shop/tax.py");
+    assert!(at(&found, "/symbols").as_array().unwrap().len() <= 3);
+    is_seconds(&found);
+    let said = shop.ask(&["locate", "Cart.add"]);
+    assert!(
+        said.out
+            .starts_with("  1. shop/cart.py::Cart.add  method, line 10, "),
+        "{said:?}"
+    );
+    assert!(
+        said.out.contains("\nfiles\n  1. shop/cart.py  "),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_text_comes_from_the_command_line_a_file_or_stdin() {
+    let shop = Shop::new();
+    let task = shop.dir.path().join("task.txt");
+    // Not all of it is UTF-8.
+    std::fs::write(&task, b"`empty_cart` \xff fails").unwrap();
+    let from_file = shop.ask(&["locate", "--file", task.to_str().unwrap()]);
+    assert!(
+        from_file.out.contains("1. shop/cart.py::empty_cart"),
+        "{from_file:?}"
+    );
+    for args in [&["locate", "-"], &["locate", "--file=-"]] {
+        let said = shop.with_stdin(args, "`empty_cart` fails");
+        assert!(said.out.contains("1. shop/cart.py::empty_cart"), "{said:?}");
+    }
+    let map = shop.with_stdin(&["map", "--query", "-", "--tokens", "30"], "rate of tax");
+    assert!(
+        map.out.starts_with("shop/tax.py:\n def rate(country):\n"),
+        "{map:?}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_said_beside_the_answer() {
+    let shop = Shop::new();
+    let nothing = "nothing in this project fits";
+    let said = shop.ask(&["locate", "zebra"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(0), ""));
+    assert!(said.err.contains(nothing), "{said:?}");
+    let said = shop.ask(&["map", "--tokens", "1"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(0), ""));
+    assert!(said.err.contains(nothing), "{said:?}");
+    let found = shop.json(&["locate", "zebra"]);
+    assert_eq!(at(&found, "/symbols"), &Value::Array(Vec::new()));
+}
+
+#[test]
+fn map_shows_signatures_within_its_budget() {
+    let shop = Shop::new();
+    let answer = shop.json(&["map", "--query", "total of the Cart", "--tokens", "40"]);
+    let text = at(&answer, "/map").as_str().unwrap();
+    assert!(text.starts_with("shop/cart.py:\n class Cart:\n"), "{text}");
+    assert!(at(&answer, "/tokens").as_u64().unwrap() <= 40);
+    let cart = at(&answer, "/files/0");
+    assert_eq!(at(cart, "/path"), "shop/cart.py");
+    assert_eq!(at(cart, "/symbols/0/symbol"), "Cart");
+    assert_eq!(at(cart, "/symbols/0/line"), 4);
+    let shown = at(cart, "/symbols").as_array().unwrap().len() as u64;
+    assert_eq!(at(cart, "/left_out").as_u64(), Some(5 - shown));
+    is_seconds(&answer);
+    let said = shop.ask(&["map", "--query", "total of the Cart", "--tokens", "40"]);
+    said.is_plain(text, "");
+}
+
+#[test]
+fn map_without_a_query_shows_what_the_code_uses_most() {
+    let shop = Shop::new();
+    let said = shop.ask(&["map"]);
+    let headings: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| !line.starts_with(' '))
+        .collect();
+    // Tests use the cart, and the cart uses the tax.
+    assert_eq!(headings, ["shop/tax.py:", "shop/cart.py:"], "{said:?}");
+}
+
+#[test]
+fn references_of_a_symbol_say_that_they_go_by_its_name() {
+    let shop = Shop::new();
+    let found = shop.json(&["references", "shop/tax.py::rate"]);
+    let first = at(&found, "/references/0");
+    assert_eq!(
+        (at(first, "/path"), at(first, "/line")),
+        (&"shop/cart.py".into(), &1.into())
+    );
+    assert_eq!(
+        (at(first, "/import"), at(first, "/call")),
+        (&true.into(), &false.into())
+    );
+    let second = at(&found, "/references/1");
+    assert_eq!(
+        (at(second, "/symbol"), at(second, "/call")),
+        (&"Cart.total".into(), &true.into())
+    );
+    assert_eq!(at(&found, "/complete"), true);
+    assert_eq!(at(&found, "/references").as_array().unwrap().len(), 2);
+    is_seconds(&found);
+
+    let said = shop.ask(&["references", "shop/tax.py::rate", "--top", "1"]);
+    said.is_plain(
+        "shop/cart.py:1: from tax import rate\n",
+        "partial: the first 1; there are more\nfound by name: uses of another rate may be among these\n",
+    );
+    // By its whole path as well.
+    let whole = shop
+        .root()
+        .canonicalize()
+        .unwrap()
+        .join("shop/tax.py::rate");
+    let found = shop.json(&["references", whole.to_str().unwrap()]);
+    assert_eq!(at(&found, "/symbol"), "shop/tax.py::rate");
+}
+
+#[test]
+fn definition_looks_at_a_place() {
+    let shop = Shop::new();
+    let place = "shop/cart.py:15:62";
+    let found = shop.json(&["definition", place]);
+    assert_eq!(at(&found, "/name"), "rate");
+    assert_eq!(at(&found, "/definitions/0/path"), "shop/tax.py");
+    assert_eq!(at(&found, "/definitions/0/line"), 4);
+    assert_eq!(at(&found, "/certain"), false);
+    is_seconds(&found);
+    shop.ask(&["definition", place]).is_plain(
+        "shop/tax.py:4  function  rate\n",
+        "found by name: rate may be something else\n",
+    );
+    // Here it is defined; the decorator stands before it.
+    shop.ask(&["definition", "shop/cart.py:14:9"])
+        .is_plain("shop/cart.py:14  method  Cart.total\n", "");
+    let none = shop.ask(&["definition", "shop/cart.py:10:19"]);
+    assert!(
+        none.err.contains("no definition of item in this project"),
+        "{none:?}"
+    );
+}
+
+#[test]
+fn symbols_are_found_by_parts_of_their_names() {
+    let shop = Shop::new();
+    let found = shop.json(&["symbols", "ec"]);
+    assert_eq!(at(&found, "/symbols/0/symbol"), "empty_cart");
+    assert_eq!(at(&found, "/complete"), true);
+    shop.ask(&["symbols", "cart total"])
+        .is_plain("shop/cart.py:14  method  Cart.total\n", "");
+    let some = shop.ask(&["symbols", "cart", "--top", "1"]);
+    some.is_plain(
+        "shop/cart.py:4  class  Cart\n",
+        "partial: the best 1 of 3\n",
+    );
+    let none = shop.ask(&["symbols", "zebra"]);
+    none.is_plain("", "no symbol is called anything like zebra\n");
+}
+
+#[test]
+fn wrong_use_says_what_where_and_what_to_do() {
+    let shop = Shop::new();
+    for (args, because) in [
+        (&["locate"] as &[&str], "<TEXT|--file <F>>"),
+        (&["locate", "  "], "the text is empty: say what to look for"),
+        (&["locate", "-"], "the text is empty: say what to look for"),
+        (&["locate", "--file", "no.txt"], "no.txt: No such file"),
+        (&["locate", "x", "--top", "0"], "'0'"),
+        (
+            &["locate", "x", "--repo", "no/such"],
+            "no/such: No such file",
+        ),
+        (
+            &["index", "--repo", "README.md"],
+            "README.md: not a directory",
+        ),
+        (&["index", "--repo", "/"], "root of the file system"),
+        (&["map", "--tokens", "few"], "'few'"),
+        (&["map", "--query", "x", "--file", "y"], "--file"),
+        (&["map", "--query", ""], "the text is empty"),
+        (
+            &["references", "shop/cart.py"],
+            "write path/to/file.py::Class.method",
+        ),
+        (&["references", "shop/no.py::f"], "shop/no.py: no such file"),
+        (&["references", "../x.py::f"], "outside the workspace"),
+        (
+            &["references", "shop/cart.py::Cart.totl"],
+            "shop/cart.py: no symbol is called Cart.totl; `starling symbols totl` looks for it",
+        ),
+        (
+            &["references", "shop/cart.py::rate"],
+            "did you mean shop/tax.py::rate?",
+        ),
+        (
+            &["definition", "shop/cart.py:4"],
+            "write path/to/file.py:LINE:COLUMN",
+        ),
+        (
+            &["definition", "shop/cart.py:99:1"],
+            "shop/cart.py:99: the file has 19 lines",
+        ),
+        (
+            &["definition", "shop/cart.py:4:99"],
+            "the line ends before this column",
+        ),
+        (&["definition", "shop/cart.py:2:1"], "no name stands here"),
+        (
+            &["definition", "shop/no.py:1:1"],
+            "shop/no.py: no such file",
+        ),
+        (&["symbols", " "], "the query is empty"),
+    ] {
+        shop.ask(args).is_wrong_use(because);
+    }
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let shop = Shop::new();
+    for args in [
+        &["locate", "cart"] as &[&str],
+        &["map"],
+        &["symbols", "cart", "--json"],
+    ] {
+        let mut command = shop.command();
+        command
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // Nobody will read.
+        drop(child.stdout.take());
+        let said = Said::of(&child.wait_with_output().unwrap());
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn a_project_without_code_has_no_answers() {
+    let shop = Shop::new();
+    let empty = shop.dir.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let repo = empty.to_str().unwrap();
+    assert_eq!(at(&shop.json(&["index", "--repo", repo]), "/files"), 0);
+    assert_eq!(at(&shop.json(&["map", "--repo", repo]), "/map"), "");
+    assert_eq!(
+        at(&shop.json(&["locate", "x", "--repo", repo]), "/files"),
+        &Value::Array(Vec::new())
+    );
+    assert_eq!(
+        at(&shop.json(&["symbols", "x", "--repo", repo]), "/total"),
+        0
+    );
+}
