@@ -37,6 +37,7 @@ impl Reader<'_> {
             Kind::Assignment => self.assignment(),
             Kind::Skip
             | Kind::Other
+            | Kind::Not
             | Kind::Identifier
             | Kind::Arguments
             | Kind::ForInClause
@@ -116,7 +117,9 @@ impl Reader<'_> {
         });
         let called = called.unwrap_or(ExprId::UNKNOWN);
         let is_plain = |id: ExprId| {
-            let found = id.as_occurrence().map(|id| &self.out.occurrences[id.index()]);
+            let found = id
+                .as_occurrence()
+                .map(|id| &self.out.occurrences[id.index()]);
             found.is_some_and(|found| !found.receiver().is_some())
         };
         if is_plain(called) {
