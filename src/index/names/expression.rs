@@ -37,6 +37,7 @@ impl Reader<'_> {
             Kind::Assignment => self.assignment(),
             Kind::Skip
             | Kind::Other
+            | Kind::Not
             | Kind::Identifier
             | Kind::Arguments
             | Kind::ForInClause

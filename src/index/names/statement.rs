@@ -365,6 +365,9 @@ impl Reader<'_> {
 
     fn delete(&mut self) {
         self.children(|reader, kind| {
+            if kind == Kind::Tuple {
+                return reader.delete();
+            }
             let value = reader.visit(kind);
             if let Value::Id(id) = value
                 && let Some(id) = id.as_occurrence()
@@ -437,16 +440,18 @@ impl Reader<'_> {
         let mut negated = None;
         self.children(|reader, kind| match reader.field() {
             Field::Condition => {
-                let written = reader.written();
-                reader.visit(kind);
-                if let Some(rest) = written.strip_prefix("not ") {
-                    if rest.trim_start().starts_with("isinstance")
-                        && reader.tests.len() == tests + 1
-                    {
-                        negated = reader.tests.last().copied();
-                    }
-                    reader.tests.truncate(tests);
+                if kind != Kind::Not {
+                    reader.visit(kind);
+                    return;
                 }
+                let written = reader.written();
+                let is_test = written
+                    .trim_start_matches("not")
+                    .trim_start()
+                    .starts_with("isinstance(");
+                reader.visit_only();
+                negated = reader.tests.last().copied().filter(|_| is_test);
+                reader.tests.truncate(tests);
             }
             Field::Consequence => {
                 reader.narrow(tests, None, reader.end());
