@@ -67,19 +67,13 @@ fn questions(index: &Index) -> String {
     let locate = timed(|| drop(index.locate(task, 20)));
     let search = timed(|| drop(index.search("def get_queryset", 20)));
     let definitions = timed(|| drop(index.definitions("QuerySet")));
-    let mentions = timed(|| drop(index.references("QuerySet", 10_000)));
-    let class = index.definitions("QuerySet").into_iter().next();
+    let class = index.definitions("QuerySet");
+    let class = class.iter().find(|class| !class.symbol.name.contains('.'));
+    let class = class.map_or("QuerySet".to_owned(), |class| class.symbol.to_string());
     let mut uses = 0;
-    let mut resolve = || {
-        let found = class
-            .as_ref()
-            .and_then(|class| index.references_to(&class.symbol));
-        uses = found.map_or(0, |found| found.uses.len());
-    };
-    let first = timed(&mut resolve);
-    let references = timed(&mut resolve);
+    let references = timed(|| uses = index.references(&class, 100_000).found.len());
     format!(
-        "one change of {} lines {change}, locate {locate}, search {search}, definitions {definitions}, mentions {mentions}, references {uses} in {first}, again {references}",
+        "one change of {} lines {change}, locate {locate}, search {search}, definitions {definitions}, {uses} references of {class} {references}",
         text.lines().count()
     )
 }

@@ -273,7 +273,7 @@ fn map_without_a_query_shows_what_the_code_uses_most() {
 }
 
 #[test]
-fn references_of_a_symbol_say_that_they_go_by_its_name() {
+fn references_of_a_symbol_are_its_own() {
     let shop = Shop::new();
     let found = shop.json(&["references", "shop/tax.py::rate"]);
     let first = at(&found, "/references/0");
@@ -290,6 +290,7 @@ fn references_of_a_symbol_say_that_they_go_by_its_name() {
         (at(second, "/symbol"), at(second, "/call")),
         (&"Cart.total".into(), &true.into())
     );
+    assert_eq!(at(second, "/certainty"), "certain");
     assert_eq!(at(&found, "/complete"), true);
     assert_eq!(at(&found, "/references").as_array().unwrap().len(), 2);
     is_seconds(&found);
@@ -297,7 +298,7 @@ fn references_of_a_symbol_say_that_they_go_by_its_name() {
     let said = shop.ask(&["references", "shop/tax.py::rate", "--top", "1"]);
     said.is_plain(
         "shop/cart.py:1: from tax import rate\n",
-        "partial: the first 1; there are more\nfound by name: uses of another rate may be among these\n",
+        "partial: 1 are shown; there are more\n",
     );
     // By its whole path as well.
     let whole = shop
@@ -317,12 +318,10 @@ fn definition_looks_at_a_place() {
     assert_eq!(at(&found, "/name"), "rate");
     assert_eq!(at(&found, "/definitions/0/path"), "shop/tax.py");
     assert_eq!(at(&found, "/definitions/0/line"), 4);
-    assert_eq!(at(&found, "/certain"), false);
+    assert_eq!(at(&found, "/certain"), true);
     is_seconds(&found);
-    shop.ask(&["definition", place]).is_plain(
-        "shop/tax.py:4  function  rate\n",
-        "found by name: rate may be something else\n",
-    );
+    shop.ask(&["definition", place])
+        .is_plain("shop/tax.py:4  function  rate\n", "");
     // Here it is defined; the decorator stands before it.
     shop.ask(&["definition", "shop/cart.py:14:9"])
         .is_plain("shop/cart.py:14  method  Cart.total\n", "");

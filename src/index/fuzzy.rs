@@ -45,6 +45,7 @@ pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition
             symbol: SymbolPath::new(code.path(file).clone(), symbol.name),
             kind: symbol.kind,
             lines: symbol.lines,
+            line: symbol.line,
         }
     };
     (found.into_iter().map(definition).collect(), total)

@@ -1,6 +1,10 @@
 //! Definitions and references of a name.
 
 use super::code::{Code, FileId, base_name};
+use super::facts::is_test;
+use super::names::Role;
+use super::resolve::{Certainty, Resolver};
+use super::segment::hash_of;
 use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath, references as references_in};
 use crate::workspace::Snapshot;
 
@@ -11,6 +15,8 @@ pub struct Definition {
     pub kind: SymbolKind,
     /// First and last line, from 1.
     pub lines: (u32, u32),
+    /// Where its name stands.
+    pub line: u32,
 }
 
 /// Where a name is used.
@@ -25,13 +31,15 @@ pub struct Usage {
     pub symbol: SymbolPath,
     pub is_call: bool,
     pub is_import: bool,
+    /// That it is a use of what was asked for.
+    pub certainty: Certainty,
 }
 
-/// Uses of a name. They go by the name alone: another thing of the same name is among them.
+/// Uses of a symbol, or of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usages {
     pub found: Vec<Usage>,
-    /// Whether these are all; else the limit was reached.
+    /// Whether these are all; else the limit was reached, or the code is too entangled.
     pub complete: bool,
 }
 
@@ -55,6 +63,7 @@ pub(super) fn definitions(code: &Code, name: &str) -> Vec<Definition> {
             symbol: SymbolPath::new(path.clone(), symbol.name),
             kind: symbol.kind,
             lines: symbol.lines,
+            line: symbol.line,
         };
         found.push((!fits, code.is_test(file), definition));
     }
@@ -97,8 +106,85 @@ fn ends_with_name(path: &str, name: &str) -> bool {
     name.rsplit('.').all(|part| there.next() == Some(part))
 }
 
-/// Identifiers called as the last part of `name`, definitions left out, code before tests.
+/// The uses of a symbol, found by imports, scopes and types, where `name` says which: by its path, or
+/// as the only one of its name. Else the identifiers called as the last part of `name`. Definitions
+/// are left out; the certain ones come first, code before tests.
 pub(super) fn references(code: &Code, snapshot: &Snapshot, name: &str, limit: usize) -> Usages {
+    let symbol = symbol_of(code, name.trim());
+    let resolved = symbol.and_then(|symbol| uses(code, snapshot, &symbol));
+    let mut usages = resolved.unwrap_or_else(|| by_name(code, snapshot, name, limit));
+    usages
+        .found
+        .sort_by_key(|usage| (usage.certainty, is_test(&usage.file)));
+    if usages.found.len() > limit {
+        usages.found.truncate(limit);
+        usages.complete = false;
+    }
+    usages
+}
+
+/// The one symbol that a name means. A bare name of a method may mean a function of elsewhere.
+fn symbol_of(code: &Code, name: &str) -> Option<SymbolPath> {
+    let path = name.parse::<SymbolPath>().ok();
+    if let Some(path) = path.filter(|path| code.number_of(path).is_some()) {
+        return Some(path);
+    }
+    let mut found = definitions(code, name);
+    let only = found.pop().filter(|_| found.is_empty())?;
+    let is_bare = only.kind == SymbolKind::Method && !name.contains('.');
+    (!is_bare).then_some(only.symbol)
+}
+
+fn uses(code: &Code, snapshot: &Snapshot, symbol: &SymbolPath) -> Option<Usages> {
+    let references = Resolver::new(code).references(symbol)?;
+    let mut usages = Usages {
+        complete: references.complete,
+        found: Vec::new(),
+    };
+    for file in references.uses.chunk_by(|a, b| a.file == b.file) {
+        let known = code.find(&file[0].file)?;
+        let text = snapshot.read(&file[0].file).ok();
+        let text = text.filter(|text| hash_of(text) == code.view(known).hash);
+        // The file changed since it was read into the index.
+        let Some(text) = text else {
+            usages.complete = false;
+            continue;
+        };
+        let uses = file.iter().filter(|found| found.role != Role::Definition);
+        usages.found.extend(uses.map(|found| {
+            Usage {
+                file: found.file.clone(),
+                line: found.line,
+                text: line_at(&text, found.offset as usize).to_owned(),
+                symbol: found
+                    .symbol
+                    .clone()
+                    .unwrap_or_else(|| SymbolPath::module(found.file.clone())),
+                is_call: found.role == Role::Call,
+                is_import: is_import(found.role),
+                certainty: found.certainty,
+            }
+        }));
+    }
+    Some(usages)
+}
+
+fn is_import(role: Role) -> bool {
+    match role {
+        Role::ImportedModule | Role::ImportedName | Role::Alias => true,
+        Role::Read
+        | Role::Call
+        | Role::Store
+        | Role::Delete
+        | Role::Definition
+        | Role::Parameter
+        | Role::Keyword
+        | Role::Export
+        | Role::Declared => false,
+    }
+}
+
+fn by_name(code: &Code, snapshot: &Snapshot, name: &str, limit: usize) -> Usages {
     let last = name.rsplit(['.', ':']).next().unwrap_or(name).trim();
     let last = last.split('#').next().unwrap_or(last);
     let mut usages = Usages {
@@ -124,6 +210,7 @@ pub(super) fn references(code: &Code, snapshot: &Snapshot, name: &str, limit: us
                 symbol: tree.owner(reference.range.start).path.clone(),
                 is_call: reference.is_call,
                 is_import: reference.is_import,
+                certainty: Certainty::Possible,
             });
         }
     }

@@ -40,7 +40,7 @@ use crate::syntax::{FilePath, SymbolKind, SymbolPath};
 use crate::workspace::Snapshot;
 use code::Code;
 use read::Reading;
-use resolve::{DefinedAt, References, Resolver};
+pub use resolve::Certainty;
 use store::Store;
 
 /// The code of one snapshot.
@@ -178,20 +178,11 @@ impl Index {
         fuzzy::symbols(self.code(), query, limit)
     }
 
-    /// Uses of a name by any symbol, code before tests, at most `limit`.
+    /// Uses of a symbol, found by imports, scopes and types, where `name` says which: by its path
+    /// (`shop/cart.py::Cart.total`), or as the only one of its name; else of anything of that name.
+    /// At most `limit`, the certain ones first, code before tests.
     pub fn references(&self, name: &str, limit: usize) -> Usages {
         lookup::references(self.code(), &self.snapshot, name, limit)
-    }
-
-    /// The places that refer to a symbol, by imports, scopes and types; `None`: there is none of
-    /// this path.
-    pub fn references_to(&self, symbol: &SymbolPath) -> Option<References> {
-        Resolver::new(self.code()).references(symbol)
-    }
-
-    /// Where the identifier at a place is defined. Line from 1, column in bytes from 0.
-    pub fn resolve_at(&self, file: &FilePath, line: u32, column: u32) -> Vec<DefinedAt> {
-        Resolver::new(self.code()).definition(file, line, column)
     }
 
     /// The symbols that a text is likeliest about: a task, or the output of failing tests.

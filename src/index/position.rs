@@ -2,6 +2,8 @@
 
 use super::code::Code;
 use super::lookup::{Definition, definitions};
+use super::resolve::{DefinedAt, Resolver};
+use super::segment::hash_of;
 use crate::syntax::{FilePath, Symbol, SymbolKind, SymbolTree};
 use crate::workspace::{ReadError, Snapshot};
 
@@ -66,6 +68,7 @@ pub(super) fn definition_at(
             symbol: symbol.path.clone(),
             kind: symbol.kind,
             lines: symbol.lines,
+            line: tree.line_of(symbol),
         };
         return Ok(Definitions {
             name: symbol.path.name.clone(),
@@ -74,11 +77,52 @@ pub(super) fn definition_at(
         });
     }
     let name = in_class(&tree, start, dotted(tree.text(), start, end));
-    Ok(Definitions {
-        found: definitions(code, &name),
-        name,
-        certain: false,
+    let resolved = resolved(code, &tree, start);
+    Ok(match resolved.is_empty() {
+        true => Definitions {
+            found: definitions(code, &name),
+            name,
+            certain: false,
+        },
+        false => Definitions {
+            found: resolved,
+            name,
+            certain: true,
+        },
     })
+}
+
+/// Where imports, scopes and types lead.
+fn resolved(code: &Code, tree: &SymbolTree, offset: usize) -> Vec<Definition> {
+    let before = &tree.text()[..offset];
+    let line = before.matches('\n').count() as u32 + 1;
+    let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
+    let same = code.find(tree.file());
+    if same.is_none_or(|file| code.view(file).hash != hash_of(tree.text())) {
+        return Vec::new();
+    }
+    let found = Resolver::new(code).definition(tree.file(), line, column as u32);
+    let definition = |at: DefinedAt| match at.symbol.as_ref() {
+        Some(symbol) => {
+            let found = code.symbol(code.number_of(symbol)?);
+            Some(Definition {
+                symbol: symbol.clone(),
+                kind: found.kind,
+                lines: found.lines,
+                line: found.line,
+            })
+        }
+        None => {
+            let owner = code.owner(code.find(&at.file)?, at.line)?;
+            Some(Definition {
+                symbol: code.path_of(owner)?,
+                kind: code.symbol(owner).kind,
+                lines: (at.line, at.line),
+                line: at.line,
+            })
+        }
+    };
+    found.into_iter().filter_map(definition).collect()
 }
 
 /// Where the identifier at or right before a position begins and ends.
@@ -183,12 +227,14 @@ mod tests {
 
     #[test]
     fn a_name_is_looked_up_with_what_is_before_its_dots() {
-        check(5, 13, "self", &[], false);
-        check(5, 18, "Cart.sum", &["cart.py::Cart.sum"], false);
+        // A parameter is defined in its function.
+        check(5, 13, "self", &["cart.py::Cart.total"], true);
+        check(5, 18, "Cart.sum", &["cart.py::Cart.sum"], true);
+        // `tax` is not imported: its name alone speaks for it.
         check(5, 31, "tax.rate", &["tax.py::rate"], false);
-        check(1, 17, "rate", &["b.py::rate", "tax.py::rate"], false);
+        check(1, 17, "rate", &["tax.py::rate"], true);
         // The cursor may stand right behind it.
-        check(1, 21, "rate", &["b.py::rate", "tax.py::rate"], false);
+        check(1, 21, "rate", &["tax.py::rate"], true);
     }
 
     #[test]

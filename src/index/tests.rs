@@ -238,7 +238,11 @@ fn references_say_what_kind_they_are() {
     let (code, complete) = show("run", 10);
     assert_eq!((&code[..], complete), (&all.map(str::to_owned)[..], true));
     // A limit that is just enough is no limit.
-    assert_eq!(show("a.py::A.run#2", 6), (code.clone(), true));
+    assert_eq!(show("run", 6), (code.clone(), true));
+    // By its path it is this method and nothing else.
+    let own = vec!["a.py:8 call [A.run]".to_owned()];
+    assert_eq!(show("a.py::A.run", 9), (own.clone(), true));
+    assert_eq!(show("A.run", 9), (own, true));
     assert_eq!(show("run", 5), (code[..5].to_vec(), false));
     assert_eq!(show("run", 0), (vec![], false));
     assert_eq!(show("nowhere", 0), (vec![], true));

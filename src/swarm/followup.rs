@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::event::{Cause, Driver, Event, Party};
 use super::gate::Draft;
 use super::hub::Hub;
-use crate::index::is_test_file;
+use crate::index::{Certainty, Index, Usage, is_test_file};
 use crate::syntax::{SymbolPath, signature};
 
 /// Owners told for one change of a contract.
@@ -25,13 +25,9 @@ pub(super) fn owners_of_references(
     }
     let lookup = hub.lookup();
     for symbol in changed {
-        for usage in lookup
-            .index()
-            .references(symbol.base_name(), REFERENCES_MOST)
-            .found
-        {
+        for usage in calls(lookup.index(), symbol) {
             let inside = symbol.encloses(&usage.symbol);
-            if !inside && usage.is_call && !is_test_file(&usage.file) {
+            if !inside && !is_test_file(&usage.file) {
                 // A method of a class whose owner is at work is that owner's business.
                 let owner = hub.owner_of(&usage.symbol).unwrap_or(usage.symbol);
                 owners.entry(owner).or_default().push(usage.line);
@@ -40,6 +36,22 @@ pub(super) fn owners_of_references(
     }
     owners.values_mut().for_each(Vec::dedup);
     owners.into_iter().collect()
+}
+
+/// The calls of a symbol, and of its class where it makes the objects of one, that are no mere
+/// guesses.
+fn calls(index: &Index, symbol: &SymbolPath) -> Vec<Usage> {
+    let of = |symbol: &SymbolPath| index.references(&symbol.to_string(), REFERENCES_MOST).found;
+    let mut found = of(symbol);
+    let makes = ["__init__", "__new__"].contains(&symbol.base_name());
+    if let Some((class, _)) = symbol.name.rsplit_once('.').filter(|_| makes) {
+        found.extend(of(&SymbolPath::new(symbol.file.clone(), class)));
+    }
+    // Of one that is gone, only its name is left to go by.
+    let is_gone = index.place(symbol).is_none();
+    let is_guess = |usage: &Usage| usage.certainty == Certainty::Possible && !is_gone;
+    found.retain(|usage| usage.is_call && !is_guess(usage));
+    found
 }
 
 /// Wakes the owners of what an applied draft can have broken.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::index::Index;
+use crate::index::{Certainty, Index, Usage};
 use crate::ports::Tokens;
 use crate::syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline, signature};
 use crate::workspace::Snapshot;
@@ -216,21 +216,27 @@ impl Lookup {
     }
 
     pub fn references(&self, name: &str) -> String {
-        let base = name.rsplit(['.', ':']).next().unwrap_or(name);
-        let usages = self.index().references(base, REFERENCE_HITS);
+        let usages = self.index().references(name, REFERENCE_HITS);
         if usages.found.is_empty() {
-            return format!("No reference to `{base}` in the workspace.");
+            return format!("No reference to `{name}` in the workspace.");
         }
+        let unsure = |usage: &Usage| match usage.certainty {
+            Certainty::Certain | Certainty::Likely => "",
+            Certainty::Possible => " (perhaps)",
+        };
         let mut lines: Vec<String> = usages
             .found
             .iter()
-            .map(|usage| hit_line(&usage.symbol, usage.line, &usage.text))
+            .map(|usage| {
+                let line = hit_line(&usage.symbol, usage.line, &usage.text);
+                format!("{line}{}", unsure(usage))
+            })
             .collect();
         lines.dedup();
         let note = if usages.complete {
             ""
         } else {
-            "\n(more were left out; names are matched by text)"
+            "\n(more were left out)"
         };
         cap(&format!("{}{note}", lines.join("\n")), Tokens(2_000))
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::Outcome;
 use super::super::view::text::{Line, Paint, Style};
-use crate::index::{Definition, Index};
+use crate::index::Definition;
 use crate::syntax::{SymbolKind, SymbolPath};
 
 /// One symbol in an answer.
@@ -21,11 +21,8 @@ pub struct Place {
 }
 
 impl Place {
-    pub fn of(definition: &Definition, index: &Index) -> Place {
-        let line = index
-            .place(&definition.symbol)
-            .map_or(definition.lines.0, |(_, line)| line);
-        Place::at(&definition.symbol, definition.kind, line)
+    pub fn of(definition: &Definition) -> Place {
+        Place::at(&definition.symbol, definition.kind, definition.line)
     }
 
     pub fn at(symbol: &SymbolPath, kind: SymbolKind, line: u32) -> Place {

@@ -9,7 +9,7 @@ use super::super::{Outcome, WrongUse};
 use super::args::ReferencesArgs;
 use super::output::{note, print_json, print_lines};
 use super::{Cache, file_of, open};
-use crate::index::{Index, Usage};
+use crate::index::{Certainty, Index, Usage, Usages};
 use crate::syntax::SymbolPath;
 
 /// How many names are offered where one is not there.
@@ -35,6 +35,8 @@ struct Reference {
     symbol: String,
     call: bool,
     import: bool,
+    /// Whether it is a use of this symbol and not of another of its name.
+    certainty: Certainty,
 }
 
 /// Runs the command.
@@ -45,7 +47,7 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     check(&index, &symbol)?;
     let limit = args.top.map_or(usize::MAX, |top| top as usize);
     let usages = index.references(&symbol.to_string(), limit);
-    let notes = notes(&symbol, usages.complete, usages.found.len());
+    let notes = notes(&symbol, &usages);
     let answer = Answer {
         references: usages.found.into_iter().map(reference).collect(),
         complete: usages.complete,
@@ -83,18 +85,28 @@ fn check(index: &Index, symbol: &SymbolPath) -> anyhow::Result<()> {
     Err(WrongUse(message).into())
 }
 
-fn notes(symbol: &SymbolPath, complete: bool, count: usize) -> Vec<String> {
+fn notes(symbol: &SymbolPath, usages: &Usages) -> Vec<String> {
     let mut notes = Vec::new();
-    if !complete {
-        notes.push(format!("partial: the first {count}; there are more"));
+    if !usages.complete {
+        let count = usages.found.len();
+        notes.push(format!("partial: {count} are shown; there are more"));
     }
-    if count > 0 {
-        let name = symbol.base_name();
-        notes.push(format!(
-            "found by name: uses of another {name} may be among these"
-        ));
+    let unsure = usages.found.iter().filter(|usage| is_unsure(usage));
+    match unsure.count() {
+        0 => {}
+        count => notes.push(format!(
+            "unsure: {count} of these (marked ?) may be uses of another {}",
+            symbol.base_name()
+        )),
     }
     notes
+}
+
+fn is_unsure(usage: &Usage) -> bool {
+    match usage.certainty {
+        Certainty::Certain | Certainty::Likely => false,
+        Certainty::Possible => true,
+    }
 }
 
 fn reference(usage: Usage) -> Reference {
@@ -105,6 +117,7 @@ fn reference(usage: Usage) -> Reference {
         symbol: usage.symbol.name,
         call: usage.is_call,
         import: usage.is_import,
+        certainty: usage.certainty,
     }
 }
 
@@ -113,7 +126,11 @@ fn line(found: &Reference) -> Line {
         "" => String::new(),
         symbol => format!("  in {symbol}"),
     };
+    let mark = match found.certainty {
+        Certainty::Certain | Certainty::Likely => "",
+        Certainty::Possible => "? ",
+    };
     Line::of(Style::Accent, &format!("{}:{}", found.path, found.line))
-        .and(&format!(": {}", found.text))
+        .and(&format!(": {mark}{}", found.text))
         .with(Style::Dim, &owner)
 }

@@ -7,6 +7,7 @@ use crate::index::names::{
     BindingKind, ExprId, NameId, Names, OccurrenceId, Role, ScopeId, SymbolNumber,
 };
 use crate::syntax::{FilePath, SymbolPath};
+use serde::Serialize;
 
 /// A place that refers to a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,8 @@ pub struct Use {
 }
 
 /// How sure it is that a place refers to the symbol that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Certainty {
     /// Imports, scopes and types lead there.
     Certain,
