@@ -64,9 +64,8 @@ pub enum Tree {
 /// Runs the command.
 pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     let root = root(args.repo.as_deref())?;
-    trust::ask_once(&root, &args)?;
     let mut params = RunParams {
-        task: args.task,
+        task: args.task.clone(),
         driver: args.driver.map(Into::into),
         approve: args.approve.map(Into::into),
         limits: LimitsPatch {
@@ -75,7 +74,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
             seconds: args.budget_seconds,
             ..LimitsPatch::default()
         },
-        test: args.test,
+        test: args.test.clone(),
         ..RunParams::default()
     };
     let stdin = match params.task.as_str() {
@@ -84,6 +83,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     };
     not_empty(&params.task)?;
     check(&root, &params, &args.world, stdin)?;
+    trust::ask_once(&root, &args)?;
     if stdin == Stdin::Used {
         params.task = read_stdin()?;
         not_empty(&params.task)?;
@@ -449,6 +449,7 @@ mod tests {
     use std::io::Write;
     use std::sync::{Arc, Mutex};
 
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
     use serde_json::Value;
 
     use super::*;
@@ -638,6 +639,68 @@ mod tests {
         assert_eq!(last["event"]["event"], "run_finished");
         assert_eq!(last["event"]["stop_reason"]["reason"], "cancelled");
         assert!(last["event"]["spent"].is_object() && last["event"]["diff"].is_string());
+    }
+
+    fn key(code: KeyCode) -> Input {
+        Input::Key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    /// A viewer with its first question on the screen.
+    async fn asked<'e>(editor: &'e HeadlessEditor, paper: &Paper) -> (Viewer<'e>, HeadlessRun) {
+        let mut run = editor.run(task("x")).await.unwrap();
+        let mut viewer = Viewer::new(editor, lines(paper.clone()));
+        while viewer.state.reviews.is_empty() {
+            let note = run.notes.recv().await.unwrap();
+            viewer.note(&note).unwrap();
+        }
+        viewer.ask().unwrap();
+        (viewer, run)
+    }
+
+    #[tokio::test]
+    async fn keys_that_come_before_a_question_can_be_read_do_not_answer_it() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let (mut viewer, run) = asked(&editor, &Paper::default()).await;
+        viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
+        assert_eq!(viewer.state.reviews.len(), 1, "too soon");
+        viewer.asked_at -= READING;
+        viewer.input(Input::Resized, &run).await.unwrap();
+        viewer
+            .input(Input::Pasted("a".to_owned()), &run)
+            .await
+            .unwrap();
+        assert_eq!(viewer.state.reviews.len(), 1, "nobody pressed a key");
+        viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
+        assert!(viewer.state.reviews.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_reason_is_typed_and_pasted() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let paper = Paper::default();
+        let (mut viewer, mut run) = asked(&editor, &paper).await;
+        viewer.asked_at -= READING;
+        viewer.input(key(KeyCode::Char('r')), &run).await.unwrap();
+        viewer
+            .input(Input::Pasted("too\nlong".to_owned()), &run)
+            .await
+            .unwrap();
+        viewer.input(key(KeyCode::Char('!')), &run).await.unwrap();
+        viewer.input(key(KeyCode::Enter), &run).await.unwrap();
+        while !paper.text().contains("a.py::f rejected by you: too long!") {
+            let note = run.notes.recv().await.unwrap();
+            viewer.note(&note).unwrap();
+        }
+        // What was typed about one question is not about the next.
+        while viewer.state.reviews.is_empty() {
+            let note = run.notes.recv().await.unwrap();
+            viewer.note(&note).unwrap();
+        }
+        viewer.prompt = Prompt::Steering("half".to_owned());
+        viewer.ask().unwrap();
+        assert_eq!(viewer.prompt, Prompt::Choosing);
     }
 
     #[tokio::test]

@@ -310,3 +310,99 @@ fn not_open(file: &FilePath) -> String {
 fn outside(file: &FilePath) -> String {
     format!("{file}: outside the workspace")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apply(buffers: &mut Buffers, changes: Value) -> Result<Vec<Note>, String> {
+        let edit = serde_json::from_value(json!({"documentChanges": changes})).unwrap();
+        buffers.apply(&edit)
+    }
+
+    fn uri(buffers: &Buffers, name: &str) -> Url {
+        buffers.uri(&FilePath::new(name)).unwrap()
+    }
+
+    fn insert(buffers: &Buffers, name: &str, version: Option<i32>, text: &str) -> Value {
+        let start = json!({"line": 0, "character": 0});
+        json!({
+            "textDocument": {"uri": uri(buffers, name), "version": version},
+            "edits": [{"range": {"start": start, "end": start}, "newText": text}],
+        })
+    }
+
+    fn place() -> (tempfile::TempDir, Buffers) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.py"), "a\n").unwrap();
+        let buffers = Buffers::new(dir.path().canonicalize().unwrap());
+        (dir, buffers)
+    }
+
+    #[test]
+    fn operations_are_carried_out_in_order() {
+        let (dir, mut buffers) = place();
+        let made = uri(&buffers, "pkg/b.py");
+        let changes = json!([
+            {"kind": "create", "uri": made},
+            insert(&buffers, "pkg/b.py", None, "b\n"),
+            {"kind": "delete", "uri": uri(&buffers, "a.py")},
+        ]);
+        assert_eq!(apply(&mut buffers, changes), Ok(vec![]));
+        let text = std::fs::read_to_string(dir.path().join("pkg/b.py"));
+        assert_eq!(text.unwrap(), "b\n");
+        assert!(!dir.path().join("a.py").exists());
+    }
+
+    #[test]
+    fn what_does_not_fit_changes_nothing() {
+        let (dir, mut buffers) = place();
+        let good = insert(&buffers, "a.py", None, "x");
+        let (here, there) = (uri(&buffers, "a.py"), uri(&buffers, "c.py"));
+        for (bad, why) in [
+            (json!({"kind": "delete", "uri": there}), "c.py: "),
+            (
+                json!({"kind": "rename", "oldUri": here, "newUri": there}),
+                "not renamed",
+            ),
+            (
+                json!({"kind": "create", "uri": "file:///elsewhere/d.py"}),
+                "outside the workspace",
+            ),
+            (insert(&buffers, "c.py", None, "x"), "c.py: "),
+            (insert(&buffers, "a.py", Some(1), "x"), "another version"),
+        ] {
+            let error = apply(&mut buffers, json!([good, bad])).unwrap_err();
+            assert!(error.contains(why), "{error}");
+            let text = std::fs::read_to_string(dir.path().join("a.py"));
+            assert_eq!(text.unwrap(), "a\n", "{why}");
+        }
+        assert!(buffers.apply(&WorkspaceEdit::default()).is_err());
+    }
+
+    #[test]
+    fn an_open_document_that_goes_is_closed() {
+        let (dir, mut buffers) = place();
+        buffers.open(&FilePath::new("a.py")).unwrap();
+        let delete = json!({"kind": "delete", "uri": uri(&buffers, "a.py")});
+        let mut guard = insert(&buffers, "a.py", Some(1), "");
+        guard["edits"] = json!([]);
+        let notes = apply(&mut buffers, json!([guard, delete])).unwrap();
+        let names: Vec<&str> = notes.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["textDocument/didClose"]);
+        assert!(!dir.path().join("a.py").exists());
+        assert!(buffers.text(&FilePath::new("a.py")).is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_made_again() {
+        let (dir, mut buffers) = place();
+        let changes = json!([
+            {"kind": "create", "uri": uri(&buffers, "a.py"), "options": {"ignoreIfExists": true}},
+            insert(&buffers, "a.py", None, "x"),
+        ]);
+        apply(&mut buffers, changes).unwrap();
+        let text = std::fs::read_to_string(dir.path().join("a.py"));
+        assert_eq!(text.unwrap(), "xa\n");
+    }
+}

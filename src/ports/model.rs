@@ -372,3 +372,83 @@ pub struct Exchange {
     pub reply: Result<ChatReply, ModelError>,
     pub millis: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_guessed_upwards_and_never_wrap() {
+        assert_eq!(Tokens::estimate(""), Tokens(0));
+        assert_eq!(Tokens::estimate("a"), Tokens(1));
+        assert_eq!(Tokens::estimate(&"a".repeat(7)), Tokens(2));
+        assert_eq!(Tokens::estimate(&"a".repeat(8)), Tokens(3));
+        assert_eq!(Tokens(u64::MAX) + Tokens(1), Tokens(u64::MAX));
+        assert_eq!(Tokens(1).saturating_sub(Tokens(2)), Tokens(0));
+        assert_eq!(
+            [Tokens(1), Tokens(2)].into_iter().sum::<Tokens>(),
+            Tokens(3)
+        );
+    }
+
+    #[test]
+    fn amounts_are_written_for_readers() {
+        assert_eq!(Tokens(9_999).to_string(), "9999");
+        assert_eq!(Tokens(10_000).to_string(), "10.0k");
+        assert_eq!(Tokens(123_456).to_string(), "123.5k");
+        assert_eq!((Dollars(0.5) + Dollars(0.25)).to_string(), "$0.7500");
+    }
+
+    #[test]
+    fn only_what_may_pass_is_tried_again() {
+        let model = || "m".to_owned();
+        let message = || "x".to_owned();
+        let passing = [
+            ModelError::RateLimited {
+                model: model(),
+                retry_after: None,
+            },
+            ModelError::Server {
+                model: model(),
+                status: 500,
+                message: message(),
+            },
+            ModelError::Timeout {
+                model: model(),
+                after: Duration::from_secs(1),
+            },
+            ModelError::Transport {
+                model: model(),
+                message: message(),
+            },
+            ModelError::Malformed {
+                model: model(),
+                message: message(),
+            },
+        ];
+        assert!(passing.iter().all(ModelError::is_transient));
+        let lasting = [
+            ModelError::Refused {
+                model: model(),
+                status: 401,
+                message: message(),
+            },
+            ModelError::TooLong {
+                model: model(),
+                prompt: Tokens(2),
+                window: Tokens(1),
+            },
+            ModelError::Unavailable {
+                model: model(),
+                message: message(),
+            },
+        ];
+        assert!(!lasting.iter().any(ModelError::is_transient));
+        for error in passing.iter().chain(&lasting) {
+            assert!(
+                error.to_string().starts_with("m: "),
+                "it names the model: {error}"
+            );
+        }
+    }
+}

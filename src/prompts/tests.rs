@@ -68,6 +68,7 @@ fn every_template_renders_with_its_struct() {
         "follow_up",
         "failed_tests",
         "steered",
+        "declined",
     ] {
         let cause = CausePrompt {
             kind,
@@ -174,4 +175,61 @@ fn every_file_of_the_folder_is_a_template() {
     let mut known: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
     known.sort_unstable();
     assert_eq!(files, known);
+}
+
+#[test]
+fn a_cause_says_who_and_why_and_what_is_expected() {
+    let said = |kind, text: &str| {
+        let cause = CausePrompt {
+            kind,
+            from: "b.py::g".into(),
+            text: text.into(),
+            changes: vec!["parameter \"y\" added".into(), "returns a list".into()],
+            lines: vec![3, 7],
+        };
+        cause.render()
+    };
+    let follow_up = said("follow_up", "It is now: def g(x, y)");
+    assert!(follow_up.contains("parameter \"y\" added; returns a list"));
+    assert!(follow_up.contains("at line 3, 7"), "{follow_up}");
+    assert_eq!(said("steered", "faster"), "The user says: faster\n");
+    let declined = said("declined", "1 is right");
+    assert!(declined.starts_with("b.py::g declines the change that you asked for: 1 is right\n"));
+    let silent = said("declined", "");
+    assert!(
+        silent.starts_with("b.py::g declines the change that you asked for\n"),
+        "{silent}"
+    );
+}
+
+#[test]
+fn a_cut_answer_is_asked_for_with_its_end() {
+    let ask = |whole_line| {
+        let prompt = ContinueTextPrompt {
+            quote: "def f({{ x }}):\n    return <".into(),
+            whole_line,
+        };
+        prompt.render()
+    };
+    let middle = ask(false);
+    assert!(
+        middle.contains("\n<end>\ndef f({{ x }}):\n    return <\n</end>\n"),
+        "{middle}"
+    );
+    assert!(middle.contains("exactly the next character"), "{middle}");
+    assert!(
+        ask(true).contains("Go on with the next line. Repeat nothing"),
+        "{}",
+        ask(true)
+    );
+    let call = ContinueCallPrompt {
+        name: "propose".into(),
+        quote: "{\"source\": \"def".into(),
+    };
+    let call = call.render();
+    assert!(
+        call.starts_with("Your call of the tool propose was cut off"),
+        "{call}"
+    );
+    assert!(call.contains("{\"source\": \"def\n</end>"), "{call}");
 }

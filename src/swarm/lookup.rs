@@ -12,6 +12,7 @@ use crate::workspace::Snapshot;
 pub(super) const READ_CAP: Tokens = Tokens(6_000);
 /// What each target of a reading call gets at least.
 const READ_LEAST: Tokens = Tokens(2_000);
+const READ_TARGETS: usize = 8;
 /// The most of one range of lines.
 const READ_LINES: Tokens = Tokens(4_500);
 /// A text is shown whole when it is over its cap by less than this, in bytes: the gap would cost a turn.
@@ -110,11 +111,17 @@ impl Lookup {
     /// The source of symbols and ranges of lines.
     pub fn read(&self, targets: &[String]) -> String {
         let each = Tokens((READ_CAP.0 / targets.len().max(1) as u64).max(READ_LEAST.0));
-        let texts: Vec<String> = targets
+        let mut texts: Vec<String> = targets
             .iter()
-            .take(8)
+            .take(READ_TARGETS)
             .map(|target| self.read_capped(target, each))
             .collect();
+        if targets.len() > READ_TARGETS {
+            let left = targets[READ_TARGETS..].join(", ");
+            texts.push(format!(
+                "[{READ_TARGETS} are read at once; left: {left}: read them on their own]"
+            ));
+        }
         texts.join(
             "
 ",

@@ -267,6 +267,7 @@ pub struct FakeTests {
     root: std::path::PathBuf,
     judge: Option<Judge>,
     chosen: Chosen,
+    selects: bool,
     times: Arc<Mutex<VecDeque<Duration>>>,
 }
 
@@ -281,6 +282,14 @@ impl TestRunner for FakeTests {
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
+        let command = match self.selects {
+            true => {
+                let ids = request.select.iter().map(|one| one.replace(".py::", "."));
+                let words = std::iter::once("fake tests".to_owned()).chain(ids);
+                words.collect::<Vec<_>>().join(" ")
+            }
+            false => "fake tests".to_owned(),
+        };
         let time = self.times.lock().unwrap().pop_front();
         tokio::time::sleep(time.unwrap_or_default()).await;
         let mut texts: HashMap<String, String> = HashMap::new();
@@ -311,7 +320,7 @@ impl TestRunner for FakeTests {
             return TestReport {
                 outcome,
                 exit: Some(status),
-                command: "fake tests".into(),
+                command,
                 cases: Vec::new(),
                 output: output.clone(),
                 millis: 1,
@@ -342,7 +351,7 @@ impl TestRunner for FakeTests {
         TestReport {
             outcome,
             exit: None,
-            command: "fake tests".into(),
+            command,
             cases,
             output: String::new(),
             millis: 1,
@@ -406,6 +415,8 @@ pub struct Bed {
     pub test_times: Arc<Mutex<VecDeque<Duration>>>,
     /// Who chose the command that runs the tests.
     pub chosen: Chosen,
+    /// Whether the command takes selected tests.
+    pub selects: bool,
     judge: Option<Judge>,
 }
 
@@ -439,6 +450,7 @@ impl Bed {
             approver: Arc::default(),
             test_times: Arc::default(),
             chosen: Chosen::ByUser,
+            selects: false,
             judge: None,
         }
     }
@@ -494,6 +506,7 @@ impl Bed {
                 root,
                 judge: self.judge.take(),
                 chosen: self.chosen,
+                selects: self.selects,
                 times: Arc::clone(&self.test_times),
             }),
             language: Arc::new(NoLanguage),

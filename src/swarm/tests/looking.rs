@@ -165,3 +165,40 @@ fn a_search_with_too_many_hits_says_what_is_not_shown() {
             .ends_with("(20 more lines are not shown)")
     );
 }
+
+#[test]
+fn what_is_too_much_for_one_call_is_named() {
+    let shop = place(&[("shop.py", SHOP)]);
+    let lines: Vec<String> = (1..=10)
+        .map(|line| format!("shop.py:{line}-{line}"))
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let text = read(&shop, &lines);
+    assert!(text.contains("shop.py lines 8-8:"), "{text}");
+    assert!(!text.contains("shop.py lines 9-9:"), "{text}");
+    assert!(text.contains("left: shop.py:9-9, shop.py:10-10"), "{text}");
+    assert!(!read(&shop, &lines[..8]).contains("left:"));
+}
+
+#[test]
+fn definitions_are_read_and_further_ones_named() {
+    let one = "def pay(cart):\n    return 1\n";
+    let files: Vec<(String, &str)> = (0..5).map(|at| (format!("m{at}.py"), one)).collect();
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(name, text)| (name.as_str(), *text))
+        .collect();
+    let shop = place(&files);
+    let text = shop.lookup.definition("pay");
+    assert_eq!(text.matches("return 1").count(), 3, "{text}");
+    let also = text.lines().last().unwrap();
+    assert!(
+        also.starts_with("Also: m") && also.matches("::pay").count() == 2,
+        "{text}"
+    );
+    let none = shop.lookup.definition("sell");
+    assert_eq!(none, "No definition of `sell` in the workspace.");
+    let outline = shop.lookup.outline("m0.py::");
+    assert!(outline.contains("def pay(cart):"), "{outline}");
+    assert!(shop.lookup.outline("m9.py").contains("no such file"));
+}

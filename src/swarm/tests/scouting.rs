@@ -1,0 +1,119 @@
+//! The scout: what it is shown, what it may do before it picks, and what becomes of bad picks.
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::swarm::*;
+
+const SHOP: &str = "def total(cart):\n    return sum(_price(one) for one in cart)\n\n\n\
+    def _price(one):\n    return one.price\n\n\ndef late(days):\n    return days\n";
+
+fn bed(scout: Vec<Line>) -> Bed {
+    let model = Scripted::native()
+        .on("scout", scout)
+        .always("agent shop.py", finish("nothing"));
+    let files = [
+        ("shop.py", SHOP),
+        ("test_shop.py", "def test_total():\n    assert total([])\n"),
+    ];
+    Bed::new(&files, model).with(|task| task.text = "`total` forgets the discount".into())
+}
+
+fn picked(events: &[Event]) -> Vec<String> {
+    let picks = events.iter().find_map(|event| match event {
+        Event::ScoutPicked { symbols } => Some(symbols),
+        _ => None,
+    });
+    let names = picks.into_iter().flatten();
+    names.map(|(symbol, _)| symbol.to_string()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_sees_the_best_candidates_with_what_they_call() {
+    let mut bed = bed(vec![wake(&["shop.py::total"])]);
+    let events = bed.run().await;
+    assert_eq!(picked(&events), ["shop.py::total"]);
+    let prompt = &bed.model.prompts("scout")[0];
+    assert!(prompt.contains("`total` forgets the discount"), "{prompt}");
+    assert!(
+        prompt.contains("return sum(_price(one)"),
+        "the source: {prompt}"
+    );
+    assert!(prompt.contains("called by total"), "{prompt}");
+    assert!(
+        prompt.contains("return one.price"),
+        "the source of a callee: {prompt}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_may_look_around_before_it_picks() {
+    let look = Line::Call(vec![
+        ("search".to_owned(), json!({"query": "days"})),
+        ("read".to_owned(), json!({"symbols": ["shop.py::late"]})),
+    ]);
+    let mut bed = bed(vec![look, wake(&["shop.py::late"])]);
+    let events = bed.run().await;
+    assert_eq!(picked(&events), ["shop.py::late"]);
+    let prompt = &bed.model.prompts("scout")[1];
+    assert!(
+        prompt.contains("shop.py::late line 10: return days"),
+        "{prompt}"
+    );
+    assert!(prompt.contains("shop.py::late lines 9-10:"), "{prompt}");
+    let used = |event: &&Event| {
+        matches!(
+            event,
+            Event::ToolUsed {
+                agent: Party::Scout,
+                ..
+            }
+        )
+    };
+    assert_eq!(events.iter().filter(used).count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn picks_that_do_not_exist_are_answered_with_what_there_is() {
+    let wrong = wake(&["shop.py::totals", "nowhere.py::f", "no path"]);
+    let mut bed = bed(vec![wrong, wake(&["shop.py::total"])]);
+    let events = bed.run().await;
+    assert_eq!(picked(&events), ["shop.py::total"]);
+    let prompt = &bed.model.prompts("scout")[1];
+    for told in [
+        "None of these can be woken.",
+        "There is no symbol shop.py::totals.",
+        "shop.py has: total, _price, late.",
+        "nowhere.py: no such file",
+        "`no path` is not a symbol path",
+    ] {
+        assert!(prompt.contains(told), "{told}: {prompt}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_picks_the_good_ones_are_woken_once() {
+    let picks = [
+        "shop.py::late",
+        "shop.py::gone",
+        "shop.py::late",
+        "shop.py::total",
+    ];
+    let mut bed = bed(vec![wake(&picks)]);
+    let events = bed.run().await;
+    assert_eq!(picked(&events), ["shop.py::late", "shop.py::total"]);
+    assert_eq!(woken(&events).len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_never_picks_is_not_waited_for() {
+    let look = |at: usize| call("search", json!({"query": format!("word{at}")}));
+    let mut bed = bed((0..9).map(look).collect());
+    let events = bed.run().await;
+    assert_eq!(
+        picked(&events),
+        ["shop.py::total"],
+        "the best that is no test"
+    );
+    assert_eq!(bed.model.prompts("scout").len(), 5);
+}

@@ -1,0 +1,69 @@
+//! What an agent hears when it runs tests.
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::swarm::proposal::WHOLE_RUN;
+use crate::swarm::*;
+
+const ONE: &str = "def f(x):\n    return x\n";
+
+/// What the agent is told when it runs these.
+async fn told(mut bed: Bed, select: &[&str]) -> String {
+    let run = call("run_tests", json!({ "select": select }));
+    let lines = [run, finish("seen")];
+    bed.model = std::sync::Arc::new(Scripted::native().on("agent a.py::f", lines));
+    bed.run().await;
+    bed.model.prompts("agent a.py::f").pop().unwrap()
+}
+
+fn bed() -> Bed {
+    Bed::new(&[("a.py", ONE)], Scripted::native()).begin(&["a.py::f"])
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_pass_or_fail_are_counted() {
+    let text = told(bed().tests(|_| vec![]), &[]).await;
+    assert!(
+        text.contains("`fake tests` passes: 2 pass, 0 fail\n"),
+        "{text}"
+    );
+    let wrong = |_: &str| vec![("t1".to_owned(), "AssertionError: 1 != 2".to_owned())];
+    let text = told(bed().tests(wrong), &[]).await;
+    assert!(
+        text.contains("`fake tests` fails: 1 pass, 1 fail\n"),
+        "{text}"
+    );
+    assert!(text.contains("AssertionError: 1 != 2"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_takes_no_selection_says_so_only_when_one_was_made() {
+    let text = told(bed().tests(|_| vec![]), &["t1"]).await;
+    assert!(text.contains("(the command takes no selection"), "{text}");
+    let text = told(bed().tests(|_| vec![]), &[]).await;
+    assert!(!text.contains("takes no selection"), "{text}");
+    let mut selecting = bed().tests(|_| vec![]);
+    selecting.selects = true;
+    // Its own way to write what was selected.
+    let text = told(selecting, &["test_a.py::T.test_x"]).await;
+    assert!(
+        text.contains("`fake tests test_a.T.test_x` passes"),
+        "{text}"
+    );
+    assert!(!text.contains("takes no selection"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_names_no_test_shows_its_output() {
+    let broken = |_: &str| vec![(WHOLE_RUN.to_owned(), "make: *** [test] Error 1".to_owned())];
+    let text = told(bed().tests(broken), &[]).await;
+    assert!(text.contains("`fake tests` fails\n"), "no counts: {text}");
+    assert!(text.contains("make: *** [test] Error 1"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_tests_there_is_nothing_to_run() {
+    let text = told(bed(), &[]).await;
+    assert!(text.contains("no tests that can be run here"), "{text}");
+}
