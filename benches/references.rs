@@ -19,14 +19,18 @@ use starling::syntax::{Language, SymbolPath, SymbolTree};
 use starling::workspace::{Overlay, Workspace};
 
 fn main() {
-    let folder = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let folder = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'));
     let Some(folder) = folder else {
         eprintln!("which folder? references FOLDER < symbols");
         return;
     };
     let memory = read(PathBuf::from(folder));
     let mut input = String::new();
-    std::io::stdin().read_to_string(&mut input).expect("symbols on standard input");
+    std::io::stdin()
+        .read_to_string(&mut input)
+        .expect("symbols on standard input");
     for line in input.lines().filter(|line| !line.trim().is_empty()) {
         let symbol: SymbolPath = line.parse().expect("a symbol path");
         let start = Instant::now();
@@ -58,7 +62,10 @@ fn read(folder: PathBuf) -> Memory {
     let [mut parsing, mut reading, mut decoding] = [Duration::ZERO; 3];
     let (mut files, mut bytes, mut occurrences, mut stored) = (0, 0, 0, 0);
     for file in snapshot.files() {
-        let Some(text) = snapshot.read(file).ok().filter(|_| Language::of(file) == Language::Python)
+        let Some(text) = snapshot
+            .read(file)
+            .ok()
+            .filter(|_| Language::of(file) == Language::Python)
         else {
             continue;
         };

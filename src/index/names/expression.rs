@@ -116,7 +116,9 @@ impl Reader<'_> {
         });
         let called = called.unwrap_or(ExprId::UNKNOWN);
         let is_plain = |id: ExprId| {
-            let found = id.as_occurrence().map(|id| &self.out.occurrences[id.index()]);
+            let found = id
+                .as_occurrence()
+                .map(|id| &self.out.occurrences[id.index()]);
             found.is_some_and(|found| !found.receiver().is_some())
         };
         if is_plain(called) {

@@ -232,7 +232,11 @@ impl Kinds {
         Kinds {
             kinds: (0..count).map(kind).collect(),
             fields: (0..=fields)
-                .map(|id| language.field_name_for_id(id).map_or(Field::None, field_named))
+                .map(|id| {
+                    language
+                        .field_name_for_id(id)
+                        .map_or(Field::None, field_named)
+                })
                 .collect(),
         }
     }
@@ -245,7 +249,10 @@ impl Kinds {
 
     pub(super) fn field(&self, cursor: &TreeCursor<'_>) -> Field {
         let id = cursor.field_id().map_or(0, std::num::NonZero::get);
-        self.fields.get(id as usize).copied().unwrap_or(Field::Other)
+        self.fields
+            .get(id as usize)
+            .copied()
+            .unwrap_or(Field::Other)
     }
 }
 
@@ -258,15 +265,39 @@ mod tests {
         let language: Language = tree_sitter_python::LANGUAGE.into();
         let named = |name: &str| language.id_for_node_kind(name, true) != 0;
         for name in [
-            "identifier", "attribute", "call", "argument_list", "keyword_argument", "subscript",
-            "generator_expression", "for_in_clause", "as_pattern_target", "generic_type",
-            "member_type", "pattern_list", "list_splat_pattern", "with_item", "except_clause",
-            "aliased_import", "wildcard_import", "typed_default_parameter", "case_pattern",
-            "type_alias_statement", "type_parameter", "interpolation",
+            "identifier",
+            "attribute",
+            "call",
+            "argument_list",
+            "keyword_argument",
+            "subscript",
+            "generator_expression",
+            "for_in_clause",
+            "as_pattern_target",
+            "generic_type",
+            "member_type",
+            "pattern_list",
+            "list_splat_pattern",
+            "with_item",
+            "except_clause",
+            "aliased_import",
+            "wildcard_import",
+            "typed_default_parameter",
+            "case_pattern",
+            "type_alias_statement",
+            "type_parameter",
+            "interpolation",
         ] {
             assert!(named(name), "{name}");
         }
-        for name in ["left", "superclasses", "return_type", "module_name", "consequence", "alias"] {
+        for name in [
+            "left",
+            "superclasses",
+            "return_type",
+            "module_name",
+            "consequence",
+            "alias",
+        ] {
             assert!(language.field_id_for_name(name).is_some(), "{name}");
         }
     }

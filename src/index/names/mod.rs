@@ -15,9 +15,9 @@ mod table;
 mod tests;
 
 pub use model::{
-    Binding, BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Import, ImportId,
-    Imported, Narrowing, Occurrence, OccurrenceId, Place, Role, Run, Scope, ScopeId, ScopeKind,
-    SymbolNumber, SymbolPlace,
+    Binding, BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Import,
+    ImportId, Imported, Narrowing, Occurrence, OccurrenceId, Place, Role, Run, Scope, ScopeId,
+    ScopeKind, SymbolNumber, SymbolPlace,
 };
 pub use table::NameId;
 
@@ -101,7 +101,8 @@ impl Names {
 
     /// All ways in which a name gets its meaning in a scope, in the order of the text.
     pub fn bindings(&self, scope: ScopeId, name: NameId) -> &[Binding] {
-        let start = (self.bindings).partition_point(|found| (found.scope, found.name) < (scope, name));
+        let start =
+            (self.bindings).partition_point(|found| (found.scope, found.name) < (scope, name));
         let rest = &self.bindings[start..];
         &rest[..rest.partition_point(|found| (found.scope, found.name) == (scope, name))]
     }
@@ -125,7 +126,10 @@ impl Names {
     pub fn module_parts(&self, import: &Import) -> impl Iterator<Item = &str> {
         let first = import.module.index();
         let parts = self.occurrences.get(first..first + import.parts as usize);
-        parts.unwrap_or_default().iter().map(|part| self.name(part.name))
+        parts
+            .unwrap_or_default()
+            .iter()
+            .map(|part| self.name(part.name))
     }
 
     pub fn classes(&self) -> &[Class] {
@@ -133,7 +137,9 @@ impl Names {
     }
 
     pub fn class(&self, symbol: SymbolNumber) -> Option<&Class> {
-        let place = self.classes.binary_search_by_key(&symbol, |class| class.symbol);
+        let place = self
+            .classes
+            .binary_search_by_key(&symbol, |class| class.symbol);
         place.ok().map(|place| &self.classes[place])
     }
 
@@ -173,7 +179,9 @@ impl Names {
 
     pub fn run(&self, run: Run) -> &[ExprId] {
         let start = run.start as usize;
-        self.lists.get(start..start + run.len as usize).unwrap_or_default()
+        self.lists
+            .get(start..start + run.len as usize)
+            .unwrap_or_default()
     }
 
     /// The line of an offset, from 1.
@@ -188,7 +196,9 @@ impl Names {
 
     /// The innermost symbol whose definition, decorators included, holds an offset.
     pub fn owner(&self, offset: u32) -> SymbolNumber {
-        let after = self.symbols.partition_point(|symbol| symbol.start <= offset);
+        let after = self
+            .symbols
+            .partition_point(|symbol| symbol.start <= offset);
         let mut owner = after.saturating_sub(1);
         while owner > 0 && self.symbols[owner].end <= offset {
             owner = self.symbols[owner].parent.index().min(owner - 1);

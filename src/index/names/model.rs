@@ -173,7 +173,9 @@ impl Occurrence {
     /// The import that it is part of.
     pub fn import(&self) -> Option<ImportId> {
         match self.role {
-            Role::ImportedModule | Role::ImportedName | Role::Alias => Some(ImportId(self.receiver)),
+            Role::ImportedModule | Role::ImportedName | Role::Alias => {
+                Some(ImportId(self.receiver))
+            }
             Role::Read
             | Role::Call
             | Role::Store
@@ -225,9 +227,15 @@ pub enum BindingKind {
         default: ExprId,
     },
     /// `x = value`, `x: annotation = value`, and every other target.
-    Value { annotation: ExprId, value: ExprId },
+    Value {
+        annotation: ExprId,
+        value: ExprId,
+    },
     /// `self.x = value` in a method: an attribute of the class whose scope it is in.
-    Attribute { annotation: ExprId, value: ExprId },
+    Attribute {
+        annotation: ExprId,
+        value: ExprId,
+    },
     Global,
     Nonlocal,
 }

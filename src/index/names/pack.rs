@@ -44,7 +44,10 @@ fn pack(list: &[Occurrence]) -> Vec<u8> {
     let (mut at, mut scope) = (0, ScopeId::MODULE);
     for (index, found) in list.iter().enumerate() {
         let is_chained = found.receiver != 0 && found.receiver == chained(index);
-        let code = ROLES.iter().position(|role| *role == found.role).unwrap_or(0) as u8;
+        let code = ROLES
+            .iter()
+            .position(|role| *role == found.role)
+            .unwrap_or(0) as u8;
         bytes.push(
             code | if found.scope == scope { 0 } else { SCOPE }
                 | match (is_chained, found.receiver) {

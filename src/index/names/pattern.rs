@@ -39,7 +39,11 @@ impl Reader<'_> {
                 let mut next = 0;
                 self.children(|reader, kind| {
                     let is_inner = matches!(kind, Kind::Pattern | Kind::Tuple | Kind::List);
-                    let place = if index == NESTED || is_inner { NESTED } else { next };
+                    let place = if index == NESTED || is_inner {
+                        NESTED
+                    } else {
+                        next
+                    };
                     reader.target(kind, place);
                     next += 1;
                 });
@@ -74,7 +78,10 @@ impl Reader<'_> {
 
     /// The class around whose `self` or `cls` a receiver is.
     fn class_of_receiver(&self, receiver: ExprId) -> Option<ScopeId> {
-        let receiver = self.out.occurrences.get(receiver.as_occurrence()?.index())?;
+        let receiver = self
+            .out
+            .occurrences
+            .get(receiver.as_occurrence()?.index())?;
         let method = self.method?;
         let is_plain = !receiver.receiver().is_some();
         (is_plain && receiver.name == method.receiver).then_some(method.class)
@@ -83,8 +90,8 @@ impl Reader<'_> {
     /// Gives the targets their value and their annotation.
     pub(super) fn assign(&mut self, targets: Targets, value: ExprId, annotation: ExprId) {
         for index in targets.first..self.out.bindings.len() {
-            let (BindingKind::Value { value: part, .. } | BindingKind::Attribute { value: part, .. }) =
-                self.out.bindings[index].kind
+            let (BindingKind::Value { value: part, .. }
+            | BindingKind::Attribute { value: part, .. }) = self.out.bindings[index].kind
             else {
                 continue;
             };

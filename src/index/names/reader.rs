@@ -2,13 +2,13 @@
 
 use tree_sitter::TreeCursor;
 
+use super::Names;
 use super::kinds::{Field, Kind, Kinds};
 use super::model::{
-    Binding, BindingKind, Expr, ExprId, Occurrence, OccurrenceId, Role, Run, Scope, ScopeId, ScopeKind,
-    SymbolNumber, SymbolPlace,
+    Binding, BindingKind, Expr, ExprId, Occurrence, OccurrenceId, Role, Run, Scope, ScopeId,
+    ScopeKind, SymbolNumber, SymbolPlace,
 };
 use super::table::{Interner, NameId};
-use super::Names;
 use crate::syntax::{Symbol, SymbolTree};
 
 /// Below this depth only identifiers are noted, so that no source can overflow the stack.
@@ -79,7 +79,11 @@ pub(super) fn read(tree: &SymbolTree) -> Names {
     };
     let text: &str = tree.text();
     let mut out = Names {
-        lines: tree.line_starts().iter().map(|start| *start as u32).collect(),
+        lines: tree
+            .line_starts()
+            .iter()
+            .map(|start| *start as u32)
+            .collect(),
         symbols: tree.symbols().iter().map(place).collect(),
         ..Names::default()
     };
@@ -247,7 +251,13 @@ impl<'t> Reader<'t> {
     ) -> OccurrenceId {
         let name = self.table.intern(written);
         let id = OccurrenceId(self.out.occurrences.len() as u32);
-        self.out.occurrences.push(Occurrence { at, name, scope, role, receiver });
+        self.out.occurrences.push(Occurrence {
+            at,
+            name,
+            scope,
+            role,
+            receiver,
+        });
         id
     }
 
@@ -267,7 +277,12 @@ impl<'t> Reader<'t> {
 
     pub(super) fn bind(&mut self, scope: ScopeId, occurrence: OccurrenceId, kind: BindingKind) {
         let name = self.name_of(occurrence);
-        self.out.bindings.push(Binding { scope, name, occurrence, kind });
+        self.out.bindings.push(Binding {
+            scope,
+            name,
+            occurrence,
+            kind,
+        });
     }
 
     /// Writes an expression down.
@@ -295,7 +310,11 @@ impl<'t> Reader<'t> {
     /// A new scope in the present one.
     pub(super) fn open_scope(&mut self, kind: ScopeKind, symbol: SymbolNumber) -> ScopeId {
         let id = ScopeId(self.out.scopes.len() as u32);
-        self.out.scopes.push(Scope { kind, parent: self.scope, symbol });
+        self.out.scopes.push(Scope {
+            kind,
+            parent: self.scope,
+            symbol,
+        });
         id
     }
 

@@ -2,8 +2,8 @@
 
 use super::kinds::{Field, Kind};
 use super::model::{
-    BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Narrowing, Place, Role, Run,
-    ScopeId, ScopeKind, SymbolNumber,
+    BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Narrowing, Place, Role,
+    Run, ScopeId, ScopeKind, SymbolNumber,
 };
 use super::reader::{As, Method, Reader, Strings, Value};
 use super::table::NameId;
@@ -154,7 +154,10 @@ impl Reader<'_> {
         let in_class = self.out.scopes[outer.index()].kind == ScopeKind::Class;
         self.method = match (in_class, role, first) {
             (true, FunctionRole::StaticMethod, _) | (true, _, None) => None,
-            (true, _, Some(receiver)) => Some(Method { class: outer, receiver }),
+            (true, _, Some(receiver)) => Some(Method {
+                class: outer,
+                receiver,
+            }),
             // A function in a method sees its `self`, if it has no parameter of this name.
             (false, _, first) => self.method.filter(|method| Some(method.receiver) != first),
         };
@@ -350,7 +353,11 @@ impl Reader<'_> {
     }
 
     pub(super) fn give_yield(&mut self) -> Value {
-        let is_from = self.written().trim_start_matches("yield").trim_start().starts_with("from ");
+        let is_from = self
+            .written()
+            .trim_start_matches("yield")
+            .trim_start()
+            .starts_with("from ");
         let value = self.visit_only();
         self.give(value, if is_from { How::YieldFrom } else { How::Yield });
         Value::UNKNOWN
@@ -433,7 +440,9 @@ impl Reader<'_> {
                 let written = reader.written();
                 reader.visit(kind);
                 if let Some(rest) = written.strip_prefix("not ") {
-                    if rest.trim_start().starts_with("isinstance") && reader.tests.len() == tests + 1 {
+                    if rest.trim_start().starts_with("isinstance")
+                        && reader.tests.len() == tests + 1
+                    {
                         negated = reader.tests.last().copied();
                     }
                     reader.tests.truncate(tests);
@@ -451,7 +460,12 @@ impl Reader<'_> {
         });
         if let Some((tested, class, _)) = negated {
             let (start, end) = (self.end(), self.block_end);
-            self.out.narrowings.push(Narrowing { tested, class, start, end });
+            self.out.narrowings.push(Narrowing {
+                tested,
+                class,
+                start,
+                end,
+            });
         }
     }
 
@@ -483,7 +497,12 @@ impl Reader<'_> {
         for index in first..self.tests.len() {
             let (tested, class, after) = self.tests[index];
             let start = start.unwrap_or(after);
-            self.out.narrowings.push(Narrowing { tested, class, start, end });
+            self.out.narrowings.push(Narrowing {
+                tested,
+                class,
+                start,
+                end,
+            });
         }
     }
 }

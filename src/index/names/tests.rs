@@ -72,17 +72,25 @@ fn check_bindings(text: &str, expected: &[&str]) {
             let scope = binding.scope.0;
             let name = names.name(binding.name);
             let typed = |word: &str, annotation, value| {
-                format!("{word}: {} = {}", told(&names, annotation), told(&names, value))
+                format!(
+                    "{word}: {} = {}",
+                    told(&names, annotation),
+                    told(&names, value)
+                )
             };
             let what = match binding.kind {
                 BindingKind::Import(id) => format!("import {}", id.0),
                 BindingKind::Class(symbol) => format!("class {}", symbol.0),
                 BindingKind::Function(symbol) => format!("def {}", symbol.0),
-                BindingKind::Parameter { place, annotation, default } => {
-                    typed(&format!("{place:?}"), annotation, default)
-                }
+                BindingKind::Parameter {
+                    place,
+                    annotation,
+                    default,
+                } => typed(&format!("{place:?}"), annotation, default),
                 BindingKind::Value { annotation, value } => typed("value", annotation, value),
-                BindingKind::Attribute { annotation, value } => typed("attribute", annotation, value),
+                BindingKind::Attribute { annotation, value } => {
+                    typed("attribute", annotation, value)
+                }
                 BindingKind::Global => "global".to_owned(),
                 BindingKind::Nonlocal => "nonlocal".to_owned(),
             };
@@ -164,7 +172,15 @@ fn imports_are_told_by_their_parts() {
             "1  Star",
         ]
     );
-    check_bindings(text, &["0 a import 0", "0 d import 1", "0 g import 2", "0 i import 3"]);
+    check_bindings(
+        text,
+        &[
+            "0 a import 0",
+            "0 d import 1",
+            "0 g import 2",
+            "0 i import 3",
+        ],
+    );
 }
 
 #[test]
@@ -225,7 +241,11 @@ fn parameters_know_their_place() {
         ],
     );
     let names = read("def f(a=b): a\n");
-    let scopes: Vec<u32> = names.occurrences().iter().map(|found| found.scope.0).collect();
+    let scopes: Vec<u32> = names
+        .occurrences()
+        .iter()
+        .map(|found| found.scope.0)
+        .collect();
     // `f` and the default are outside, the parameter and its use inside.
     assert_eq!(scopes, [0, 1, 0, 1]);
 }
@@ -247,17 +267,25 @@ fn types_in_strings_and_names_in_all_are_read() {
     check_roles(
         "__all__ = ['f', \"g\"]\n__all__ += ('h',)\nx: 'a.B[C] | D' = 'no'\ny: Literal['E']\n",
         &[
-            "__all__ Store", "f Export", "g Export", "__all__ Store", "h Export", "x Store",
-            "B Read of a", "y Store",
+            "__all__ Store",
+            "f Export",
+            "g Export",
+            "__all__ Store",
+            "h Export",
+            "x Store",
+            "B Read of a",
+            "y Store",
         ],
     );
     check_bindings(
         "x: 'a.B[C] | D'\ndef f(p: \"P\"): pass",
-        &[
-            "0 x value: a.B[C]|D = ",
-            "0 f def 1",
-            "1 p Later: P = ",
-        ].map(|line| if line.starts_with("1 p") { "1 p First: P = " } else { line }),
+        &["0 x value: a.B[C]|D = ", "0 f def 1", "1 p Later: P = "].map(|line| {
+            if line.starts_with("1 p") {
+                "1 p First: P = "
+            } else {
+                line
+            }
+        }),
     );
 }
 
@@ -273,11 +301,18 @@ fn functions_know_what_they_give() {
         .flat_map(|function| names.given(function.scope))
         .map(|given| format!("{:?} {}", given.how, told(&names, given.value)))
         .collect();
-    assert_eq!(given, ["Return self.x", "Yield C()", "Return None", "YieldFrom h()"]);
+    assert_eq!(
+        given,
+        ["Return self.x", "Yield C()", "Return None", "YieldFrom h()"]
+    );
     assert_eq!(told(&names, names.functions()[0].returns), "B");
     let bases = read("class A(B, c.D[E], metaclass=M): pass\n");
     let class = bases.classes()[0];
-    let list: Vec<String> = bases.run(class.bases).iter().map(|id| told(&bases, *id)).collect();
+    let list: Vec<String> = bases
+        .run(class.bases)
+        .iter()
+        .map(|id| told(&bases, *id))
+        .collect();
     assert_eq!(list, ["B", "c.D[E]"]);
 }
 
@@ -287,10 +322,16 @@ fn check_narrowings(text: &str, expected: &[(&str, &str)]) {
     let found: Vec<(String, &str)> = (names.narrowings().iter())
         .map(|test| {
             let what = format!("{} {}", told(&names, test.tested), told(&names, test.class));
-            (what, text[test.start as usize..test.end as usize].trim_matches([':', ' ', '\n']))
+            (
+                what,
+                text[test.start as usize..test.end as usize].trim_matches([':', ' ', '\n']),
+            )
         })
         .collect();
-    let found: Vec<(&str, &str)> = found.iter().map(|(what, text)| (what.as_str(), *text)).collect();
+    let found: Vec<(&str, &str)> = found
+        .iter()
+        .map(|(what, text)| (what.as_str(), *text))
+        .collect();
     assert_eq!(found, expected, "{text}");
 }
 
@@ -320,7 +361,13 @@ fn matches_capture_and_read() {
     check_roles(
         "match v:\n    case A(x, y=z) as w: pass\n    case m.C | other: pass\n    case [*rest]: pass\n",
         &[
-            "x Store", "y Read of ?", "z Store", "w Store", "C Read of m", "other Store", "rest Store",
+            "x Store",
+            "y Read of ?",
+            "z Store",
+            "w Store",
+            "C Read of m",
+            "other Store",
+            "rest Store",
         ],
     );
 }
@@ -330,10 +377,23 @@ fn places_are_found() {
     let text = "class A:\n    @d\n    def f(self):\n        x\n    y\nz\n";
     let names = read(text);
     let owner = |word: &str| names.owner(text.find(word).unwrap() as u32).0;
-    assert_eq!([owner("class"), owner("@d"), owner("x"), owner("y\n"), owner("z")], [1, 2, 2, 1, 0]);
+    assert_eq!(
+        [
+            owner("class"),
+            owner("@d"),
+            owner("x"),
+            owner("y\n"),
+            owner("z")
+        ],
+        [1, 2, 2, 1, 0]
+    );
     let x = text.find('x').unwrap() as u32;
     assert_eq!((names.line(x), names.line_start(4)), (4, Some(x - 8)));
-    let at = |offset| names.occurrence_at(offset).map(|id| names.occurrence(id).unwrap().at);
+    let at = |offset| {
+        names
+            .occurrence_at(offset)
+            .map(|id| names.occurrence(id).unwrap().at)
+    };
     assert_eq!((at(x), at(x + 1), at(x - 2)), (Some(x), Some(x), None));
     let identifiers: Vec<&str> = names.identifiers().collect();
     assert_eq!(identifiers, ["A", "d", "f", "self", "x", "y", "z"]);
@@ -341,7 +401,9 @@ fn places_are_found() {
 
 #[test]
 fn names_are_stored_and_read_back() {
-    let names = read("from a import b as c\nclass A(c.D):\n    def f(self) -> 'E':\n        return self.x(k=1)\n");
+    let names = read(
+        "from a import b as c\nclass A(c.D):\n    def f(self) -> 'E':\n        return self.x(k=1)\n",
+    );
     let stored = postcard::to_allocvec(&names).unwrap();
     assert_eq!(postcard::from_bytes::<Names>(&stored).unwrap(), names);
     for end in 0..stored.len() {
@@ -354,18 +416,36 @@ fn odd_text_does_no_harm() {
     let deep = format!("x = {}y{}\n", "(".repeat(5_000), ")".repeat(5_000));
     let chain = format!("x = a{}\n", ".b()".repeat(5_000));
     let sum = format!("x = a{}\n", " + a.b".repeat(5_000));
-    let nested: String = (0..400).map(|depth| format!("{}if a:\n", " ".repeat(depth))).collect();
+    let nested: String = (0..400)
+        .map(|depth| format!("{}if a:\n", " ".repeat(depth)))
+        .collect();
     for text in [
-        "", "def", "class (:\n  def f(:\n", "from import x\nimport\nfrom . import (a, \n", "x: 'a[' = 1",
-        "x: '\u{e9}.\u{e9}[\u{e9}]'", "@\nclass", "lambda: (yield)", "\u{feff}def f(): pass",
-        "f'{x!r:{y}}' f'{'", "def f(\n\nclass A(B:\n x = self.\n", "print 'x' % y", "exec 'a' in b",
-        &deep, &chain, &sum, &nested,
+        "",
+        "def",
+        "class (:\n  def f(:\n",
+        "from import x\nimport\nfrom . import (a, \n",
+        "x: 'a[' = 1",
+        "x: '\u{e9}.\u{e9}[\u{e9}]'",
+        "@\nclass",
+        "lambda: (yield)",
+        "\u{feff}def f(): pass",
+        "f'{x!r:{y}}' f'{'",
+        "def f(\n\nclass A(B:\n x = self.\n",
+        "print 'x' % y",
+        "exec 'a' in b",
+        &deep,
+        &chain,
+        &sum,
+        &nested,
     ] {
         let names = read(text);
         for (index, found) in names.occurrences().iter().enumerate() {
             told_shallow(&names, *found);
             assert!(names.scope(found.scope).is_some());
-            assert!(index == 0 || names.occurrences()[index - 1].at < found.at, "{text}");
+            assert!(
+                index == 0 || names.occurrences()[index - 1].at < found.at,
+                "{text}"
+            );
         }
     }
     assert!(read(&sum).occurrences().len() > 10_000);

@@ -23,13 +23,12 @@ enum Generic {
 fn generic(name: &str) -> Generic {
     match name {
         "Union" => Generic::AnyOf,
-        "Optional" | "Annotated" | "ClassVar" | "Final" | "Required" | "NotRequired" | "Awaitable" => {
-            Generic::First
-        }
-        "list" | "List" | "set" | "Set" | "frozenset" | "FrozenSet" | "Sequence" | "MutableSequence"
-        | "Iterable" | "Iterator" | "Collection" | "Container" | "Generator" | "AsyncIterable"
-        | "AsyncIterator" | "AsyncGenerator" | "deque" | "Deque" | "AbstractSet" | "MutableSet"
-        | "Reversible" => Generic::Elements,
+        "Optional" | "Annotated" | "ClassVar" | "Final" | "Required" | "NotRequired"
+        | "Awaitable" => Generic::First,
+        "list" | "List" | "set" | "Set" | "frozenset" | "FrozenSet" | "Sequence"
+        | "MutableSequence" | "Iterable" | "Iterator" | "Collection" | "Container"
+        | "Generator" | "AsyncIterable" | "AsyncIterator" | "AsyncGenerator" | "deque"
+        | "Deque" | "AbstractSet" | "MutableSet" | "Reversible" => Generic::Elements,
         "tuple" | "Tuple" => Generic::Parts,
         "type" | "Type" => Generic::Class,
         _ => Generic::Other,

@@ -130,7 +130,10 @@ fn merge(class: Def, mut parts: Vec<Vec<Def>>) -> Vec<Def> {
     }
     loop {
         parts.retain(|part| !part.is_empty());
-        let heads: Vec<Def> = parts.iter().filter_map(|part| part.last().copied()).collect();
+        let heads: Vec<Def> = parts
+            .iter()
+            .filter_map(|part| part.last().copied())
+            .collect();
         let Some(first) = heads.first() else {
             return line;
         };
@@ -160,7 +163,9 @@ mod tests {
     }
 
     fn merged(parts: &[&[u32]]) -> Vec<u32> {
-        let parts = parts.iter().map(|part| part.iter().map(|n| class(*n)).collect());
+        let parts = parts
+            .iter()
+            .map(|part| part.iter().map(|n| class(*n)).collect());
         let line = merge(class(0), parts.collect());
         line.into_iter().map(|class| class.symbol.0).collect()
     }

@@ -28,7 +28,8 @@ impl<S: Source> Resolver<'_, S> {
         };
         let names = self.names(file);
         let start = names.line_start(line);
-        let Some(id) = start.and_then(|start| names.occurrence_at(start.saturating_add(column))) else {
+        let Some(id) = start.and_then(|start| names.occurrence_at(start.saturating_add(column)))
+        else {
             return Vec::new();
         };
         let mut found = Vec::new();

@@ -197,7 +197,9 @@ impl<S: Source> Resolver<'_, S> {
             };
         }
         let values = self.values(file, default, receiver);
-        let told = values.iter().filter(|value| matches!(value, Value::Instance(_)));
+        let told = values
+            .iter()
+            .filter(|value| matches!(value, Value::Instance(_)));
         told.copied().collect()
     }
 
@@ -322,7 +324,9 @@ impl<S: Source> Resolver<'_, S> {
             Value::Function(def, receiver) => self.returns(def, receiver),
             Value::Instance(_) => self.call_member(value, "__call__"),
             Value::Outside => [Value::Outside].into(),
-            Value::Module(_) | Value::Super { .. } | Value::Sequence(_) | Value::Tuple(_) => no_values(),
+            Value::Module(_) | Value::Super { .. } | Value::Sequence(_) | Value::Tuple(_) => {
+                no_values()
+            }
         }
     }
 
@@ -391,7 +395,9 @@ impl<S: Source> Resolver<'_, S> {
             Value::Class(_) | Value::Outside => [value].into(),
             Value::Sequence(set) => self.elements(set),
             Value::Instance(_) => self.call_member(value, "__getitem__"),
-            Value::Tuple(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => no_values(),
+            Value::Tuple(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => {
+                no_values()
+            }
         }
     }
 
@@ -437,7 +443,9 @@ impl<S: Source> Resolver<'_, S> {
                 }
                 values.finish()
             }
-            Value::Class(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => no_values(),
+            Value::Class(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => {
+                no_values()
+            }
         }
     }
 
@@ -480,8 +488,12 @@ fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceId) -> bool 
 
 /// Of a method's scope: its class, and how the method is reached.
 fn method(file: FileId, names: &Names, scope: ScopeId) -> Option<(Def, FunctionRole)> {
-    let inner = names.scope(scope).filter(|inner| inner.kind == ScopeKind::Function)?;
-    let outer = names.scope(inner.parent).filter(|outer| outer.kind == ScopeKind::Class)?;
+    let inner = names
+        .scope(scope)
+        .filter(|inner| inner.kind == ScopeKind::Function)?;
+    let outer = names
+        .scope(inner.parent)
+        .filter(|outer| outer.kind == ScopeKind::Class)?;
     let role = names.function(inner.symbol)?.role;
     let symbol = outer.symbol;
     Some((Def { file, symbol }, role))

@@ -59,7 +59,8 @@ impl Source for Memory {
     }
 
     fn path(&self, file: FileId) -> FilePath {
-        self.get(file).map_or_else(|| FilePath::new(""), |file| file.path.clone())
+        self.get(file)
+            .map_or_else(|| FilePath::new(""), |file| file.path.clone())
     }
 
     fn mentioning(&self, identifier: &str) -> Vec<FileId> {

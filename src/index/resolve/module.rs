@@ -94,7 +94,9 @@ impl<S: Source> Resolver<'_, S> {
             }
             return Some(base.to_owned());
         }
-        let mut roots = ROOTS.map(|root| root.trim_end_matches('/').to_owned()).to_vec();
+        let mut roots = ROOTS
+            .map(|root| root.trim_end_matches('/').to_owned())
+            .to_vec();
         roots.extend(self.roots_above(&path));
         roots.into_iter().find(|root| {
             let id = self.module_at(&joined(root, parts));
@@ -107,7 +109,11 @@ impl<S: Source> Resolver<'_, S> {
         let mut roots = Vec::new();
         let mut directory = file.directory();
         while !directory.is_empty() {
-            if self.source.file(&format!("{directory}/__init__.py")).is_none() {
+            if self
+                .source
+                .file(&format!("{directory}/__init__.py"))
+                .is_none()
+            {
                 roots.push(directory.to_owned());
             }
             directory = directory.rsplit_once('/').map_or("", |(above, _)| above);

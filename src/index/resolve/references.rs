@@ -3,7 +3,9 @@
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::{Target, Variable};
-use crate::index::names::{BindingKind, ExprId, NameId, Names, OccurrenceId, Role, ScopeId, SymbolNumber};
+use crate::index::names::{
+    BindingKind, ExprId, NameId, Names, OccurrenceId, Role, ScopeId, SymbolNumber,
+};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// A place that refers to a symbol.
@@ -168,17 +170,24 @@ impl<S: Source> Resolver<'_, S> {
         };
         let mut family = Family::default();
         self.gather(search, class, &mut family);
-        let judged = search.found.iter().map(|(file, id, certainty)| match certainty {
-            Certainty::Certain | Certainty::Likely => Some(*certainty),
-            Certainty::Possible => {
-                let names = self.names(*file);
-                let found = names.occurrence(*id)?;
-                let receiver = plain(names.last_name(found.receiver()));
-                let is_called_so = !receiver.is_empty() && family.names.contains(&receiver);
-                let is_likely = !family.has_strangers || is_called_so;
-                Some(if is_likely { Certainty::Likely } else { Certainty::Possible })
-            }
-        });
+        let judged = search
+            .found
+            .iter()
+            .map(|(file, id, certainty)| match certainty {
+                Certainty::Certain | Certainty::Likely => Some(*certainty),
+                Certainty::Possible => {
+                    let names = self.names(*file);
+                    let found = names.occurrence(*id)?;
+                    let receiver = plain(names.last_name(found.receiver()));
+                    let is_called_so = !receiver.is_empty() && family.names.contains(&receiver);
+                    let is_likely = !family.has_strangers || is_called_so;
+                    Some(if is_likely {
+                        Certainty::Likely
+                    } else {
+                        Certainty::Possible
+                    })
+                }
+            });
         judged.collect()
     }
 
@@ -263,5 +272,7 @@ fn alias_of(names: &Names, id: OccurrenceId) -> Option<NameId> {
     let found = names.occurrence(id)?;
     let next = names.occurrence(OccurrenceId(id.0 + 1))?;
     let is_its = next.role == Role::Alias && next.import() == found.import();
-    is_its.then_some(next.name).filter(|_| found.receiver() == ExprId::NONE)
+    is_its
+        .then_some(next.name)
+        .filter(|_| found.receiver() == ExprId::NONE)
 }

@@ -129,7 +129,9 @@ impl<'s, S: Source> Resolver<'s, S> {
         let (file, run, receiver) = self.tuples[id.0 as usize];
         let names = self.names(file);
         let elements = names.run(run).iter();
-        elements.map(|element| self.values(file, *element, receiver)).collect()
+        elements
+            .map(|element| self.values(file, *element, receiver))
+            .collect()
     }
 
     pub(super) fn elements(&self, set: SetId) -> Values {

@@ -34,7 +34,9 @@ impl<S: Source> Resolver<'_, S> {
             // The body of a class runs from top to bottom, and methods do not see into it.
             let sees = |binding: &crate::index::names::Binding| match scope.kind {
                 ScopeKind::Class => {
-                    let at = names.occurrence(binding.occurrence).map_or(0, |bound| bound.at);
+                    let at = names
+                        .occurrence(binding.occurrence)
+                        .map_or(0, |bound| bound.at);
                     let is_attribute = matches!(binding.kind, BindingKind::Attribute { .. });
                     is_first && at <= found.at && !is_attribute
                 }

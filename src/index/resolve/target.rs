@@ -47,7 +47,9 @@ impl<S: Source> Resolver<'_, S> {
             Role::ImportedModule => self.module_part(file, &names, id, &found),
             Role::ImportedName | Role::Alias => {
                 let import = found.import().and_then(|id| names.import(id));
-                Targets::of(import.map_or_else(Vec::new, |import| self.import_targets(file, import)))
+                Targets::of(
+                    import.map_or_else(Vec::new, |import| self.import_targets(file, import)),
+                )
             }
         }
     }
@@ -73,11 +75,17 @@ impl<S: Source> Resolver<'_, S> {
         let member = match value {
             Value::Module(module) => {
                 let targets = self.module_targets(module, name);
-                return if targets.is_empty() { vec![Target::Outside] } else { targets };
+                return if targets.is_empty() {
+                    vec![Target::Outside]
+                } else {
+                    targets
+                };
             }
             Value::Instance(class) | Value::Class(class) => self.member(class, name),
             Value::Super { after, of } => self.member_after(after, of, name),
-            Value::Function(..) | Value::Sequence(_) | Value::Tuple(_) | Value::Outside => Member::Outside,
+            Value::Function(..) | Value::Sequence(_) | Value::Tuple(_) | Value::Outside => {
+                Member::Outside
+            }
         };
         match member {
             Member::Found(variable) => vec![Target::Variable(variable)],

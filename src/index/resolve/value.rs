@@ -50,7 +50,10 @@ pub(super) enum Value {
     /// A function; of a method also the class that it is reached by.
     Function(Def, Option<Def>),
     /// `super()`: what follows `after` among the classes of `of`.
-    Super { after: Def, of: Def },
+    Super {
+        after: Def,
+        of: Def,
+    },
     /// Something whose elements are these.
     Sequence(SetId),
     /// A tuple of expressions.
