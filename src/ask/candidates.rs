@@ -65,15 +65,17 @@ fn dotted(question: &str) -> Vec<String> {
         .collect()
 }
 
-/// Words with a capital that begin no sentence: they may be classes.
+/// Words with a capital that begin no sentence: they may be classes or constants.
 fn capitals(question: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut begins = true;
     for word in question.split_whitespace() {
-        let name = word.trim_matches(|c: char| !c.is_alphanumeric());
-        let capital = name.starts_with(char::is_uppercase) && name.len() > 3;
-        if capital && !begins && name.chars().all(char::is_alphanumeric) {
-            found.push(name.to_owned());
+        let names = word.split(|c: char| !c.is_alphanumeric() && c != '_');
+        for (at, name) in names.filter(|name| !name.is_empty()).enumerate() {
+            let capital = name.starts_with(char::is_uppercase) && name.len() > 3;
+            if capital && !(begins && at == 0) {
+                found.push(name.to_owned());
+            }
         }
         begins = word.ends_with(['.', '?', '!', ':']);
     }
@@ -119,8 +121,14 @@ pub fn candidates(
         let name = definition.symbol.base_name();
         add(&definition.symbol, format!("names {name}"));
     }
+    // A follow-up says little by itself.
+    let last = session.turns().last();
+    let text = last.map_or_else(
+        || question.to_owned(),
+        |turn| format!("{question}\n{}", turn.question),
+    );
     let mut of_file: BTreeMap<FilePath, usize> = BTreeMap::new();
-    let located = code.index().locate(question, 4 * most).into_iter();
+    let located = code.index().locate(&text, 4 * most).into_iter();
     let located = located.filter(|located| !is_overload(code, &located.symbol));
     // What one file has too much of comes last.
     let (mut located, more): (Vec<Located>, Vec<Located>) = located.partition(|located| {
@@ -135,14 +143,10 @@ pub fn candidates(
             add(&symbol, "holds words of the question".to_owned());
         }
     }
-    let (before, after) = located.split_at(located.len().min(most / 2));
-    for located in before {
-        add(&located.symbol, located.why.join(", "));
-    }
-    for symbol in session.turns().last().iter().flat_map(|turn| &turn.symbols) {
+    for symbol in last.iter().flat_map(|turn| &turn.symbols).take(most / 2) {
         add(symbol, "the last answer was about it".to_owned());
     }
-    for located in after {
+    for located in located {
         add(&located.symbol, located.why.join(", "));
     }
     found.truncate(most);

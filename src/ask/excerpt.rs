@@ -34,7 +34,8 @@ pub fn numbered(text: &str, wanted: impl IntoIterator<Item = usize>, most: Token
             );
             break;
         }
-        if before.is_some_and(|before| before + 1 < number) {
+        // The head of a nested symbol tells by itself that something is left out before it.
+        if before.is_some_and(|before| before + 1 < number) && !is_head(line) {
             shown.push_str("      …\n");
         }
         before = Some(number);
@@ -42,6 +43,13 @@ pub fn numbered(text: &str, wanted: impl IntoIterator<Item = usize>, most: Token
         let _ = writeln!(shown, "{number:>5} {line}");
     }
     shown
+}
+
+fn is_head(line: &str) -> bool {
+    let line = line.trim_start();
+    ["def ", "async def ", "class "]
+        .iter()
+        .any(|head| line.starts_with(head))
 }
 
 /// The lines of a symbol that are shown: all; or all but the docstrings; or the head, what is around

@@ -13,14 +13,16 @@ use super::services::configuration;
 use super::view::text::{Line, Paint, Style};
 use super::{Outcome, WrongUse};
 use crate::ask::session::Session;
-use crate::ask::step::{Source, Step};
+use crate::ask::step::{Source, Step, Watcher};
 use crate::ask::{Answer, AskError, Ended, Models, Query, ask};
+use crate::config::Config;
 use crate::index::Index;
 use crate::model::registry::{self, ModelsError};
 use crate::ports::{Dollars, Tokens};
 use crate::server::protocol::LimitsPatch;
+use crate::swarm::Limits;
 use crate::syntax::FilePath;
-use crate::workspace::{Snapshot, Workspace, write_atomically};
+use crate::workspace::{Snapshot, Workspace, cache_dir, write_atomically};
 
 /// Runs the command.
 pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
@@ -30,7 +32,7 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         given => given.to_owned(),
     };
     if text.trim().is_empty() {
-        return Err(WrongUse(AskError::EmptyQuestion.to_string()).into());
+        return Err(as_wrong_use(AskError::EmptyQuestion));
     }
     let loaded = configuration(&root, &args.world).map_err(|error| WrongUse(error.to_string()))?;
     for warning in &loaded.warnings {
@@ -38,39 +40,25 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     }
     let workspace = Workspace::open(root).map_err(|error| WrongUse(error.to_string()))?;
     let files = spawn_blocking(move || workspace.snapshot(Default::default())).await?;
-    let session = session(args.session.as_deref(), &files)?;
+    // Said before weights are loaded.
     if files.files().is_empty() {
-        let error = AskError::NothingToRead(files.root().to_owned());
-        return Err(WrongUse(error.to_string()).into());
+        return Err(as_wrong_use(AskError::NothingToRead(
+            files.root().to_owned(),
+        )));
     }
-    let patch = LimitsPatch {
-        dollars: args.budget_usd.map(Dollars),
-        tokens: args.budget_tokens.map(Tokens),
-        seconds: args.budget_seconds,
-        ..LimitsPatch::default()
+    let session = session(args.session.as_deref(), &files)?;
+    let limits = limits(&args).over(&loaded.config.limits);
+    let models = models(loaded.config, args.world.model.clone(), &limits).await?;
+    let index = match cache_dir() {
+        Some(cache) => Index::open(files, cache),
+        None => Index::new(files),
     };
-    let query = Query {
-        text,
-        limits: patch.over(&loaded.config.limits),
-    };
-    let models = {
-        let (config, choice) = (loaded.config, args.world.model.clone());
-        let opened = spawn_blocking(move || registry::Models::open(&config, choice.as_deref()));
-        opened.await?.map_err(named)?
-    };
-    if query.limits.dollars.is_some() {
-        models.require_prices().map_err(named)?;
-    }
-    let models = Models {
-        reader: models.scout,
-        owner: models.agent,
-    };
-    let index = Arc::new(Index::new(files.clone()));
-    let watcher: crate::ask::step::Watcher = match args.json {
+    let watcher: Watcher = match args.json {
         true => Box::new(|_| {}),
         false => Box::new(show(Paint::of_stderr())),
     };
-    let (answer, session) = ask(query, index, models, session, watcher)
+    let query = Query { text, limits };
+    let (answer, session) = ask(query, Arc::new(index), models, session, watcher)
         .await
         .map_err(as_wrong_use)?;
     if let Some(path) = &args.session {
@@ -86,6 +74,27 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         | Ended::OutOfTime { .. }
         | Ended::ModelFailed { .. }
         | Ended::Undecided => Outcome::NotSettled,
+    })
+}
+
+fn limits(args: &AskArgs) -> LimitsPatch {
+    LimitsPatch {
+        dollars: args.budget_usd.map(Dollars),
+        tokens: args.budget_tokens.map(Tokens),
+        seconds: args.budget_seconds,
+        ..LimitsPatch::default()
+    }
+}
+
+async fn models(config: Config, choice: Option<String>, limits: &Limits) -> anyhow::Result<Models> {
+    let opened = spawn_blocking(move || registry::Models::open(&config, choice.as_deref()));
+    let models = opened.await?.map_err(named)?;
+    if limits.dollars.is_some() {
+        models.require_prices().map_err(named)?;
+    }
+    Ok(Models {
+        reader: models.scout,
+        owner: models.agent,
     })
 }
 

@@ -35,47 +35,7 @@ impl Reader<'_> {
             Kind::AsPattern => self.as_pattern(),
             Kind::Yield => self.give_yield(),
             Kind::Assignment => self.assignment(),
-            Kind::Skip
-            | Kind::Other
-            | Kind::Not
-            | Kind::Identifier
-            | Kind::Arguments
-            | Kind::ForInClause
-            | Kind::AsPatternTarget
-            | Kind::TypeParameter
-            | Kind::Pattern
-            | Kind::Splat
-            | Kind::AugmentedAssignment
-            | Kind::Return
-            | Kind::Delete
-            | Kind::Global
-            | Kind::Nonlocal
-            | Kind::If
-            | Kind::Assert
-            | Kind::For
-            | Kind::WithItem
-            | Kind::Except
-            | Kind::Import
-            | Kind::ImportFrom
-            | Kind::FutureImport
-            | Kind::Aliased
-            | Kind::DottedName
-            | Kind::RelativeImport
-            | Kind::ImportPrefix
-            | Kind::Wildcard
-            | Kind::Decorated
-            | Kind::Decorator
-            | Kind::Function
-            | Kind::Class
-            | Kind::Parameters
-            | Kind::TypedParameter
-            | Kind::DefaultParameter
-            | Kind::CasePattern
-            | Kind::ClassPattern
-            | Kind::KeywordPattern
-            | Kind::SplatPattern
-            | Kind::TypeAlias
-            | Kind::Block => {
+            _ => {
                 self.statement(kind);
                 Value::UNKNOWN
             }
@@ -92,7 +52,7 @@ impl Reader<'_> {
             }
             Some(receiver) if kind == Kind::Identifier => {
                 let id = reader.note(Role::Read, receiver);
-                value = Value::Id(ExprId::occurrence(id));
+                value = Value::Id(ExprId::of(id));
             }
             Some(_) => {
                 reader.visit(kind);
@@ -148,13 +108,18 @@ impl Reader<'_> {
             return found;
         }
         let wants = matches!(self.last_name(called), "isinstance" | "cast" | "type");
+        let is_cast = self.last_name(called) == "cast";
         let mut count = 0;
         self.children(|reader, kind| {
             if kind == Kind::KeywordArgument {
                 reader.keyword(called);
                 return;
             }
-            let value = reader.visit(kind);
+            let value = if is_cast && count == 0 {
+                reader.typed(|reader| reader.visit(kind))
+            } else {
+                reader.visit(kind)
+            };
             if wants && count < 2 {
                 found[count] = reader.keep(value);
             }
@@ -206,8 +171,13 @@ impl Reader<'_> {
     }
 
     fn annotation(&mut self) -> Value {
+        self.typed(Self::visit_only)
+    }
+
+    /// Strings in there are types.
+    fn typed(&mut self, read: impl FnOnce(&mut Self) -> Value) -> Value {
         let strings = std::mem::replace(&mut self.strings, Strings::Types);
-        let value = self.visit_only();
+        let value = read(self);
         self.strings = strings;
         value
     }

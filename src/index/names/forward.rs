@@ -81,7 +81,7 @@ impl<'t> Types<'t> {
         while let Some((name, at)) = self.word() {
             let at = (self.base + at) as u32;
             let id = reader.note_text(name, at, Role::Read, receiver.0, reader.scope);
-            value = ExprId::occurrence(id);
+            value = ExprId::of(id);
             receiver = value;
             if !self.eat('.') {
                 break;

@@ -53,7 +53,8 @@ impl ExprId {
     /// There, but of a kind that nothing is known of.
     pub const UNKNOWN: ExprId = ExprId(1);
 
-    pub(super) fn occurrence(id: OccurrenceId) -> Self {
+    /// The expression that an occurrence is.
+    pub fn of(id: OccurrenceId) -> Self {
         ExprId(id.0 * 2 + 2)
     }
 
@@ -263,7 +264,7 @@ pub struct Import {
     pub what: Imported,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Imported {
     /// `import a.b`: binds `a`.
     First,

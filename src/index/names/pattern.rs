@@ -174,7 +174,7 @@ impl Reader<'_> {
         let mut receiver = ExprId::NONE;
         self.children(|reader, kind| {
             if kind == Kind::Identifier {
-                receiver = ExprId::occurrence(reader.note(Role::Read, receiver));
+                receiver = ExprId::of(reader.note(Role::Read, receiver));
             }
         });
         receiver

@@ -191,7 +191,7 @@ impl<'t> Reader<'t> {
             return Value::UNKNOWN;
         }
         if kind == Kind::Identifier {
-            return Value::Id(ExprId::occurrence(self.note(Role::Read, ExprId::NONE)));
+            return Value::Id(ExprId::of(self.note(Role::Read, ExprId::NONE)));
         }
         if self.depth >= MOST_DEPTH {
             self.skim();
