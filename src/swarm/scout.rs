@@ -10,11 +10,11 @@ use super::context::{self, Caps};
 use super::event::{Candidate, Event, Party};
 use super::failing::{compared, in_words};
 use super::hub::Hub;
-use super::lookup::{Lookup, cap};
+use super::lookup::Lookup;
 use super::proposal::failing_ids;
 use super::protocol::{self, Action, Pick, Seat};
 use super::tools;
-use crate::index::is_test_file;
+use crate::index::{Seed, is_test_file};
 use crate::ports::{Role, Tokens, ToolCalling};
 use crate::prompts::{Excerpt, Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
 use crate::syntax::{SymbolKind, SymbolPath};
@@ -77,22 +77,19 @@ pub(super) fn material(hub: &Hub) -> (Vec<Excerpt>, String) {
             }
         }
     }
-    let rest: Vec<String> = located
-        .iter()
-        .map(|candidate| candidate.symbol.to_string())
-        .filter(|path| !shown.iter().any(|(symbol, _)| symbol.to_string() == *path))
+    let rest: Vec<SymbolPath> = located
+        .into_iter()
+        .map(|candidate| candidate.symbol)
+        .filter(|symbol| !shown.iter().any(|(other, _)| other == symbol))
         .collect();
     let most = caps.candidates + CALLERS_FOLLOWED;
     let excerpts = shown.into_iter().take(most);
     let excerpts = excerpts
         .filter_map(|(symbol, why)| context::excerpt(&lookup, &symbol, why, caps.candidate))
         .collect();
-    let map = if caps.map.0 == 0 {
-        String::new()
-    } else {
-        cap(&rest.join("\n"), caps.map)
-    };
-    (excerpts, map)
+    let tokens = usize::try_from(caps.map.0).unwrap_or(usize::MAX);
+    let map = lookup.index().repository_map(Seed::Symbols(&rest), tokens);
+    (excerpts, map.to_string())
 }
 
 /// Adds a symbol to be shown, unless it or a symbol around it is there.
