@@ -47,8 +47,10 @@ def gold(row):
 
 
 def listed(text):
-    """Files that a map lists: lines that are a path, with a colon after it or not."""
-    return {line.split(":")[0].strip() for line in text.splitlines() if line and not line[0].isspace()}
+    """Files that a map lists: lines that are a path, with a colon after it or not. Code is indented, or
+    stands behind a mark."""
+    lines = (line for line in text.splitlines() if line and line[0] not in " \t│⋮")
+    return {line.rstrip().removesuffix(":") for line in lines}
 
 
 def ours(args, root, row):
