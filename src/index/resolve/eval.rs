@@ -104,6 +104,7 @@ impl<S: Source> Resolver<'_, S> {
             Value::Module(_)
             | Value::Instance(_)
             | Value::Function(..)
+            | Value::Callable(_)
             | Value::Super { .. }
             | Value::Sequence(_) => {}
         }
@@ -120,12 +121,14 @@ impl<S: Source> Resolver<'_, S> {
 
     /// What a variable can be: all that it is bound to.
     pub(super) fn variable_values(&mut self, variable: Variable, receiver: Receiver) -> Values {
-        let names = self.names(variable.file);
-        let mut values = Collected::default();
-        for binding in names.bindings(variable.scope, variable.name) {
-            values.extend(&self.binding_values(variable.file, &names, binding, receiver));
-        }
-        values.finish()
+        self.remembered(Key::Variable(variable, receiver), |this| {
+            let names = this.names(variable.file);
+            let mut values = Collected::default();
+            for binding in names.bindings(variable.scope, variable.name) {
+                values.extend(&this.binding_values(variable.file, &names, binding, receiver));
+            }
+            values.finish()
+        })
     }
 
     fn binding_values(
@@ -146,7 +149,7 @@ impl<S: Source> Resolver<'_, S> {
                 values.finish()
             }
             BindingKind::Class(symbol) => [Value::Class(Def { file, symbol })].into(),
-            BindingKind::Function(symbol) => [Value::Function(Def { file, symbol }, None)].into(),
+            BindingKind::Function(symbol) => self.decorated(Def { file, symbol }, None),
             BindingKind::Parameter {
                 place,
                 annotation,
@@ -222,9 +225,11 @@ impl<S: Source> Resolver<'_, S> {
                 let member = self.member_after(after, of, name);
                 self.attribute_values(member, of, Value::Instance(of))
             }
-            Value::Function(..) | Value::Sequence(_) | Value::Tuple(_) | Value::Outside => {
-                [Value::Outside].into()
-            }
+            Value::Function(..)
+            | Value::Callable(_)
+            | Value::Sequence(_)
+            | Value::Tuple(_)
+            | Value::Outside => [Value::Outside].into(),
         }
     }
 
@@ -250,7 +255,7 @@ impl<S: Source> Resolver<'_, S> {
                     values.extend(&self.returns(def, Some(class)));
                 }
             } else {
-                values.add(Value::Function(def, Some(class)));
+                values.extend(&self.decorated(def, Some(class)));
             }
         }
         values.finish()
@@ -322,6 +327,7 @@ impl<S: Source> Resolver<'_, S> {
         match value {
             Value::Class(class) => [Value::Instance(class)].into(),
             Value::Function(def, receiver) => self.returns(def, receiver),
+            Value::Callable(set) => self.elements(set),
             Value::Instance(_) => self.call_member(value, "__call__"),
             Value::Outside => [Value::Outside].into(),
             Value::Module(_) | Value::Super { .. } | Value::Sequence(_) | Value::Tuple(_) => {
@@ -330,12 +336,43 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
+    /// A function as its decorators leave it: an instance of a class of the workspace where they tell
+    /// so, else itself.
+    fn decorated(&mut self, def: Def, receiver: Receiver) -> Values {
+        let names = self.names(def.file);
+        let decorators = names
+            .function(def.symbol)
+            .map(|function| function.decorators);
+        let decorators = names.run(decorators.unwrap_or_default());
+        let mut values: Values = [Value::Function(def, receiver)].into();
+        for decorator in decorators.iter().rev() {
+            let mut made = Collected::default();
+            for value in self.values(def.file, *decorator, None).iter() {
+                for result in self.call(*value).iter() {
+                    match result {
+                        Value::Instance(class) if self.is_plain(*class) => made.add(*result),
+                        _ => {}
+                    }
+                }
+            }
+            let made = made.finish();
+            values = if made.is_empty() { values } else { made };
+        }
+        values
+    }
+
+    /// Whether nothing is hidden of a class, and its instances stand for themselves as attributes.
+    fn is_plain(&mut self, class: Def) -> bool {
+        self.line(class).is_whole && self.member(class, "__get__") == Member::Missing
+    }
+
     /// What `value.name()` gives.
     fn call_member(&mut self, value: Value, name: &str) -> Values {
         let mut values = Collected::default();
         for member in self.member_values(value, name).iter() {
             match member {
                 Value::Function(def, receiver) => values.extend(&self.returns(*def, *receiver)),
+                Value::Callable(set) => values.extend(&self.elements(*set)),
                 Value::Outside => values.add(Value::Outside),
                 Value::Module(_)
                 | Value::Class(_)
@@ -395,9 +432,11 @@ impl<S: Source> Resolver<'_, S> {
             Value::Class(_) | Value::Outside => [value].into(),
             Value::Sequence(set) => self.elements(set),
             Value::Instance(_) => self.call_member(value, "__getitem__"),
-            Value::Tuple(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => {
-                no_values()
-            }
+            Value::Tuple(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => no_values(),
         }
     }
 
@@ -413,6 +452,7 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Class(_)
             | Value::Module(_)
             | Value::Function(..)
+            | Value::Callable(_)
             | Value::Super { .. } => self.element(value),
         }
     }
@@ -443,9 +483,11 @@ impl<S: Source> Resolver<'_, S> {
                 }
                 values.finish()
             }
-            Value::Class(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => {
-                no_values()
-            }
+            Value::Class(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => no_values(),
         }
     }
 
@@ -465,6 +507,7 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Class(_)
             | Value::Module(_)
             | Value::Function(..)
+            | Value::Callable(_)
             | Value::Super { .. } => no_values(),
         }
     }
