@@ -284,13 +284,15 @@ def measure(root, options):
         seconds_ours += answer["seconds"]
         referenced += len(truth)
         base = symbol.rsplit(".", 1)[-1].rsplit("::", 1)[-1].split("#")[0]
-        bases = {base, symbol.split(".")[-2].split("::")[-1]} if base == "__init__" else {base}
+        bases = {base, symbol.split(".")[-2].split("::")[-1]} if base in ("__init__", "__new__") else {base}
         found = {}
         for use in answer["uses"]:
             place = (use["file"], use["line"], use["column"])
             line_text = (root / use["file"]).read_bytes().splitlines()[use["line"] - 1]
-            # The peer names no uses under another name (`import f as g`).
-            if place != own and name_at(line_text, use["column"]) in bases:
+            # The peer names no uses under another name (`import f as g`), and takes `m.C()` for no call
+            # of `C.__init__`.
+            is_made = name_at(line_text, use["column"]) != base and b"." in line_text[use["column"] - 1 :][:1]
+            if place != own and not is_made and name_at(line_text, use["column"]) in bases:
                 found[place] = use["certainty"]
         for place, certainty in found.items():
             totals[certainty][place not in truth] += 1

@@ -50,8 +50,16 @@ impl<S: Source> Resolver<'_, S> {
             let kind = names.scope(scope).map(|scope| scope.kind);
             let is_inside = !matches!(kind, Some(ScopeKind::Module | ScopeKind::Class));
             let receiver = receiver.filter(|_| is_inside);
-            let variable = Variable { file, scope, name };
-            values.extend(&self.variable_values(variable, receiver));
+            let is_run = matches!(kind, Some(ScopeKind::Function | ScopeKind::Module));
+            if is_run && runs_in(names, found.scope, scope) {
+                let bindings = names.bindings(scope, name);
+                for binding in names.reaching(bindings, found.at) {
+                    values.extend(&self.binding_values(file, names, binding, receiver));
+                }
+            } else {
+                let variable = Variable { file, scope, name };
+                values.extend(&self.variable_values(variable, receiver));
+            }
         } else {
             for target in self.plain_targets(file, &found) {
                 values.extend(&self.target_values(target));
@@ -431,13 +439,36 @@ impl<S: Source> Resolver<'_, S> {
         match value {
             Value::Class(_) | Value::Outside => [value].into(),
             Value::Sequence(set) => self.elements(set),
-            Value::Instance(_) => self.call_member(value, "__getitem__"),
+            Value::Instance(class) => {
+                let elements = self.generic_elements(class);
+                if elements.is_empty() {
+                    return self.call_member(value, "__getitem__");
+                }
+                elements
+            }
             Value::Tuple(_)
             | Value::Module(_)
             | Value::Function(..)
             | Value::Callable(_)
             | Value::Super { .. } => no_values(),
         }
+    }
+
+    /// What a class holds that is written as `class C(list[X])`.
+    fn generic_elements(&mut self, class: Def) -> Values {
+        let mut values = Collected::default();
+        for class in self.line(class).classes.clone() {
+            let names = self.names(class.file);
+            let bases = names.class(class.symbol).map(|class| class.bases);
+            for base in names.run(bases.unwrap_or_default()) {
+                for base in self.annotation(class.file, *base, None).iter() {
+                    if let Value::Sequence(set) = base {
+                        values.extend(&self.elements(*set));
+                    }
+                }
+            }
+        }
+        values.finish()
     }
 
     fn part(&mut self, value: Value, index: usize) -> Values {
@@ -469,8 +500,9 @@ impl<S: Source> Resolver<'_, S> {
                 }
                 values.finish()
             }
-            Value::Instance(_) => {
+            Value::Instance(class) => {
                 let mut values = Collected::default();
+                values.extend(&self.generic_elements(class));
                 for iterator in self.call_member(value, "__iter__").iter() {
                     match iterator {
                         Value::Sequence(set) => values.extend(&self.elements(*set)),
@@ -511,6 +543,17 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Super { .. } => no_values(),
         }
     }
+}
+
+/// Whether code in a scope runs when the code around it in `outer` does.
+fn runs_in(names: &Names, mut id: ScopeId, outer: ScopeId) -> bool {
+    while id != outer {
+        match names.scope(id) {
+            Some(scope) if scope.kind == ScopeKind::Comprehension => id = scope.parent,
+            Some(_) | None => return false,
+        }
+    }
+    true
 }
 
 /// Whether an occurrence is written as another one: the same name, of the same chain.

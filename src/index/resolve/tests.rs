@@ -445,3 +445,44 @@ fn long_chains_end() {
         assert!(!found.uses.is_empty(), "{symbol}");
     }
 }
+
+#[test]
+fn the_last_value_counts_where_it_is_always_passed() {
+    let text = "class A:\n    def f(self): pass\nclass B:\n    def f(self): pass\n";
+    let both = ["m.py::A.f", "m.py::B.f"];
+    for (body, expected) in [
+        ("x = A()\n    x = B()\n    x.f$()", &both[1..]),
+        ("x = A()\n    x.f$()\n    x = B()", &both[..1]),
+        ("x = A()\n    if y: x = B()\n    x.f$()", &both[..]),
+        ("if y: x = A()\n    else: x = B()\n    x.f$()", &both[..]),
+        (
+            "x = A()\n    while y:\n        x.f$()\n        x = B()",
+            &both[..],
+        ),
+        (
+            "x = A()\n    for y in z:\n        x = B()\n        x.f$()",
+            &both[1..],
+        ),
+        ("x = A()\n    x = x.f$()", &both[..1]),
+        ("x = A()\n    x += 1\n    x.f$()", &both[..1]),
+        ("x = A()\n    def h(): x.f$()\n    x = B()", &both[..]),
+        ("x = A()\n    [x.f$() for y in z]\n    x = B()", &both[..1]),
+        ("try: x = A()\n    except E: x = B()\n    x.f$()", &both[..]),
+    ] {
+        check_defined(&format!("{text}def g(y, z):\n    {body}\n"), expected);
+    }
+}
+
+#[test]
+fn a_class_of_elements_gives_them() {
+    let text = "class A:\n    def f(self): pass\nclass L(list[A]):\n    def g(self):\n";
+    check_defined(
+        &format!("{text}        for a in self: a.f$()\n"),
+        &["m.py::A.f"],
+    );
+    check_defined(&format!("{text}        self[0].f$()\n"), &["m.py::A.f"]);
+    check_defined(
+        &format!("{text}        if isinstance(a := self.x, A): a.f$()\n"),
+        &["m.py::A.f"],
+    );
+}
