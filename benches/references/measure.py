@@ -11,8 +11,11 @@ import ast
 import json
 import os
 import random
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -139,7 +142,11 @@ class Pyright:
     def reply(self, message):
         if message["method"] == "workspace/configuration":
             settings = {
-                "analysis": {"diagnosticMode": "openFilesOnly", "typeCheckingMode": "off"},
+                "analysis": {
+                    "diagnosticMode": "openFilesOnly",
+                    "typeCheckingMode": "off",
+                    "autoSearchPaths": True,
+                },
                 "pythonPath": sys.executable,
             }
             by_section = {
@@ -201,6 +208,10 @@ class Jedi:
         pass
 
 
+def name_at(line, column):
+    return re.match(r"\w*", line[column:].decode(errors="replace"))[0]
+
+
 def ours(binary, root, symbols):
     process = subprocess.run(
         [binary, str(root)],
@@ -211,6 +222,15 @@ def ours(binary, root, symbols):
     )
     lines = [json.loads(line) for line in process.stdout.splitlines()]
     return lines[0], lines[1:]
+
+
+def copied(root, into):
+    """The sources without what would tell the peer to look at a part of them only."""
+    for path in sources(root):
+        place = into / path.relative_to(root)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    (into / "pyrightconfig.json").write_text('{"typeCheckingMode": "off"}')
 
 
 def built():
@@ -228,11 +248,19 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--peer", choices=["basedpyright", "jedi"], default="basedpyright")
     parser.add_argument("--cache", type=Path, help="keeps the peer's answers here")
+    parser.add_argument("--binary", help="the built bench")
     parser.add_argument("--show", action="store_true", help="prints every difference")
     options = parser.parse_args()
-    root = options.repository.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve() / options.repository.resolve().name
+        copied(options.repository.resolve(), root)
+        measure(root, options)
+
+
+def measure(root, options):
     chosen = sample(root, options.sample, options.seed)
-    facts, answers = ours(built(), root, [symbol for symbol, _, _ in chosen])
+    binary = options.binary or built()
+    facts, answers = ours(binary, root, [symbol for symbol, _, _ in chosen])
 
     known = {}
     if options.cache and options.cache.exists():
@@ -241,7 +269,7 @@ def main():
     totals = {level: [0, 0] for level in ("Certain", "Likely", "Possible")}
     referenced, seconds_peer, seconds_ours, missed_all = 0, 0.0, 0.0, 0
     for (symbol, line, column), answer in zip(chosen, answers):
-        key = f"{options.peer} {root} {symbol}"
+        key = f"{options.peer} {root.name} {symbol}"
         if key not in known:
             peer = peer or {"basedpyright": Pyright, "jedi": Jedi}[options.peer](root)
             start = time.monotonic()
@@ -256,12 +284,15 @@ def main():
         seconds_ours += answer["seconds"]
         referenced += len(truth)
         base = symbol.rsplit(".", 1)[-1].rsplit("::", 1)[-1].split("#")[0]
+        bases = {base, symbol.split(".")[-2].split("::")[-1]} if base in ("__init__", "__new__") else {base}
         found = {}
         for use in answer["uses"]:
             place = (use["file"], use["line"], use["column"])
             line_text = (root / use["file"]).read_bytes().splitlines()[use["line"] - 1]
-            # The peer names no uses under another name (`import f as g`).
-            if place != own and line_text[use["column"] :].startswith(base.encode()):
+            # The peer names no uses under another name (`import f as g`), and takes `m.C()` for no call
+            # of `C.__init__`.
+            is_made = name_at(line_text, use["column"]) != base and b"." in line_text[use["column"] - 1 :][:1]
+            if place != own and not is_made and name_at(line_text, use["column"]) in bases:
                 found[place] = use["certainty"]
         for place, certainty in found.items():
             totals[certainty][place not in truth] += 1

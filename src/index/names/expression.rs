@@ -257,6 +257,11 @@ impl Reader<'_> {
                 value: id,
             };
             self.bind(scope, target, kind);
+            let end = self.end();
+            if let Some(binding) = self.out.bindings.last_mut() {
+                binding.after = end.saturating_sub(self.out.occurrences[target.index()].at);
+            }
+            return Value::Id(ExprId::of(target));
         }
         Value::Id(id)
     }

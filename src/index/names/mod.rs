@@ -16,8 +16,8 @@ mod tests;
 
 pub use model::{
     Binding, BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Import,
-    ImportId, Imported, Narrowing, Occurrence, OccurrenceId, Place, Role, Run, Scope, ScopeId,
-    ScopeKind, SymbolNumber, SymbolPlace,
+    ImportId, Imported, Loop, Narrowing, Occurrence, OccurrenceId, Place, Role, Run, Scope,
+    ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
 };
 pub use table::NameId;
 
@@ -44,6 +44,8 @@ pub struct Names {
     /// In the order of their scopes.
     given: Vec<Given>,
     narrowings: Vec<Narrowing>,
+    /// In the order of their starts.
+    loops: Vec<Loop>,
     exprs: Vec<Expr>,
     lists: Vec<ExprId>,
 }
@@ -157,6 +159,40 @@ impl Names {
         let start = self.given.partition_point(|given| given.scope < function);
         let rest = &self.given[start..];
         &rest[..rest.partition_point(|given| given.scope == function)]
+    }
+
+    /// Which bindings of a plain name in its own scope an occurrence can see: the last one that is
+    /// always passed on the way, what may be passed after it, and what a loop brings round.
+    pub fn reaching<'b>(
+        &self,
+        bindings: &'b [Binding],
+        at: u32,
+    ) -> impl Iterator<Item = &'b Binding> {
+        let start = |binding: &Binding| {
+            self.occurrence(binding.occurrence)
+                .map_or(0, |found| found.at)
+        };
+        let is_before = move |binding: &Binding| start(binding) + binding.after <= at;
+        let is_passed = move |binding: &&Binding| {
+            is_before(binding) && binding.gives() && at < start(binding) + binding.reach
+        };
+        let last = bindings.iter().filter(is_passed).map(start).last();
+        let mut loops = Vec::new();
+        for around in &self.loops {
+            let holds_last = last.is_some_and(|last| around.start <= last && last < around.end);
+            if around.start <= at && at < around.end && !holds_last {
+                loops.push(*around);
+            }
+        }
+        bindings.iter().filter(move |binding| {
+            let place = start(binding);
+            if is_before(binding) {
+                return last.is_none_or(|last| last <= place);
+            }
+            loops
+                .iter()
+                .any(|around| around.start <= place && place < around.end)
+        })
     }
 
     pub fn narrowings(&self) -> &[Narrowing] {

@@ -215,6 +215,24 @@ pub struct Binding {
     pub name: NameId,
     pub occurrence: OccurrenceId,
     pub kind: BindingKind,
+    /// How many bytes after the occurrence the value is there.
+    pub(super) after: u32,
+    /// How many bytes after the occurrence the block ends in which it stands.
+    pub(super) reach: u32,
+}
+
+impl Binding {
+    /// Whether it gives the name a value, and does not only change or declare it.
+    pub(super) fn gives(&self) -> bool {
+        match self.kind {
+            BindingKind::Value { annotation, value } => annotation.is_some() || value.is_some(),
+            BindingKind::Import(_)
+            | BindingKind::Class(_)
+            | BindingKind::Function(_)
+            | BindingKind::Parameter { .. } => true,
+            BindingKind::Attribute { .. } | BindingKind::Global | BindingKind::Nonlocal => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -330,6 +348,13 @@ pub struct Narrowing {
     /// The name that is tested, or the whole chain.
     pub tested: ExprId,
     pub class: ExprId,
+    pub start: u32,
+    pub end: u32,
+}
+
+/// A loop: what its end binds, its start sees again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loop {
     pub start: u32,
     pub end: u32,
 }

@@ -87,9 +87,13 @@ impl Reader<'_> {
         (is_plain && receiver.name == method.receiver).then_some(method.class)
     }
 
-    /// Gives the targets their value and their annotation.
+    /// Gives the targets their value and their annotation; the value is there where the node at the
+    /// cursor ends.
     pub(super) fn assign(&mut self, targets: Targets, value: ExprId, annotation: ExprId) {
+        let there = self.end();
         for index in targets.first..self.out.bindings.len() {
+            let at = self.out.occurrences[self.out.bindings[index].occurrence.index()].at;
+            self.out.bindings[index].after = there.saturating_sub(at);
             let (BindingKind::Value { value: part, .. }
             | BindingKind::Attribute { value: part, .. }) = self.out.bindings[index].kind
             else {

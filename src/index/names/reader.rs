@@ -276,12 +276,14 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn bind(&mut self, scope: ScopeId, occurrence: OccurrenceId, kind: BindingKind) {
-        let name = self.name_of(occurrence);
+        let found = self.out.occurrences[occurrence.index()];
         self.out.bindings.push(Binding {
             scope,
-            name,
+            name: found.name,
             occurrence,
             kind,
+            after: 0,
+            reach: self.block_end.saturating_sub(found.at),
         });
     }
 

@@ -2,8 +2,8 @@
 
 use super::kinds::{Field, Kind};
 use super::model::{
-    BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Narrowing, Place, Role,
-    Run, ScopeId, ScopeKind, SymbolNumber,
+    BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Loop, Narrowing, Place,
+    Role, Run, ScopeId, ScopeKind, SymbolNumber,
 };
 use super::reader::{As, Method, Reader, Strings, Value};
 use super::table::NameId;
@@ -29,7 +29,16 @@ impl Reader<'_> {
                 self.visit_children();
                 self.narrow(tests, None, self.block_end);
             }
-            Kind::For => self.for_clause(self.scope),
+            Kind::For => {
+                self.note_loop();
+                self.for_clause(self.scope);
+            }
+            Kind::While => {
+                self.note_loop();
+                let tests = self.tests.len();
+                self.visit_children();
+                self.tests.truncate(tests);
+            }
             Kind::WithItem => self.binding_as(As::Entered),
             Kind::Except => self.except(),
             Kind::Import => self.import(),
@@ -56,6 +65,11 @@ impl Reader<'_> {
                 self.tests.truncate(tests);
             }
         }
+    }
+
+    fn note_loop(&mut self) {
+        let (start, end) = (self.start(), self.end());
+        self.out.loops.push(Loop { start, end });
     }
 
     fn decorated(&mut self) {

@@ -17,6 +17,8 @@ enum Generic {
     Parts,
     /// The class itself.
     Class,
+    /// What gives the last when it is called.
+    Callable,
     Other,
 }
 
@@ -30,6 +32,7 @@ fn generic(name: &str) -> Generic {
         | "Generator" | "AsyncIterable" | "AsyncIterator" | "AsyncGenerator" | "deque"
         | "Deque" | "AbstractSet" | "MutableSet" | "Reversible" => Generic::Elements,
         "tuple" | "Tuple" => Generic::Parts,
+        "Callable" => Generic::Callable,
         "type" | "Type" => Generic::Class,
         _ => Generic::Other,
     }
@@ -137,6 +140,12 @@ impl<S: Source> Resolver<'_, S> {
                 }
                 let set = self.set(parts.finish());
                 values.add(Value::Sequence(set));
+            }
+            Generic::Callable => {
+                let last = arguments.last().copied().unwrap_or(ExprId::NONE);
+                let given = self.annotation(file, last, receiver);
+                let set = self.set(given);
+                values.add(Value::Callable(set));
             }
             Generic::Class => {
                 for value in self.annotation(file, first, receiver).iter() {

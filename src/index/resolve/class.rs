@@ -72,6 +72,7 @@ impl<S: Source> Resolver<'_, S> {
                 | Value::Module(_)
                 | Value::Instance(_)
                 | Value::Function(..)
+                | Value::Callable(_)
                 | Value::Super { .. }
                 | Value::Sequence(_)
                 | Value::Tuple(_)

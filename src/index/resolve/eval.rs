@@ -50,8 +50,16 @@ impl<S: Source> Resolver<'_, S> {
             let kind = names.scope(scope).map(|scope| scope.kind);
             let is_inside = !matches!(kind, Some(ScopeKind::Module | ScopeKind::Class));
             let receiver = receiver.filter(|_| is_inside);
-            let variable = Variable { file, scope, name };
-            values.extend(&self.variable_values(variable, receiver));
+            let is_run = matches!(kind, Some(ScopeKind::Function | ScopeKind::Module));
+            if is_run && runs_in(names, found.scope, scope) {
+                let bindings = names.bindings(scope, name);
+                for binding in names.reaching(bindings, found.at) {
+                    values.extend(&self.binding_values(file, names, binding, receiver));
+                }
+            } else {
+                let variable = Variable { file, scope, name };
+                values.extend(&self.variable_values(variable, receiver));
+            }
         } else {
             for target in self.plain_targets(file, &found) {
                 values.extend(&self.target_values(target));
@@ -104,6 +112,7 @@ impl<S: Source> Resolver<'_, S> {
             Value::Module(_)
             | Value::Instance(_)
             | Value::Function(..)
+            | Value::Callable(_)
             | Value::Super { .. }
             | Value::Sequence(_) => {}
         }
@@ -120,12 +129,14 @@ impl<S: Source> Resolver<'_, S> {
 
     /// What a variable can be: all that it is bound to.
     pub(super) fn variable_values(&mut self, variable: Variable, receiver: Receiver) -> Values {
-        let names = self.names(variable.file);
-        let mut values = Collected::default();
-        for binding in names.bindings(variable.scope, variable.name) {
-            values.extend(&self.binding_values(variable.file, &names, binding, receiver));
-        }
-        values.finish()
+        self.remembered(Key::Variable(variable, receiver), |this| {
+            let names = this.names(variable.file);
+            let mut values = Collected::default();
+            for binding in names.bindings(variable.scope, variable.name) {
+                values.extend(&this.binding_values(variable.file, &names, binding, receiver));
+            }
+            values.finish()
+        })
     }
 
     fn binding_values(
@@ -146,7 +157,7 @@ impl<S: Source> Resolver<'_, S> {
                 values.finish()
             }
             BindingKind::Class(symbol) => [Value::Class(Def { file, symbol })].into(),
-            BindingKind::Function(symbol) => [Value::Function(Def { file, symbol }, None)].into(),
+            BindingKind::Function(symbol) => self.decorated(Def { file, symbol }, None),
             BindingKind::Parameter {
                 place,
                 annotation,
@@ -222,9 +233,11 @@ impl<S: Source> Resolver<'_, S> {
                 let member = self.member_after(after, of, name);
                 self.attribute_values(member, of, Value::Instance(of))
             }
-            Value::Function(..) | Value::Sequence(_) | Value::Tuple(_) | Value::Outside => {
-                [Value::Outside].into()
-            }
+            Value::Function(..)
+            | Value::Callable(_)
+            | Value::Sequence(_)
+            | Value::Tuple(_)
+            | Value::Outside => [Value::Outside].into(),
         }
     }
 
@@ -250,7 +263,7 @@ impl<S: Source> Resolver<'_, S> {
                     values.extend(&self.returns(def, Some(class)));
                 }
             } else {
-                values.add(Value::Function(def, Some(class)));
+                values.extend(&self.decorated(def, Some(class)));
             }
         }
         values.finish()
@@ -322,6 +335,7 @@ impl<S: Source> Resolver<'_, S> {
         match value {
             Value::Class(class) => [Value::Instance(class)].into(),
             Value::Function(def, receiver) => self.returns(def, receiver),
+            Value::Callable(set) => self.elements(set),
             Value::Instance(_) => self.call_member(value, "__call__"),
             Value::Outside => [Value::Outside].into(),
             Value::Module(_) | Value::Super { .. } | Value::Sequence(_) | Value::Tuple(_) => {
@@ -330,12 +344,43 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
+    /// A function as its decorators leave it: an instance of a class of the workspace where they tell
+    /// so, else itself.
+    fn decorated(&mut self, def: Def, receiver: Receiver) -> Values {
+        let names = self.names(def.file);
+        let decorators = names
+            .function(def.symbol)
+            .map(|function| function.decorators);
+        let decorators = names.run(decorators.unwrap_or_default());
+        let mut values: Values = [Value::Function(def, receiver)].into();
+        for decorator in decorators.iter().rev() {
+            let mut made = Collected::default();
+            for value in self.values(def.file, *decorator, None).iter() {
+                for result in self.call(*value).iter() {
+                    match result {
+                        Value::Instance(class) if self.is_plain(*class) => made.add(*result),
+                        _ => {}
+                    }
+                }
+            }
+            let made = made.finish();
+            values = if made.is_empty() { values } else { made };
+        }
+        values
+    }
+
+    /// Whether nothing is hidden of a class, and its instances stand for themselves as attributes.
+    fn is_plain(&mut self, class: Def) -> bool {
+        self.line(class).is_whole && self.member(class, "__get__") == Member::Missing
+    }
+
     /// What `value.name()` gives.
     fn call_member(&mut self, value: Value, name: &str) -> Values {
         let mut values = Collected::default();
         for member in self.member_values(value, name).iter() {
             match member {
                 Value::Function(def, receiver) => values.extend(&self.returns(*def, *receiver)),
+                Value::Callable(set) => values.extend(&self.elements(*set)),
                 Value::Outside => values.add(Value::Outside),
                 Value::Module(_)
                 | Value::Class(_)
@@ -394,11 +439,36 @@ impl<S: Source> Resolver<'_, S> {
         match value {
             Value::Class(_) | Value::Outside => [value].into(),
             Value::Sequence(set) => self.elements(set),
-            Value::Instance(_) => self.call_member(value, "__getitem__"),
-            Value::Tuple(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => {
-                no_values()
+            Value::Instance(class) => {
+                let elements = self.generic_elements(class);
+                if elements.is_empty() {
+                    return self.call_member(value, "__getitem__");
+                }
+                elements
+            }
+            Value::Tuple(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => no_values(),
+        }
+    }
+
+    /// What a class holds that is written as `class C(list[X])`.
+    fn generic_elements(&mut self, class: Def) -> Values {
+        let mut values = Collected::default();
+        for class in self.line(class).classes.clone() {
+            let names = self.names(class.file);
+            let bases = names.class(class.symbol).map(|class| class.bases);
+            for base in names.run(bases.unwrap_or_default()) {
+                for base in self.annotation(class.file, *base, None).iter() {
+                    if let Value::Sequence(set) = base {
+                        values.extend(&self.elements(*set));
+                    }
+                }
             }
         }
+        values.finish()
     }
 
     fn part(&mut self, value: Value, index: usize) -> Values {
@@ -413,6 +483,7 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Class(_)
             | Value::Module(_)
             | Value::Function(..)
+            | Value::Callable(_)
             | Value::Super { .. } => self.element(value),
         }
     }
@@ -429,8 +500,9 @@ impl<S: Source> Resolver<'_, S> {
                 }
                 values.finish()
             }
-            Value::Instance(_) => {
+            Value::Instance(class) => {
                 let mut values = Collected::default();
+                values.extend(&self.generic_elements(class));
                 for iterator in self.call_member(value, "__iter__").iter() {
                     match iterator {
                         Value::Sequence(set) => values.extend(&self.elements(*set)),
@@ -443,9 +515,11 @@ impl<S: Source> Resolver<'_, S> {
                 }
                 values.finish()
             }
-            Value::Class(_) | Value::Module(_) | Value::Function(..) | Value::Super { .. } => {
-                no_values()
-            }
+            Value::Class(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => no_values(),
         }
     }
 
@@ -465,9 +539,21 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Class(_)
             | Value::Module(_)
             | Value::Function(..)
+            | Value::Callable(_)
             | Value::Super { .. } => no_values(),
         }
     }
+}
+
+/// Whether code in a scope runs when the code around it in `outer` does.
+fn runs_in(names: &Names, mut id: ScopeId, outer: ScopeId) -> bool {
+    while id != outer {
+        match names.scope(id) {
+            Some(scope) if scope.kind == ScopeKind::Comprehension => id = scope.parent,
+            Some(_) | None => return false,
+        }
+    }
+    true
 }
 
 /// Whether an occurrence is written as another one: the same name, of the same chain.

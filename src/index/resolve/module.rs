@@ -3,7 +3,7 @@
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::ModuleId;
-use crate::index::names::{Import, Names};
+use crate::index::names::{Import, Imported, Names};
 use crate::syntax::FilePath;
 
 /// Directories below the root that often hold the packages.
@@ -69,11 +69,11 @@ impl<S: Source> Resolver<'_, S> {
         parts: usize,
     ) -> Option<ModuleId> {
         let written: Vec<&str> = names.module_parts(import).collect();
-        let key = (file, import.module, import.level, written.len());
+        let key = (file, import.module, import.what);
         let base = match self.bases.get(&key) {
             Some(base) => base.clone(),
             None => {
-                let base = self.base_of(file, import.level, &written);
+                let base = self.base_of(file, names, import, &written);
                 self.bases.insert(key, base.clone());
                 base
             }
@@ -84,12 +84,18 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// The directory in which a dotted name is found.
-    fn base_of(&mut self, file: FileId, level: u32, parts: &[&str]) -> Option<String> {
+    fn base_of(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        import: &Import,
+        parts: &[&str],
+    ) -> Option<String> {
         let path = self.path(file);
         let directory = path.directory();
-        if level > 0 {
+        if import.level > 0 {
             let mut base = directory;
-            for _ in 1..level {
+            for _ in 1..import.level {
                 base = base.rsplit_once('/').map_or("", |(above, _)| above);
             }
             return Some(base.to_owned());
@@ -98,9 +104,17 @@ impl<S: Source> Resolver<'_, S> {
             .map(|root| root.trim_end_matches('/').to_owned())
             .to_vec();
         roots.extend(self.roots_above(&path));
+        // Of a package without `__init__.py` only the modules are files.
+        let name = match import.what {
+            Imported::Name(name) => Some(names.name(name)),
+            Imported::First | Imported::Whole | Imported::Star => None,
+        };
         roots.into_iter().find(|root| {
-            let id = self.module_at(&joined(root, parts));
-            !parts.is_empty() && self.module_file(id).is_some()
+            let module = self.module_at(&joined(root, parts));
+            let file = self.module_file(module);
+            let has_it = |name| self.submodule(module, name).is_some();
+            let is_file = file.is_some() || name.is_some_and(has_it);
+            is_file && !parts.is_empty()
         })
     }
 

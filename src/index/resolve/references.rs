@@ -1,10 +1,11 @@
 //! Every place that refers to a symbol.
 
+use super::class::Member;
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
-use super::value::{Target, Variable};
+use super::value::{Def, Target, Value, Variable};
 use crate::index::names::{
-    BindingKind, ExprId, NameId, Names, OccurrenceId, Role, ScopeId, SymbolNumber,
+    Binding, BindingKind, ExprId, NameId, Names, OccurrenceId, Role, ScopeId, SymbolNumber,
 };
 use crate::syntax::{FilePath, SymbolPath};
 use serde::Serialize;
@@ -54,9 +55,11 @@ impl<S: Source> Resolver<'_, S> {
         let (wanted, name) = self.wanted(file, number)?;
         let mut search = Search {
             wanted,
+            made: None,
             words: vec![name],
             found: Vec::new(),
         };
+        self.search_calls(&mut search);
         let mut next = 0;
         while let Some(word) = search.words.get(next).cloned() {
             next += 1;
@@ -86,8 +89,62 @@ impl<S: Source> Resolver<'_, S> {
         Some((Target::Variable(variable), name))
     }
 
+    /// Who makes an instance calls `__init__`.
+    fn search_calls(&mut self, search: &mut Search) {
+        let Target::Variable(variable) = search.wanted else {
+            return;
+        };
+        let is_called = matches!(search.words[0].as_str(), "__init__" | "__new__");
+        let class = self.class_of(variable).filter(|_| is_called);
+        let symbol = class.and_then(|class| self.source.symbol(class.file, class.symbol));
+        search.made = class;
+        search
+            .words
+            .extend(symbol.map(|symbol| symbol.base_name().to_owned()));
+    }
+
+    /// Whether an expression is a class whose instances the wanted `__init__` makes.
+    fn makes(&mut self, file: FileId, id: OccurrenceId, search: &Search) -> bool {
+        let name = search.words[0].as_str();
+        let values = self.values(file, ExprId::of(id), None);
+        values.iter().any(|value| match value {
+            Value::Class(class) => self.is_member(*class, name, search.wanted),
+            Value::Module(_)
+            | Value::Instance(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. }
+            | Value::Sequence(_)
+            | Value::Tuple(_)
+            | Value::Outside => false,
+        })
+    }
+
+    fn is_member(&mut self, class: Def, name: &str, wanted: Target) -> bool {
+        match self.member(class, name) {
+            Member::Found(found) => Target::Variable(found) == wanted,
+            Member::Outside | Member::Missing => false,
+        }
+    }
+
+    /// Classes of a file that inherit the wanted `__init__` are made by their own names.
+    fn add_heirs(&mut self, file: FileId, names: &Names, search: &mut Search) {
+        for class in names.classes() {
+            let symbol = class.symbol;
+            if self.is_member(Def { file, symbol }, &search.words[0], search.wanted)
+                && let Some(path) = self.source.symbol(file, symbol)
+                && !search.words.iter().any(|word| word == path.base_name())
+            {
+                search.words.push(path.base_name().to_owned());
+            }
+        }
+    }
+
     fn search_file(&mut self, file: FileId, word: &str, search: &mut Search) {
         let names = self.names(file);
+        if search.made.is_some() {
+            self.add_heirs(file, &names, search);
+        }
         let Some(name) = names.find(word) else {
             return;
         };
@@ -114,6 +171,12 @@ impl<S: Source> Resolver<'_, S> {
                 continue;
             }
             let id = OccurrenceId(index as u32);
+            if search.made.is_some() && names.name(name) != search.words[0] {
+                if found.role == Role::Call && self.makes(file, id, search) {
+                    search.found.push((file, id, Certainty::Certain));
+                }
+                continue;
+            }
             let targets = self.targets(file, id);
             if targets.list.contains(&search.wanted) {
                 search.found.push((file, id, Certainty::Certain));
@@ -194,17 +257,17 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// The class in whose scope a variable is.
-    fn class_of(&mut self, variable: Variable) -> Option<super::value::Def> {
+    fn class_of(&mut self, variable: Variable) -> Option<Def> {
         let names = self.names(variable.file);
         let scope = names.scope(variable.scope)?;
         let symbol = scope.symbol;
         let file = variable.file;
         self.is_class_scope(file, variable.scope)
-            .then_some(super::value::Def { file, symbol })
+            .then_some(Def { file, symbol })
     }
 
     /// Which classes define the name: relatives of the class, or others.
-    fn gather(&mut self, search: &Search, class: super::value::Def, family: &mut Family) {
+    fn gather(&mut self, search: &Search, class: Def, family: &mut Family) {
         let Some(word) = search.words.first() else {
             return;
         };
@@ -220,7 +283,7 @@ impl<S: Source> Resolver<'_, S> {
                     continue;
                 }
                 let symbol = other.symbol;
-                let other = super::value::Def { file, symbol };
+                let other = Def { file, symbol };
                 let is_relative =
                     line.classes.contains(&other) || self.line(other).classes.contains(&class);
                 if is_relative {
@@ -235,7 +298,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-fn is_definition(binding: &crate::index::names::Binding) -> bool {
+fn is_definition(binding: &Binding) -> bool {
     match binding.kind {
         BindingKind::Import(_)
         | BindingKind::Class(_)
@@ -249,6 +312,8 @@ fn is_definition(binding: &crate::index::names::Binding) -> bool {
 /// A search under way.
 struct Search {
     wanted: Target,
+    /// The class whose `__init__` is wanted.
+    made: Option<Def>,
     /// Identifiers that can mean the symbol.
     words: Vec<String>,
     found: Vec<(FileId, OccurrenceId, Certainty)>,

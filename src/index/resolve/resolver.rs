@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::class::Line;
 use super::module::Module;
 use super::source::{FileId, Source};
-use super::value::{Def, ModuleId, SetId, TupleId, Value, Values};
-use crate::index::names::{ExprId, Names, OccurrenceId, Run};
+use super::value::{Def, ModuleId, SetId, TupleId, Value, Values, Variable};
+use crate::index::names::{ExprId, Imported, Names, OccurrenceId, Run};
 use crate::syntax::FilePath;
 
 /// Steps of evaluation in one question, so that no code can keep it busy for long.
@@ -29,7 +29,7 @@ pub struct Resolver<'s, S: Source> {
     pub(super) modules: Vec<Module>,
     pub(super) module_ids: FxHashMap<String, ModuleId>,
     /// Where the dotted names of imports are found.
-    pub(super) bases: FxHashMap<(FileId, OccurrenceId, u32, usize), Option<String>>,
+    pub(super) bases: FxHashMap<(FileId, OccurrenceId, Imported), Option<String>>,
     pub(super) lines: FxHashMap<Def, Option<Rc<Line>>>,
     pub(super) sets: Vec<Values>,
     pub(super) set_ids: FxHashMap<Values, SetId>,
@@ -50,6 +50,7 @@ pub(super) type Tuple = (FileId, Run, Receiver);
 pub(super) enum Key {
     Expr(FileId, ExprId, Receiver),
     Annotation(FileId, ExprId, Receiver),
+    Variable(Variable, Receiver),
     Returns(Def, Receiver),
 }
 

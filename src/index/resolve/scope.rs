@@ -8,7 +8,14 @@ use crate::index::names::{
 };
 
 /// Imports of imports are followed this far.
-const MOST_HOPS: u32 = 40;
+const MOST_HOPS: usize = 40;
+
+/// The names of modules that were passed on the way, each of which is passed once.
+#[derive(Default)]
+struct Trail {
+    passed: Vec<(ModuleId, String)>,
+    hops: usize,
+}
 
 impl<S: Source> Resolver<'_, S> {
     /// The scope whose variable a plain name is; `None`: a built-in, or nothing.
@@ -63,14 +70,18 @@ impl<S: Source> Resolver<'_, S> {
             Some(scope) => {
                 let mut targets = Vec::new();
                 let name = found.name;
-                self.follow(Variable { file, scope, name }, MOST_HOPS, &mut targets);
+                self.follow(
+                    Variable { file, scope, name },
+                    &mut Trail::default(),
+                    &mut targets,
+                );
                 targets
             }
             None => {
                 let module = self.module_of_file(file);
                 let name = names.name(found.name).to_owned();
                 let mut targets = Vec::new();
-                self.starred(module, &name, MOST_HOPS, &mut targets);
+                self.starred(module, &name, &mut Trail::default(), &mut targets);
                 if targets.is_empty() {
                     targets.push(Target::Outside);
                 }
@@ -80,14 +91,14 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// Follows the imports that bind a variable.
-    fn follow(&mut self, variable: Variable, hops: u32, into: &mut Vec<Target>) {
+    fn follow(&mut self, variable: Variable, trail: &mut Trail, into: &mut Vec<Target>) {
         let names = self.names(variable.file);
         let mut is_own = false;
         for binding in names.bindings(variable.scope, variable.name) {
             match binding.kind {
                 BindingKind::Import(id) => {
                     if let Some(import) = names.import(id) {
-                        self.follow_import(variable.file, &names, import, hops, into);
+                        self.follow_import(variable.file, &names, import, trail, into);
                     }
                 }
                 BindingKind::Class(_)
@@ -109,7 +120,7 @@ impl<S: Source> Resolver<'_, S> {
         file: FileId,
         names: &Names,
         import: &Import,
-        hops: u32,
+        trail: &mut Trail,
         into: &mut Vec<Target>,
     ) {
         let parts = import.parts as usize;
@@ -126,7 +137,7 @@ impl<S: Source> Resolver<'_, S> {
             (Some(module), Imported::Name(name)) => {
                 let name = names.name(name).to_owned();
                 let before = into.len();
-                self.member_of_module(module, &name, hops, into);
+                self.member_of_module(module, &name, trail, into);
                 if into.len() == before {
                     add(into, Target::Outside);
                 }
@@ -138,14 +149,14 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn import_targets(&mut self, file: FileId, import: &Import) -> Vec<Target> {
         let names = self.names(file);
         let mut targets = Vec::new();
-        self.follow_import(file, &names, import, MOST_HOPS, &mut targets);
+        self.follow_import(file, &names, import, &mut Trail::default(), &mut targets);
         targets
     }
 
     /// What `module.name` is.
     pub(super) fn module_targets(&mut self, module: ModuleId, name: &str) -> Vec<Target> {
         let mut targets = Vec::new();
-        self.member_of_module(module, name, MOST_HOPS, &mut targets);
+        self.member_of_module(module, name, &mut Trail::default(), &mut targets);
         targets
     }
 
@@ -153,12 +164,20 @@ impl<S: Source> Resolver<'_, S> {
         &mut self,
         module: ModuleId,
         name: &str,
-        hops: u32,
+        trail: &mut Trail,
         into: &mut Vec<Target>,
     ) {
-        let Some(hops) = hops.checked_sub(1) else {
+        let step = (module, name.to_owned());
+        if trail.hops == MOST_HOPS || trail.passed.contains(&step) {
             return;
-        };
+        }
+        trail.passed.push(step);
+        trail.hops += 1;
+        self.pass(module, name, trail, into);
+        trail.hops -= 1;
+    }
+
+    fn pass(&mut self, module: ModuleId, name: &str, trail: &mut Trail, into: &mut Vec<Target>) {
         let before = into.len();
         if let Some(file) = self.module_file(module) {
             let names = self.names(file);
@@ -173,10 +192,10 @@ impl<S: Source> Resolver<'_, S> {
                         add(into, Target::Module(module));
                     }
                 } else {
-                    self.follow(variable, hops, into);
+                    self.follow(variable, trail, into);
                 }
             } else {
-                self.starred(module, name, hops, into);
+                self.starred(module, name, trail, into);
             }
         }
         if into.len() == before
@@ -204,7 +223,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// What the star imports of a module bring under this name.
-    fn starred(&mut self, module: ModuleId, name: &str, hops: u32, into: &mut Vec<Target>) {
+    fn starred(&mut self, module: ModuleId, name: &str, trail: &mut Trail, into: &mut Vec<Target>) {
         let Some(file) = self.module_file(module).filter(|_| !name.starts_with('_')) else {
             return;
         };
@@ -215,7 +234,7 @@ impl<S: Source> Resolver<'_, S> {
             }
             let parts = import.parts as usize;
             if let Some(module) = self.imported_module(file, &names, import, parts) {
-                self.member_of_module(module, name, hops, into);
+                self.member_of_module(module, name, trail, into);
             }
         }
     }

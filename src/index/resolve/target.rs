@@ -83,9 +83,11 @@ impl<S: Source> Resolver<'_, S> {
             }
             Value::Instance(class) | Value::Class(class) => self.member(class, name),
             Value::Super { after, of } => self.member_after(after, of, name),
-            Value::Function(..) | Value::Sequence(_) | Value::Tuple(_) | Value::Outside => {
-                Member::Outside
-            }
+            Value::Function(..)
+            | Value::Callable(_)
+            | Value::Sequence(_)
+            | Value::Tuple(_)
+            | Value::Outside => Member::Outside,
         };
         match member {
             Member::Found(variable) => vec![Target::Variable(variable)],
@@ -113,6 +115,7 @@ impl<S: Source> Resolver<'_, S> {
                 },
                 Value::Module(_)
                 | Value::Instance(_)
+                | Value::Callable(_)
                 | Value::Super { .. }
                 | Value::Sequence(_)
                 | Value::Tuple(_)
@@ -136,6 +139,7 @@ impl<S: Source> Resolver<'_, S> {
             Value::Module(_)
             | Value::Class(_)
             | Value::Instance(_)
+            | Value::Callable(_)
             | Value::Super { .. }
             | Value::Sequence(_)
             | Value::Tuple(_)

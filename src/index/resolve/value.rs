@@ -49,6 +49,8 @@ pub(super) enum Value {
     Instance(Def),
     /// A function; of a method also the class that it is reached by.
     Function(Def, Option<Def>),
+    /// Something that gives these when it is called.
+    Callable(SetId),
     /// `super()`: what follows `after` among the classes of `of`.
     Super {
         after: Def,
