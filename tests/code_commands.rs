@@ -325,9 +325,10 @@ fn definition_looks_at_a_place() {
     // Here it is defined; the decorator stands before it.
     shop.ask(&["definition", "shop/cart.py:14:9"])
         .is_plain("shop/cart.py:14  method  Cart.total\n", "");
-    let none = shop.ask(&["definition", "shop/cart.py:10:19"]);
+    let none = shop.ask(&["definition", "shop/cart.py:11:20"]);
     assert!(
-        none.err.contains("no definition of item in this project"),
+        none.err
+            .contains("no definition of self.items.append in this project"),
         "{none:?}"
     );
 }

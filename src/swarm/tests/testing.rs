@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::bed::*;
 use crate::swarm::proposal::WHOLE_RUN;
-use crate::swarm::*;
 
 const ONE: &str = "def f(x):\n    return x\n";
 
