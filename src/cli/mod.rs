@@ -132,3 +132,33 @@ async fn lsp(args: &WorldArgs) -> anyhow::Result<Outcome> {
         crate::server::Leave::Abrupt => Ok(Outcome::NotSettled),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_has_gone_is_known_however_deep_the_error_lies() {
+        let io = |kind| anyhow::Error::from(Error::from(kind));
+        assert!(is_broken_pipe(&io(ErrorKind::BrokenPipe)));
+        let wrapped = io(ErrorKind::BrokenPipe)
+            .context("while writing")
+            .context("a run");
+        assert!(is_broken_pipe(&wrapped));
+        assert!(!is_broken_pipe(
+            &io(ErrorKind::NotFound).context("broken pipe")
+        ));
+        assert!(!is_broken_pipe(&WrongUse("broken pipe".to_owned()).into()));
+    }
+
+    #[test]
+    fn wrong_use_is_known_behind_what_is_said_about_it() {
+        let error = anyhow::Error::from(WrongUse("no".to_owned()));
+        assert!(error.downcast_ref::<WrongUse>().is_some());
+        let told = error.context("the run");
+        assert!(told.downcast_ref::<WrongUse>().is_some());
+        assert_eq!(format!("{told:#}"), "the run: no");
+    }
+}

@@ -277,4 +277,63 @@ mod tests {
         let line = Line::plain("a\x1b[2Jb\x07\r\nc\td\u{9b}e");
         assert_eq!(line.paint(Paint::Colour), "a[2Jbc    de");
     }
+
+    /// Lines of words from several scripts, in spans.
+    fn lines() -> impl proptest::strategy::Strategy<Value = Line> {
+        use proptest::prelude::*;
+        let word = prop::sample::select(vec![
+            "a",
+            "of",
+            "fee",
+            "größe",
+            "漢字",
+            "🙂",
+            "e\u{301}",
+            "a-long_name.py::f",
+            "  ",
+            "\t",
+            "",
+        ]);
+        let span = prop::collection::vec(word, 0..6).prop_map(|words| words.join(" "));
+        let style = prop::sample::select(vec![Style::Plain, Style::Bold, Style::Good]);
+        prop::collection::vec((style, span), 0..4).prop_map(|spans| {
+            let with = |line: Line, (style, text): (Style, String)| line.with(style, &text);
+            spans.into_iter().fold(Line::new(), with)
+        })
+    }
+
+    #[test]
+    fn whatever_is_broken_or_wrapped_keeps_its_words() {
+        use proptest::test_runner::{Config, RngSeed, TestRunner};
+        let squeezed = |lines: &[Line]| -> String {
+            let text: String = lines.iter().map(|line| line.paint(Paint::Plain)).collect();
+            text.replace(' ', "")
+        };
+        let mut runner = TestRunner::new(Config {
+            cases: 500,
+            rng_seed: RngSeed::Fixed(31),
+            failure_persistence: None,
+            ..Config::default()
+        });
+        let law = runner.run(&(lines(), 2usize..40), |(line, width)| {
+            let whole = squeezed(std::slice::from_ref(&line));
+            let broken = line.clone().broken(width);
+            assert_eq!(squeezed(&broken), whole);
+            assert!(
+                broken.iter().all(|line| line.width() <= width),
+                "{broken:?}"
+            );
+            let wrapped = line.clone().wrap(width);
+            assert_eq!(squeezed(&wrapped), whole);
+            // Only a word that is too long for any line may stand out.
+            let longest = "a-long_name.py::f".width();
+            assert!(
+                width <= longest * 2 || wrapped.iter().all(|line| line.width() <= width),
+                "{wrapped:?}"
+            );
+            assert!(line.fit(width).width() <= width);
+            Ok(())
+        });
+        law.unwrap();
+    }
 }

@@ -2,5 +2,6 @@
 
 mod apply;
 mod documents;
+mod opening;
 mod protocol;
 mod runs;

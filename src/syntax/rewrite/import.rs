@@ -21,6 +21,14 @@ struct Import {
 }
 
 impl Import {
+    /// Whether both fit in one new statement: `*` stands alone.
+    fn joins(&self, other: &Import) -> bool {
+        self.module.is_some()
+            && self.module == other.module
+            && self.name != "*"
+            && other.name != "*"
+    }
+
     fn is_future(&self) -> bool {
         self.module.as_deref() == Some("__future__")
     }
@@ -52,7 +60,7 @@ pub(super) fn plan(tree: &SymbolTree, statements: &[String]) -> Result<Vec<Plan>
             .iter_mut()
             .find(|(group, imports)| match (group, home) {
                 (Some(group), Some(home)) => group.id() == home.id(),
-                (None, None) => import.module.is_some() && imports[0].module == import.module,
+                (None, None) => imports[0].joins(&import),
                 (Some(_), None) | (None, Some(_)) => false,
             });
         match same {

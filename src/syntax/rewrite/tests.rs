@@ -49,6 +49,7 @@ fn import(statements: &[&str]) -> Rewrite {
 }
 
 mod errors;
+mod laws;
 mod manners;
 mod merging;
 
