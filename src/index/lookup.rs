@@ -19,6 +19,18 @@ pub struct Definition {
     pub line: u32,
 }
 
+/// What a symbol is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    pub kind: SymbolKind,
+    /// Where its name stands, from 1.
+    pub line: u32,
+    /// Decorators and `def …:`; empty for a module body.
+    pub signature: String,
+    /// The first paragraph of its docstring.
+    pub doc: String,
+}
+
 /// Where a name is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usage {
@@ -76,10 +88,14 @@ pub(super) fn definitions(code: &Code, name: &str) -> Vec<Definition> {
         .collect()
 }
 
-/// The kind of a symbol, and the line of its name.
-pub(super) fn place(code: &Code, symbol: &SymbolPath) -> Option<(SymbolKind, u32)> {
+pub(super) fn describe(code: &Code, symbol: &SymbolPath) -> Option<Description> {
     let found = code.symbol(code.number_of(symbol)?);
-    Some((found.kind, found.line))
+    Some(Description {
+        kind: found.kind,
+        line: found.line,
+        signature: found.signature.to_owned(),
+        doc: found.doc.to_owned(),
+    })
 }
 
 /// The file of a symbol path, and the name with dots between its parts.

@@ -26,7 +26,7 @@ mod trace;
 mod words;
 
 pub use locate::Located;
-pub use lookup::{Definition, Usage, Usages};
+pub use lookup::{Definition, Description, Usage, Usages};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
 pub use position::{Definitions, NoName, Position};
 pub use search::{Hit, Hits};
@@ -36,7 +36,7 @@ pub use trace::{Frame, frame, frames};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use crate::syntax::{FilePath, SymbolKind, SymbolPath};
+use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Snapshot;
 use code::Code;
 use read::Reading;
@@ -159,9 +159,9 @@ impl Index {
         lookup::definitions(self.code(), name)
     }
 
-    /// The kind of a symbol, and the line of its name.
-    pub fn place(&self, symbol: &SymbolPath) -> Option<(SymbolKind, u32)> {
-        lookup::place(self.code(), symbol)
+    /// What a symbol is; `None`: there is none of this path.
+    pub fn describe(&self, symbol: &SymbolPath) -> Option<Description> {
+        lookup::describe(self.code(), symbol)
     }
 
     /// Where the name at a position is defined.

@@ -48,7 +48,7 @@ fn calls(index: &Index, symbol: &SymbolPath) -> Vec<Usage> {
         found.extend(of(&SymbolPath::new(symbol.file.clone(), class)));
     }
     // Of one that is gone, only its name is left to go by.
-    let is_gone = index.place(symbol).is_none();
+    let is_gone = index.describe(symbol).is_none();
     let is_guess = |usage: &Usage| usage.certainty == Certainty::Possible && !is_gone;
     found.retain(|usage| usage.is_call && !is_guess(usage));
     found

@@ -34,7 +34,7 @@ pub fn definition(args: &DefinitionArgs) -> anyhow::Result<Outcome> {
     let found = found.map_err(|error| WrongUse(error.to_string()))?;
     let definitions = found.found.iter();
     let answer = Answer {
-        definitions: definitions.map(|one| Place::of(one)).collect(),
+        definitions: definitions.map(|one| Place::of(one, &index)).collect(),
         certain: found.certain,
         notes: notes(&found),
         name: found.name,

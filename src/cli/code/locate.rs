@@ -65,9 +65,9 @@ pub fn locate(args: &LocateArgs) -> anyhow::Result<Outcome> {
 }
 
 fn symbol(found: Located, index: &Index) -> Option<Symbol> {
-    let (kind, line) = index.place(&found.symbol)?;
+    let description = index.describe(&found.symbol)?;
     Some(Symbol {
-        place: Place::at(&found.symbol, kind, line),
+        place: Place::at(&found.symbol, description),
         score: found.score,
         why: found.why,
     })
@@ -94,6 +94,8 @@ fn lines(symbols: &[Symbol], files: &[File]) -> Vec<Line> {
             symbol: name,
             kind,
             line,
+            signature: _,
+            doc: _,
         } = &symbol.place;
         let what = format!("  {}, line {line}, {:.2}", kind_name(*kind), symbol.score);
         let head = Line::plain(&format!("{number:>3}. {path}::"));

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::Outcome;
 use super::super::view::text::{Line, Paint, Style};
-use crate::index::Definition;
+use crate::index::{Definition, Description, Index};
 use crate::syntax::{SymbolKind, SymbolPath};
 
 /// One symbol in an answer.
@@ -18,19 +18,36 @@ pub struct Place {
     pub kind: SymbolKind,
     /// From 1.
     pub line: u32,
+    /// Decorators and `def …:`; empty for the module body.
+    pub signature: String,
+    /// The first paragraph of the docstring.
+    pub doc: String,
 }
 
 impl Place {
-    pub fn of(definition: &Definition) -> Place {
-        Place::at(&definition.symbol, definition.kind, definition.line)
+    /// A symbol that may be defined in several places, or a place inside one.
+    pub fn of(definition: &Definition, index: &Index) -> Place {
+        let description = index.describe(&definition.symbol);
+        let (signature, doc) =
+            description.map_or_else(Default::default, |it| (it.signature, it.doc));
+        Place {
+            path: definition.symbol.file.to_string(),
+            symbol: definition.symbol.name.clone(),
+            kind: definition.kind,
+            line: definition.line,
+            signature,
+            doc,
+        }
     }
 
-    pub fn at(symbol: &SymbolPath, kind: SymbolKind, line: u32) -> Place {
+    pub fn at(symbol: &SymbolPath, description: Description) -> Place {
         Place {
             path: symbol.file.to_string(),
             symbol: symbol.name.clone(),
-            kind,
-            line,
+            kind: description.kind,
+            line: description.line,
+            signature: description.signature,
+            doc: description.doc,
         }
     }
 

@@ -31,7 +31,7 @@ pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
     let (found, total) = index.symbols(&args.query, args.top as usize);
     let answer = Answer {
         complete: found.len() == total,
-        symbols: found.iter().map(|one| Place::of(one)).collect(),
+        symbols: found.iter().map(|one| Place::of(one, &index)).collect(),
         total,
         seconds: began.elapsed().as_secs_f64(),
     };

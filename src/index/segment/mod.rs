@@ -224,13 +224,6 @@ impl Segment {
         self.numbers(range)
     }
 
-    /// All identifiers in order, each with how many symbols are called so.
-    pub(super) fn identifiers(&self) -> impl Iterator<Item = (&str, bool)> {
-        let named = |record: &IdentifierRecord| record.symbols.length > 0;
-        let records = self.identifier_records().iter();
-        records.map(move |record| (self.string(record.text), named(record)))
-    }
-
     fn identifier(&self, name: &str) -> Option<&IdentifierRecord> {
         let records = self.identifier_records();
         let place = records.binary_search_by(|record| self.string(record.text).cmp(name));
