@@ -67,11 +67,11 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
 /// # Errors
 /// The symbol is not there; names what is.
 fn check(index: &Index, symbol: &SymbolPath) -> anyhow::Result<()> {
-    let tree = index.snapshot().tree(&symbol.file);
-    let tree = tree.map_err(|error| WrongUse(error.to_string()))?;
-    if tree.find(&symbol.name).is_some() {
+    if index.place(symbol).is_some() {
         return Ok(());
     }
+    let text = index.snapshot().read(&symbol.file);
+    text.map_err(|error| WrongUse(error.to_string()))?;
     let (near, _) = index.symbols(&symbol.name, NEAR);
     let near: Vec<String> = near.iter().map(|found| found.symbol.to_string()).collect();
     let advice = match near.is_empty() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::super::code::{Code, FileId, SymbolNumber, base_name};
+use super::super::facts::Field;
 use super::super::tokens::count_tokens;
 use super::{MapFile, MapSymbol, Ranked, heading, line};
 use crate::syntax::SymbolPath;
@@ -35,6 +36,14 @@ impl<'c> Sheet<'c> {
             shown: BTreeMap::new(),
             waiting: in_order(code, ranked),
         }
+    }
+
+    /// Whether the file holds no code at all, as many an `__init__.py`.
+    pub(super) fn is_blank(&self) -> bool {
+        let code_words = |number| self.code.lengths(number)[Field::Code as usize];
+        let mut symbols = self.code.symbols_of(self.file);
+        let body = symbols.next();
+        symbols.next().is_none() && body.is_none_or(|body| code_words(body) == 0)
     }
 
     pub(super) fn heading_tokens(&self) -> usize {
