@@ -107,6 +107,7 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
         files: folders(code),
         turns: turns(session),
         findings: findings(session),
+        small: is_small(profile),
     };
     let located = candidates.into_iter().map(|(symbol, why)| Found {
         symbol: symbol.to_string(),

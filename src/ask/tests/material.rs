@@ -104,3 +104,27 @@ async fn a_question_that_leads_nowhere_says_so() {
     );
     assert!(prompt.contains("1 files: 1 at the top"), "{prompt}");
 }
+
+#[tokio::test]
+async fn constants_are_names_as_well() {
+    let files = [
+        ("shop.py", "def PROTECT(x):\n    raise ValueError(x)\n"),
+        (
+            "other.py",
+            "def stop(delete):\n    # stop stop stop delete\n    return delete\n",
+        ),
+    ];
+    let prompt = prompt(&files, "How does on_delete=PROTECT stop a delete?").await;
+    let first = prompt.split("best first:").nth(1).expect("excerpts").trim();
+    assert!(first.starts_with("shop.py `shop.py::PROTECT`"), "{prompt}");
+}
+
+#[tokio::test]
+async fn a_class_leaves_its_methods_to_themselves() {
+    let doc = "        # weigh weigh weigh\n".repeat(60);
+    let text =
+        format!("class Cart:\n    kind = 1\n\n    def weigh(self):\n{doc}        return 1\n");
+    let prompt = prompt(&[("shop.py", &text)], "What do `Cart` and `weigh` do?").await;
+    let once = prompt.matches("# weigh weigh weigh").count();
+    assert!((30..=60).contains(&once), "{once}: {prompt}");
+}
