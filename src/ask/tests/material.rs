@@ -25,10 +25,19 @@ async fn what_the_question_names_comes_first_with_its_uses() {
         "{prompt}"
     );
     assert!(
-        prompt.contains("Uses of `total`:\nmain.py:5 (run)"),
+        prompt.contains("Uses of `Cart.total`:\nmain.py:5 (run)"),
         "{prompt}"
     );
-    assert!(!prompt.contains("Uses of `Cart`"), "{prompt}");
+    assert!(!prompt.contains("Uses of `Cart`:"), "{prompt}");
+    // Who uses it comes next.
+    let next = first
+        .match_indices(" lines ")
+        .nth(1)
+        .map(|(at, _)| &first[..at]);
+    assert!(
+        next.expect("a second").ends_with("`main.py::run`"),
+        "{prompt}"
+    );
 }
 
 #[tokio::test]
