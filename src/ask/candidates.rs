@@ -6,11 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cite::{identifiers, words};
 use super::code::Code;
 use super::session::Session;
-use crate::index::{Definition, Located, is_test_file};
-use crate::syntax::{FilePath, Language, SymbolPath};
+use crate::index::{Certainty, Definition, Located, is_test_file};
+use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath};
 
 /// Files of the map where a question leads nowhere.
 const MODULES: usize = 30;
+/// Uses of a class that are listed.
+const CLASS_USES: usize = 8;
+/// Named symbols whose users are shown, and how many users.
+const USED: usize = 2;
+const USERS: usize = 5;
 /// Lines of one word that are looked at.
 const HITS: usize = 100;
 /// Symbols of one file, before those of others.
@@ -82,25 +87,33 @@ fn capitals(question: &str) -> Vec<String> {
     found
 }
 
-/// The names whose uses are listed: what is named and defined, then attributes and the like.
-pub fn used_names(named: &[Definition], question: &str) -> Vec<String> {
-    let defined = named
-        .iter()
-        .map(|found| found.symbol.base_name().to_owned());
+/// What uses are listed of: the symbols that are named, then attributes and the like; each by its name
+/// for a reader and as the index knows it, and how many uses at most. Classes are used all over.
+pub fn used(named: &[Definition], question: &str, most: usize) -> Vec<(String, String, usize)> {
+    let defined = named.iter().map(|found| {
+        let name = found.symbol.name.split('#').next().unwrap_or_default();
+        let most = match found.kind {
+            SymbolKind::Class => most.min(CLASS_USES),
+            SymbolKind::Module | SymbolKind::Function | SymbolKind::Method => most,
+        };
+        (name.to_owned(), found.symbol.to_string(), most)
+    });
     let parts: BTreeSet<String> = dotted(question)
         .iter()
         .flat_map(|whole| whole.split('.').map(str::to_owned).collect::<Vec<_>>())
         .collect();
+    let known = |name: &String| named.iter().any(|found| found.symbol.base_name() == name);
     let other = identifiers(question)
         .into_iter()
-        .filter(|name| !parts.contains(name));
-    let mut names: Vec<String> = Vec::new();
-    for name in defined.chain(other) {
-        if !names.contains(&name) {
-            names.push(name);
+        .filter(|name| !parts.contains(name) && !known(name))
+        .map(|name| (name.clone(), name, most));
+    let mut used: Vec<(String, String, usize)> = Vec::new();
+    for (label, name, most) in defined.chain(other) {
+        if !used.iter().any(|(other, ..)| *other == label) {
+            used.push((label, name, most));
         }
     }
-    names
+    used
 }
 
 /// What the question names, what it leads to by its words, and what the last answer was about.
@@ -120,6 +133,9 @@ pub fn candidates(
     for definition in named.iter().take(most / 2) {
         let name = definition.symbol.base_name();
         add(&definition.symbol, format!("names {name}"));
+    }
+    for symbol in users(code, named) {
+        add(&symbol, "uses what is named".to_owned());
     }
     // A follow-up says little by itself.
     let last = session.turns().last();
@@ -151,6 +167,25 @@ pub fn candidates(
     }
     found.truncate(most);
     found
+}
+
+/// The symbols that use what is named, as far as that is sure, code alone.
+fn users(code: &Code, named: &[Definition]) -> Vec<SymbolPath> {
+    let mut users: Vec<SymbolPath> = Vec::new();
+    for definition in named.iter().take(USED) {
+        let path = definition.symbol.to_string();
+        let used = code.index().references(&path, HITS).found.into_iter();
+        let sure = used.filter(|usage| match usage.certainty {
+            Certainty::Certain | Certainty::Likely => !is_test_file(&usage.file),
+            Certainty::Possible => false,
+        });
+        for usage in sure.filter(|usage| !usage.is_import && !usage.symbol.is_module()) {
+            if users.len() < USERS && !users.contains(&usage.symbol) {
+                users.push(usage.symbol);
+            }
+        }
+    }
+    users
 }
 
 /// Whether hardly a file has a grammar.

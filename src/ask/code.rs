@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::excerpt::{chosen, numbered};
 use super::tools::Look;
-use crate::index::{Hit, Index, Usage, is_test_file};
+use crate::index::{Certainty, Hit, Index, Usage, is_test_file};
 use crate::ports::Tokens;
 use crate::swarm::reading::{Found, Lookup, cap};
 use crate::syntax::{FilePath, SymbolPath, outline};
@@ -18,6 +18,8 @@ const LEAST: Tokens = Tokens(1_200);
 const TARGETS: usize = 8;
 const HITS: usize = 25;
 const USES: usize = 60;
+/// Uses that are looked at; the surest come first.
+const LOOKED_AT: usize = 400;
 /// Hits and uses in tests that are shown; code comes first.
 const TEST_HITS: usize = 5;
 const TEST_USES: usize = 6;
@@ -191,9 +193,15 @@ impl Code {
         }
     }
 
-    /// Where a name is used: code first, then a few tests.
+    /// Where a symbol or a name is used: code first, then a few tests; what is unsure says so.
     pub fn references(&self, name: &str, most: usize) -> String {
-        let usages = self.index().references(name, most * 2);
+        let mut usages = self.index().references(name, LOOKED_AT);
+        if usages.found.is_empty() {
+            // By its path nothing leads there; its name may stand somewhere.
+            let last = name.rsplit(['.', ':']).next().unwrap_or(name);
+            let last = last.split('#').next().unwrap_or(last);
+            usages = self.index().references(last, LOOKED_AT);
+        }
         let (tests, mut code): (Vec<Usage>, Vec<Usage>) = usages
             .found
             .into_iter()
@@ -204,14 +212,20 @@ impl Code {
         let left_out = code.len().saturating_sub(most) + tests.len().saturating_sub(TEST_USES);
         code.truncate(most);
         let shown = code.iter().chain(tests.iter().take(TEST_USES));
-        let mut lines: Vec<String> = shown
-            .map(|usage| hit_line(&usage.symbol, usage.line, &usage.text))
-            .collect();
+        let mut lines: Vec<String> = shown.map(use_line).collect();
         lines.dedup();
         if left_out > 0 || !usages.complete {
             lines.push("(more uses are not shown; tests come last)".to_owned());
         }
         lines.join("\n")
+    }
+}
+
+fn use_line(usage: &Usage) -> String {
+    let line = hit_line(&usage.symbol, usage.line, &usage.text);
+    match usage.certainty {
+        Certainty::Certain | Certainty::Likely => line,
+        Certainty::Possible => format!("{line} (perhaps)"),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use super::candidates::{candidates, modules, named, used_names};
+use super::candidates::{candidates, modules, named, used};
 use super::cite::words;
 use super::code::Code;
 use super::excerpt::chosen;
@@ -84,8 +84,9 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
     let candidates = candidates(code, question, session, &named, caps.symbols);
     let excerpts = excerpts(code, &candidates, &named, &words(question), caps);
     let shown = excerpts.len();
-    let uses = used_names(&named, question).into_iter().take(caps.used.0);
-    let uses = uses.map(|name| (name.clone(), code.references(&name, caps.used.1)));
+    let (names, most) = caps.used;
+    let uses = used(&named, question, most).into_iter().take(names);
+    let uses = uses.map(|(label, name, most)| (label, code.references(&name, most)));
     let mut symbols: Vec<SymbolPath> = candidates.iter().map(|(path, _)| path.clone()).collect();
     if symbols.is_empty() {
         symbols = modules(code);
@@ -107,6 +108,7 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
         files: folders(code),
         turns: turns(session),
         findings: findings(session),
+        small: is_small(profile),
     };
     let located = candidates.into_iter().map(|(symbol, why)| Found {
         symbol: symbol.to_string(),

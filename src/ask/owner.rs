@@ -55,7 +55,7 @@ impl Asker<'_> {
                 .source(&found, &super::cite::words(&question.question), SOURCE),
             uses: match symbol.is_module() {
                 true => String::new(),
-                false => self.code.references(symbol.base_name(), USES),
+                false => self.code.references(&symbol.to_string(), USES),
             },
             question: question.question.clone(),
             why: question.why.clone(),

@@ -297,6 +297,8 @@ pub struct AskPrompt {
     pub turns: Vec<AskTurn>,
     /// What owners have said before.
     pub findings: Vec<String>,
+    /// Small models are told once more, at the end, what an answer looks like.
+    pub small: bool,
 }
 
 impl Prompt for AskPrompt {

@@ -129,6 +129,7 @@ fn the_prompts_of_a_question_render() {
             answer: "Yes.".into(),
         }],
         findings: vec!["a.py::f, asked \"x\": y".into()],
+        small: true,
     };
     insta::assert_snapshot!(ask.render());
     let owner = AskOwnerPrompt {

@@ -121,20 +121,16 @@ impl<'t> Lines<'t> {
         at.and_then(|at| self.lines.get(at)).copied().unwrap_or("")
     }
 
-    /// Whether the lines, or the symbol around them, bear a name that the claim names; where it names
-    /// none, whether they share a word with it.
+    /// Whether the lines, or the symbol around them, bear a name that the claim names. Of a claim that
+    /// names nothing no more can be said than that there is something at the lines.
     fn bears_out(&self, first: u32, last: u32, claim: &Claim) -> bool {
         if self.is_blank(first, last) {
             return false;
         }
-        let owner = &self.tree.at_line(first).path.name;
         if claim.names.is_empty() {
-            return claim.words.is_empty()
-                || !words(owner).is_disjoint(&claim.words)
-                || self
-                    .near(first, last)
-                    .any(|line| !words(line).is_disjoint(&claim.words));
+            return true;
         }
+        let owner = &self.tree.at_line(first).path.name;
         let bears = |code: &str| {
             names_of(code)
                 .iter()
@@ -187,7 +183,7 @@ impl<'t> Lines<'t> {
         let text: String = self.line(line).trim().chars().take(100).collect();
         let names: Vec<&str> = claim.names.iter().map(String::as_str).take(6).collect();
         match names.as_slice() {
-            [] => format!("line {line} is `{text}`, which says nothing of that"),
+            [] => format!("line {line} is `{text}`"),
             names => format!(
                 "line {line} is `{text}`: nothing of {} there",
                 names.join(", ")

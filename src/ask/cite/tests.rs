@@ -154,7 +154,8 @@ fn one_wrong_citation_among_right_ones() {
 }
 
 #[test]
-fn words_bear_out_a_claim_without_names() {
+fn a_claim_without_names_goes_by_its_words_or_by_nothing() {
+    assert_eq!(places("Otherwise once [lib/shop.py:8]."), ["lib/shop.py:8"]);
     assert_eq!(
         places("While the till is open, one pays [lib/shop.py:12]."),
         ["lib/shop.py:12"]

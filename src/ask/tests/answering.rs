@@ -174,7 +174,12 @@ async fn a_small_model_gets_one_short_prompt() {
     let answer = bed.ask("How does pay work?").await;
     assert_eq!(answer.calls, 1);
     assert_eq!(answer.answer, "`pay` calls `total` [unverified].");
-    assert!(bed.model.prompt(0).len() < 8_000);
+    let prompt = bed.model.prompt(0);
+    assert!(prompt.len() < 8_000);
+    assert!(
+        prompt.trim_end().ends_with("like [path/to/file.py:12]:"),
+        "{prompt}"
+    );
 }
 
 #[tokio::test]

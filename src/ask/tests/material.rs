@@ -25,10 +25,19 @@ async fn what_the_question_names_comes_first_with_its_uses() {
         "{prompt}"
     );
     assert!(
-        prompt.contains("Uses of `total`:\nmain.py:5 (run)"),
+        prompt.contains("Uses of `Cart.total`:\nmain.py:5 (run)"),
         "{prompt}"
     );
-    assert!(!prompt.contains("Uses of `Cart`"), "{prompt}");
+    assert!(!prompt.contains("Uses of `Cart`:"), "{prompt}");
+    // Who uses it comes next.
+    let next = first
+        .match_indices(" lines ")
+        .nth(1)
+        .map(|(at, _)| &first[..at]);
+    assert!(
+        next.expect("a second").ends_with("`main.py::run`"),
+        "{prompt}"
+    );
 }
 
 #[tokio::test]
@@ -103,4 +112,28 @@ async fn a_question_that_leads_nowhere_says_so() {
         "{prompt}"
     );
     assert!(prompt.contains("1 files: 1 at the top"), "{prompt}");
+}
+
+#[tokio::test]
+async fn constants_are_names_as_well() {
+    let files = [
+        ("shop.py", "def PROTECT(x):\n    raise ValueError(x)\n"),
+        (
+            "other.py",
+            "def stop(delete):\n    # stop stop stop delete\n    return delete\n",
+        ),
+    ];
+    let prompt = prompt(&files, "How does on_delete=PROTECT stop a delete?").await;
+    let first = prompt.split("best first:").nth(1).expect("excerpts").trim();
+    assert!(first.starts_with("shop.py `shop.py::PROTECT`"), "{prompt}");
+}
+
+#[tokio::test]
+async fn a_class_leaves_its_methods_to_themselves() {
+    let doc = "        # weigh weigh weigh\n".repeat(60);
+    let text =
+        format!("class Cart:\n    kind = 1\n\n    def weigh(self):\n{doc}        return 1\n");
+    let prompt = prompt(&[("shop.py", &text)], "What do `Cart` and `weigh` do?").await;
+    let once = prompt.matches("# weigh weigh weigh").count();
+    assert!((30..=60).contains(&once), "{once}: {prompt}");
 }
