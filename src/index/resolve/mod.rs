@@ -5,11 +5,13 @@ mod annotation;
 mod class;
 mod definition;
 mod eval;
+mod judge;
 mod memory;
 mod module;
 mod references;
 mod resolver;
 mod scope;
+mod search;
 mod source;
 mod target;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::class::Line;
 use super::module::Module;
 use super::source::{FileId, Source};
-use super::value::{Def, ModuleId, SetId, TupleId, Value, Values, Variable};
+use super::value::{Def, ModuleId, SetId, Target, TupleId, Value, Values, Variable};
 use crate::index::names::{ExprId, Imported, Names, OccurrenceId, Run};
 use crate::syntax::FilePath;
 
@@ -35,6 +35,8 @@ pub struct Resolver<'s, S: Source> {
     pub(super) set_ids: FxHashMap<Values, SetId>,
     pub(super) tuples: Vec<Tuple>,
     pub(super) tuple_ids: FxHashMap<Tuple, TupleId>,
+    /// Where variables lead when imports are followed.
+    pub(super) followed: FxHashMap<Variable, Rc<[Target]>>,
     memo: FxHashMap<Key, Memo>,
     depth: u32,
     /// The shallowest evaluation that the present one has run into again.
@@ -74,6 +76,7 @@ impl<'s, S: Source> Resolver<'s, S> {
             set_ids: FxHashMap::default(),
             tuples: Vec::new(),
             tuple_ids: FxHashMap::default(),
+            followed: FxHashMap::default(),
             memo: FxHashMap::default(),
             depth: 0,
             lowest: u32::MAX,
