@@ -82,15 +82,12 @@ impl<S: Source> Resolver<'_, S> {
                 }
                 let symbol = other.symbol;
                 let other = Def { file, symbol };
-                let is_relative =
-                    line.classes.contains(&other) || self.line(other).classes.contains(&class);
-                if is_relative {
-                    if let Some(path) = self.source.symbol(file, symbol) {
-                        family.names.push(plain(path.base_name()));
-                    }
-                } else {
-                    family.has_strangers = true;
-                }
+                let is_heir = self.line(other).classes.contains(&class);
+                let path = self.source.symbol(file, symbol).filter(|_| is_heir);
+                family
+                    .names
+                    .extend(path.map(|path| plain(path.base_name())));
+                family.has_strangers |= !is_heir && !line.classes.contains(&other);
             }
         }
     }
@@ -109,7 +106,7 @@ fn is_definition(binding: &Binding) -> bool {
 
 /// The classes that define a name.
 struct Family {
-    /// Of the class and its relatives.
+    /// Of the class and its heirs, as receivers are called.
     names: Vec<String>,
     /// Whether classes that are no relatives define it, too.
     has_strangers: bool,
