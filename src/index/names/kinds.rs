@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use tree_sitter::{Language, TreeCursor};
 
-/// A kind of node.
+/// A kind of node. The grammar has more, and rules name those that they treat in a way of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Punctuation, keywords, comments, numbers: nothing below matters.

@@ -95,26 +95,13 @@ impl<S: Source> Resolver<'_, S> {
     /// The instances of a class, or of any class of a tuple.
     fn instances(&mut self, class: Value) -> Values {
         let mut values = Collected::default();
-        match class {
-            Value::Class(class) => values.add(Value::Instance(class)),
-            Value::Outside => values.add(Value::Outside),
-            Value::Tuple(id) => {
-                for element in self.tuple_elements(id) {
-                    for class in element.iter() {
-                        match class {
-                            Value::Class(class) => values.add(Value::Instance(*class)),
-                            Value::Outside => values.add(Value::Outside),
-                            _ => {}
-                        }
-                    }
+        values.extend(instance_of(class).as_slice());
+        if let Value::Tuple(id) = class {
+            for element in self.tuple_elements(id) {
+                for class in element.iter() {
+                    values.extend(instance_of(*class).as_slice());
                 }
             }
-            Value::Module(_)
-            | Value::Instance(_)
-            | Value::Function(..)
-            | Value::Callable(_)
-            | Value::Super { .. }
-            | Value::Sequence(_) => {}
         }
         values.finish()
     }
@@ -357,9 +344,10 @@ impl<S: Source> Resolver<'_, S> {
             let mut made = Collected::default();
             for value in self.values(def.file, *decorator, None).iter() {
                 for result in self.call(*value).iter() {
-                    match result {
-                        Value::Instance(class) if self.is_plain(*class) => made.add(*result),
-                        _ => {}
+                    if let Value::Instance(class) = result
+                        && self.is_plain(*class)
+                    {
+                        made.add(*result);
                     }
                 }
             }
@@ -504,18 +492,26 @@ impl<S: Source> Resolver<'_, S> {
                 let mut values = Collected::default();
                 values.extend(&self.generic_elements(class));
                 for iterator in self.call_member(value, "__iter__").iter() {
-                    match iterator {
-                        Value::Sequence(set) => values.extend(&self.elements(*set)),
-                        Value::Instance(_) => {
-                            values.extend(&self.call_member(*iterator, "__next__"));
-                        }
-                        Value::Outside => values.add(Value::Outside),
-                        _ => {}
-                    }
+                    values.extend(&self.next_of(*iterator));
                 }
                 values.finish()
             }
             Value::Class(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => no_values(),
+        }
+    }
+
+    /// What an iterator gives.
+    fn next_of(&mut self, iterator: Value) -> Values {
+        match iterator {
+            Value::Sequence(set) => self.elements(set),
+            Value::Instance(_) => self.call_member(iterator, "__next__"),
+            Value::Outside => [iterator].into(),
+            Value::Tuple(_)
+            | Value::Class(_)
             | Value::Module(_)
             | Value::Function(..)
             | Value::Callable(_)
@@ -542,6 +538,21 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Callable(_)
             | Value::Super { .. } => no_values(),
         }
+    }
+}
+
+/// An instance of a class.
+fn instance_of(class: Value) -> Option<Value> {
+    match class {
+        Value::Class(class) => Some(Value::Instance(class)),
+        Value::Outside => Some(Value::Outside),
+        Value::Module(_)
+        | Value::Instance(_)
+        | Value::Function(..)
+        | Value::Callable(_)
+        | Value::Super { .. }
+        | Value::Sequence(_)
+        | Value::Tuple(_) => None,
     }
 }
 
