@@ -1,6 +1,7 @@
 //! Definitions and references over files: imports are followed, and what expressions are is worked
 //! out as far as classes, annotations and plain assignments tell.
 
+mod access;
 mod annotation;
 mod class;
 mod definition;
