@@ -22,6 +22,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 HERE = Path(__file__).resolve().parent
+LEVELS = {
+    "Certain": "certain (the answer)",
+    "Likely": "unsure, likely",
+    "Possible": "unsure, possible",
+}
 SKIPPED = {".git", "node_modules", ".venv", "venv"}
 
 
@@ -266,7 +271,7 @@ def measure(root, options):
     if options.cache and options.cache.exists():
         known = json.loads(options.cache.read_text())
     peer = None
-    totals = {level: [0, 0] for level in ("Certain", "Likely", "Possible")}
+    totals = {level: [0, 0] for level in LEVELS}
     referenced, seconds_peer, seconds_ours, missed_all = 0, 0.0, 0.0, 0
     for (symbol, line, column), answer in zip(chosen, answers):
         key = f"{options.peer} {root.name} {symbol}"
@@ -311,11 +316,12 @@ def measure(root, options):
 
     print(json.dumps({"repository": root.name, "sampled": len(chosen), "references": referenced}))
     right = wrong = 0
-    for level, (hits, misses) in totals.items():
+    for level, told in LEVELS.items():
+        hits, misses = totals[level]
         right, wrong = right + hits, wrong + misses
         print(
-            f"up to {level.lower():9} right {right:6} wrong {wrong:6}"
-            f"  precision {right / max(1, right + wrong):.3f}"
+            f"{told:28} {hits:5} in the peer's answer, {misses:5} not;"
+            f"  all so far: precision {right / max(1, right + wrong):.3f}"
             f"  recall {right / max(1, referenced):.3f}"
         )
     print(f"seconds: {seconds_ours:.3f} ours, {seconds_peer:.1f} {options.peer}'s; reading: {facts}")

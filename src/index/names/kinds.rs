@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use tree_sitter::{Language, TreeCursor};
 
-/// A kind of node.
+/// A kind of node. The grammar has more, and rules name those that they treat in a way of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Punctuation, keywords, comments, numbers: nothing below matters.
@@ -78,93 +78,106 @@ pub(super) enum Kind {
     Block,
 }
 
+/// The kinds by their names in the grammar; all others are [`Kind::Other`].
+const KINDS: &[(&str, Kind)] = &[
+    ("identifier", Kind::Identifier),
+    ("attribute", Kind::Attribute),
+    ("call", Kind::Call),
+    ("argument_list", Kind::Arguments),
+    ("keyword_argument", Kind::KeywordArgument),
+    ("subscript", Kind::Subscript),
+    ("parenthesized_expression", Kind::Parenthesized),
+    ("await", Kind::Await),
+    ("boolean_operator", Kind::BooleanOperator),
+    ("not_operator", Kind::Not),
+    ("binary_operator", Kind::BinaryOperator),
+    ("conditional_expression", Kind::Conditional),
+    ("named_expression", Kind::NamedExpression),
+    ("lambda", Kind::Lambda),
+    ("list_comprehension", Kind::Comprehension),
+    ("set_comprehension", Kind::Comprehension),
+    ("dictionary_comprehension", Kind::Comprehension),
+    ("generator_expression", Kind::Comprehension),
+    ("for_in_clause", Kind::ForInClause),
+    ("tuple", Kind::Tuple),
+    ("expression_list", Kind::Tuple),
+    ("list", Kind::List),
+    ("set", Kind::List),
+    ("integer", Kind::Literal),
+    ("float", Kind::Literal),
+    ("true", Kind::Literal),
+    ("false", Kind::Literal),
+    ("none", Kind::None),
+    ("string", Kind::String),
+    ("concatenated_string", Kind::ConcatenatedString),
+    ("as_pattern", Kind::AsPattern),
+    ("as_pattern_target", Kind::AsPatternTarget),
+    ("type", Kind::Type),
+    ("generic_type", Kind::GenericType),
+    ("union_type", Kind::UnionType),
+    ("member_type", Kind::MemberType),
+    ("type_parameter", Kind::TypeParameter),
+    ("pattern_list", Kind::Pattern),
+    ("tuple_pattern", Kind::Pattern),
+    ("list_pattern", Kind::Pattern),
+    ("list_splat_pattern", Kind::Splat),
+    ("dictionary_splat_pattern", Kind::Splat),
+    ("assignment", Kind::Assignment),
+    ("augmented_assignment", Kind::AugmentedAssignment),
+    ("return_statement", Kind::Return),
+    ("yield", Kind::Yield),
+    ("delete_statement", Kind::Delete),
+    ("global_statement", Kind::Global),
+    ("nonlocal_statement", Kind::Nonlocal),
+    ("if_statement", Kind::If),
+    ("elif_clause", Kind::If),
+    ("assert_statement", Kind::Assert),
+    ("for_statement", Kind::For),
+    ("while_statement", Kind::While),
+    ("with_item", Kind::WithItem),
+    ("except_clause", Kind::Except),
+    ("import_statement", Kind::Import),
+    ("import_from_statement", Kind::ImportFrom),
+    ("future_import_statement", Kind::FutureImport),
+    ("aliased_import", Kind::Aliased),
+    ("dotted_name", Kind::DottedName),
+    ("relative_import", Kind::RelativeImport),
+    ("import_prefix", Kind::ImportPrefix),
+    ("wildcard_import", Kind::Wildcard),
+    ("decorated_definition", Kind::Decorated),
+    ("decorator", Kind::Decorator),
+    ("function_definition", Kind::Function),
+    ("class_definition", Kind::Class),
+    ("parameters", Kind::Parameters),
+    ("lambda_parameters", Kind::Parameters),
+    ("typed_parameter", Kind::TypedParameter),
+    ("default_parameter", Kind::DefaultParameter),
+    ("typed_default_parameter", Kind::DefaultParameter),
+    ("case_pattern", Kind::CasePattern),
+    ("class_pattern", Kind::ClassPattern),
+    ("keyword_pattern", Kind::KeywordPattern),
+    ("splat_pattern", Kind::SplatPattern),
+    ("type_alias_statement", Kind::TypeAlias),
+    ("block", Kind::Block),
+    ("comment", Kind::Skip),
+    ("line_continuation", Kind::Skip),
+    ("string_start", Kind::Skip),
+    ("string_content", Kind::Skip),
+    ("string_end", Kind::Skip),
+    ("escape_sequence", Kind::Skip),
+    ("escape_interpolation", Kind::Skip),
+    ("type_conversion", Kind::Skip),
+    ("ellipsis", Kind::Skip),
+    ("pass_statement", Kind::Skip),
+    ("break_statement", Kind::Skip),
+    ("continue_statement", Kind::Skip),
+    ("positional_separator", Kind::Skip),
+    ("keyword_separator", Kind::Skip),
+];
+
 fn kind_named(name: &str) -> Kind {
-    match name {
-        "identifier" => Kind::Identifier,
-        "attribute" => Kind::Attribute,
-        "call" => Kind::Call,
-        "argument_list" => Kind::Arguments,
-        "keyword_argument" => Kind::KeywordArgument,
-        "subscript" => Kind::Subscript,
-        "parenthesized_expression" => Kind::Parenthesized,
-        "await" => Kind::Await,
-        "boolean_operator" => Kind::BooleanOperator,
-        "not_operator" => Kind::Not,
-        "binary_operator" => Kind::BinaryOperator,
-        "conditional_expression" => Kind::Conditional,
-        "named_expression" => Kind::NamedExpression,
-        "lambda" => Kind::Lambda,
-        "list_comprehension"
-        | "set_comprehension"
-        | "dictionary_comprehension"
-        | "generator_expression" => Kind::Comprehension,
-        "for_in_clause" => Kind::ForInClause,
-        "tuple" | "expression_list" => Kind::Tuple,
-        "list" | "set" => Kind::List,
-        "dictionary" => Kind::Other,
-        "integer" | "float" | "true" | "false" => Kind::Literal,
-        "none" => Kind::None,
-        "string" => Kind::String,
-        "concatenated_string" => Kind::ConcatenatedString,
-        "as_pattern" => Kind::AsPattern,
-        "as_pattern_target" => Kind::AsPatternTarget,
-        "type" => Kind::Type,
-        "generic_type" => Kind::GenericType,
-        "union_type" => Kind::UnionType,
-        "member_type" => Kind::MemberType,
-        "type_parameter" => Kind::TypeParameter,
-        "pattern_list" | "tuple_pattern" | "list_pattern" => Kind::Pattern,
-        "list_splat_pattern" | "dictionary_splat_pattern" => Kind::Splat,
-        "assignment" => Kind::Assignment,
-        "augmented_assignment" => Kind::AugmentedAssignment,
-        "return_statement" => Kind::Return,
-        "yield" => Kind::Yield,
-        "delete_statement" => Kind::Delete,
-        "global_statement" => Kind::Global,
-        "nonlocal_statement" => Kind::Nonlocal,
-        "if_statement" | "elif_clause" => Kind::If,
-        "assert_statement" => Kind::Assert,
-        "for_statement" => Kind::For,
-        "while_statement" => Kind::While,
-        "with_item" => Kind::WithItem,
-        "except_clause" => Kind::Except,
-        "import_statement" => Kind::Import,
-        "import_from_statement" => Kind::ImportFrom,
-        "future_import_statement" => Kind::FutureImport,
-        "aliased_import" => Kind::Aliased,
-        "dotted_name" => Kind::DottedName,
-        "relative_import" => Kind::RelativeImport,
-        "import_prefix" => Kind::ImportPrefix,
-        "wildcard_import" => Kind::Wildcard,
-        "decorated_definition" => Kind::Decorated,
-        "decorator" => Kind::Decorator,
-        "function_definition" => Kind::Function,
-        "class_definition" => Kind::Class,
-        "parameters" | "lambda_parameters" => Kind::Parameters,
-        "typed_parameter" => Kind::TypedParameter,
-        "default_parameter" | "typed_default_parameter" => Kind::DefaultParameter,
-        "case_pattern" => Kind::CasePattern,
-        "class_pattern" => Kind::ClassPattern,
-        "keyword_pattern" => Kind::KeywordPattern,
-        "splat_pattern" => Kind::SplatPattern,
-        "type_alias_statement" => Kind::TypeAlias,
-        "block" => Kind::Block,
-        "comment"
-        | "line_continuation"
-        | "string_start"
-        | "string_content"
-        | "string_end"
-        | "escape_sequence"
-        | "escape_interpolation"
-        | "type_conversion"
-        | "ellipsis"
-        | "pass_statement"
-        | "break_statement"
-        | "continue_statement"
-        | "positional_separator"
-        | "keyword_separator" => Kind::Skip,
-        _ => Kind::Other,
-    }
+    let known = KINDS.iter().find(|(known, _)| *known == name);
+    known.map_or(Kind::Other, |(_, kind)| *kind)
 }
 
 /// A field of a node.
@@ -268,30 +281,7 @@ mod tests {
     fn the_grammar_knows_the_names() {
         let language: Language = tree_sitter_python::LANGUAGE.into();
         let named = |name: &str| language.id_for_node_kind(name, true) != 0;
-        for name in [
-            "identifier",
-            "attribute",
-            "call",
-            "argument_list",
-            "keyword_argument",
-            "subscript",
-            "generator_expression",
-            "for_in_clause",
-            "as_pattern_target",
-            "generic_type",
-            "member_type",
-            "pattern_list",
-            "list_splat_pattern",
-            "with_item",
-            "except_clause",
-            "aliased_import",
-            "wildcard_import",
-            "typed_default_parameter",
-            "case_pattern",
-            "type_alias_statement",
-            "type_parameter",
-            "interpolation",
-        ] {
+        for (name, _) in KINDS {
             assert!(named(name), "{name}");
         }
         for name in [

@@ -176,7 +176,7 @@ impl Names {
         let is_passed = move |binding: &&Binding| {
             is_before(binding) && binding.gives() && at < start(binding) + binding.reach
         };
-        let last = bindings.iter().filter(is_passed).map(start).last();
+        let last = bindings.iter().filter(is_passed).map(start).next_back();
         let mut loops = Vec::new();
         for around in &self.loops {
             let holds_last = last.is_some_and(|last| around.start <= last && last < around.end);

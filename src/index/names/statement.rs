@@ -219,7 +219,7 @@ impl Reader<'_> {
             Kind::Identifier => name = Some(self.note_in(Role::Parameter, 0, inner)),
             Kind::Splat | Kind::Pattern => {
                 found_place = Place::Rest;
-                self.splat_names(inner, place);
+                self.splat_names(inner);
             }
             _ => self.children(|reader, kind| match (reader.field(), kind) {
                 (Field::Type, _) => {
@@ -235,7 +235,7 @@ impl Reader<'_> {
                 }
                 (_, Kind::Splat | Kind::Pattern) => {
                     found_place = Place::Rest;
-                    reader.splat_names(inner, place);
+                    reader.splat_names(inner);
                 }
                 _ => {
                     reader.visit(kind);
@@ -254,7 +254,7 @@ impl Reader<'_> {
     }
 
     /// `*args`, `**kwargs`, and the tuples of old.
-    fn splat_names(&mut self, inner: ScopeId, _place: Place) {
+    fn splat_names(&mut self, inner: ScopeId) {
         self.children(|reader, kind| {
             if kind == Kind::Identifier {
                 let id = reader.note_in(Role::Parameter, 0, inner);

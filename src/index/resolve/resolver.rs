@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use super::class::Line;
 use super::module::Module;
 use super::source::{FileId, Source};
-use super::value::{Def, ModuleId, SetId, TupleId, Value, Values, Variable};
+use super::value::{Def, ModuleId, SetId, Target, TupleId, Value, Values, Variable};
 use crate::index::names::{ExprId, Imported, Names, OccurrenceId, Run};
 use crate::syntax::FilePath;
 
 /// Steps of evaluation in one question, so that no code can keep it busy for long.
-const MOST_STEPS: u32 = 2_000_000;
+const MOST_STEPS: u32 = 400_000;
 /// How deep one value may lead to another.
 const MOST_DEPTH: u32 = 60;
 
@@ -35,7 +35,11 @@ pub struct Resolver<'s, S: Source> {
     pub(super) set_ids: FxHashMap<Values, SetId>,
     pub(super) tuples: Vec<Tuple>,
     pub(super) tuple_ids: FxHashMap<Tuple, TupleId>,
+    /// Where variables lead when imports are followed.
+    pub(super) followed: FxHashMap<Variable, Rc<[Target]>>,
     memo: FxHashMap<Key, Memo>,
+    /// What is known in part, in the order in which it was found.
+    partial: Vec<Key>,
     depth: u32,
     /// The shallowest evaluation that the present one has run into again.
     lowest: u32,
@@ -58,6 +62,8 @@ enum Memo {
     /// It is being evaluated, at this depth.
     Open(u32),
     Done(Values),
+    /// Known as far as it can be while what is open at this depth is.
+    Partial(Values, u32),
 }
 
 impl<'s, S: Source> Resolver<'s, S> {
@@ -74,7 +80,9 @@ impl<'s, S: Source> Resolver<'s, S> {
             set_ids: FxHashMap::default(),
             tuples: Vec::new(),
             tuple_ids: FxHashMap::default(),
+            followed: FxHashMap::default(),
             memo: FxHashMap::default(),
+            partial: Vec::new(),
             depth: 0,
             lowest: u32::MAX,
             steps: 0,
@@ -152,6 +160,10 @@ impl<'s, S: Source> Resolver<'s, S> {
                 self.lowest = self.lowest.min(*depth);
                 return no_values();
             }
+            Some(Memo::Partial(values, depth)) => {
+                self.lowest = self.lowest.min(*depth);
+                return values.clone();
+            }
             None => {}
         }
         self.steps += 1;
@@ -161,6 +173,7 @@ impl<'s, S: Source> Resolver<'s, S> {
         }
         let depth = self.depth;
         let around = std::mem::replace(&mut self.lowest, u32::MAX);
+        let partial = self.partial.len();
         self.memo.insert(key, Memo::Open(depth));
         self.depth += 1;
         let values = evaluate(self);
@@ -168,8 +181,13 @@ impl<'s, S: Source> Resolver<'s, S> {
         if self.lowest >= depth || depth == 0 {
             self.memo.insert(key, Memo::Done(values.clone()));
             self.lowest = around;
+            for key in self.partial.split_off(partial) {
+                self.memo.remove(&key);
+            }
         } else {
-            self.memo.remove(&key);
+            let lowest = self.lowest;
+            self.memo.insert(key, Memo::Partial(values.clone(), lowest));
+            self.partial.push(key);
             self.lowest = self.lowest.min(around);
         }
         values

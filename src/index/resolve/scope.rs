@@ -1,5 +1,7 @@
 //! Names in scopes, and where imports lead.
 
+use std::rc::Rc;
+
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::{ModuleId, Target, Variable};
@@ -68,14 +70,8 @@ impl<S: Source> Resolver<'_, S> {
         let names = self.names(file);
         match Self::scope_of(&names, found) {
             Some(scope) => {
-                let mut targets = Vec::new();
                 let name = found.name;
-                self.follow(
-                    Variable { file, scope, name },
-                    &mut Trail::default(),
-                    &mut targets,
-                );
-                targets
+                self.followed(Variable { file, scope, name }).to_vec()
             }
             None => {
                 let module = self.module_of_file(file);
@@ -88,6 +84,18 @@ impl<S: Source> Resolver<'_, S> {
                 targets
             }
         }
+    }
+
+    /// Where a variable leads; remembered.
+    fn followed(&mut self, variable: Variable) -> Rc<[Target]> {
+        if let Some(targets) = self.followed.get(&variable) {
+            return targets.clone();
+        }
+        let mut targets = Vec::new();
+        self.follow(variable, &mut Trail::default(), &mut targets);
+        let targets: Rc<[Target]> = targets.into();
+        self.followed.insert(variable, targets.clone());
+        targets
     }
 
     /// Follows the imports that bind a variable.

@@ -486,3 +486,10 @@ fn a_class_of_elements_gives_them() {
         &["m.py::A.f"],
     );
 }
+
+#[test]
+fn methods_of_built_in_types_are_not_likely() {
+    let text = "class A:\n    def pop(self): pass\ndef g(x, a):\n    x.pop()\n    a.pop()\n";
+    let expected = ["m.py:2:8", "m.py:4:6 possible", "m.py:5:6 likely"];
+    check_references(&[("m.py", text)], "m.py::A.pop", &expected);
+}
