@@ -67,7 +67,7 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
 /// # Errors
 /// The symbol is not there; names what is.
 fn check(index: &Index, symbol: &SymbolPath) -> anyhow::Result<()> {
-    if index.place(symbol).is_some() {
+    if index.describe(symbol).is_some() {
         return Ok(());
     }
     let text = index.snapshot().read(&symbol.file);
