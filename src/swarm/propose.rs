@@ -17,7 +17,7 @@ use super::review;
 use super::run::{Approval, AskIntent};
 use crate::ports::{IntentView, ProposalView, TestReport, ToolCalling, Verdict};
 use crate::syntax::SymbolPath;
-use crate::text::unified_diff;
+use crate::text::{ChangeSet, unified_diff};
 
 /// How long a person is waited for.
 const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -79,8 +79,7 @@ async fn checked(
     mut draft: Draft,
     id: ProposalId,
 ) -> (Draft, String, Evidence, Option<TestReport>) {
-    let diff_of =
-        |draft: &Draft| unified_diff(draft.file.as_str(), &before_text(hub, draft), &draft.text);
+    let diff_of = |draft: &Draft| own_diff(draft, &before_text(hub, draft));
     hub.event(Event::ProposalMade {
         proposal: id,
         agent: mind.party.clone(),
@@ -136,6 +135,21 @@ fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
         .world
         .read(&draft.file)
         .unwrap_or_else(|_| Arc::clone(&draft.base))
+}
+
+/// What a draft changes in a text that may have moved on since it was made: its own change alone, not
+/// what others brought meanwhile the other way round.
+fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
+    let changes = ChangeSet::between(&draft.base, &draft.text);
+    let after = changes
+        .rebase(&ChangeSet::between(&draft.base, now))
+        .ok()
+        .and_then(|rebased| rebased.apply(now).ok());
+    match after {
+        Some(after) => unified_diff(draft.file.as_str(), now, &after),
+        // It will be refused where it is applied; until then it is shown as it was made.
+        None => unified_diff(draft.file.as_str(), &draft.base, &draft.text),
+    }
 }
 
 /// Why the gate sends a checked proposal back; `None` lets it pass to the approver.
@@ -371,4 +385,35 @@ async fn ask_intent(hub: &Arc<Hub>, mind: &mut Mind, view: IntentView) -> Option
         verdict: verdict.clone(),
     });
     Some(verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::FilePath;
+
+    fn draft(base: &str, text: &str) -> Draft {
+        Draft {
+            file: FilePath::new("a.py"),
+            base: base.into(),
+            text: text.into(),
+            symbols: Vec::new(),
+            losses: Vec::new(),
+            contract: Vec::new(),
+            breaking: Vec::new(),
+            applied: 0,
+        }
+    }
+
+    #[test]
+    fn a_diff_shows_the_own_change_over_what_others_brought() {
+        let draft = draft("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
+        let now: Arc<str> = "a = 3\nx\nx\nx\nx\nb = 1\n".into();
+        let diff = own_diff(&draft, &now);
+        assert!(diff.contains("-b = 1\n+b = 2\n"), "{diff}");
+        assert!(!diff.contains("a = "), "{diff}");
+        // Where both changed the same line, it is shown as it was made.
+        let conflict = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nb = 9\n".into());
+        assert!(conflict.contains("-b = 1\n+b = 2\n"), "{conflict}");
+    }
 }
