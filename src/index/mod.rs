@@ -8,7 +8,6 @@ mod locate;
 mod lookup;
 mod map;
 mod nearest;
-mod query;
 mod read;
 mod search;
 mod segment;
@@ -20,7 +19,7 @@ mod tests;
 mod trace;
 mod words;
 
-pub use locate::Located;
+pub use locate::{Candidate, Located, LocatedFile};
 pub use lookup::{Definition, Usage, Usages};
 pub use search::{Hit, Hits};
 pub use trace::{Frame, frame, frames};
@@ -40,6 +39,8 @@ pub struct Index {
     snapshot: Snapshot,
     origin: Origin,
     opened: OnceLock<Opened>,
+    /// Made on the first question to which it helps.
+    table: OnceLock<locate::Table>,
 }
 
 /// Where the index begins.
@@ -106,6 +107,7 @@ impl Index {
             snapshot,
             origin,
             opened: OnceLock::new(),
+            table: OnceLock::new(),
         }
     }
 
@@ -157,7 +159,24 @@ impl Index {
 
     /// The symbols that a text is likeliest about: a task, or the output of failing tests.
     pub fn locate(&self, text: &str, limit: usize) -> Vec<Located> {
-        locate::locate(self.code(), text, limit)
+        locate::locate(self.corpus(), text, limit)
+    }
+
+    /// The files that a text is likeliest about.
+    pub fn locate_files(&self, text: &str, limit: usize) -> Vec<LocatedFile> {
+        locate::locate_files(self.corpus(), text, limit)
+    }
+
+    /// What [`Index::locate`] knows of its candidates, files and symbols; its weights are learnt from
+    /// these by `benches/locate`.
+    pub fn candidates(&self, text: &str) -> (Vec<Candidate>, Vec<Candidate>) {
+        locate::candidates(self.corpus(), text)
+    }
+
+    fn corpus(&self) -> locate::Corpus<'_> {
+        let code = self.code();
+        let table = self.table.get_or_init(|| locate::Table::new(code));
+        locate::Corpus::new(code, table, &self.snapshot)
     }
 
     /// The signatures in and around these symbols, in at most `bytes`.
