@@ -2,7 +2,7 @@
 
 use super::code::{Code, FileId, SymbolNumber};
 use super::facts::{Counts, Field};
-use super::query::QueryTerm;
+use super::words::Term;
 
 /// How soon repetitions of a word stop to count, and how much a long bag is held against it.
 /// Found on the tuning half of SWE-bench Lite.
@@ -13,6 +13,15 @@ const LENGTH: f64 = 0.4;
 const NAME_WEIGHT: f64 = 4.0;
 /// The same for a word of the path, in the module body of a file.
 const PATH_WEIGHT: f64 = 1.0;
+
+/// A word that is asked for.
+#[derive(Debug)]
+pub(super) struct QueryTerm {
+    pub(super) term: Term,
+    /// In lower case.
+    pub(super) word: String,
+    pub(super) weight: f64,
+}
 
 /// What is ranked: bags of words, made of symbols.
 pub(super) struct Units {
@@ -77,21 +86,12 @@ impl Units {
     }
 }
 
-/// Scores of some bags for some terms.
-pub(super) struct Ranking {
-    /// In the order of the bags; the best has 1.
-    pub(super) scores: Vec<f64>,
-    /// What each term is worth, in the order of the terms: its weight, more when it is rare.
-    pub(super) worth: Vec<f64>,
-}
-
-/// Ranks bags by terms.
-pub(super) fn rank(code: &Code, units: &Units, terms: &[QueryTerm]) -> Ranking {
+/// The scores of bags for some terms, in the order of the bags; the best has 1.
+pub(super) fn rank(code: &Code, units: &Units, terms: &[QueryTerm]) -> Vec<f64> {
     let filled = units.lengths.iter().filter(|length| **length > 0.0);
     let filled = filled.count().max(1) as f64;
     let average = (units.lengths.iter().sum::<f64>() / filled).max(1.0);
     let mut scores = vec![0.0; units.lengths.len()];
-    let mut worth = Vec::with_capacity(terms.len());
     let mut hits: Vec<(u32, f64)> = Vec::new();
     for term in terms {
         hits.clear();
@@ -109,7 +109,6 @@ pub(super) fn rank(code: &Code, units: &Units, terms: &[QueryTerm]) -> Ranking {
         }
         let holders = hits.len() as f64;
         let rarity = (1.0 + (filled - holders + 0.5) / (holders + 0.5)).ln();
-        worth.push(term.weight * rarity);
         for (bag, count) in &hits {
             let length = units.lengths[*bag as usize];
             let norm = SATURATION * (1.0 - LENGTH + LENGTH * length / average);
@@ -118,14 +117,23 @@ pub(super) fn rank(code: &Code, units: &Units, terms: &[QueryTerm]) -> Ranking {
     }
     let best = scores.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     scores.iter_mut().for_each(|score| *score /= best);
-    Ranking { scores, worth }
+    scores
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::query::Query;
     use super::super::testing::code_of;
+    use super::super::words::all_words;
     use super::*;
+
+    fn terms(question: &str) -> Vec<QueryTerm> {
+        let term = |word| QueryTerm {
+            term: Term::of(word),
+            word: word.to_lowercase(),
+            weight: 1.0,
+        };
+        all_words(question).map(term).collect()
+    }
 
     fn scores(files: &[&str], question: &str) -> Vec<f64> {
         let texts: Vec<_> = files
@@ -139,7 +147,7 @@ mod tests {
                 .map(|(path, text)| (path.as_str(), text.as_str())),
         );
         let units = Units::files(&code, |_| true);
-        rank(&code, &units, &Query::read(question).terms).scores
+        rank(&code, &units, &terms(question))
     }
 
     #[test]
@@ -170,9 +178,9 @@ mod tests {
             ),
             ("tax.py", "x = 1\n"),
         ]);
-        let terms = &Query::read("tax").terms;
+        let terms = &terms("tax");
         let units = Units::symbols(&code, |_, _| true);
-        let found = rank(&code, &units, terms).scores;
+        let found = rank(&code, &units, terms);
         let score = |name: &str| {
             let number = code.files().flat_map(|f| code.symbols_of(f));
             let mut number = number.filter(|n| code.symbol(*n).name == name);
@@ -181,9 +189,9 @@ mod tests {
         assert_eq!(score("tax"), 1.0);
         assert!(score("f") > 0.0 && score("f") < 1.0 && score("") == 0.0);
         // The path of a file is no part of its module body, but of the file.
-        let files = rank(&code, &Units::files(&code, |_| true), terms).scores;
+        let files = rank(&code, &Units::files(&code, |_| true), terms);
         assert!(files[1] > 0.0);
-        let none = rank(&code, &Units::files(&code, |file| file.0 == 0), terms).scores;
+        let none = rank(&code, &Units::files(&code, |file| file.0 == 0), terms);
         assert_eq!(none[1], 0.0);
     }
 }

@@ -211,14 +211,6 @@ impl Code {
         })
     }
 
-    /// Whether a symbol's own text holds a term.
-    pub(super) fn holds(&self, number: SymbolNumber, term: Term) -> bool {
-        let part = self.part_of(number);
-        let wanted = number.0 - part.first_symbol;
-        let mut found = part.segment.postings(term);
-        found.any(|(number, _)| number == wanted)
-    }
-
     /// The symbols whose own name is `name`, in order of their numbers.
     pub(super) fn called(&self, name: &str) -> impl Iterator<Item = SymbolNumber> {
         self.parts.iter().flat_map(move |part| {
@@ -306,12 +298,6 @@ pub(super) fn base_name(name: &str) -> &str {
     last.split('#').next().unwrap_or(last)
 }
 
-/// The name of the symbol that holds one of this name.
-pub(super) fn owner_name(name: &str) -> Option<&str> {
-    let (owner, _) = name.rsplit_once('.')?;
-    Some(base_name(owner))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::facts::FileFacts;
@@ -385,7 +371,5 @@ mod tests {
     #[test]
     fn names_have_parts() {
         assert_eq!(base_name("A.f#2"), "f");
-        assert_eq!(owner_name("A#2.f"), Some("A"));
-        assert_eq!(owner_name("f"), None);
     }
 }

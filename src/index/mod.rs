@@ -11,7 +11,6 @@ mod map;
 pub mod names;
 mod nearest;
 mod position;
-mod query;
 mod read;
 pub mod resolve;
 mod search;
@@ -25,7 +24,7 @@ mod tokens;
 mod trace;
 mod words;
 
-pub use locate::Located;
+pub use locate::{Candidate, Located, LocatedFile};
 pub use lookup::{Definition, Description, Usage, Usages};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
 pub use position::{Definitions, NoName, Position};
@@ -49,6 +48,8 @@ pub struct Index {
     snapshot: Snapshot,
     origin: Origin,
     opened: OnceLock<Opened>,
+    /// Made on the first question to which it helps.
+    table: OnceLock<locate::Table>,
 }
 
 /// Where the index begins.
@@ -115,6 +116,7 @@ impl Index {
             snapshot,
             origin,
             opened: OnceLock::new(),
+            table: OnceLock::new(),
         }
     }
 
@@ -187,13 +189,32 @@ impl Index {
 
     /// The symbols that a text is likeliest about: a task, or the output of failing tests.
     pub fn locate(&self, text: &str, limit: usize) -> Vec<Located> {
-        locate::locate(self.code(), text, limit)
+        locate::locate(self.corpus(), text, limit)
+    }
+
+    /// The files that a text is likeliest about.
+    pub fn locate_files(&self, text: &str, limit: usize) -> Vec<LocatedFile> {
+        locate::locate_files(self.corpus(), text, limit)
+    }
+
+    /// What [`Index::locate`] knows of its candidates, files and symbols; its weights are learnt from
+    /// these by `benches/locate`.
+    pub fn candidates(&self, text: &str) -> (Vec<Candidate>, Vec<Candidate>) {
+        locate::candidates(self.corpus(), text)
+    }
+
+    fn corpus(&self) -> locate::Corpus<'_> {
+        let code = self.code();
+        let table = self.table.get_or_init(|| locate::Table::new(code));
+        locate::Corpus::new(code, table, &self.snapshot)
     }
 
     /// The files that matter around `seed` with the signatures that matter in them, in at most
     /// `tokens`.
     pub fn repository_map(&self, seed: Seed<'_>, tokens: usize) -> RepositoryMap {
-        map::repository_map(self.code(), seed, tokens)
+        map::repository_map(self.code(), seed, tokens, |text, limit| {
+            self.locate(text, limit)
+        })
     }
 
     /// The tests that are likeliest to show whether a symbol works, nearest first: test functions,

@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::bm25::{Units, rank};
+use super::bm25::{QueryTerm, Units, rank};
 use super::code::{Code, FileId, SymbolNumber, is_test_function};
 use super::facts::module_of;
-use super::query::QueryTerm;
 use super::words::{Term, all_words};
 use crate::syntax::SymbolPath;
 use crate::workspace::{Held, Snapshot};
@@ -32,9 +31,9 @@ pub(super) fn nearest_tests(
     let target = Target::of(symbol);
     let is_test = |number: &SymbolNumber| is_test_function(&code.symbol(*number));
     let by_file = Units::files(code, |file| code.is_test(file));
-    let by_file = rank(code, &by_file, &target.terms).scores;
+    let by_file = rank(code, &by_file, &target.terms);
     let by_test = Units::symbols(code, |file, number| code.is_test(file) && is_test(&number));
-    let by_test = rank(code, &by_test, &target.terms).scores;
+    let by_test = rank(code, &by_test, &target.terms);
 
     let last = target.module.rsplit('.').next().unwrap_or_default();
     let may_import: HashSet<FileId> = code.mentioning(last).into_iter().collect();

@@ -1,6 +1,5 @@
 //! `starling locate`: where a text is about.
 
-use std::collections::HashSet;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -10,11 +9,7 @@ use super::super::view::text::{Line, Style};
 use super::args::LocateArgs;
 use super::output::{Place, kind_name, note, print_json, print_lines};
 use super::{Cache, open, text};
-use crate::index::{Index, Located};
-
-/// So many symbols are looked at for each file that is asked for: most of them stand in the same
-/// files.
-const SYMBOLS_PER_FILE: usize = 40;
+use crate::index::{Index, Located, LocatedFile};
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -43,8 +38,8 @@ pub fn locate(args: &LocateArgs) -> anyhow::Result<Outcome> {
     let began = Instant::now();
     let index = open(&args.code, Cache::Used)?;
     let top = args.top as usize;
-    let located = index.locate(&text, top.saturating_mul(SYMBOLS_PER_FILE));
-    let files = files(&located, top);
+    let located = index.locate(&text, top);
+    let files = files(&index, &text, top);
     let symbols: Vec<Symbol> = located
         .into_iter()
         .take(top)
@@ -73,17 +68,13 @@ fn symbol(found: Located, index: &Index) -> Option<Symbol> {
     })
 }
 
-/// The files of the best symbols.
-fn files(located: &[Located], top: usize) -> Vec<File> {
-    let mut known = HashSet::new();
-    let best = located
-        .iter()
-        .filter(|found| known.insert(&found.symbol.file));
-    let file = |found: &Located| File {
-        path: found.symbol.file.to_string(),
+fn files(index: &Index, text: &str, top: usize) -> Vec<File> {
+    let located = index.locate_files(text, top).into_iter();
+    let file = |found: LocatedFile| File {
+        path: found.file.to_string(),
         score: found.score,
     };
-    best.take(top).map(file).collect()
+    located.map(file).collect()
 }
 
 fn lines(symbols: &[Symbol], files: &[File]) -> Vec<Line> {
@@ -113,29 +104,4 @@ fn lines(symbols: &[Symbol], files: &[File]) -> Vec<Line> {
         lines.push(Line::plain(&format!("{number:>3}. {}", file.path)).with(Style::Dim, &score));
     }
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_stands_where_its_best_symbol_stands() {
-        let found = |symbol: &str, score| Located {
-            symbol: symbol.parse().unwrap(),
-            score,
-            why: Vec::new(),
-        };
-        let located = [
-            found("b.py::f", 3.0),
-            found("b.py::g", 2.0),
-            found("a.py::", 1.0),
-            found("c.py::", 0.5),
-        ];
-        let file = |path: &str, score| File {
-            path: path.to_owned(),
-            score,
-        };
-        assert_eq!(files(&located, 2), [file("b.py", 3.0), file("a.py", 1.0)]);
-    }
 }

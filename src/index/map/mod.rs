@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::code::{Code, FileId, SymbolNumber};
-use super::locate::locate;
+use super::locate::Located;
 use super::tokens::count_tokens;
 use crate::syntax::{FilePath, SymbolKind, SymbolPath};
 
@@ -71,12 +71,17 @@ struct Ranked {
 /// So many symbols are looked at for each token: most of them stand in the same files.
 const SYMBOLS_PER_TOKEN: usize = 2;
 
-/// The map around a seed, in at most `tokens`.
-pub(super) fn repository_map(code: &Code, seed: Seed<'_>, tokens: usize) -> RepositoryMap {
+/// The map around a seed, in at most `tokens`; `locate` ranks symbols for a text.
+pub(super) fn repository_map(
+    code: &Code,
+    seed: Seed<'_>,
+    tokens: usize,
+    locate: impl Fn(&str, usize) -> Vec<Located>,
+) -> RepositoryMap {
     let ranked = std::thread::scope(|scope| {
         // The vocabulary is read meanwhile.
         scope.spawn(|| count_tokens(""));
-        ranked(code, seed, tokens)
+        ranked(code, seed, tokens, locate)
     });
     let files = choose::choose(code, &ranked, tokens);
     let mut map = RepositoryMap { files, tokens: 0 };
@@ -84,10 +89,15 @@ pub(super) fn repository_map(code: &Code, seed: Seed<'_>, tokens: usize) -> Repo
     map
 }
 
-fn ranked(code: &Code, seed: Seed<'_>, tokens: usize) -> Vec<Ranked> {
+fn ranked(
+    code: &Code,
+    seed: Seed<'_>,
+    tokens: usize,
+    locate: impl Fn(&str, usize) -> Vec<Located>,
+) -> Vec<Ranked> {
     match seed {
         Seed::Text(text) => {
-            let located = locate(code, text, tokens.saturating_mul(SYMBOLS_PER_TOKEN));
+            let located = locate(text, tokens.saturating_mul(SYMBOLS_PER_TOKEN));
             by_file(
                 code,
                 located.iter().map(|found| (&found.symbol, found.score)),

@@ -1,11 +1,11 @@
 //! Where a task begins: symbols ranked by what its text says. No model.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::bm25::{Ranking, Units, rank};
-use super::code::{Code, FileId, SymbolNumber, base_name, owner_name};
-use super::query::{Mention, Place, Query};
-use super::segment::SymbolView;
+use crate::index::bm25::{Ranking, rank};
+use crate::index::facts::{FileFacts, SymbolFacts};
+use crate::index::query::{Mention, Place, Query};
 use crate::syntax::{SymbolKind, SymbolPath};
 
 /// A symbol that a text may be about.
@@ -35,56 +35,39 @@ const WORDS_SHOWN: usize = 4;
 
 /// The symbols that a text is about, the likeliest first. The text may be a task, a question, or the
 /// output of failing tests.
-pub(super) fn locate(code: &Code, text: &str, limit: usize) -> Vec<Located> {
-    let question = Question::new(code, Query::read(text));
-    let terms = &question.query.terms;
-    let by_file = rank(code, &Units::files(code, |_| true), terms);
-    let by_symbol = rank(code, &Units::symbols(code, |_, _| true), terms);
+pub(in crate::index) fn locate(files: &[Arc<FileFacts>], text: &str, limit: usize) -> Vec<Located> {
+    let question = Question::new(files, Query::read(text));
+    let by_file = rank(files.iter().map(|facts| &facts.bag), &question.query.terms);
+    let symbols = || files.iter().flat_map(|facts| &facts.symbols);
+    let by_symbol = rank(symbols().map(|symbol| &symbol.bag), &question.query.terms);
 
-    let mut found: Vec<(f64, Candidate)> = Vec::new();
-    for (file, file_words) in code.files().zip(&by_file.scores) {
-        let file_score = FILE_WORDS * file_words + total(&question.of_file(file));
-        for number in code.symbols_of(file) {
-            let candidate = Candidate {
-                file,
-                number,
-                symbol: code.symbol(number),
-            };
-            let own = by_symbol.scores[number.0 as usize];
-            let evidence = total(&question.of_symbol(&candidate));
-            let score = (own + file_score + evidence) * candidate.worth(code);
+    let mut own_scores = by_symbol.scores.iter();
+    let mut found: Vec<(f64, &FileFacts, &SymbolFacts)> = Vec::new();
+    for (facts, file_words) in files.iter().zip(&by_file.scores) {
+        let file_score = FILE_WORDS * file_words + total(&question.of_file(facts));
+        for (symbol, own) in facts.symbols.iter().zip(&mut own_scores) {
+            let evidence = total(&question.of_symbol(facts, symbol));
+            let score = (own + file_score + evidence) * worth(facts, symbol);
             if score > 0.0 {
-                found.push((score, candidate));
+                found.push((score, facts, symbol));
             }
         }
     }
-    let path = |candidate: &Candidate| (candidate.file, candidate.symbol.name.to_owned());
-    found.sort_by(|a, b| {
-        b.0.total_cmp(&a.0)
-            .then_with(|| path(&a.1).cmp(&path(&b.1)))
-    });
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.path.cmp(&b.2.path)));
     found.truncate(limit);
-    let located = found.into_iter().map(|(score, candidate)| Located {
-        symbol: SymbolPath::new(code.path(candidate.file).clone(), candidate.symbol.name),
+    let located = found.into_iter().map(|(score, facts, symbol)| Located {
+        symbol: symbol.path.clone(),
         score,
-        why: question.why(&candidate, &by_symbol),
+        why: question.why(facts, symbol, &by_symbol),
     });
     located.collect()
 }
 
-struct Candidate<'c> {
-    file: FileId,
-    number: SymbolNumber,
-    symbol: SymbolView<'c>,
-}
-
-impl Candidate<'_> {
-    fn worth(&self, code: &Code) -> f64 {
-        let of_file = if code.is_test(self.file) { TEST } else { 1.0 };
-        match self.symbol.kind {
-            SymbolKind::Module => of_file * MODULE_BODY,
-            SymbolKind::Class | SymbolKind::Function | SymbolKind::Method => of_file,
-        }
+fn worth(facts: &FileFacts, symbol: &SymbolFacts) -> f64 {
+    let of_file = if facts.is_test { TEST } else { 1.0 };
+    match symbol.kind {
+        SymbolKind::Module => of_file * MODULE_BODY,
+        SymbolKind::Class | SymbolKind::Function | SymbolKind::Method => of_file,
     }
 }
 
@@ -96,34 +79,36 @@ fn total(evidence: &[Evidence]) -> f64 {
 }
 
 /// A query, with how many definitions share each of its names.
-struct Question<'c> {
-    code: &'c Code,
+struct Question {
     query: Query,
     definitions: HashMap<String, u32>,
 }
 
-impl<'c> Question<'c> {
-    fn new(code: &'c Code, query: Query) -> Self {
-        let definitions = query.names.keys().map(|name| {
-            let files = code.called(name).filter_map(|number| code.file_of(number));
-            let count = files.filter(|file| !code.is_test(*file)).count();
-            (name.clone(), count as u32)
-        });
-        Question {
-            definitions: definitions.collect(),
-            code,
-            query,
+impl Question {
+    fn new(files: &[Arc<FileFacts>], query: Query) -> Self {
+        let mut definitions: HashMap<String, u32> = HashMap::new();
+        let code = files.iter().filter(|facts| !facts.is_test);
+        for symbol in code.flat_map(|facts| &facts.symbols) {
+            let name = symbol.path.base_name();
+            if query.names.contains_key(name) {
+                *definitions.entry(name.to_owned()).or_default() += 1;
+            }
         }
+        Question { query, definitions }
     }
 
-    fn of_file(&self, file: FileId) -> Vec<Evidence> {
+    fn of_file(&self, facts: &FileFacts) -> Vec<Evidence> {
         let mut evidence = Vec::new();
-        let path = self.code.path(file).as_str();
-        let mut paths = self.query.paths.iter();
-        if paths.any(|printed| same_file(path, printed)) {
+        let path = facts.file.as_str();
+        if self
+            .query
+            .paths
+            .iter()
+            .any(|printed| same_file(path, printed))
+        {
             evidence.push((PATH, format!("names {path}")));
         }
-        let module = self.code.module(file);
+        let module = facts.module();
         let below = |dotted: &String| {
             dotted
                 .strip_prefix(&module)
@@ -144,13 +129,13 @@ impl<'c> Question<'c> {
         evidence
     }
 
-    fn of_symbol(&self, candidate: &Candidate<'_>) -> Vec<Evidence> {
+    fn of_symbol(&self, facts: &FileFacts, symbol: &SymbolFacts) -> Vec<Evidence> {
         let mut evidence = Vec::new();
-        let name = base_name(candidate.symbol.name);
+        let name = symbol.path.base_name();
         if let Some(score) = self.named(name) {
             evidence.push((NAMED * score, format!("names {name}")));
         }
-        if let Some(owner) = owner_name(candidate.symbol.name) {
+        if let Some(owner) = symbol.owner_name() {
             if let Some(score) = self.named(owner) {
                 evidence.push((NAMED_OWNER * score, format!("names {owner}")));
             }
@@ -166,21 +151,11 @@ impl<'c> Question<'c> {
         }
         // The last frame is where it failed; those above it count less.
         let places = self.query.places.iter().rev().enumerate();
-        let at = |(_, place): &(usize, &Place)| self.is_at(candidate, place);
-        if let Some((depth, place)) = places.into_iter().find(at) {
+        if let Some((depth, place)) = places.into_iter().find(|(_, p)| is_at(facts, symbol, p)) {
             let score = FRAME / (1.0 + depth as f64).sqrt();
             evidence.push((score, format!("line {} in the traceback", place.line)));
         }
         evidence
-    }
-
-    fn is_at(&self, candidate: &Candidate<'_>, place: &Place) -> bool {
-        same_file(self.code.path(candidate.file).as_str(), &place.path)
-            && match place.function.as_deref() {
-                Some("<module>") => candidate.symbol.kind == SymbolKind::Module,
-                Some(function) => base_name(candidate.symbol.name) == function,
-                None => self.code.owner(candidate.file, place.line) == Some(candidate.number),
-            }
     }
 
     /// How much a name says: more when it stands as code, less when many definitions share it.
@@ -190,15 +165,14 @@ impl<'c> Question<'c> {
         Some(emphasis(mention) / f64::from(shared.max(1)).sqrt())
     }
 
-    fn why(&self, candidate: &Candidate<'_>, ranking: &Ranking) -> Vec<String> {
-        let mut evidence = self.of_symbol(candidate);
-        evidence.extend(self.of_file(candidate.file));
+    fn why(&self, facts: &FileFacts, symbol: &SymbolFacts, ranking: &Ranking) -> Vec<String> {
+        let mut evidence = self.of_symbol(facts, symbol);
+        evidence.extend(self.of_file(facts));
         evidence.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut why: Vec<String> = evidence.into_iter().map(|(_, what)| what).collect();
         why.dedup();
         let mut words: Vec<_> = self.query.terms.iter().zip(&ranking.worth).collect();
-        let held = |term| self.code.holds(candidate.number, term);
-        words.retain(|(term, _)| held(term.term));
+        words.retain(|(term, _)| symbol.bag.has(term.term));
         words.sort_by(|a, b| b.1.total_cmp(a.1).then_with(|| a.0.word.cmp(&b.0.word)));
         let shown: Vec<_> = words
             .iter()
@@ -236,12 +210,21 @@ fn same_file(file: &str, printed: &str) -> bool {
     ends(printed, file) || ends(file, printed)
 }
 
+fn is_at(facts: &FileFacts, symbol: &SymbolFacts, place: &Place) -> bool {
+    same_file(facts.file.as_str(), &place.path)
+        && match place.function.as_deref() {
+            Some("<module>") => symbol.kind == SymbolKind::Module,
+            Some(function) => symbol.path.base_name() == function,
+            None => facts.owner(place.line) == symbol.path,
+        }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::code_of;
     use super::*;
+    use crate::syntax::FilePath;
 
-    fn files() -> Code {
+    fn files() -> Vec<Arc<FileFacts>> {
         let texts = [
             (
                 "shop/cart.py",
@@ -258,7 +241,8 @@ mod tests {
                 "def test_total():\n    assert Cart().total() == 0\n",
             ),
         ];
-        code_of(texts)
+        let read = |(path, text): (&str, &str)| FileFacts::read(FilePath::new(path), text.into());
+        texts.into_iter().map(read).map(Arc::new).collect()
     }
 
     fn first(text: &str) -> (String, String) {
@@ -297,7 +281,7 @@ mod tests {
     fn is_capped_and_takes_any_text() {
         assert_eq!(locate(&files(), "item", 1).len(), 1);
         assert_eq!(locate(&files(), "", 5), []);
-        assert_eq!(locate(&Code::default(), "item", 5), []);
+        assert_eq!(locate(&[], "item", 5), []);
     }
 
     #[test]

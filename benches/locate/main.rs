@@ -1,0 +1,77 @@
+//! How well `locate` finds what a change touched, on instances of a benchmark; and the rows from
+//! which its weights are learnt.
+//!
+//! ```sh
+//! cargo bench --no-default-features --bench locate -- gold INSTANCES CHECKOUTS > gold.jsonl
+//! cargo bench --no-default-features --bench locate -- score INSTANCES CHECKOUTS gold.jsonl CACHE
+//! cargo bench --no-default-features --bench locate -- rows INSTANCES CHECKOUTS gold.jsonl CACHE ROWS
+//! python benches/locate/learn.py ROWS src/index/locate/weights.rs
+//! ```
+//!
+//! `INSTANCES` is a file of JSON lines with `instance_id`, `problem_statement` and `patch`;
+//! `CHECKOUTS` holds the tree of each before its change, by its `instance_id`; indices are kept in `CACHE`.
+
+mod gold;
+mod rows;
+mod score;
+
+use std::path::Path;
+
+use serde_json::Value;
+use starling::index::Index;
+use starling::workspace::{Overlay, Workspace};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["gold", instances, checkouts] => gold::print(&read(instances), Path::new(checkouts)),
+        ["score", instances, checkouts, gold, cache] => {
+            score::print(
+                &read(instances),
+                Path::new(checkouts),
+                &read(gold),
+                Path::new(cache),
+            );
+        }
+        ["rows", instances, checkouts, gold, cache, out] => {
+            let (checkouts, cache) = (Path::new(checkouts), Path::new(cache));
+            rows::write(
+                &read(instances),
+                checkouts,
+                &read(gold),
+                cache,
+                Path::new(out),
+            );
+        }
+        _ => println!("see the head of benches/locate/main.rs"),
+    }
+}
+
+fn read(path: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).expect("the file can be read");
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect()
+}
+
+/// A field that is a string.
+fn string<'v>(value: &'v Value, field: &str) -> &'v str {
+    value[field].as_str().expect("the field is a string")
+}
+
+fn strings(value: &Value) -> Vec<&str> {
+    let items = value.as_array().expect("the field is a list").iter();
+    items.map(|item| item.as_str().expect("a string")).collect()
+}
+
+/// The index of a checkout, kept in `cache` between runs.
+fn index_of(checkout: &Path, cache: &Path) -> Index {
+    let workspace = Workspace::open(checkout.to_owned()).expect("the checkout");
+    let index = Index::open(workspace.snapshot(Overlay::new()), cache.to_owned());
+    index.warm();
+    index
+}

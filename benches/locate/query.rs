@@ -1,0 +1,212 @@
+//! What a task's text says about code: words, names, paths, frames of tracebacks, messages of errors.
+
+use std::collections::HashMap;
+
+use super::sections::{Line, Section, SECTIONS, lines};
+use super::stop::is_stop_word;
+use crate::index::words::{Term, all_words};
+
+/// How a name stands in a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Mention {
+    /// In each section.
+    pub(super) times: [u16; SECTIONS],
+    /// It looks like a name of code anywhere: `max_length`, `CharField`, `a.b`, `f()`.
+    pub(super) looks_like_code: bool,
+    /// It is called somewhere.
+    pub(super) called: bool,
+    /// The text itself defines or binds it.
+    pub(super) own: bool,
+}
+
+impl Mention {
+    pub(super) fn stands_in(&self, section: Section) -> bool {
+        self.times[section as usize] > 0
+    }
+}
+
+/// A file and line, and the function there, from a traceback. The last one is where it failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) path: String,
+    pub(super) line: Option<u32>,
+    pub(super) function: Option<String>,
+}
+
+/// A word or a part of one.
+#[derive(Debug)]
+pub(super) struct QueryTerm {
+    pub(super) term: Term,
+    /// As it is written first, in lower case.
+    pub(super) word: String,
+    /// How often it stands in each section.
+    pub(super) times: [u16; SECTIONS],
+}
+
+/// A text, read for what it says about code.
+#[derive(Debug, Default)]
+pub(super) struct Query {
+    pub(super) terms: Vec<QueryTerm>,
+    /// Single identifiers, those in dotted names among them.
+    pub(super) names: HashMap<String, Mention>,
+    /// `a.b.c` as written, and where.
+    pub(super) dotted: Vec<(String, Section)>,
+    /// Paths that end in `.py`.
+    pub(super) paths: Vec<String>,
+    /// Frames of tracebacks.
+    pub(super) frames: Vec<Place>,
+    /// Lines that are linked to.
+    pub(super) links: Vec<Place>,
+    /// What errors say.
+    pub(super) messages: Vec<String>,
+}
+
+impl Query {
+    pub(super) fn read(text: &str) -> Self {
+        let mut query = Query::default();
+        let mut terms = HashMap::new();
+        for line in lines(text) {
+            match line {
+                Line::Frame(place) => query.frames.push(place),
+                Line::Link(place) => query.links.push(place),
+                Line::Text(line, section) => {
+                    if section == Section::Error {
+                        query.read_message(&line);
+                    }
+                    weigh(&mut terms, &line, section);
+                    query.read_line(&line, section);
+                }
+            }
+        }
+        query.terms = terms.into_values().collect();
+        // The sums of floating-point numbers depend on their order.
+        query.terms.sort_unstable_by_key(|term: &QueryTerm| term.term);
+        query
+    }
+
+    fn read_message(&mut self, line: &str) {
+        let message = line.split_once(": ").map_or("", |(_, message)| message);
+        if message.len() > 5 {
+            self.messages.push(message.to_owned());
+        }
+    }
+
+    fn read_line(&mut self, line: &str, section: Section) {
+        let mut quoted = false;
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-');
+        let mut rest = line;
+        let mut before = "";
+        while let Some(c) = rest.chars().next() {
+            if !is_name(c) {
+                quoted ^= c == '`';
+                rest = &rest[c.len_utf8()..];
+                continue;
+            }
+            let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+            let (token, after) = rest.split_at(end);
+            rest = after;
+            let section = match section {
+                Section::Lead | Section::Prose if quoted => Section::Quote,
+                other => other,
+            };
+            let own = matches!(section, Section::Block | Section::Error)
+                && (matches!(before, "class" | "def")
+                    || (after.trim_start().starts_with('=')
+                        && !after.trim_start().starts_with("==")
+                        && line.trim_start().starts_with(token)));
+            let token_trimmed = token.trim_matches(['.', '-', '/']);
+            let seen = Seen { section, called: after.starts_with('('), own, quoted };
+            self.read_token(token_trimmed, seen);
+            before = token;
+        }
+    }
+
+    /// A run of the characters of names and paths.
+    fn read_token(&mut self, token: &str, seen: Seen) {
+        if token.ends_with(".py") {
+            self.paths.push(token.to_owned());
+            return;
+        }
+        for word in token.split(['/', '-']) {
+            let dotted = word.contains('.') && word.split('.').all(is_identifier);
+            if dotted {
+                self.dotted.push((word.to_owned(), seen.section));
+            }
+            let mut parts = word.split('.').peekable();
+            while let Some(name) = parts.next() {
+                if name.len() < 2 || !is_identifier(name) {
+                    continue;
+                }
+                let last = parts.peek().is_none();
+                let known = self.names.entry(name.to_owned()).or_default();
+                let times = &mut known.times[seen.section as usize];
+                *times = times.saturating_add(1);
+                known.called |= seen.called && last;
+                known.own |= seen.own && !dotted;
+                known.looks_like_code |=
+                    (seen.called && last) || dotted || seen.quoted || is_code_like(name);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    section: Section,
+    called: bool,
+    own: bool,
+    quoted: bool,
+}
+
+fn weigh(terms: &mut HashMap<Term, QueryTerm>, line: &str, section: Section) {
+    let mut quoted = false;
+    for (at, run) in line.split('`').enumerate() {
+        let section = match section {
+            Section::Lead | Section::Prose if quoted => Section::Quote,
+            other => other,
+        };
+        quoted = at % 2 == 0;
+        if matches!(section, Section::Title | Section::Lead | Section::Prose) {
+            weigh_compounds(terms, run, section);
+        }
+        for word in all_words(run).filter(|word| !is_stop_word(word)) {
+            weigh_word(terms, word, section);
+        }
+    }
+}
+
+fn weigh_word(terms: &mut HashMap<Term, QueryTerm>, word: &str, section: Section) {
+    let term = Term::of(word);
+    let known = terms.entry(term).or_insert_with(|| QueryTerm {
+        term,
+        word: word.to_lowercase(),
+        times: [0; SECTIONS],
+    });
+    let times = &mut known.times[section as usize];
+    *times = times.saturating_add(1);
+}
+
+/// Two words of prose may be one of code: `bound field` is `BoundField`, `group by` is `group_by`.
+fn weigh_compounds(terms: &mut HashMap<Term, QueryTerm>, run: &str, section: Section) {
+    let plain = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let all: Vec<&str> = run.split_whitespace().collect();
+    for pair in all.windows(2).filter(|pair| pair.iter().all(|word| plain(word))) {
+        if !pair.iter().all(|word| is_stop_word(word)) {
+            weigh_word(terms, &pair.concat(), section);
+            weigh_word(terms, &pair.join("_"), section);
+        }
+    }
+}
+
+pub(super) fn is_identifier(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && word.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// `max_length`, `CharField`, but not `Field` at the beginning of a sentence.
+fn is_code_like(name: &str) -> bool {
+    let inner = name.trim_matches('_');
+    let camel =
+        inner.chars().skip(1).any(char::is_uppercase) && inner.chars().any(char::is_lowercase);
+    inner.contains('_') || camel || name.starts_with("__")
+}

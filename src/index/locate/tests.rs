@@ -1,0 +1,145 @@
+//! Locating in a small workspace.
+
+use super::*;
+use crate::index::Index;
+use crate::index::testing::snapshot_of;
+
+const FILES: [(&str, &str); 4] = [
+    (
+        "shop/cart.py",
+        "class Cart:\n    def add(self, item):\n        self.items.append(item)\n    \
+         def total(self):\n        return sum(item.price for item in self.items)\n",
+    ),
+    (
+        "shop/tax.py",
+        "def rate(country):\n    '''Value added tax of a country.'''\n    return RATES[country]\n",
+    ),
+    ("shop/util.py", "def add(a, b):\n    return a + b\n"),
+    (
+        "tests/test_cart.py",
+        "def test_total():\n    assert Cart().total() == 0\n",
+    ),
+];
+
+fn locate(files: &[(&str, &str)], text: &str, limit: usize) -> Vec<Located> {
+    Index::new(snapshot_of(files)).locate(text, limit)
+}
+
+fn first(text: &str) -> (String, String) {
+    let found = locate(&FILES, text, 5);
+    (found[0].symbol.to_string(), found[0].why.join("; "))
+}
+
+#[test]
+fn finds_by_words_names_paths_and_frames() {
+    let (symbol, why) = first("The tax is wrong for some countries of the value added area");
+    assert_eq!(symbol, "shop/tax.py::rate");
+    assert!(why.contains("words: ") && why.contains("tax"), "{why}");
+
+    let (symbol, why) = first("`Cart.add` loses the second one");
+    assert_eq!(symbol, "shop/cart.py::Cart.add");
+    assert!(why.contains("names Cart.add"), "{why}");
+
+    let (symbol, _) = first("add() fails in shop/util.py");
+    assert_eq!(symbol, "shop/util.py::add");
+
+    let trace = "Traceback:\n  File \"/usr/lib/python3/site-packages/shop/cart.py\", line 3, in add\n    x\n\
+                 AttributeError: items\n";
+    let (symbol, why) = first(trace);
+    assert_eq!(symbol, "shop/cart.py::Cart.add");
+    assert!(why.contains("line 3 in the traceback"), "{why}");
+}
+
+#[test]
+fn tests_come_after_the_code_that_they_test() {
+    let found = locate(&FILES, "total of an empty Cart", 10);
+    let place = |name: &str| found.iter().position(|l| l.symbol.name == name).unwrap();
+    assert!(place("Cart.total") < place("test_total"));
+}
+
+#[test]
+fn is_capped_and_takes_any_text() {
+    assert_eq!(locate(&FILES, "item", 1).len(), 1);
+    assert_eq!(locate(&FILES, "", 5), []);
+    assert_eq!(locate(&[], "item", 5), []);
+}
+
+/// All that was found, as `file::name`.
+fn order(text: &str) -> Vec<String> {
+    let found = locate(&FILES, text, 20);
+    found.iter().map(|l| l.symbol.to_string()).collect()
+}
+
+#[test]
+fn the_last_frame_counts_most() {
+    let trace = "Traceback (most recent call last):\n  File \"/w/shop/tax.py\", line 1, in rate\n    x\n  \
+                 File \"/w/shop/cart.py\", line 5, in total\n    y\n";
+    let found = order(trace);
+    assert_eq!(found[0], "shop/cart.py::Cart.total");
+    let place = |name: &str| found.iter().position(|path| path == name).unwrap();
+    assert!(place("shop/tax.py::rate") < place("shop/util.py::add"));
+}
+
+#[test]
+fn a_frame_without_a_function_goes_by_its_line() {
+    let (symbol, why) = first("shop/cart.py:5: KeyError");
+    assert_eq!(symbol, "shop/cart.py::Cart.total");
+    assert!(why.contains("line 5 in the traceback"), "{why}");
+    let module = locate(&FILES, "  File \"shop/tax.py\", line 99, in <module>\n", 20);
+    let module = module
+        .iter()
+        .find(|l| l.symbol.to_string() == "shop/tax.py::");
+    let why = &module.expect("the module body").why;
+    assert!(
+        why.contains(&"line 99 in the traceback".to_owned()),
+        "{why:?}"
+    );
+}
+
+#[test]
+fn dotted_names_and_paths_choose_between_equals() {
+    assert_eq!(order("`shop.util.add` is slow")[0], "shop/util.py::add");
+    assert_eq!(
+        order("add is slow, see shop/cart.py")[0],
+        "shop/cart.py::Cart.add"
+    );
+    assert_eq!(
+        order("add is slow, see shop/util.py")[0],
+        "shop/util.py::add"
+    );
+    let (_, why) = first("`shop.util.add` is slow");
+    assert!(why.contains("names shop.util"), "{why}");
+}
+
+#[test]
+fn a_name_that_is_marked_or_in_the_title_says_more_than_one_in_prose() {
+    // `add` stands in prose each time; the worth of `rate` shows against it.
+    let score = |text: &str| {
+        let found = locate(&FILES, text, 20);
+        let of = |name: &str| {
+            found
+                .iter()
+                .find(|l| l.symbol.name == name)
+                .map(|l| l.score)
+        };
+        of("rate").expect("it is found") / of("Cart.add").expect("it is found")
+    };
+    let prose = score("Something about add\nthe rate is bad\n");
+    let called = score("Something about add\nthe `rate` is bad\n");
+    let title = score("the rate is bad\nSomething about add\n");
+    assert!(prose < called && prose < title, "{prose} {called} {title}");
+    // A block that is never closed, and text behind one that is.
+    assert!(score("Something about add\n```\nthe rate is bad") > 0.0);
+    assert!(score("Something about add\n```\n```\nthe rate is bad\n") > 0.0);
+}
+
+#[test]
+fn the_same_text_has_the_same_answer() {
+    let text = "total and add, rate of a country: items, price";
+    let once = locate(&FILES, text, 20);
+    assert!(once.windows(2).all(|pair| pair[0].score >= pair[1].score));
+    assert!(once.iter().all(|l| l.score > 0.0));
+    for _ in 0..5 {
+        assert_eq!(locate(&FILES, text, 20), once);
+    }
+}
