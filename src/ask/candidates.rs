@@ -9,8 +9,6 @@ use super::session::Session;
 use crate::index::{Certainty, Definition, Located, is_test_file};
 use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath};
 
-/// Files of the map where a question leads nowhere.
-const MODULES: usize = 30;
 /// Uses of a class that are listed.
 const CLASS_USES: usize = 8;
 /// Named symbols whose users are shown, and how many users.
@@ -217,14 +215,4 @@ fn by_lines(code: &Code, question: &str) -> Vec<SymbolPath> {
         .collect();
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     found.into_iter().map(|(_, symbol)| symbol).collect()
-}
-
-/// Module bodies, where a question leads nowhere.
-pub fn modules(code: &Code) -> Vec<SymbolPath> {
-    let files = code.files().files().iter();
-    files
-        .filter(|file| Language::of(file) != Language::Plain && !is_test_file(file))
-        .take(MODULES)
-        .map(|file| SymbolPath::module(file.clone()))
-        .collect()
 }

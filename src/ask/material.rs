@@ -4,14 +4,13 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use super::candidates::{candidates, modules, named, used};
+use super::candidates::{candidates, named, used};
 use super::cite::words;
 use super::code::Code;
 use super::excerpt::chosen;
 use super::session::Session;
 use super::step::Found;
-use crate::index::Definition;
-use crate::index::Seed;
+use crate::index::{Definition, Seed};
 use crate::ports::{ModelProfile, Tokens, ToolCalling};
 use crate::prompts::{AskPrompt, AskTurn, Prompt};
 use crate::syntax::{FilePath, SymbolPath};
@@ -87,16 +86,14 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
     let (names, most) = caps.used;
     let uses = used(&named, question, most).into_iter().take(names);
     let uses = uses.map(|(label, name, most)| (label, code.references(&name, most)));
-    let mut symbols: Vec<SymbolPath> = candidates.iter().map(|(path, _)| path.clone()).collect();
-    if symbols.is_empty() {
-        symbols = modules(code);
-    }
+    let symbols: Vec<SymbolPath> = candidates.iter().map(|(path, _)| path.clone()).collect();
+    let seed = match symbols.is_empty() {
+        true => Seed::Central,
+        false => Seed::Symbols(&symbols),
+    };
     let map = match caps.map_tokens {
         0 => String::new(),
-        tokens => code
-            .index()
-            .repository_map(Seed::Symbols(&symbols), tokens)
-            .to_string(),
+        tokens => code.index().repository_map(seed, tokens).to_string(),
     };
     let others = candidates[shown.min(candidates.len())..].iter();
     let prompt = AskPrompt {

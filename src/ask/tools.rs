@@ -274,3 +274,66 @@ pub fn results(results: Vec<(Call, String)>) -> Vec<Message> {
     }
     messages
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::testing::reply;
+
+    fn asked(calling: ToolCalling, seat: Seat, text: &str) -> Vec<(String, String)> {
+        let reply = reply("m", text, Finish::Stop);
+        let calls = calls(calling, seat, &reply);
+        calls
+            .into_iter()
+            .map(|call| (call.tool, call.argument))
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_calls_only_where_there_are_no_tools() {
+        let text = "@search till\nI think @search x\n@fly away\n@read\n @references pay ";
+        let wanted = [("search", "till"), ("references", "pay")];
+        let wanted = wanted.map(|(tool, argument)| (tool.to_owned(), argument.to_owned()));
+        assert_eq!(asked(ToolCalling::Text, Seat::Reader, text), wanted);
+        assert_eq!(asked(ToolCalling::Native, Seat::Reader, text), []);
+    }
+
+    #[test]
+    fn an_owner_asks_nobody() {
+        let line = "@question a.py::f what is it?";
+        assert_eq!(asked(ToolCalling::Text, Seat::Owner, line), []);
+        let reply = reply("m", line, Finish::Stop);
+        let calls = calls(ToolCalling::Text, Seat::Reader, &reply);
+        let Ok(Wanted::Question(question)) = &calls[0].wanted else {
+            panic!("{calls:?}");
+        };
+        assert_eq!(question.symbol, "a.py::f");
+        assert_eq!(question.question, "what is it?");
+    }
+
+    #[test]
+    fn a_cut_reply_asks_for_nothing_by_lines() {
+        let cut = reply("m", "@search ti", Finish::Length);
+        assert_eq!(calls(ToolCalling::Text, Seat::Reader, &cut), []);
+    }
+
+    #[test]
+    fn broken_calls_are_told_to_the_model() {
+        let mut broken = reply("m", "", Finish::ToolCalls);
+        for (name, arguments) in [("search", "{\"query\": "), ("propose", "{}"), ("read", "")] {
+            broken.tool_calls.push(ToolCall {
+                id: name.to_owned(),
+                name: name.to_owned(),
+                arguments: arguments.to_owned(),
+            });
+        }
+        let calls = calls(ToolCalling::Native, Seat::Reader, &broken);
+        let errors: Vec<String> = calls
+            .into_iter()
+            .filter_map(|call| call.wanted.err())
+            .collect();
+        assert_eq!(errors.len(), 3);
+        assert!(errors[0].contains("valid JSON") && errors[2].contains("valid JSON"));
+        assert!(errors[1].contains("There is no tool `propose`; nothing can be changed here."));
+    }
+}

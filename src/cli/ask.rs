@@ -298,3 +298,99 @@ fn cost(answer: &Answer) -> String {
     }
     cost
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::step::Found;
+
+    fn shown(step: &Step) -> Vec<String> {
+        let lines = lines_of(step);
+        lines.iter().map(|line| line.paint(Paint::Plain)).collect()
+    }
+
+    #[test]
+    fn who_is_asked_what_and_why_can_be_watched() {
+        let found = |n: u32| Found {
+            symbol: format!("a.py::f{n}"),
+            why: String::new(),
+        };
+        let located = Step::Located {
+            symbols: (0..6).map(found).collect(),
+            millis: 7,
+        };
+        let text = "located a.py::f0, a.py::f1, a.py::f2, a.py::f3 and 2 more in 7 ms";
+        assert_eq!(shown(&located), [text]);
+        let asked = Step::Asked {
+            symbol: "a.py::f".to_owned(),
+            question: "What is it?".to_owned(),
+            why: "g calls it".to_owned(),
+        };
+        assert_eq!(
+            shown(&asked),
+            ["a.py::f ← What is it?", "  because g calls it"]
+        );
+        let answered = |source| Step::Answered {
+            symbol: "a.py::f".to_owned(),
+            answer: "It is\n\u{1b}[2Jone.".to_owned(),
+            source,
+        };
+        assert_eq!(shown(&answered(Source::Model)), ["a.py::f → It is [2Jone."]);
+        let remembered = shown(&answered(Source::Memory));
+        assert_eq!(remembered, ["a.py::f → (remembered) It is [2Jone."]);
+        let refused = shown(&answered(Source::Refused));
+        assert_eq!(refused, ["a.py::f → (not answered) It is [2Jone."]);
+        assert_eq!(shown(&Step::Enough { turns: 1 }), ["enough after 1 turn"]);
+        assert_eq!(shown(&Step::Enough { turns: 2 }), ["enough after 2 turns"]);
+        assert_eq!(shown(&Step::Restarted).len(), 1);
+        // The answer itself goes elsewhere.
+        assert!(
+            shown(&Step::Said {
+                text: "x".to_owned()
+            })
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn the_end_says_what_it_cost_and_what_is_amiss() {
+        let mut answer = Answer {
+            question: "q".to_owned(),
+            answer: "a".to_owned(),
+            citations: Vec::new(),
+            steps: Vec::new(),
+            dropped: Vec::new(),
+            uncited: Vec::new(),
+            ended: Ended::Answered,
+            calls: 3,
+            prompt_tokens: Tokens(18_200),
+            output_tokens: Tokens(700),
+            usd: Dollars(0.0412),
+            seconds: 12.34,
+        };
+        let expected = "3 calls, 18.2k tokens in, 700 out, $0.0412, 12.3 s";
+        assert_eq!(cost(&answer), expected);
+        assert_eq!(unfinished(&answer.ended), None);
+        answer.uncited = vec!["x".to_owned()];
+        assert_eq!(cost(&answer), format!("{expected}, 1 claims uncited"));
+        for (ended, why) in [
+            (
+                Ended::BudgetUsedUp {
+                    what: "9 calls".to_owned(),
+                },
+                "9 calls",
+            ),
+            (Ended::OutOfTime { seconds: 5 }, "5 s"),
+            (
+                Ended::ModelFailed {
+                    error: "500".to_owned(),
+                },
+                "500",
+            ),
+            (Ended::Undecided, "no answer"),
+        ] {
+            let said = unfinished(&ended).expect("a reason");
+            assert!(said.contains("best so far") && said.contains(why), "{said}");
+        }
+    }
+}
