@@ -1,7 +1,7 @@
 //! What a code base refers to most, without a question: rank flows from each file to the files that
 //! define the names it mentions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::super::code::{Code, FileId, SymbolNumber, base_name};
 use super::Ranked;
@@ -9,7 +9,7 @@ use super::Ranked;
 /// A name with more definitions says little about which is meant.
 const MOST_DEFINITIONS: usize = 8;
 /// What a mention counts where the file does not name the module of the definition.
-const NOT_IMPORTED: f64 = 0.1;
+const NOT_IMPORTED: f64 = 0.03;
 const PRIVATE: f64 = 0.3;
 /// Of a file's rank, what flows on.
 const DAMPING: f64 = 0.85;
@@ -105,7 +105,12 @@ fn targets(code: &Code) -> HashMap<&str, Vec<Target>> {
             }
         }
     }
-    targets.retain(|_, targets| targets.len() <= MOST_DEFINITIONS);
+    // In imports, the names of folders stand everywhere.
+    let folders = code
+        .files()
+        .flat_map(|file| code.path(file).directory().split('/'));
+    let folders: HashSet<&str> = folders.collect();
+    targets.retain(|name, targets| targets.len() <= MOST_DEFINITIONS && !folders.contains(name));
     targets
 }
 
@@ -214,6 +219,17 @@ mod tests {
         texts.push(("user.py", "from m8 import run\nrun()\n"));
         let ranked = central(&code_of(texts));
         assert!(ranked.iter().all(|file| file.score == ranked[0].score));
+    }
+
+    #[test]
+    fn a_name_of_a_folder_is_none_of_a_symbol() {
+        let order = order(&[
+            ("kind.py", "class Kind:\n    def app(self): pass\n"),
+            ("app/deep.py", "def root(): pass\n"),
+            ("one.py", "from app.deep import root\n"),
+            ("two.py", "import app.deep\n"),
+        ]);
+        assert!(order[0].starts_with("app/deep.py"), "{order:?}");
     }
 
     #[test]
