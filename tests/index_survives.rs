@@ -169,7 +169,7 @@ fn odd_files_are_left_out_and_hinder_nothing() {
     assert!(pipe.unwrap().success());
     let closed = root.join("closed.py");
     std::fs::write(&closed, "def closed():\n    pass\n").unwrap();
-    let nobody = std::os::unix::fs::PermissionsExt::from_mode(0);
+    let nobody = std::os::unix::fs::PermissionsExt::from_mode(0o0);
     std::fs::set_permissions(&closed, nobody).unwrap();
     assert_eq!(bed.defined("good"), ["good"]);
     assert_eq!(bed.defined("whole"), ["whole"]);
