@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-PENALTY = {"files": 100.0, "symbols": 100.0}
+PENALTY = {"files": 60.0, "symbols": 100.0}
 FOLDS = 10
 # Candidates to tell the right ones from: those that look best at first sight.
 HARD = 80

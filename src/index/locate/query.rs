@@ -217,10 +217,7 @@ fn weigh_word(terms: &mut HashMap<Term, QueryTerm>, word: &str, section: Section
 fn weigh_compounds(terms: &mut HashMap<Term, QueryTerm>, run: &str, section: Section) {
     let plain = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
     let all: Vec<&str> = run.split_whitespace().collect();
-    for pair in all
-        .windows(2)
-        .filter(|pair| pair.iter().all(|word| plain(word)))
-    {
+    for pair in all.windows(2).filter(|pair| pair.iter().all(plain)) {
         if !pair.iter().all(|word| is_stop_word(word)) {
             weigh_word(terms, &pair.concat(), section);
             weigh_word(terms, &pair.join("_"), section);
