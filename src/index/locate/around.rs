@@ -109,3 +109,15 @@ pub(super) fn is_apart(path: &str) -> bool {
 pub(super) fn stem(file: &File) -> &str {
     file.module.rsplit('.').next().unwrap_or(&file.module)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_beside_the_code_are_known() {
+        assert!(APART.is_sorted());
+        assert!(is_apart("docs/conf.py") && is_apart("a/vendor/b.py"));
+        assert!(!is_apart("a/docs.py") && !is_apart("doc.py"));
+    }
+}

@@ -66,7 +66,7 @@ impl Table {
         for file in code.files() {
             let first = table.files.len() as u32;
             let (mut functions, mut tests) = (0, 0);
-            let mut numbers = u32::MAX..0;
+            let (mut start, mut end) = (None, 0);
             for number in code.symbols_of(file) {
                 let symbol = table.symbol(code, first, number);
                 let name = base_name(code.symbol(number).name);
@@ -78,7 +78,8 @@ impl Table {
                     functions += 1;
                     tests += u32::from(name.starts_with("test_"));
                 }
-                numbers = numbers.start.min(number.0)..number.0 + 1;
+                start.get_or_insert(number.0);
+                end = number.0 + 1;
                 table.symbols[number.0 as usize] = Some(symbol);
             }
             let path = code.path(file);
@@ -87,7 +88,7 @@ impl Table {
                 module: code.module(file),
                 // Most of its functions are tests, whatever it is called.
                 is_test: code.is_test(file) || (tests >= 2 && tests * 3 >= functions),
-                symbols: numbers.start.min(numbers.end)..numbers.end,
+                symbols: start.unwrap_or(end)..end,
                 words: path_words(path),
             });
         }

@@ -60,6 +60,7 @@ impl Question<'_> {
         let named = self.named(id);
         push_ways(row, &named);
         let (depth, _) = self.names.frames.get(&id).copied().unwrap_or_default();
+        let file = self.names.files[&self.corpus.symbol(id).file];
         let parent = self.corpus.symbol(id).parent;
         let (owner, owner_is_base) = if parent == id {
             (Named::default(), 0.0)
@@ -76,6 +77,8 @@ impl Question<'_> {
             ("frame", depth),
             ("last frame", flag(depth >= 1.0)),
             ("link", of(&self.names.links, id)),
+            ("path", file.path),
+            ("module", file.module),
             ("owner named", owner.strength()),
             ("owner in title", owner.title),
             ("owner and name", owner.strength() * said),
@@ -95,7 +98,7 @@ impl Question<'_> {
             ("size", size),
             ("code", code / words.max(1.0)),
             ("class", flag(symbol.kind == SymbolKind::Class)),
-            ("module", flag(symbol.kind == SymbolKind::Module)),
+            ("module body", flag(symbol.kind == SymbolKind::Module)),
             ("method", flag(symbol.kind == SymbolKind::Method)),
             (
                 "nested",

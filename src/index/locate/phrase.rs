@@ -113,3 +113,30 @@ pub(super) fn code_of(text: &str) -> String {
     code.push_str(rest);
     code
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_found_in_literals() {
+        let phrases = Phrases::of(["ValueError: cannot open door number 7 twice"].into_iter());
+        let longest = |code: &str| phrases.longest(code);
+        assert_eq!(longest("raise ValueError('cannot open door number %d')"), 4);
+        assert_eq!(longest("cannot open door number"), 0, "no literal");
+        assert_eq!(longest("# 'cannot open door'\nx = 'door'"), 0);
+        assert_eq!(longest("'''a\nCannot open door.'''"), 3);
+        assert_eq!(longest("'unclosed"), 0);
+    }
+
+    #[test]
+    fn code_has_neither_strings_nor_comments() {
+        assert_eq!(
+            code_of("f('a b', x) # c\ny = '''d\ne'''"),
+            "f( , x)  \ny =  "
+        );
+        for text in ["'", "'\\", "#", "\"\"\"é", "'é\\"] {
+            code_of(text);
+        }
+    }
+}

@@ -217,10 +217,7 @@ fn weigh_word(terms: &mut HashMap<Term, QueryTerm>, word: &str, section: Section
 fn weigh_compounds(terms: &mut HashMap<Term, QueryTerm>, run: &str, section: Section) {
     let plain = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
     let all: Vec<&str> = run.split_whitespace().collect();
-    for pair in all
-        .windows(2)
-        .filter(|pair| pair.iter().all(|word| plain(word)))
-    {
+    for pair in all.windows(2).filter(|pair| pair.iter().all(plain)) {
         if !pair.iter().all(|word| is_stop_word(word)) {
             weigh_word(terms, &pair.concat(), section);
             weigh_word(terms, &pair.join("_"), section);
@@ -239,4 +236,53 @@ fn is_code_like(name: &str) -> bool {
     let camel =
         inner.chars().skip(1).any(char::is_uppercase) && inner.chars().any(char::is_lowercase);
     inner.contains('_') || camel || name.starts_with("__")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_names_and_how_they_stand() {
+        let query = Query::read(
+            "CharField checks\nThe `max_length` of a Field is in django/db/fields.py, see a.b.Model.save().\n\
+             ```\nclass Mine(Base):\n    other(x)\n```\n",
+        );
+        let of = |name: &str| query.names[name];
+        assert!(of("CharField").stands_in(Section::Title) && of("CharField").looks_like_code);
+        assert!(of("max_length").stands_in(Section::Quote));
+        assert!(!of("Field").looks_like_code && of("Field").stands_in(Section::Lead));
+        assert!(of("save").called && of("other").called && of("other").stands_in(Section::Block));
+        assert!(of("Mine").own && !of("Base").own);
+        assert_eq!(query.dotted[0].0, "a.b.Model.save");
+        assert_eq!(query.paths, ["django/db/fields.py"]);
+    }
+
+    #[test]
+    fn two_words_may_be_one_of_code_and_stop_words_are_none() {
+        let query = Query::read("The bound field is lost\n");
+        let has = |word: &str| query.terms.iter().any(|term| term.term == Term::of(word));
+        assert!(has("bound") && has("boundfield") && has("bound_field"));
+        assert!(!has("the") && !has("is"));
+        assert_eq!(query.title.len(), 3);
+        assert_eq!(
+            query.places_in_title(Term::of("lost")).collect::<Vec<_>>(),
+            [2]
+        );
+    }
+
+    #[test]
+    fn any_text_is_read() {
+        for text in [
+            "",
+            "`",
+            "```",
+            "é.ü/ß-.py",
+            "...",
+            "a..b",
+            "\u{0}\u{1F600}x_y",
+        ] {
+            Query::read(text);
+        }
+    }
 }

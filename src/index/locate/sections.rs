@@ -259,3 +259,87 @@ fn link(address: &str) -> Option<Place> {
         function: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<String> {
+        let shown = |line| match line {
+            Line::Frame(place) => {
+                format!("frame {} {:?} {:?}", place.path, place.line, place.function)
+            }
+            Line::Link(place) => format!("link {} {:?}", place.path, place.line),
+            Line::Text(text, section) => format!("{section:?} {}", text.trim()),
+        };
+        lines(text).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn tells_title_prose_code_and_errors() {
+        let text =
+            "A title\n\nOne\nTwo\nThree\nFour\n```\nx = f()\n```\nimport y\nValueError: no room\n";
+        assert_eq!(
+            read(text),
+            [
+                "Title A title",
+                "Lead One",
+                "Lead Two",
+                "Lead Three",
+                "Prose Four",
+                "Block x = f()",
+                "Block import y",
+                "Error ValueError: no room",
+            ]
+        );
+    }
+
+    #[test]
+    fn frames_of_python_pytest_and_ipython_are_places() {
+        let text = "T\n  File \"/w/a.py\", line 3, in f\n    g()\nb.py:7: in h\n\
+                    /w/c.py in k(self)\nFile ~/d.py:9, in m(x)\n";
+        assert_eq!(
+            read(text)[1..],
+            [
+                "frame /w/a.py Some(3) Some(\"f\")",
+                "Error g()",
+                "frame b.py Some(7) Some(\"h\")",
+                "frame /w/c.py None Some(\"k\")",
+                "frame ~/d.py Some(9) Some(\"m\")",
+            ]
+        );
+    }
+
+    #[test]
+    fn links_comments_and_versions_are_no_text() {
+        let text = "T\n<!-- fill in\nthis -->See https://h/o/r/blob/main/a/b.py#L12-L14 now\n\
+                    ### Versions\nnumpy 1.2\n### Actual\ndone\n";
+        assert_eq!(
+            read(text),
+            [
+                "Title T",
+                "link a/b.py Some(12)",
+                "Lead See  now",
+                "Prose ### Actual",
+                "Lead done"
+            ]
+        );
+    }
+
+    #[test]
+    fn any_text_is_read() {
+        for text in [
+            "",
+            "\n",
+            "<!--",
+            "```",
+            "https://",
+            "é.py in ü",
+            "File .py",
+            ":",
+            "E :",
+        ] {
+            read(text);
+        }
+    }
+}
