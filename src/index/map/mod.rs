@@ -68,9 +68,6 @@ struct Ranked {
     symbols: Vec<SymbolNumber>,
 }
 
-/// So many symbols are looked at for each token: most of them stand in the same files.
-const SYMBOLS_PER_TOKEN: usize = 2;
-
 /// The map around a seed, in at most `tokens`; `locate` ranks symbols for a text.
 pub(super) fn repository_map(
     code: &Code,
@@ -97,7 +94,8 @@ fn ranked(
 ) -> Vec<Ranked> {
     match seed {
         Seed::Text(text) => {
-            let located = locate(text, tokens.saturating_mul(SYMBOLS_PER_TOKEN));
+            // So many stand in more files than a map of this size lists.
+            let located = locate(text, tokens);
             by_file(
                 code,
                 located.iter().map(|found| (&found.symbol, found.score)),
