@@ -144,7 +144,9 @@ fn a_file_without_code_is_left_out() {
         ("tax/limits.py", "HIGHEST = 1\n"),
         ("tax/rate.py", "def rate(): pass\n"),
     ]);
-    let map = index.repository_map(Seed::Text("the tax rate is above the HIGHEST limits"), 100).to_string();
+    let map = index
+        .repository_map(Seed::Text("the tax rate is above the HIGHEST limits"), 100)
+        .to_string();
     assert!(!map.contains("__init__"), "{map}");
     // Constants are code.
     assert!(
