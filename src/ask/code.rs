@@ -212,8 +212,13 @@ impl Code {
         let left_out = code.len().saturating_sub(most) + tests.len().saturating_sub(TEST_USES);
         code.truncate(most);
         let shown = code.iter().chain(tests.iter().take(TEST_USES));
-        let mut lines: Vec<String> = shown.map(use_line).collect();
+        // What holds for all is said once.
+        let by_name = shown.clone().all(is_unsure);
+        let mut lines: Vec<String> = shown.map(|usage| use_line(usage, by_name)).collect();
         lines.dedup();
+        if by_name {
+            lines.insert(0, format!("(by name; another `{name}` may be meant)"));
+        }
         if left_out > 0 || !usages.complete {
             lines.push("(more uses are not shown; tests come last)".to_owned());
         }
@@ -221,11 +226,18 @@ impl Code {
     }
 }
 
-fn use_line(usage: &Usage) -> String {
-    let line = hit_line(&usage.symbol, usage.line, &usage.text);
+fn is_unsure(usage: &Usage) -> bool {
     match usage.certainty {
-        Certainty::Certain | Certainty::Likely => line,
-        Certainty::Possible => format!("{line} (perhaps)"),
+        Certainty::Certain | Certainty::Likely => false,
+        Certainty::Possible => true,
+    }
+}
+
+fn use_line(usage: &Usage, by_name: bool) -> String {
+    let line = hit_line(&usage.symbol, usage.line, &usage.text);
+    match is_unsure(usage) && !by_name {
+        true => format!("{line} (perhaps)"),
+        false => line,
     }
 }
 

@@ -185,9 +185,11 @@ impl<'a> Exploring<'a> {
         calls: Vec<Call>,
         seen: &mut BTreeSet<String>,
     ) -> Vec<(Call, String)> {
+        // One that is refused for its place in the turn may be asked again.
         let fresh: Vec<bool> = calls
             .iter()
-            .map(|call| seen.insert(format!("{:?}", call.wanted)))
+            .enumerate()
+            .map(|(nth, call)| nth >= CALLS || seen.insert(format!("{:?}", call.wanted)))
             .collect();
         let one = |(nth, (call, fresh)): (usize, (Call, bool))| async move {
             let text = match &call.wanted {

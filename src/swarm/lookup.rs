@@ -227,19 +227,25 @@ impl Lookup {
         if usages.found.is_empty() {
             return format!("No reference to `{name}` in the workspace.");
         }
-        let unsure = |usage: &Usage| match usage.certainty {
-            Certainty::Certain | Certainty::Likely => "",
-            Certainty::Possible => " (perhaps)",
+        let is_unsure = |usage: &Usage| usage.certainty == Certainty::Possible;
+        // What holds for all is said once.
+        let by_name = usages.found.iter().all(is_unsure);
+        let mark = |usage: &Usage| match is_unsure(usage) && !by_name {
+            true => " (perhaps)",
+            false => "",
         };
         let mut lines: Vec<String> = usages
             .found
             .iter()
             .map(|usage| {
                 let line = hit_line(&usage.symbol, usage.line, &usage.text);
-                format!("{line}{}", unsure(usage))
+                format!("{line}{}", mark(usage))
             })
             .collect();
         lines.dedup();
+        if by_name {
+            lines.insert(0, format!("(by name; another `{name}` may be meant)"));
+        }
         let note = if usages.complete {
             ""
         } else {

@@ -238,3 +238,17 @@ async fn rubbish_is_an_answer_that_says_so() {
         assert!(answer.calls <= 2);
     }
 }
+
+#[tokio::test]
+async fn a_call_too_many_in_a_turn_may_be_made_in_the_next() {
+    let search = |word: &str| ("search".to_owned(), json!({ "query": word }));
+    let mut many: Vec<_> = (0..8).map(|nth| search(&format!("word{nth}"))).collect();
+    many.push(search("total"));
+    let again = Line::Call(vec![search("total")]);
+    let bed = Bed::new(Scripted::new([Line::Call(many), again, say("No.")]));
+    bed.ask("How is it paid?").await;
+    let refused = bed.model.prompt(1);
+    assert!(refused.contains("At most 8 calls"), "{refused}");
+    let told = bed.model.prompt(2);
+    assert!(!told.contains("asked this before"), "{told}");
+}
