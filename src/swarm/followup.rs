@@ -8,7 +8,9 @@ use super::event::{Cause, Driver, Event, Party};
 use super::gate::Draft;
 use super::hub::Hub;
 use crate::index::{Certainty, Index, Usage, is_test_file};
-use crate::syntax::{SymbolPath, signature};
+use crate::syntax::{
+    FilePath, Reference, SymbolPath, SymbolTree, keywords_given, references, signature,
+};
 
 /// Owners told for one change of a contract.
 pub(super) const OWNERS_MOST: usize = 24;
@@ -63,6 +65,10 @@ pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, draft: &Draft) {
     for changed in &draft.breaking {
         let mut owners = owners_of_references(hub, std::slice::from_ref(changed));
         owners.retain(|(owner, _)| Party::Agent(owner.clone()) != *by);
+        if let Some(required) = only_required(draft, changed) {
+            let fits = |owner: &SymbolPath, line| fits(hub, &owner.file, line, changed, &required);
+            owners.retain(|(owner, lines)| !lines.iter().all(|line| fits(owner, *line)));
+        }
         let visit = (changed.clone(), contract.clone());
         if !hub.state().followed.insert(visit) {
             let owners = owners.into_iter().map(|(owner, _)| owner).collect();
@@ -72,6 +78,34 @@ pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, draft: &Draft) {
         }
         tell(hub, changed, draft, owners);
     }
+}
+
+/// The parameters that calls must give now, where a draft changes nothing else that can break them.
+fn only_required(draft: &Draft, changed: &SymbolPath) -> Option<Vec<String>> {
+    let contract = |text: &Arc<str>| {
+        let tree = SymbolTree::parse(draft.file.clone(), Arc::clone(text));
+        Some(tree.find(&changed.name)?.contract.clone())
+    };
+    contract(&draft.base)?.only_requires(&contract(&draft.text)?)
+}
+
+/// Whether all calls of a symbol at a line give these arguments already.
+fn fits(hub: &Hub, file: &FilePath, line: u32, changed: &SymbolPath, required: &[String]) -> bool {
+    let Ok(tree) = hub.state().world.tree(file) else {
+        return false;
+    };
+    // Objects are made by the name of their class.
+    let names = changed.name.rsplit('.').take(2);
+    let names = names.filter_map(|name| name.split('#').next());
+    let calls: Vec<_> = names
+        .flat_map(|name| references(&tree, name))
+        .filter(|call| call.is_call && call.line == line)
+        .collect();
+    let gives_all = |call: &Reference| {
+        let given = keywords_given(&tree, call);
+        given.is_some_and(|given| required.iter().all(|name| given.contains(name)))
+    };
+    !calls.is_empty() && calls.iter().all(gives_all)
 }
 
 /// Tells the owners of one changed contract, as far as the budget goes.

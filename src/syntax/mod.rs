@@ -20,6 +20,6 @@ pub use guard::{Loss, omission_marks};
 pub use language::Language;
 pub use outline::{outline, signature};
 pub use path::{BadSymbolPath, FilePath, SymbolPath};
-pub use reference::{Reference, references};
+pub use reference::{Reference, keywords_given, references};
 pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, rewrite};
 pub use tree::{Symbol, SymbolId, SymbolKind, SymbolTree};

@@ -40,6 +40,33 @@ pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> {
     }
 }
 
+/// The names of the arguments that a call at `reference` gives by name; `None` where nothing is called
+/// there, or not all that it gives can be seen (`**options`).
+pub fn keywords_given(tree: &SymbolTree, reference: &Reference) -> Option<Vec<String>> {
+    let range = reference.range;
+    let name = tree
+        .root()?
+        .descendant_for_byte_range(range.start, range.end)?;
+    let callee = match name.parent() {
+        Some(parent) if parent.kind() == "attribute" => parent,
+        Some(_) | None => name,
+    };
+    let arguments = callee.parent()?.child_by_field_name("arguments")?;
+    let mut cursor = arguments.walk();
+    let mut given = Vec::new();
+    for argument in arguments.named_children(&mut cursor) {
+        match argument.kind() {
+            "dictionary_splat" => return None,
+            "keyword_argument" => {
+                let name = argument.child_by_field_name("name")?;
+                given.push(range_of(name).of(tree.text()).to_owned());
+            }
+            _ => {}
+        }
+    }
+    reference.is_call.then_some(given)
+}
+
 fn is_word(text: &str, range: ByteRange) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let starts = text[..range.start].chars().next_back();
@@ -120,6 +147,19 @@ mod tests {
             })
             .collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_call_tells_what_it_gives_by_name() {
+        let text = "f(1, a=2, b=f)\nx.f(c=3)\nf(**d)\nf\nf()\ng(f, a=1)\n";
+        let tree = SymbolTree::parse(FilePath::new("a.py"), Arc::from(text));
+        let given: Vec<Option<String>> = references(&tree, "f")
+            .iter()
+            .map(|reference| keywords_given(&tree, reference).map(|names| names.join(" ")))
+            .collect();
+        let some = |names: &str| Some(names.to_owned());
+        let expected = [some("a b"), None, some("c"), None, None, some(""), None];
+        assert_eq!(given, expected);
     }
 
     #[test]

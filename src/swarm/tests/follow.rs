@@ -192,3 +192,21 @@ async fn a_contract_that_changes_to_and_fro_is_followed_once_each_way_and_then_t
     let before = "they were told of the same change before".to_owned();
     assert_eq!(missed(&events), [(1, before)]);
 }
+
+/// Callers that give the new argument already have nothing to do.
+#[tokio::test(start_paused = true)]
+async fn callers_that_fit_are_not_asked() {
+    let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x, rate=1)\n\n\n\
+                def h(x):\n    return fee(x) + fee(x, rate=1)\n\n\ndef k(x, o):\n    return fee(x, **o)\n";
+    let model = Scripted::native()
+        .on(
+            "agent a.py::fee",
+            [whole("def fee(x, *, rate):\n    return x\n")],
+        )
+        .on("agent a.py::h", [finish("nothing")])
+        .on("agent a.py::k", [finish("nothing")]);
+    let mut bed = Bed::new(&[("a.py", text)], model).begin(&["a.py::fee"]);
+    let events = bed.run().await;
+    let asked: Vec<String> = follow_ups(&events).into_iter().map(|(to, _)| to).collect();
+    assert_eq!(asked, ["a.py::h", "a.py::k"]);
+}

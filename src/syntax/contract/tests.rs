@@ -389,3 +389,26 @@ fn heads_are_compared() {
         false,
     );
 }
+
+#[test]
+fn what_calls_must_give_from_now_on_is_told() {
+    let required = |old: &str, new: &str| {
+        let (old, new) = (
+            contract(&format!("{old}: pass")),
+            contract(&format!("{new}: pass")),
+        );
+        old.only_requires(&new).map(|names| names.join(" "))
+    };
+    let some = |names: &str| Some(names.to_owned());
+    assert_eq!(required("def f(a)", "def f(a, *, b)"), some("b"));
+    assert_eq!(required("def f(a)", "def f(a, b, *, c, d=1)"), some("b c"));
+    assert_eq!(required("def f()", "def f(a)"), some("a"));
+    // It stands where another argument was, or more than that has changed.
+    assert_eq!(required("def f(a)", "def f(b, a)"), None);
+    assert_eq!(required("def f(a, c)", "def f(a, *, b)"), None);
+    assert_eq!(required("def f(a)", "async def f(a, *, b)"), None);
+    assert_eq!(required("def f(a)", "def f(a, b=1)"), None);
+    assert_eq!(required("def f(a)", "def f(a, b, /)"), None);
+    assert_eq!(required("def f(a)", "def f(a)"), None);
+    assert_eq!(required("class A", "class A(B)"), None);
+}
