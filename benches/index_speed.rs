@@ -8,9 +8,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use starling::index::Index;
+use starling::syntax::FilePath;
 use starling::workspace::{Overlay, Workspace};
 
 const RUNS: usize = 5;
+/// The longest file up to this is changed.
+const CHANGED_LINES: usize = 2_800;
 
 fn main() {
     let Some(root) = std::env::args().skip(1).find(|arg| !arg.starts_with("--")) else {
@@ -51,12 +54,17 @@ fn main() {
 }
 
 fn questions(index: &Index) -> String {
+    let lines = |file: &FilePath| {
+        let text = index.snapshot().read(file);
+        text.map_or(0, |text| text.lines().count())
+    };
     let largest = index
         .snapshot()
         .files()
         .iter()
         .filter(|file| file.as_str().ends_with(".py"))
-        .max_by_key(|file| index.snapshot().read(file).map_or(0, |text| text.len()))
+        .filter(|file| lines(file) <= CHANGED_LINES)
+        .max_by_key(|file| lines(file))
         .expect("a Python file")
         .clone();
     let text = index.snapshot().read(&largest).expect("it was read");
