@@ -300,6 +300,9 @@ fn references_of_a_symbol_are_its_own() {
         "shop/cart.py:1: from tax import rate\n",
         "partial: 1 are shown; there are more\n",
     );
+    // Nothing found is said.
+    shop.ask(&["references", "shop/cart.py::Cart.add"])
+        .is_plain("", "nothing in this project uses shop/cart.py::Cart.add\n");
     // By its whole path as well.
     let whole = shop
         .root()

@@ -91,7 +91,9 @@ fn only_required(draft: &Draft, changed: &SymbolPath) -> Option<Vec<String>> {
 
 /// Whether all calls of a symbol at a line give these arguments already.
 fn fits(hub: &Hub, file: &FilePath, line: u32, changed: &SymbolPath, required: &[String]) -> bool {
-    let Ok(tree) = hub.state().world.tree(file) else {
+    // A copy: nothing is parsed while the state is held.
+    let world = hub.state().world.clone();
+    let Ok(tree) = world.tree(file) else {
         return false;
     };
     // Objects are made by the name of their class.

@@ -87,6 +87,9 @@ fn check(index: &Index, symbol: &SymbolPath) -> anyhow::Result<()> {
 
 fn notes(symbol: &SymbolPath, usages: &Usages) -> Vec<String> {
     let mut notes = Vec::new();
+    if usages.found.is_empty() && usages.complete {
+        notes.push(format!("nothing in this project uses {symbol}"));
+    }
     if !usages.complete {
         let count = usages.found.len();
         notes.push(format!("partial: {count} are shown; there are more"));
