@@ -37,6 +37,8 @@ pub struct Usage {
     pub file: FilePath,
     /// From 1.
     pub line: u32,
+    /// Bytes from the start of the line, from 0.
+    pub column: u32,
     /// The line, without its indentation.
     pub text: String,
     /// The symbol that owns it.
@@ -171,6 +173,7 @@ fn uses(code: &Code, snapshot: &Snapshot, symbol: &SymbolPath) -> Option<Usages>
             Usage {
                 file: found.file.clone(),
                 line: found.line,
+                column: found.column,
                 text: line_at(&text, found.offset as usize).to_owned(),
                 symbol: found
                     .symbol
@@ -219,11 +222,13 @@ fn by_name(code: &Code, snapshot: &Snapshot, name: &str, limit: usize) -> Usages
                 usages.complete = false;
                 return usages;
             }
+            let start = reference.range.start;
             usages.found.push(Usage {
                 file: code.path(file).clone(),
                 line: reference.line,
-                text: line_at(tree.text(), reference.range.start).to_owned(),
-                symbol: tree.owner(reference.range.start).path.clone(),
+                column: (start - line_start(tree.text(), start)) as u32,
+                text: line_at(tree.text(), start).to_owned(),
+                symbol: tree.owner(start).path.clone(),
                 is_call: reference.is_call,
                 is_import: reference.is_import,
                 certainty: Certainty::Possible,
@@ -235,9 +240,12 @@ fn by_name(code: &Code, snapshot: &Snapshot, name: &str, limit: usize) -> Usages
 
 /// The line around an offset, without white space at its ends.
 fn line_at(text: &str, offset: usize) -> &str {
-    let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
     let end = text[offset..]
         .find('\n')
         .map_or(text.len(), |at| offset + at);
-    text[start..end].trim()
+    text[line_start(text, offset)..end].trim()
+}
+
+fn line_start(text: &str, offset: usize) -> usize {
+    text[..offset].rfind('\n').map_or(0, |at| at + 1)
 }

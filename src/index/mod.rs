@@ -5,14 +5,15 @@ mod bm25;
 mod code;
 mod facts;
 mod fuzzy;
+mod generated;
 mod locate;
 mod lookup;
 mod map;
-pub mod names;
+mod names;
 mod nearest;
 mod position;
 mod read;
-pub mod resolve;
+mod resolve;
 mod search;
 mod segment;
 mod store;
@@ -77,7 +78,7 @@ pub struct Report {
     pub symbols: u64,
     /// Occurrences of names.
     pub references: u64,
-    /// Of their texts.
+    /// Of their texts, without what programs wrote.
     pub bytes: u64,
     /// Files that were parsed now.
     pub parsed: usize,

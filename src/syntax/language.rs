@@ -48,6 +48,8 @@ pub(super) enum Part {
     String,
     Raise,
     Yield,
+    /// Nothing stands below it.
+    Leaf,
 }
 
 const PYTHON_PARTS: &[(&str, Part)] = &[
@@ -58,6 +60,12 @@ const PYTHON_PARTS: &[(&str, Part)] = &[
     ("string", Part::String),
     ("raise_statement", Part::Raise),
     ("yield", Part::Yield),
+    ("identifier", Part::Leaf),
+    ("integer", Part::Leaf),
+    ("float", Part::Leaf),
+    ("true", Part::Leaf),
+    ("false", Part::Leaf),
+    ("none", Part::Leaf),
 ];
 
 /// A grammar, and which of its nodes are parts of symbols.
@@ -74,7 +82,8 @@ thread_local! {
 
 impl Grammar {
     fn new(language: tree_sitter::Language, named: &[(&str, Part)]) -> Self {
-        let mut parts = vec![None; language.node_kind_count()];
+        let leaf = |number| (!language.node_kind_is_named(number)).then_some(Part::Leaf);
+        let mut parts: Vec<_> = (0..language.node_kind_count() as u16).map(leaf).collect();
         for (kind, part) in named {
             let number = language.id_for_node_kind(kind, true);
             parts[usize::from(number)] = Some(*part);

@@ -91,10 +91,20 @@ impl<'t> Found<'t> {
                         decorated.insert(inner.id(), node);
                     }
                 }
-                Some(Part::Comment) => found.comments.push(range_of(node)),
-                Some(Part::String) => found.strings.push(range_of(node)),
+                Some(Part::Comment) => {
+                    found.comments.push(range_of(node));
+                    return ControlFlow::Break(());
+                }
+                Some(Part::String) => {
+                    found.strings.push(range_of(node));
+                    // Quotes and content: only an f-string has more.
+                    if node.child_count() <= 3 {
+                        return ControlFlow::Break(());
+                    }
+                }
                 Some(Part::Raise) => found.raises.push(node),
                 Some(Part::Yield) => found.yields.push(node),
+                Some(Part::Leaf) => return ControlFlow::Break(()),
                 None => {}
             }
             ControlFlow::Continue(())

@@ -145,10 +145,6 @@ impl Names {
         place.ok().map(|place| &self.classes[place])
     }
 
-    pub fn functions(&self) -> &[Function] {
-        &self.functions
-    }
-
     pub fn function(&self, symbol: SymbolNumber) -> Option<&Function> {
         let place = (self.functions).binary_search_by_key(&symbol, |function| function.symbol);
         place.ok().map(|place| &self.functions[place])

@@ -294,10 +294,10 @@ fn functions_know_what_they_give() {
     let names = read(
         "class A:\n    @property\n    def p(self) -> B: return self.x\n    @p.setter\n    def p(self, v): pass\n    @cached_property\n    def c(self): yield C()\n    def __new__(cls): return None\nasync def g(): yield from h()\n",
     );
-    let roles: Vec<FunctionRole> = names.functions().iter().map(|f| f.role).collect();
+    let roles: Vec<FunctionRole> = names.functions.iter().map(|f| f.role).collect();
     use FunctionRole::{ClassMethod, Plain, Property};
     assert_eq!(roles, [Property, Property, Property, ClassMethod, Plain]);
-    let given: Vec<String> = (names.functions().iter())
+    let given: Vec<String> = (names.functions.iter())
         .flat_map(|function| names.given(function.scope))
         .map(|given| format!("{:?} {}", given.how, told(&names, given.value)))
         .collect();
@@ -305,7 +305,7 @@ fn functions_know_what_they_give() {
         given,
         ["Return self.x", "Yield C()", "Return None", "YieldFrom h()"]
     );
-    assert_eq!(told(&names, names.functions()[0].returns), "B");
+    assert_eq!(told(&names, names.functions[0].returns), "B");
     let bases = read("class A(B, c.D[E], metaclass=M): pass\n");
     let class = bases.classes()[0];
     let list: Vec<String> = bases

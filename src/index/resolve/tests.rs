@@ -1,16 +1,6 @@
-use std::sync::Arc;
-
 use super::*;
-use crate::syntax::{FilePath, SymbolTree};
-
-/// A workspace of small files: `(path, text)`.
-fn memory(files: &[(&str, &str)]) -> Memory {
-    let mut memory = Memory::default();
-    for (path, text) in files {
-        memory.add(&SymbolTree::parse(FilePath::new(*path), Arc::from(*text)));
-    }
-    memory
-}
+use crate::index::testing::code_of;
+use crate::syntax::FilePath;
 
 /// Where the identifier before `$` in a file is defined: symbols, or places.
 fn defined(files: &[(&str, &str)]) -> Vec<String> {
@@ -25,8 +15,8 @@ fn defined(files: &[(&str, &str)]) -> Vec<String> {
         .iter()
         .map(|(path, text)| (*path, text.as_str()))
         .collect();
-    let memory = memory(&clean);
-    let found = Resolver::new(&memory).definition(&FilePath::new(path), line, column as u32);
+    let code = code_of(clean.iter().copied());
+    let found = Resolver::new(&code).definition(&FilePath::new(path), line, column as u32);
     let told = found.iter().map(|place| match &place.symbol {
         Some(symbol) => symbol.to_string(),
         None => format!("{}:{}:{}", place.file, place.line, place.column),
@@ -48,8 +38,8 @@ fn check_defined(text: &str, expected: &[&str]) {
 /// The references of a symbol: file, line and column; what is not certain is marked.
 #[track_caller]
 fn check_references(files: &[(&str, &str)], symbol: &str, expected: &[&str]) {
-    let memory = memory(files);
-    let found = Resolver::new(&memory)
+    let code = code_of(files.iter().copied());
+    let found = Resolver::new(&code)
         .references(&symbol.parse().unwrap())
         .unwrap();
     let told: Vec<String> = (found.uses.iter())
@@ -398,8 +388,8 @@ fn cycles_end() {
             "from a import X, B\nfrom c import Y\nclass L(L): pass\nclass P(Q): pass\nclass Q(P):\n    def g(self): pass\nP().g()\nX.g()\nglobal X\n",
         ),
     ];
-    let memory = memory(&files);
-    let mut resolver = Resolver::new(&memory);
+    let code = code_of(files.iter().copied());
+    let mut resolver = Resolver::new(&code);
     for symbol in [
         "b.py::B.f",
         "b.py::B",
@@ -438,8 +428,8 @@ fn long_chains_end() {
         (&names, "m.py::A.f"),
         (&bases, "m.py::B0.f"),
     ] {
-        let memory = memory(&[("m.py", text), ("n.py", &dots)]);
-        let found = Resolver::new(&memory)
+        let code = code_of([("m.py", text.as_str()), ("n.py", dots.as_str())]);
+        let found = Resolver::new(&code)
             .references(&symbol.parse().unwrap())
             .unwrap();
         assert!(!found.uses.is_empty(), "{symbol}");

@@ -81,7 +81,7 @@ impl<'f> Writer<'f> {
             names,
             first_symbol,
             symbols: facts.symbols.len() as u32,
-            bytes: facts.text.len() as u32,
+            bytes: facts.bytes_read as u32,
             references: facts.names.occurrences().len() as u32,
         });
     }
