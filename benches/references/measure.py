@@ -64,6 +64,17 @@ def functions(root, path):
     yield from walk(tree, "", {})
 
 
+def definitions(root, symbol):
+    """Where a symbol and those of the same name beside it (overloads, setters) are defined."""
+    file = symbol.split("::")[0]
+    plain = re.sub(r"#\d+", "", symbol)
+    return {
+        (file, line + 1, column)
+        for other, line, column in functions(root, root / file)
+        if re.sub(r"#\d+", "", other) == plain
+    }
+
+
 def is_test(file):
     name = file.rsplit("/", 1)[-1]
     return name.startswith("test_") or "tests" in file.split("/")[:-1] or name == "tests.py"
@@ -273,7 +284,7 @@ def measure(root, options):
     peer = None
     totals = {level: [0, 0] for level in LEVELS}
     referenced, seconds_peer, seconds_ours, missed_all = 0, 0.0, 0.0, 0
-    for (symbol, line, column), answer in zip(chosen, answers):
+    for (symbol, line, column), answer in zip(chosen, answers, strict=True):
         key = f"{options.peer} {root.name} {symbol}"
         if key not in known:
             peer = peer or {"basedpyright": Pyright, "jedi": Jedi}[options.peer](root)
@@ -283,8 +294,8 @@ def measure(root, options):
             if options.cache:
                 options.cache.write_text(json.dumps(known))
         seconds, places = known[key]
-        own = (symbol.split("::")[0], line + 1, column)
-        truth = {tuple(place) for place in places} - {own}
+        own = definitions(root, symbol)
+        truth = {tuple(place) for place in places} - own
         seconds_peer += seconds
         seconds_ours += answer["seconds"]
         referenced += len(truth)
@@ -297,7 +308,7 @@ def measure(root, options):
             # The peer names no uses under another name (`import f as g`), and takes `m.C()` for no call
             # of `C.__init__`.
             is_made = name_at(line_text, use["column"]) != base and b"." in line_text[use["column"] - 1 :][:1]
-            if place != own and not is_made and name_at(line_text, use["column"]) in bases:
+            if place not in own and not is_made and name_at(line_text, use["column"]) in bases:
                 found[place] = use["certainty"]
         for place, certainty in found.items():
             totals[certainty][place not in truth] += 1
