@@ -230,8 +230,8 @@ impl Index {
 
     fn opened(&self) -> &Opened {
         self.opened.get_or_init(|| match &self.origin {
-            Origin::Nothing => Opened::of(read::read(&self.snapshot, &Code::default(), |_| false)),
-            Origin::Earlier(code) => Opened::of(read::read(&self.snapshot, code, |_| false)),
+            Origin::Nothing => Opened::of(Reading::in_memory(&self.snapshot, &Code::default())),
+            Origin::Earlier(code) => Opened::of(Reading::in_memory(&self.snapshot, code)),
             Origin::Store(store) => open(store, &self.snapshot),
         })
     }
@@ -254,7 +254,7 @@ fn open(store: &Store, snapshot: &Snapshot) -> Opened {
     let stored = store.load();
     let disk = snapshot.without_overlay();
     let worn = store::worn(&stored.code);
-    let reading = read::read(&disk, &stored.code, worn);
+    let reading = read::read(&disk, &stored.code, worn, |segment| store.keep(segment));
     let mut trouble = stored.trouble;
     if reading.is_news_to(&stored.code)
         && let Err(error) = store.save(&reading.code)
@@ -270,7 +270,7 @@ fn open(store: &Store, snapshot: &Snapshot) -> Opened {
         ..Opened::of(reading)
     };
     if !snapshot.overlay().is_empty() {
-        let over = read::read(snapshot, &opened.code, |_| false);
+        let over = Reading::in_memory(snapshot, &opened.code);
         opened.parsed += over.parsed;
         opened.code = Arc::new(over.code);
     }

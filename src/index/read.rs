@@ -26,6 +26,11 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// What a snapshot has over what is known, in memory alone.
+    pub(super) fn in_memory(snapshot: &Snapshot, earlier: &Code) -> Self {
+        read(snapshot, earlier, |_| false, |segment| segment)
+    }
+
     /// Whether it knows something that `earlier` did not: texts, stamps, or that files are gone.
     pub(super) fn is_news_to(&self, earlier: &Code) -> bool {
         let same = |(new, old): (&Known, &Known)| {
@@ -39,8 +44,13 @@ impl Reading {
 }
 
 /// The code of `snapshot`, with what `earlier` knows of files that have the same text. Files that
-/// `again` names are parsed in any case.
-pub(super) fn read(snapshot: &Snapshot, earlier: &Code, again: impl Fn(&Known) -> bool) -> Reading {
+/// `again` names are parsed in any case. Each segment is handed to `keep` as soon as it is made.
+pub(super) fn read(
+    snapshot: &Snapshot,
+    earlier: &Code,
+    again: impl Fn(&Known) -> bool,
+    keep: impl Fn(Segment) -> Segment + Sync,
+) -> Reading {
     let mut same = Vec::new();
     let mut changed = Vec::new();
     for file in snapshot.files() {
@@ -61,7 +71,7 @@ pub(super) fn read(snapshot: &Snapshot, earlier: &Code, again: impl Fn(&Known) -
     }
     let batches = batches(&changed);
     let mut parsed = 0;
-    for (known, of_batch) in on_all_cores(&batches, |batch| read_batch(snapshot, batch)) {
+    for (known, of_batch) in on_all_cores(&batches, |batch| read_batch(snapshot, batch, &keep)) {
         same.extend(known);
         parsed += of_batch;
     }
@@ -134,7 +144,11 @@ pub(super) fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R
     all.into_iter().map(|(_, made)| made).collect()
 }
 
-fn read_batch(snapshot: &Snapshot, batch: &[Changed<'_>]) -> (Vec<Known>, usize) {
+fn read_batch(
+    snapshot: &Snapshot,
+    batch: &[Changed<'_>],
+    keep: impl Fn(Segment) -> Segment,
+) -> (Vec<Known>, usize) {
     let mut same = Vec::new();
     let mut facts = Vec::new();
     let mut stamps = Vec::new();
@@ -158,7 +172,7 @@ fn read_batch(snapshot: &Snapshot, batch: &[Changed<'_>]) -> (Vec<Known>, usize)
     }
     let parsed = facts.len();
     if parsed > 0 {
-        let segment = Arc::new(Segment::of(&facts));
+        let segment = Arc::new(keep(Segment::of(&facts)));
         let numbered = (0..).zip(facts).zip(stamps);
         same.extend(numbered.map(|((number, facts), stamp)| Known {
             file: facts.file,

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,8 @@ use crate::workspace::Stamp;
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
+/// Names the folder that the index is of.
+const FOLDER: &str = "folder";
 const ENDING: &str = "segment";
 /// A segment may be removed by another process between the reading of the manifest and its own
 /// opening; then a newer manifest is there.
@@ -57,6 +60,7 @@ struct Listed {
 #[derive(Debug, Clone)]
 pub(super) struct Store {
     directory: PathBuf,
+    folder: PathBuf,
 }
 
 /// What a store holds.
@@ -75,6 +79,7 @@ impl Store {
         let name = xxhash_rust::xxh3::xxh3_64(root.as_os_str().as_encoded_bytes());
         Store {
             directory: cache.join("index").join(format!("{name:016x}")),
+            folder: root.to_owned(),
         }
     }
 
@@ -148,6 +153,17 @@ impl Store {
         })
     }
 
+    /// The same segment in a file, so that it takes no memory of its own; as it is where that fails.
+    /// Until a manifest names it, another process may remove the file: then [`Store::save`] writes it
+    /// again.
+    pub(super) fn keep(&self, segment: Segment) -> Segment {
+        let path = self.path_of(&name_of(&segment));
+        let mapped = fs::create_dir_all(&self.directory)
+            .and_then(|()| put(&path, segment.bytes()))
+            .and_then(|()| segment.mapped(&File::open(&path)?));
+        mapped.unwrap_or(segment)
+    }
+
     /// Stores all that is known; does nothing while another process does.
     ///
     /// # Errors
@@ -161,7 +177,7 @@ impl Store {
         let mut names = BTreeMap::new();
         let mut segments = Vec::new();
         for segment in code.segments() {
-            let name = format!("{:016x}", segment.identity());
+            let name = name_of(segment);
             names.insert(Arc::as_ptr(segment), segments.len() as u32);
             let path = self.path_of(&name);
             // One in memory may stand for a damaged file of the same name.
@@ -180,7 +196,26 @@ impl Store {
             segments,
         };
         put(&self.directory.join(MANIFEST), &encode(&manifest))?;
-        self.sweep(&manifest.segments)
+        put(
+            &self.directory.join(FOLDER),
+            self.folder.as_os_str().as_encoded_bytes(),
+        )?;
+        self.sweep(&manifest.segments)?;
+        self.sweep_others()
+    }
+
+    /// Removes the indices of folders that are gone.
+    fn sweep_others(&self) -> io::Result<()> {
+        let all = self.directory.parent().map(fs::read_dir).transpose()?;
+        for directory in all.into_iter().flatten() {
+            let directory = directory?.path();
+            let is_gone = fs::read_to_string(directory.join(FOLDER))
+                .is_ok_and(|folder| Path::new(&folder).try_exists().is_ok_and(|there| !there));
+            if is_gone {
+                fs::remove_dir_all(&directory)?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes what no manifest names any more, and what writers that died left. Under the lock.
@@ -224,9 +259,15 @@ pub(super) fn worn(code: &Code) -> impl Fn(&Known) -> bool {
     }
 }
 
+fn name_of(segment: &Segment) -> String {
+    format!("{:016x}", segment.identity())
+}
+
 /// Writes a file so that it is there whole or not at all.
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = path.with_extension(format!("{}.new", std::process::id()));
+    static WRITES: AtomicU64 = AtomicU64::new(0);
+    let number = WRITES.fetch_add(1, Ordering::Relaxed);
+    let new = path.with_extension(format!("{}-{number}.new", std::process::id()));
     let written = File::create(&new)
         .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&new, path));

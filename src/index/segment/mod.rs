@@ -123,6 +123,22 @@ impl Segment {
         })
     }
 
+    /// The same, mapped from the file that its bytes were just written to.
+    ///
+    /// # Errors
+    /// The file cannot be mapped, or is shorter.
+    pub(super) fn mapped(&self, file: &File) -> std::io::Result<Self> {
+        // SAFETY: as in `open`. That the bytes are these is known without reading them.
+        let map = unsafe { Mmap::map(file)? };
+        if map.len() != self.bytes().len() {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Segment {
+            bytes: Bytes::Mapped(map),
+            header: self.header,
+        })
+    }
+
     /// As they are stored.
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.bytes {
