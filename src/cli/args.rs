@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::code::args::{
     DefinitionArgs, IndexArgs, LocateArgs, MapArgs, ReferencesArgs, SymbolsArgs,
 };
+use super::swebench::args::SwebenchCommand;
 use crate::config::Trust;
 use crate::swarm::{Approval, Driver};
 
@@ -54,6 +55,9 @@ pub enum Command {
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// SWE-bench and data sets of its kind.
+    #[command(subcommand)]
+    Swebench(SwebenchCommand),
     /// Trust a project: its own .starling/config.toml is read from now on.
     Trust(TrustArgs),
 }
@@ -328,6 +332,7 @@ mod tests {
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,
                 Command::Models(_)
                 | Command::Trust(_)
+                | Command::Swebench(_)
                 | Command::Index(_)
                 | Command::Locate(_)
                 | Command::Map(_)

@@ -13,6 +13,7 @@ mod models;
 mod run;
 mod screen;
 mod services;
+mod swebench;
 mod trust;
 mod view;
 
@@ -92,6 +93,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Config(ConfigCommand::Explain { key, json, world }) => {
             explain(key.as_deref(), json, &world)
         }
+        Command::Swebench(command) => swebench::run(command).await,
         Command::Trust(args) => trust::run(&args),
     }
 }

@@ -4,6 +4,7 @@
 mod buffers;
 mod connection;
 mod editor;
+pub mod swebench;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
