@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::excerpt::{chosen, numbered};
 use super::tools::Look;
 use crate::index::{Certainty, Hit, Index, Usage, is_test_file};
 use crate::ports::Tokens;
-use crate::swarm::reading::{Found, Lookup, cap};
+use crate::swarm::reading::{Focus, Found, Layout, Lookup, Search, cap, chosen, numbered};
 use crate::syntax::{FilePath, SymbolPath, outline};
 use crate::workspace::Snapshot;
 
@@ -65,7 +64,7 @@ impl Code {
         match look {
             Look::Read(read) => self.read(&read.symbols),
             Look::Outline(file) => self.outline(&file.file),
-            Look::Search(search) => self.search(&search.query),
+            Look::Search(search) => self.search(search),
             Look::Definition(name) => self.definition(&name.name),
             Look::References(name) => self.references(&name.name, USES),
         }
@@ -84,7 +83,7 @@ impl Code {
     fn read_one(&self, target: &str, most: Tokens) -> String {
         if let Ok(path) = target.parse::<SymbolPath>() {
             return match self.symbol(&path) {
-                Ok(found) => self.source(&found, &BTreeSet::new(), most),
+                Ok(found) => self.source(&found, &Focus::default(), most),
                 Err(error) => error,
             };
         }
@@ -129,9 +128,10 @@ impl Code {
         self.files.read(file).is_ok()
     }
 
-    /// The source of a symbol, numbered; where it is too long, its head and what bears the terms.
-    pub fn source(&self, found: &Found, terms: &BTreeSet<String>, most: Tokens) -> String {
-        self.excerpt(found, chosen(found, terms, most), most)
+    /// The source of a symbol, numbered; where it is too long, its head and what bears the words.
+    pub fn source(&self, found: &Found, focus: &Focus, most: Tokens) -> String {
+        let lines = chosen(found, focus, most, Layout::Numbered);
+        self.excerpt(found, lines, most)
     }
 
     /// Chosen lines of a symbol, numbered.
@@ -156,8 +156,10 @@ impl Code {
         }
     }
 
-    fn search(&self, query: &str) -> String {
-        let found = self.index().search(query, HITS);
+    fn search(&self, search: &Search) -> String {
+        let query = &search.query;
+        let within = search.path.as_deref().unwrap_or_default();
+        let found = self.index().search_most(query, within, HITS);
         if found.hits.is_empty() {
             return format!("No line holds `{query}`. Try fewer or other words.");
         }
@@ -174,6 +176,11 @@ impl Code {
         let left = found.total.saturating_sub(hits.len());
         if left > 0 {
             lines.push(format!("({left} more lines are not shown)"));
+        }
+        if found.held < found.words {
+            let (held, words) = (found.held, found.words);
+            let note = format!("(no line holds all {words} words; these hold {held})");
+            lines.insert(0, note);
         }
         lines.join("\n")
     }

@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::candidates::{candidates, named, used};
-use super::cite::words;
 use super::code::Code;
-use super::excerpt::chosen;
 use super::session::Session;
 use super::step::Found;
 use crate::index::{Definition, Seed};
 use crate::ports::{ModelProfile, Tokens, ToolCalling};
 use crate::prompts::{AskPrompt, AskTurn, Prompt};
+use crate::swarm::reading::{Focus, Layout, chosen};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// Models without tools and with a smaller window are small: they read little, and slowly.
@@ -81,7 +80,7 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
     let caps = Caps::of(profile);
     let named = named(code, question);
     let candidates = candidates(code, question, session, &named, caps.symbols);
-    let excerpts = excerpts(code, &candidates, &named, &words(question), caps);
+    let excerpts = excerpts(code, &candidates, &named, &Focus::of(question), caps);
     let shown = excerpts.len();
     let (names, most) = caps.used;
     let uses = used(&named, question, most).into_iter().take(names);
@@ -123,7 +122,7 @@ fn excerpts(
     code: &Code,
     candidates: &[(SymbolPath, String)],
     named: &[Definition],
-    terms: &BTreeSet<String>,
+    focus: &Focus,
     caps: Caps,
 ) -> Vec<String> {
     let mut excerpts = Vec::new();
@@ -151,7 +150,7 @@ fn excerpts(
             let holds = |lines: &(u32, u32)| (lines.0 as usize..=lines.1 as usize).contains(&line);
             inside.iter().any(holds)
         };
-        let lines: BTreeSet<usize> = chosen(&found, terms, most.min(left))
+        let lines: BTreeSet<usize> = chosen(&found, focus, most.min(left), Layout::Numbered)
             .into_iter()
             .filter(|line| !elsewhere(*line) && shown.insert((symbol.file.clone(), *line)))
             .collect();

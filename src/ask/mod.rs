@@ -9,7 +9,6 @@ mod candidates;
 pub mod cite;
 mod code;
 mod draft;
-mod excerpt;
 mod explore;
 mod material;
 mod owner;

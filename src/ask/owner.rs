@@ -11,7 +11,7 @@ use super::step::{Source, Step};
 use super::tools::{self, Look, Question, Seat, Wanted};
 use crate::ports::{ChatModel, Tokens};
 use crate::prompts::{AskOwnerPrompt, AskOwnerSystem, Prompt};
-use crate::swarm::reading::cap;
+use crate::swarm::reading::{Focus, cap};
 use crate::syntax::SymbolPath;
 
 /// Turns of one owner.
@@ -52,7 +52,7 @@ impl Asker<'_> {
             symbol: symbol.to_string(),
             source: self
                 .code
-                .source(&found, &super::cite::words(&question.question), SOURCE),
+                .source(&found, &Focus::of(&question.question), SOURCE),
             uses: match symbol.is_module() {
                 true => String::new(),
                 false => self.code.references(&symbol.to_string(), USES),

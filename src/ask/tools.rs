@@ -152,6 +152,7 @@ impl Tool {
             })),
             Tool::Search => Wanted::Look(Look::Search(Search {
                 query: rest.to_owned(),
+                path: None,
             })),
             Tool::Definition => Wanted::Look(Look::Definition(name())),
             Tool::References => Wanted::Look(Look::References(name())),

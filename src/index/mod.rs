@@ -154,7 +154,13 @@ impl Index {
 
     /// Lines with all words of `query`, in any case, the best `limit` of them.
     pub fn search(&self, query: &str, limit: usize) -> Hits {
-        search::search(self.code(), &self.snapshot, query, limit)
+        search::search(self.code(), &self.snapshot, query, "", limit)
+    }
+
+    /// The same in files whose path holds `within`; where no line holds all words, the lines with most
+    /// of them.
+    pub fn search_most(&self, query: &str, within: &str, limit: usize) -> Hits {
+        search::search_most(self.code(), &self.snapshot, query, within, limit)
     }
 
     /// The definitions of a name (`f`, `Class.method`, `module.Class`), code before tests.

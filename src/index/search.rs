@@ -11,6 +11,8 @@ use crate::workspace::{Held, Snapshot};
 
 /// A line is shown up to this length.
 const LINE_BYTES: usize = 200;
+/// Longer lines are not looked at, in bytes.
+const LONGEST: usize = 2_000;
 /// Matching lines that are looked at; a word on more lines than this says little.
 const MOST: usize = 20_000;
 /// Files that are looked at before the matching lines are counted.
@@ -32,34 +34,98 @@ pub struct Hit {
 pub struct Hits {
     pub hits: Vec<Hit>,
     pub total: usize,
+    /// Words of the query.
+    pub words: usize,
+    /// How many of them each hit holds.
+    pub held: usize,
 }
 
 /// Lines that hold all words of `query`, in any case: definitions of such names first, then lines
-/// that hold the query as it is written, code before tests, and files without symbols last.
-pub(super) fn search(code: &Code, snapshot: &Snapshot, query: &str, limit: usize) -> Hits {
-    let phrase = query.trim();
-    let words: Vec<Vec<u8>> = phrase
-        .split_whitespace()
-        .map(|word| word.to_ascii_lowercase().into_bytes())
-        .collect();
-    let mut found = Vec::new();
-    if !words.is_empty() {
-        for files in snapshot.files().chunks(WINDOW) {
+/// that hold the query as it is written, code before tests, and files without symbols last. Only files
+/// whose path holds `within` are searched.
+pub(super) fn search(
+    code: &Code,
+    snapshot: &Snapshot,
+    query: &str,
+    within: &str,
+    limit: usize,
+) -> Hits {
+    let wanted = Wanted::of(query);
+    let found = wanted.lines(snapshot, within, wanted.words.len());
+    wanted.best(code, found, limit)
+}
+
+/// The same; where no line holds all words, those that hold the most of them, if that is half.
+pub(super) fn search_most(
+    code: &Code,
+    snapshot: &Snapshot,
+    query: &str,
+    within: &str,
+    limit: usize,
+) -> Hits {
+    let wanted = Wanted::of(query);
+    let all = wanted.words.len();
+    let mut found = wanted.lines(snapshot, within, all);
+    if found.is_empty() && all > 1 {
+        found = wanted.lines(snapshot, within, all.div_ceil(2));
+        let most = found.iter().map(|candidate| candidate.held).max();
+        found.retain(|candidate| Some(candidate.held) == most);
+    }
+    wanted.best(code, found, limit)
+}
+
+/// A query and its words in lower case.
+struct Wanted<'q> {
+    phrase: &'q str,
+    words: Vec<Vec<u8>>,
+}
+
+impl<'q> Wanted<'q> {
+    fn of(query: &'q str) -> Self {
+        let phrase = query.trim();
+        let words = phrase.split_whitespace();
+        let words = words.map(|word| word.to_ascii_lowercase().into_bytes());
+        Wanted {
+            phrase,
+            words: words.collect(),
+        }
+    }
+
+    /// The lines that hold at least so many of the words.
+    fn lines(&self, snapshot: &Snapshot, within: &str, least: usize) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        if self.words.is_empty() {
+            return found;
+        }
+        let files = snapshot.files().iter();
+        let files: Vec<&FilePath> = files
+            .filter(|file| file.as_str().contains(within))
+            .collect();
+        for files in files.chunks(WINDOW) {
             let candidates = on_all_cores(files, |file| {
                 let text = text_of(snapshot, file)?;
-                Some(search_text(file, &text, phrase, &words))
+                Some(search_text(file, &text, self, least))
             });
             found.extend(candidates.into_iter().flatten().flatten());
             if found.len() >= MOST {
                 break;
             }
         }
+        found
     }
-    found.sort_by_key(|candidate| candidate.rank);
-    let total = found.len();
-    let hits = found.into_iter().take(limit);
-    let hits = hits.map(|candidate| candidate.hit(code)).collect();
-    Hits { hits, total }
+
+    fn best(&self, code: &Code, mut found: Vec<Candidate>, limit: usize) -> Hits {
+        found.sort_by_key(|candidate| candidate.rank);
+        let (total, words) = (found.len(), self.words.len());
+        let held = found.first().map_or(words, |candidate| candidate.held);
+        let hits = found.into_iter().take(limit);
+        Hits {
+            hits: hits.map(|candidate| candidate.hit(code)).collect(),
+            total,
+            words,
+            held,
+        }
+    }
 }
 
 /// The text of a file, not kept where it was not before.
@@ -73,6 +139,8 @@ fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
 
 struct Candidate {
     rank: u8,
+    /// How many of the words it holds.
+    held: usize,
     file: FilePath,
     line: u32,
     text: String,
@@ -105,10 +173,11 @@ impl Candidate {
 fn search_text(
     file: &FilePath,
     whole: &Arc<str>,
-    phrase: &str,
-    words: &[Vec<u8>],
+    wanted: &Wanted<'_>,
+    least: usize,
 ) -> Vec<Candidate> {
-    if !has_all(whole, words) {
+    let Wanted { phrase, words } = wanted;
+    if held(whole, words, least).is_none() {
         return Vec::new();
     }
     let place = match (Language::of(file), is_test(file)) {
@@ -116,16 +185,21 @@ fn search_text(
         (Language::Python, true) => 1,
         (Language::Python, false) => 0,
     };
-    let lines = (1..).zip(whole.lines());
-    let held = lines.filter(|(_, text)| has_all(text, words));
-    let candidate = |(line, text): (u32, &str)| Candidate {
-        rank: quality(text, phrase) * 3 + place,
-        file: file.clone(),
-        line,
-        text: shown(text).to_owned(),
-        whole: whole.clone(),
+    // Longer ones were written by machines.
+    let lines = (1..)
+        .zip(whole.lines())
+        .filter(|(_, text)| text.len() <= LONGEST);
+    let candidate = |(line, text): (u32, &str)| {
+        Some(Candidate {
+            held: held(text, words, least)?,
+            rank: quality(text, phrase) * 3 + place,
+            file: file.clone(),
+            line,
+            text: shown(text).to_owned(),
+            whole: whole.clone(),
+        })
     };
-    held.map(candidate).collect()
+    lines.filter_map(candidate).collect()
 }
 
 fn shown(line: &str) -> &str {
@@ -152,8 +226,16 @@ fn quality(text: &str, phrase: &str) -> u8 {
     }
 }
 
-fn has_all(text: &str, words: &[Vec<u8>]) -> bool {
-    words.iter().all(|word| has(text.as_bytes(), word))
+/// How many of the words a text has, if these are enough.
+fn held(text: &str, words: &[Vec<u8>], least: usize) -> Option<usize> {
+    let mut missing = 0;
+    for word in words {
+        missing += usize::from(!has(text.as_bytes(), word));
+        if missing + least > words.len() {
+            return None;
+        }
+    }
+    Some(words.len() - missing)
 }
 
 /// Whether a text has a word, given in lower case, in any case.
@@ -181,7 +263,7 @@ mod tests {
                 .filter(|(path, _)| path.ends_with(".py"))
                 .copied(),
         );
-        search(&code, &snapshot_of(texts), query, limit)
+        search(&code, &snapshot_of(texts), query, "", limit)
     }
 
     fn found(query: &str, limit: usize) -> (Vec<String>, usize) {
@@ -298,7 +380,7 @@ mod tests {
     fn a_file_that_changed_since_it_was_indexed_is_read_as_it_is() {
         let code = code_of([("a.py", "def f():\n    word\n")]);
         let snapshot = snapshot_of(&[("a.py", "x\ndef g():\n    word\n")]);
-        let hits = search(&code, &snapshot, "word", 2).hits;
+        let hits = search(&code, &snapshot, "word", "", 2).hits;
         assert_eq!(hits[0].symbol.to_string(), "a.py::g");
     }
 }

@@ -151,7 +151,10 @@ pub struct SymbolPrompt {
     /// The source is shortened: children are shown by their signatures.
     pub shortened: bool,
     pub outline: String,
-    pub callers: Vec<Excerpt>,
+    /// Where it is used, one a line.
+    pub callers: Vec<String>,
+    /// What it calls and the task speaks of.
+    pub callees: Vec<Excerpt>,
     pub tests: Vec<Excerpt>,
     /// The other owners at work and what each was told, one a line.
     pub others: Vec<String>,
@@ -221,7 +224,8 @@ impl Prompt for ContinueCallPrompt {
 #[derive(Debug, Clone, Serialize)]
 pub struct ScoutPrompt {
     pub candidates: Vec<Excerpt>,
-    pub map: String,
+    /// Symbol paths that found no room.
+    pub more: Vec<String>,
 }
 
 impl Prompt for ScoutPrompt {
@@ -232,7 +236,8 @@ impl Prompt for ScoutPrompt {
 #[derive(Debug, Clone, Serialize)]
 pub struct SoloPrompt {
     pub candidates: Vec<Excerpt>,
-    pub map: String,
+    /// Symbol paths that found no room.
+    pub more: Vec<String>,
     pub cause: String,
 }
 

@@ -47,7 +47,8 @@ fn every_template_renders_with_its_struct() {
         source: "def f(): pass\n".into(),
         shortened: true,
         outline: "3 def f()".into(),
-        callers: vec![excerpt()],
+        callers: vec!["b.py:4 (g): f()".into()],
+        callees: vec![excerpt()],
         tests: vec![excerpt()],
         others: vec!["b.py::g: do it".into()],
         cause: "C".into(),
@@ -81,7 +82,7 @@ fn every_template_renders_with_its_struct() {
     assert!(
         ScoutPrompt {
             candidates: vec![excerpt()],
-            map: "M".into()
+            more: vec!["b.py::h".into()]
         }
         .render()
         .contains("a.py::f")
@@ -89,7 +90,7 @@ fn every_template_renders_with_its_struct() {
     assert!(
         SoloPrompt {
             candidates: vec![excerpt()],
-            map: "M".into(),
+            more: vec!["b.py::h".into()],
             cause: "C".into()
         }
         .render()

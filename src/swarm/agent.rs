@@ -41,6 +41,8 @@ pub(super) struct Mind {
     pub entangled: bool,
     /// The approver agreed with what it means to do in this piece of work.
     pub intent_approved: bool,
+    /// Reasons of its proposals that were accepted.
+    pub accepted: Vec<String>,
     /// A change that the scout wrote for this agent, to be proposed first.
     pub draft: Option<Propose>,
     seen_calls: HashMap<String, u32>,
@@ -58,6 +60,7 @@ impl Mind {
             failing: false,
             entangled: false,
             intent_approved: false,
+            accepted: Vec::new(),
             draft: None,
             seen_calls: HashMap::new(),
             malformed: 0,
@@ -336,6 +339,7 @@ async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> (String,
     match propose::propose(hub, mind, change).await {
         Outcome::Applied { text } => {
             mind.changed = true;
+            mind.accepted.push(change.reason.clone());
             let summary = change.reason.clone();
             let ending = (!change.more).then_some((AgentOutcome::Changed, summary));
             (text, ending)

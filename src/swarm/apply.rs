@@ -250,6 +250,7 @@ pub(super) async fn undo(
         state.forget_answers(&applied.symbols);
         state.latest = None;
         state.applied.retain(|other| other.id != applied.id);
+        state.accepted.retain(|other| other.id != applied.id);
         // As far as is known without running them: what it mended fails again.
         state.failing.retain(|id| !applied.broken.contains(id));
         state.failing.extend(applied.fixed.iter().cloned());

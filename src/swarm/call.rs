@@ -54,6 +54,12 @@ impl Conversation {
         self.messages.push(Message::User { text: text.into() });
     }
 
+    /// Whether a model has said anything in it.
+    pub fn is_answered(&self) -> bool {
+        let says = |message: &Message| matches!(message, Message::Assistant { .. });
+        self.messages.iter().any(says)
+    }
+
     /// Back to the system message.
     pub fn forget(&mut self) {
         self.messages.truncate(1);

@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use super::agent::{self, Mind};
 use super::ask::party_name;
+use super::callees::callees;
 use super::event::{Cause, Driver, Party};
+use super::excerpt::excerpt;
 use super::failing::in_words;
 use super::hub::Hub;
-use super::lookup::{Lookup, cap, shortened};
+use super::lookup::{Lookup, cap};
+use super::material::{Material, material, shown};
 use super::proposal::{TestEvidence, tail};
-use crate::index::{frames, is_test_file};
-use crate::ports::{ModelProfile, TestCase, TestReport, Tokens, ToolCalling};
+use crate::index::{Certainty, Usage, frames, is_test_file};
+use crate::ports::{ModelProfile, Role, TestCase, TestReport, Tokens, ToolCalling};
 use crate::prompts::{
     CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, SymbolSmallPrompt, TaskPrompt,
 };
@@ -20,6 +23,8 @@ use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
 
 /// Models without tools and with a smaller window are taken for small ones.
 const SMALL_WINDOW: Tokens = Tokens(20_000);
+/// Uses of a symbol that are looked at.
+const USES: usize = 200;
 
 /// How much of each kind a prompt holds.
 #[derive(Debug, Clone, Copy)]
@@ -30,11 +35,20 @@ pub(super) struct Caps {
     pub source: Tokens,
     pub outline_lines: usize,
     pub callers: usize,
+    pub callees: usize,
     pub tests: usize,
+    /// Of each callee and test.
     pub excerpt: Tokens,
-    pub candidates: usize,
+    /// All candidates together.
+    pub candidates: Tokens,
+    /// How many of them are shown whole where that is no waste, and up to what length.
+    pub best_count: usize,
+    pub best: Tokens,
     pub candidate: Tokens,
-    pub map: Tokens,
+    /// Of a class that does not fit.
+    pub class: Tokens,
+    /// Candidates that are only named.
+    pub more: usize,
 }
 
 impl Caps {
@@ -46,13 +60,17 @@ impl Caps {
                 rules: Tokens(1_000),
                 failures: Tokens(1_500),
                 source: Tokens(5_000),
-                outline_lines: 40,
-                callers: 6,
+                outline_lines: 24,
+                callers: 12,
+                callees: 2,
                 tests: 2,
-                excerpt: Tokens(350),
-                candidates: 8,
-                candidate: Tokens(450),
-                map: Tokens(600),
+                excerpt: Tokens(300),
+                candidates: Tokens(3_200),
+                best_count: 2,
+                best: Tokens(1_000),
+                candidate: Tokens(400),
+                class: Tokens(220),
+                more: 8,
             },
             true => Caps {
                 task: Tokens(1_000),
@@ -61,11 +79,15 @@ impl Caps {
                 source: Tokens(2_000),
                 outline_lines: 0,
                 callers: 0,
+                callees: 0,
                 tests: 1,
                 excerpt: Tokens(250),
-                candidates: 8,
+                candidates: Tokens(1_300),
+                best_count: 0,
+                best: Tokens(150),
                 candidate: Tokens(150),
-                map: Tokens(0),
+                class: Tokens(150),
+                more: 0,
             },
         }
     }
@@ -119,9 +141,16 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
             conversation.forget();
             symbol_small_prompt(hub, symbol, String::new())
         }
+        // What it was shown and never answered is not worth a second look.
+        (Some(conversation), Party::Agent(symbol)) if !conversation.is_answered() => {
+            conversation.forget();
+            let cause = format!("{}{cause}", accepted_already(mind));
+            first_prompt(hub, symbol, cause)
+        }
         (Some(_), Party::Agent(symbol)) => {
             let now = hub.lookup().read(&[symbol.to_string()]);
-            format!("{now}\n{cause}")
+            let accepted = accepted_already(mind);
+            format!("Your symbol as it is now:\n{now}\n{accepted}{cause}")
         }
         (Some(_), _) => cause,
         (None, Party::Agent(symbol)) if is_small(hub.outside.models.agent.profile()) => {
@@ -130,10 +159,7 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
                 .all(|cause| matches!(cause, Cause::Picked { .. }));
             symbol_small_prompt(hub, symbol, if first { String::new() } else { cause })
         }
-        (None, Party::Agent(symbol)) => {
-            let frozen = hub.frozen.get().cloned().unwrap_or_default();
-            format!("{frozen}\n{}", symbol_prompt(hub, symbol, cause))
-        }
+        (None, Party::Agent(symbol)) => first_prompt(hub, symbol, cause),
         (None, _) => {
             let frozen = hub.frozen.get().cloned().unwrap_or_default();
             format!("{frozen}\n{}", solo_prompt(hub, cause))
@@ -145,6 +171,18 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
     mind.conversation
         .get_or_insert_with(|| agent::conversation_of(hub, &party))
         .user(text);
+}
+
+fn first_prompt(hub: &Hub, symbol: &SymbolPath, cause: String) -> String {
+    let frozen = hub.frozen.get().cloned().unwrap_or_default();
+    format!("{frozen}\n{}", symbol_prompt(hub, symbol, cause))
+}
+
+/// What an agent has done in earlier pieces of work, for itself.
+fn accepted_already(mind: &Mind) -> String {
+    let line =
+        |reason: &String| format!("Accepted already, and part of the source above: {reason}\n");
+    mind.accepted.iter().map(line).collect()
 }
 
 /// The one agent of `--driver single` need not hear that it was picked.
@@ -239,7 +277,7 @@ fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
         Ok(found) => found,
         Err(error) => return format!("{error}\n\n{cause}"),
     };
-    let (source, shortened) = shortened(&found, caps.source);
+    let (source, shortened) = excerpt(&found, lookup.focus(), caps.source);
     let whole_file = found.symbol.kind == SymbolKind::Module;
     let outline = match caps.outline_lines {
         0 => String::new(),
@@ -255,6 +293,7 @@ fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
         shortened,
         outline,
         callers: callers(&lookup, path, caps),
+        callees: called_by(&lookup, path, caps),
         tests: nearest_tests(&lookup, path, caps),
         others: hub.told_others(path),
         cause,
@@ -282,7 +321,10 @@ fn symbol_small_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
         cause,
         kind: kind_name(found.symbol.kind).to_owned(),
         language: fence_language(found.tree.language()).to_owned(),
-        source: shortened(&found, caps.source).0.trim_end().to_owned(),
+        source: excerpt(&found, lookup.focus(), caps.source)
+            .0
+            .trim_end()
+            .to_owned(),
     }
     .render()
 }
@@ -340,67 +382,61 @@ pub(super) fn fence_language(language: Language) -> &'static str {
     }
 }
 
-/// Lines where a symbol is used, outside itself and outside tests. Names are matched by text: one that
-/// many symbols share says nothing, and is left out.
-fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
-    if caps.callers == 0 || path.is_module() || path.base_name().starts_with("__") {
+/// Lines where a symbol is used, outside itself and outside tests; the last says how many more. What is
+/// only called so says nothing where many symbols share the name.
+fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<String> {
+    if caps.callers == 0 || path.is_module() {
         return Vec::new();
     }
     let shared = lookup.index().definitions(path.base_name()).len() > 2;
-    if shared {
+    let mut usages = lookup.index().references(&path.to_string(), USES).found;
+    usages.retain(|usage| {
+        let is_guess = usage.certainty == Certainty::Possible && shared;
+        let elsewhere = !path.encloses(&usage.symbol) && !is_test_file(&usage.file);
+        elsewhere && !is_guess && !usage.is_import
+    });
+    let line = |usage: &Usage| {
+        let text: String = usage.text.chars().take(120).collect();
+        format!(
+            "{}:{} ({}): {text}",
+            usage.file, usage.line, usage.symbol.name
+        )
+    };
+    let mut lines: Vec<String> = usages.iter().map(line).collect();
+    lines.dedup();
+    let left = lines.len().saturating_sub(caps.callers);
+    lines.truncate(caps.callers);
+    if left > 0 {
+        lines.push(format!("and {left} more: `references`"));
+    }
+    lines
+}
+
+/// What a function calls and the task speaks of.
+fn called_by(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
+    if caps.callees == 0 {
         return Vec::new();
     }
-    let usages = lookup.index().references(path.base_name(), 60);
-    let mut excerpts: Vec<Excerpt> = Vec::new();
-    for usage in usages.found {
-        let elsewhere =
-            !path.encloses(&usage.symbol) && !usage.is_import && !is_test_file(&usage.file);
-        let once = !excerpts
-            .iter()
-            .any(|excerpt| excerpt.symbol == usage.symbol.to_string());
-        if elsewhere && once && excerpts.len() < caps.callers {
-            excerpts.push(Excerpt {
-                symbol: usage.symbol.to_string(),
-                line: usage.line,
-                why: String::new(),
-                source: usage.text.trim().to_owned(),
-            });
-        }
-    }
-    excerpts
+    let callees = callees(lookup, path, caps.callees).into_iter();
+    callees
+        .filter_map(|callee| shown(lookup, &callee, String::new(), caps.excerpt))
+        .collect()
 }
 
 fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
     let tests = lookup.index().nearest_tests(path, caps.tests);
     tests
         .iter()
-        .filter_map(|test| excerpt(lookup, test, String::new(), caps.excerpt))
+        .filter_map(|test| shown(lookup, test, String::new(), caps.excerpt))
         .collect()
-}
-
-/// A symbol's source as an excerpt.
-pub(super) fn excerpt(
-    lookup: &Lookup,
-    path: &SymbolPath,
-    why: String,
-    most: Tokens,
-) -> Option<Excerpt> {
-    let found = lookup.symbol(path).ok()?;
-    let source = shortened(&found, most).0.trim_end().to_owned();
-    Some(Excerpt {
-        symbol: path.to_string(),
-        line: found.symbol.lines.0,
-        why,
-        source,
-    })
 }
 
 fn solo_prompt(hub: &Hub, cause: String) -> String {
     debug_assert_eq!(hub.task.driver, Driver::Single);
-    let (candidates, map) = super::scout::material(hub);
+    let Material { shown, more } = material(hub, Role::Agent);
     SoloPrompt {
-        candidates,
-        map,
+        candidates: shown,
+        more,
         cause,
     }
     .render()

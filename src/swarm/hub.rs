@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::agent::{self, Mind};
 use super::apply::Applied;
 use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
+use super::excerpt::Focus;
 use super::ledger::Ledger;
 use super::lookup::Lookup;
 use super::proposal::{ProposalId, TestEvidence};
@@ -47,6 +48,8 @@ pub(super) struct State {
     pub index: Arc<Index>,
     agents: BTreeMap<Party, Slot>,
     pub answers: HashMap<(SymbolPath, String), String>,
+    /// What readers look for, as the task and the failing tests say.
+    pub focus: Arc<Focus>,
     pub located: Vec<super::event::Candidate>,
     pub before: Option<TestReport>,
     /// The task is about tests that fail: they are to pass in the end.
@@ -56,6 +59,8 @@ pub(super) struct State {
     /// The last test run over the world as it is now.
     pub latest: Option<TestReport>,
     pub applied: Vec<Applied>,
+    /// What the approver said yes to, applied or about to be.
+    pub accepted: Vec<Accepted>,
     pub exhausted: Option<String>,
     /// Why an accepted proposal could not be applied.
     pub unapplied: Option<String>,
@@ -69,6 +74,15 @@ pub(super) struct State {
     pub questions: u32,
     /// How often a conversation of a name was begun.
     names: HashMap<String, u32>,
+}
+
+/// A proposal that the approver said yes to.
+#[derive(Debug, Clone)]
+pub(super) struct Accepted {
+    pub id: ProposalId,
+    pub symbol: SymbolPath,
+    pub reason: String,
+    pub diff: String,
 }
 
 impl State {
@@ -136,12 +150,14 @@ impl Hub {
             index: outside.index.clone(),
             agents: BTreeMap::new(),
             answers: HashMap::new(),
+            focus: Arc::new(Focus::of(&task.text)),
             located: Vec::new(),
             before: None,
             wants_green: false,
             failing: BTreeSet::new(),
             latest: None,
             applied: Vec::new(),
+            accepted: Vec::new(),
             exhausted: None,
             unapplied: None,
             tally: BTreeMap::new(),
@@ -176,7 +192,8 @@ impl Hub {
     /// The workspace with everything that was accepted so far, to look things up in.
     pub fn lookup(&self) -> Lookup {
         let state = self.state();
-        Lookup::new(state.world.clone(), Arc::clone(&state.index))
+        let lookup = Lookup::new(state.world.clone(), Arc::clone(&state.index));
+        lookup.with_focus(Arc::clone(&state.focus))
     }
 
     /// The user's text as the editor has it now: the run's world follows it.

@@ -4,16 +4,19 @@ mod agent;
 mod apply;
 mod ask;
 mod call;
+mod callees;
 mod candidates;
 mod context;
 mod draft;
 pub mod event;
+mod excerpt;
 mod failing;
 mod followup;
 mod gate;
 mod hub;
 pub mod ledger;
 mod lookup;
+mod material;
 pub mod proposal;
 mod propose;
 mod protocol;
@@ -34,6 +37,7 @@ pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoErr
 
 /// What those share with a run who only read: looking things up, and how tools are described.
 pub(crate) mod reading {
+    pub(crate) use super::excerpt::{Focus, Layout, chosen, numbered, stems};
     pub(crate) use super::lookup::{Found, Lookup, cap};
     pub(crate) use super::protocol::{Name, OutlineFile, Read, Search, schema};
 }

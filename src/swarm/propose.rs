@@ -10,7 +10,7 @@ use super::draft::{self, Refusal};
 use super::event::{Event, Party, TestPhase};
 use super::followup;
 use super::gate::{self, Draft};
-use super::hub::Hub;
+use super::hub::{Accepted, Hub};
 use super::proposal::{Evidence, ProposalId, TestEvidence};
 use super::protocol::{Intent, Propose};
 use super::review;
@@ -60,9 +60,17 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
         });
         return sent_back(why);
     }
-    let verdict = decide(hub, mind, id, change, &draft, &evidence, diff).await;
+    let verdict = decide(hub, mind, id, change, &draft, &evidence, diff.clone()).await;
     match verdict {
-        Verdict::Accept => finish(hub, mind, id, draft, &evidence, report).await,
+        Verdict::Accept => {
+            hub.state().accepted.push(Accepted {
+                id,
+                symbol: main_symbol(mind, &draft),
+                reason: change.reason.clone(),
+                diff,
+            });
+            finish(hub, mind, id, draft, &evidence, report).await
+        }
         Verdict::Reject { reason } => sent_back(format!("Rejected: {reason}")),
         Verdict::Steer { text } => {
             sent_back(format!("Not yet accepted. Do it differently: {text}"))
@@ -288,6 +296,7 @@ async fn finish(
             }
         }
         Err(apply::Failure::Conflict { why, current }) => {
+            hub.state().accepted.retain(|accepted| accepted.id != id);
             hub.event(Event::ProposalConflicted {
                 proposal: id,
                 why: why.clone(),
@@ -301,8 +310,9 @@ async fn finish(
             ))
         }
         Err(apply::Failure::Editor { why }) => {
-            hub.state().unapplied =
-                Some(format!("proposal {id} was accepted but not applied: {why}"));
+            let mut state = hub.state();
+            state.accepted.retain(|accepted| accepted.id != id);
+            state.unapplied = Some(format!("proposal {id} was accepted but not applied: {why}"));
             Outcome::Stopped { why }
         }
     }

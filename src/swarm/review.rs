@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::apply;
 use super::call::Conversation;
 use super::event::{Event, Party};
-use super::hub::Hub;
+use super::hub::{Accepted, Hub};
 use super::lookup::cap;
 use crate::ports::{IntentView, ProposalView, Role, Tokens, Verdict};
 use crate::prompts::{Prompt, ProxyPrompt, ProxySystem};
 
+/// Of the diffs that were accepted before.
+const ACCEPTED: Tokens = Tokens(2_000);
 /// An unreadable decision is asked for again this often.
 const TRIES: u32 = 2;
 
@@ -21,7 +23,7 @@ pub(super) async fn by_proxy(hub: &Arc<Hub>, view: &ProposalView) -> Verdict {
         reason: view.reason.clone(),
         diff: cap(&view.diff, Tokens(4_000)),
         evidence: cap(&view.evidence, Tokens(1_500)),
-        accepted: cap(&apply::whole_diff(hub), Tokens(2_000)),
+        accepted: accepted(hub),
         others: hub.told_others(&view.symbol),
     };
     decide(hub, format!("proxy {}", view.symbol), prompt).await
@@ -35,10 +37,32 @@ pub(super) async fn intent_by_proxy(hub: &Arc<Hub>, view: &IntentView) -> Verdic
         reason: format!("{}\nWhy: {}", view.intent, view.reason),
         diff: String::new(),
         evidence: String::new(),
-        accepted: cap(&apply::whole_diff(hub), Tokens(2_000)),
+        accepted: accepted(hub),
         others: hub.told_others(&view.symbol),
     };
     decide(hub, format!("proxy intent {}", view.symbol), prompt).await
+}
+
+/// Everything that was accepted, by name and reason, with the diffs as far as the cap goes. What is
+/// accepted and not yet applied is part of it.
+fn accepted(hub: &Hub) -> String {
+    let (accepted, applied) = {
+        let state = hub.state();
+        let applied: Vec<_> = state.applied.iter().map(|applied| applied.id).collect();
+        (state.accepted.clone(), applied)
+    };
+    if accepted.is_empty() {
+        return String::new();
+    }
+    let line = |one: &Accepted| {
+        let reason: String = one.reason.chars().take(200).collect();
+        format!("{} {}: {reason}\n", one.id, one.symbol)
+    };
+    let names: String = accepted.iter().map(line).collect();
+    let waiting = accepted.iter().filter(|one| !applied.contains(&one.id));
+    let waiting: String = waiting.map(|one| one.diff.as_str()).collect();
+    let diffs = format!("{}{waiting}", apply::whole_diff(hub));
+    format!("{names}{}", cap(&diffs, ACCEPTED))
 }
 
 async fn decide(hub: &Arc<Hub>, conversation: String, prompt: ProxyPrompt) -> Verdict {

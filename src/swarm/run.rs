@@ -6,6 +6,7 @@ use tokio::sync::watch;
 
 use super::call::CallFailed;
 use super::event::{Cause, Driver, Event, EventLog, Party, RunId, StopReason, TestPhase};
+use super::excerpt::Focus;
 use super::hub::Hub;
 use super::ledger::Limits;
 use super::proposal::{ProposalId, failing_ids};
@@ -13,9 +14,13 @@ use super::protocol::Pick;
 use super::{apply, context, gate, scout, settle};
 use crate::index::Index;
 use crate::ports::{
-    Approver, ChatModel, Chosen, Editor, LanguageService, Role, TestOutcome, TestReport, TestRunner,
+    Approver, ChatModel, Chosen, Editor, LanguageService, Role, TestOutcome, TestReport,
+    TestRunner, Tokens,
 };
 use crate::syntax::{FilePath, SymbolPath};
+
+/// Of the output of failing tests, what readers look for.
+const FOCUS_MOST: Tokens = Tokens(4_000);
 
 /// Who approves proposals.
 #[derive(
@@ -272,7 +277,9 @@ async fn test_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
         });
     }
     let failing = failing_ids(&report);
+    let failures = context::failures(&report, FOCUS_MOST);
     let mut state = hub.state();
+    state.focus = Arc::new(Focus::of(&format!("{}\n{failures}", hub.task.text)));
     state.wants_green = !failing.is_empty() && speaks_of_tests(&hub.task.text);
     state.failing = failing.into_iter().collect();
     state.before = Some(report);

@@ -18,7 +18,10 @@ pub(super) fn look(hub: &Hub, action: &Action) -> Option<String> {
     match action {
         Action::Read(read) => Some(lookup.read(&read.symbols)),
         Action::Outline(outline) => Some(lookup.outline(&outline.file)),
-        Action::Search(search) => Some(lookup.search(&search.query)),
+        Action::Search(search) => {
+            let within = search.path.as_deref().unwrap_or_default();
+            Some(lookup.search(&search.query, within))
+        }
         Action::Definition(name) => Some(lookup.definition(&name.name)),
         Action::References(name) => Some(lookup.references(&name.name)),
         Action::Ask(_)

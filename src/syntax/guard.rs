@@ -62,6 +62,7 @@ const CODE: &[&str] = &[
     "body",
     "module",
     "file",
+    "line",
     "lines",
     "imports",
     "definitions",
@@ -227,9 +228,9 @@ fn says_left_out(text: &str, place: Place) -> bool {
         .any(|dots| trimmed.starts_with(dots) || trimmed.ends_with(dots));
     let words = words(trimmed);
     let is_known = |word: &String| {
-        [LEFT_OUT, REMAINDER, CODE, FILLING]
-            .iter()
-            .any(|list| list.contains(&word.as_str()))
+        let is_number = dots && word.bytes().all(|byte| byte.is_ascii_digit());
+        let lists = [LEFT_OUT, REMAINDER, CODE, FILLING];
+        is_number || lists.iter().any(|list| list.contains(&word.as_str()))
     };
     if words.is_empty() || words.len() > 12 || !words.iter().all(is_known) {
         return false;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::mark::{Mark, marks};
+use crate::swarm::reading::stems as words;
 
 /// A citation with the part of its sentence that leads to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,14 +35,6 @@ const SHORTENED: [&str; 7] = ["e.g", "i.e", "etc", "vs", "cf", "no", "approx"];
 const DENIALS: [&str; 12] = [
     "no", "not", "never", "nothing", "none", "nowhere", "cannot", "without", "neither", "nor",
     "unknown", "unclear",
-];
-/// Words of code and prose that tie a claim to nothing.
-const EMPTY: [&str; 46] = [
-    "self", "none", "true", "false", "return", "this", "that", "with", "from", "when", "then",
-    "which", "where", "what", "there", "they", "them", "into", "have", "does", "each", "than",
-    "only", "also", "after", "before", "because", "would", "will", "were", "been", "being", "such",
-    "other", "else", "import", "class", "line", "code", "file", "function", "method", "value",
-    "here", "while", "called",
 ];
 const KEYWORDS: [&str; 14] = [
     "self", "cls", "None", "True", "False", "return", "def", "class", "import", "from", "if",
@@ -241,30 +234,6 @@ fn is_name(part: &str) -> bool {
 fn has_humps(word: &str) -> bool {
     let capitals = word.chars().skip(1).filter(|c| c.is_uppercase()).count();
     capitals > 0 && word.chars().any(char::is_lowercase)
-}
-
-/// The significant words of a text, parts of names among them, each by its first letters.
-pub fn words(text: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()) {
-        let mut part = String::new();
-        for c in word.chars() {
-            if c.is_uppercase() && part.ends_with(char::is_lowercase) {
-                keep(&mut found, &part);
-                part.clear();
-            }
-            part.push(c);
-        }
-        keep(&mut found, &part);
-    }
-    found
-}
-
-fn keep(found: &mut BTreeSet<String>, word: &str) {
-    let word = word.to_lowercase();
-    if word.chars().count() > 3 && !EMPTY.contains(&word.as_str()) {
-        found.insert(word.chars().take(5).collect());
-    }
 }
 
 fn denies(prose: &str) -> bool {

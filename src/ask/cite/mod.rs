@@ -6,8 +6,9 @@ mod mark;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crate::swarm::reading::stems as words;
 pub use check::{Checker, Verdict};
-pub use claim::{Cited, Claim, claims, identifiers, words};
+pub use claim::{Cited, Claim, claims, identifiers};
 pub use mark::{Mark, marks};
 
 use serde::{Deserialize, Serialize};

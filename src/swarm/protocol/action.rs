@@ -43,8 +43,11 @@ pub struct OutlineFile {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Search {
-    /// Text to find in code, case-insensitive, or the name of a symbol.
+    /// Words of one line, in any case, or a symbol's name.
     pub query: String,
+    /// Only in files whose path holds this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -154,6 +157,12 @@ pub struct Pick {
     /// Import statements that the change needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<String>,
+    /// Decorators, comments or nested symbols go away on purpose.
+    #[serde(default)]
+    pub intended_losses: bool,
+    /// Show it although the tests object.
+    #[serde(default)]
+    pub insist: bool,
 }
 
 impl Pick {
@@ -164,6 +173,8 @@ impl Pick {
             source: self.source.clone(),
             hunks: self.hunks.clone(),
             imports: self.imports.clone(),
+            intended_losses: self.intended_losses,
+            insist: self.insist,
             ..Propose::default()
         })
     }

@@ -91,6 +91,7 @@ fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
             }),
             "search" => Action::Search(Search {
                 query: rest.to_owned(),
+                path: None,
             }),
             "definition" => Action::Definition(Name {
                 name: rest.to_owned(),

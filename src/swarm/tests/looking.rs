@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::index::Index;
 use crate::ports::Tokens;
-use crate::swarm::lookup::{Lookup, cap, shortened};
+use crate::swarm::lookup::{Lookup, cap};
 use crate::workspace::Workspace;
 
 struct Place {
@@ -79,26 +79,44 @@ fn an_unknown_symbol_is_answered_with_what_there_is() {
 }
 
 #[test]
-fn a_long_class_shows_its_methods_by_their_signatures() {
-    let body = "        x = 1\n".repeat(200);
-    let text = format!(
-        "class Big:\n    LIMIT = 3\n\n    @property\n    def one(self):\n{body}\n    def two(self, y):\n{body}"
+fn a_range_is_shown_whole_and_ends_with_what_to_read_next() {
+    let text: String = (1..=2_000).map(|at| format!("x{at} = {at}\n")).collect();
+    let long = place(&[("a.py", &text)]);
+    // About 5,000 tokens: whole.
+    let whole = read(&long, &["a.py:101-700"]);
+    assert!(whole.contains("  101 x101 = 101\n") && whole.ends_with("  700 x700 = 700\n"));
+    assert_eq!(whole.lines().count(), 601);
+    let cut = read(&long, &["a.py:1-2000"]);
+    assert!(Tokens::estimate(&cut) < Tokens(6_400), "{}", cut.len());
+    let lines: Vec<&str> = cut.lines().collect();
+    let shown = lines.len() - 2;
+    assert_eq!(lines[shown], format!("{shown:>5} x{shown} = {shown}"));
+    let next = shown + 1;
+    let note = format!("[lines {next}-2000 are left: read a.py:{next}-2000]");
+    assert_eq!(lines[shown + 1], note);
+}
+
+#[test]
+fn one_call_has_one_cap_and_small_things_are_whole() {
+    let text: String = (1..=2_000).map(|at| format!("x{at} = {at}\n")).collect();
+    let long = place(&[("a.py", &text), ("shop.py", SHOP)]);
+    let shown = read(&long, &["a.py:1-900", "shop.py::pay", "a.py:1000-1900"]);
+    assert!(Tokens::estimate(&shown) < Tokens(6_400), "{}", shown.len());
+    assert!(shown.contains("def pay(cart):\n    return cart.total()\n"));
+    assert_eq!(shown.matches(" are left: read a.py:").count(), 2);
+}
+
+#[test]
+fn of_overloads_the_implementation_is_read_first() {
+    let text = "@overload\ndef f(x: int) -> int: ...\n@overload\ndef f(x: str) -> str: ...\ndef f(x):\n    return x\n";
+    let place = place(&[("a.py", text)]);
+    assert_eq!(
+        read(&place, &["a.py::f"]),
+        "a.py::f#3 lines 5-6:\ndef f(x):\n    return x\n\
+         also a.py::f lines 1-2: @overload def f(x: int) -> int:\n\
+         also a.py::f#2 lines 3-4: @overload def f(x: str) -> str:\n"
     );
-    let big = place(&[("big.py", &text)]);
-    let found = big.lookup.symbol(&"big.py::Big".parse().unwrap()).unwrap();
-    let (shown, was_shortened) = shortened(&found, Tokens(500));
-    assert!(was_shortened);
-    assert!(shown.contains("    LIMIT = 3\n"), "{shown}");
-    assert!(shown.contains("\n    def two(self, y)"), "{shown}");
-    assert!(
-        shown.contains("# lines 207-407, not shown")
-            || shown.contains("# lines 206-406, not shown")
-            || shown.contains("# lines 207-407"),
-        "{shown}"
-    );
-    assert!(!shown.contains("x = 1"), "{shown}");
-    let (whole, was_shortened) = shortened(&found, Tokens(50_000));
-    assert_eq!((whole.as_str(), was_shortened), (found.source(), false));
+    assert!(read(&place, &["a.py::f#2"]).starts_with("a.py::f#2 lines 3-4:\n"));
 }
 
 #[test]
@@ -126,11 +144,11 @@ fn search_and_references_name_the_symbol_and_the_line() {
     let lookup = &shop.lookup;
     assert!(
         lookup
-            .search("cart.total")
+            .search("cart.total", "")
             .contains("shop.py::pay line 12: return cart.total()")
     );
     assert_eq!(
-        lookup.search("zebra"),
+        lookup.search("zebra", ""),
         "Nothing found for `zebra`. Try fewer or other words."
     );
     let uses = lookup.references("shop.py::Cart.total");
@@ -161,8 +179,51 @@ fn a_search_with_too_many_hits_says_what_is_not_shown() {
     assert!(
         place
             .lookup
-            .search("needle")
+            .search("needle", "")
             .ends_with("(20 more lines are not shown)")
+    );
+}
+
+#[test]
+fn a_search_can_be_kept_to_a_folder() {
+    let place = place(&[("shop/a.py", "needle = 1\n"), ("docs/b.md", "needle\n")]);
+    let found = place.lookup.search("needle", "shop/");
+    assert_eq!(found, "shop/a.py:: line 1: needle = 1");
+    let none = place.lookup.search("needle", "web/");
+    assert_eq!(
+        none,
+        "Nothing found for `needle` in files of `web/`. Try fewer or other words."
+    );
+}
+
+#[test]
+fn a_search_without_a_line_of_all_words_shows_those_with_most_and_says_so() {
+    let text = "one two three\none two\nfour\nnine\n";
+    let place = place(&[("a.txt", text)]);
+    let lookup = &place.lookup;
+    assert_eq!(
+        lookup.search("one two three four", ""),
+        "(no line holds all 4 words; these hold 3)\na.txt:: line 1: one two three"
+    );
+    assert_eq!(
+        lookup.search("one three", ""),
+        "a.txt:: line 1: one two three"
+    );
+    // Fewer than half of the words say nothing.
+    let none = lookup.search("five six nine", "");
+    assert_eq!(
+        none,
+        "Nothing found for `five six nine`. Try fewer or other words."
+    );
+}
+
+#[test]
+fn lines_that_machines_wrote_are_not_found() {
+    let minified = format!("var needle={};\n", "1+".repeat(2_000));
+    let place = place(&[("a.min.js", &minified), ("b.py", "needle = 1\n")]);
+    assert_eq!(
+        place.lookup.search("needle", ""),
+        "b.py:: line 1: needle = 1"
     );
 }
 

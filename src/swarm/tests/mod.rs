@@ -11,6 +11,7 @@ mod misbehave;
 mod owning;
 mod rivals;
 mod scouting;
+mod seeing;
 mod settling;
 mod talk;
 mod testing;

@@ -1,20 +1,17 @@
 //! Looking things up in the workspace as it is now, as capped text for a model.
 
-use std::fmt::Write as _;
+mod read;
+
 use std::sync::Arc;
 
+use super::excerpt::Focus;
 use crate::index::{Certainty, Index, Usage};
 use crate::ports::Tokens;
-use crate::syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline, signature};
+use crate::syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline};
 use crate::workspace::Snapshot;
 
-/// The most that one reading call puts into a prompt.
-pub(super) const READ_CAP: Tokens = Tokens(6_000);
-/// What each target of a reading call gets at least.
-const READ_LEAST: Tokens = Tokens(2_000);
-const READ_TARGETS: usize = 8;
-/// The most of one range of lines.
-const READ_LINES: Tokens = Tokens(4_500);
+/// The most of an outline.
+const OUTLINE_CAP: Tokens = Tokens(6_000);
 /// A text is shown whole when it is over its cap by less than this, in bytes: the gap would cost a turn.
 const LENIENCE: usize = 700;
 const SEARCH_HITS: usize = 30;
@@ -25,6 +22,8 @@ const REFERENCE_HITS: usize = 40;
 pub(crate) struct Lookup {
     world: Snapshot,
     index: Arc<Index>,
+    /// What is shown first where there is no room for all.
+    focus: Arc<Focus>,
 }
 
 /// A symbol with the tree that it stands in.
@@ -41,11 +40,29 @@ impl Found {
 
 impl Lookup {
     pub fn new(world: Snapshot, index: Arc<Index>) -> Self {
-        Lookup { world, index }
+        Lookup {
+            world,
+            index,
+            focus: Arc::default(),
+        }
+    }
+
+    /// The same for readers who look for something.
+    pub fn with_focus(self, focus: Arc<Focus>) -> Self {
+        Lookup { focus, ..self }
+    }
+
+    pub fn focus(&self) -> &Focus {
+        &self.focus
     }
 
     pub fn index(&self) -> &Index {
         &self.index
+    }
+
+    /// All files, in order.
+    pub fn files(&self) -> &[FilePath] {
+        self.world.files()
     }
 
     pub fn tree(&self, file: &FilePath) -> Result<Arc<SymbolTree>, String> {
@@ -108,97 +125,35 @@ impl Lookup {
         Err(format!("There is no symbol {path}. {hint}"))
     }
 
-    /// The source of symbols and ranges of lines.
-    pub fn read(&self, targets: &[String]) -> String {
-        let each = Tokens((READ_CAP.0 / targets.len().max(1) as u64).max(READ_LEAST.0));
-        let mut texts: Vec<String> = targets
-            .iter()
-            .take(READ_TARGETS)
-            .map(|target| self.read_capped(target, each))
-            .collect();
-        if targets.len() > READ_TARGETS {
-            let left = targets[READ_TARGETS..].join(", ");
-            texts.push(format!(
-                "[{READ_TARGETS} are read at once; left: {left}: read them on their own]"
-            ));
-        }
-        texts.join(
-            "
-",
-        )
-    }
-
-    /// A range of lines ends at its own cap; everything else is cut in the middle.
-    fn read_capped(&self, target: &str, most: Tokens) -> String {
-        let text = self.read_one(target);
-        if target.parse::<SymbolPath>().is_ok() {
-            cap(&text, most)
-        } else {
-            text
-        }
-    }
-
-    fn read_one(&self, target: &str) -> String {
-        match target.parse::<SymbolPath>() {
-            Ok(path) if !path.is_module() => match self.symbol(&path) {
-                Ok(found) => {
-                    let (first, last) = found.symbol.lines;
-                    format!(
-                        "{path} lines {first}-{last}:\n{}",
-                        shortened(&found, READ_CAP).0
-                    )
-                }
-                Err(error) => error,
-            },
-            Ok(path) => self.read_module(&path),
-            Err(_) => self.read_lines(target),
-        }
-    }
-
-    /// A module body with its symbols as signatures; a whole small file as it is.
-    fn read_module(&self, path: &SymbolPath) -> String {
-        match self.symbol(path) {
-            Ok(found) => format!("{path}:\n{}", shortened(&found, Tokens(READ_CAP.0 / 2)).0),
-            Err(error) => error,
-        }
-    }
-
-    fn read_lines(&self, target: &str) -> String {
-        let (file, range) = match target.rsplit_once(':') {
-            Some((file, range)) if range.starts_with(|c: char| c.is_ascii_digit()) => (file, range),
-            Some(_) | None => (target, "1-120"),
-        };
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let first = first.trim().parse::<usize>().unwrap_or(1).max(1);
-        let last = last
-            .trim()
-            .parse::<usize>()
-            .unwrap_or(first.saturating_add(60))
-            .max(first);
-        match self.world.read(&FilePath::new(file)) {
-            Ok(text) => lines_shown(file, &text, first, last),
-            Err(error) => error.to_string(),
-        }
-    }
-
     pub fn outline(&self, file: &str) -> String {
         match self.tree(&FilePath::new(file.trim_end_matches("::"))) {
-            Ok(tree) => cap(&outline(&tree, 150), READ_CAP),
+            Ok(tree) => cap(&outline(&tree, 150), OUTLINE_CAP),
             Err(error) => error,
         }
     }
 
-    pub fn search(&self, query: &str) -> String {
-        let found = self.index().search(query, SEARCH_HITS);
+    /// Lines with these words, in files whose path holds `within`.
+    pub fn search(&self, query: &str, within: &str) -> String {
+        let found = self.index().search_most(query, within, SEARCH_HITS);
+        let place = match within.is_empty() {
+            true => String::new(),
+            false => format!(" in files of `{within}`"),
+        };
         if found.hits.is_empty() {
-            return format!("Nothing found for `{query}`. Try fewer or other words.");
+            return format!("Nothing found for `{query}`{place}. Try fewer or other words.");
         }
-        let mut lines: Vec<String> = found
-            .hits
-            .iter()
+        let hits = found.hits.iter();
+        let mut lines: Vec<String> = hits
             .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
             .collect();
         lines.dedup();
+        if found.held < found.words {
+            let (held, words) = (found.held, found.words);
+            lines.insert(
+                0,
+                format!("(no line holds all {words} words; these hold {held})"),
+            );
+        }
         let left = found.total.saturating_sub(found.hits.len());
         if left > 0 {
             lines.push(format!("({left} more lines are not shown)"));
@@ -219,7 +174,7 @@ impl Lookup {
         } else {
             format!("\nAlso: {}", more.join(", "))
         };
-        cap(&format!("{}{more}", self.read(shown)), READ_CAP)
+        format!("{}{more}", self.read(shown))
     }
 
     pub fn references(&self, name: &str) -> String {
@@ -255,58 +210,9 @@ impl Lookup {
     }
 }
 
-/// Lines with their numbers, from the first on as far as the cap goes; says which are left.
-fn lines_shown(file: &str, text: &str, first: usize, last: usize) -> String {
-    let last = last.min(text.lines().count());
-    let mut shown = format!("{file} lines {first}-{last}:\n");
-    for (at, line) in text.lines().enumerate().take(last).skip(first - 1) {
-        if Tokens::estimate(&shown) > READ_LINES {
-            let _ = writeln!(
-                shown,
-                "[lines {}-{last} are left: read them on their own]",
-                at + 1
-            );
-            break;
-        }
-        let _ = writeln!(shown, "{:>5} {line}", at + 1);
-    }
-    shown
-}
-
 fn hit_line(symbol: &SymbolPath, line: u32, text: &str) -> String {
     let text: String = text.trim().chars().take(160).collect();
     format!("{symbol} line {line}: {text}")
-}
-
-/// The source of a symbol; when it is over the cap, its children are shown by their signatures, and
-/// what is still too long is cut in the middle. Says whether it was shortened.
-pub(super) fn shortened(found: &Found, most: Tokens) -> (String, bool) {
-    let source = found.source();
-    if Tokens::estimate(source) <= most {
-        return (source.to_owned(), false);
-    }
-    let text = found.tree.text();
-    let mut shown = String::new();
-    let mut at = found.symbol.span.start;
-    for child in &found.symbol.children {
-        let child = found.tree.get(*child);
-        shown.push_str(&text[at..child.span.start]);
-        let (first, last) = child.lines;
-        let line_start = text[..child.definition.start]
-            .rfind('\n')
-            .map_or(0, |end| end + 1);
-        let indent: String = text[line_start..]
-            .chars()
-            .take_while(|c| matches!(c, ' ' | '\t'))
-            .collect();
-        for line in signature(&found.tree, child).lines() {
-            let _ = writeln!(shown, "{indent}{}", line.trim_start());
-        }
-        let _ = writeln!(shown, "{indent}    ...  # lines {first}-{last}, not shown");
-        at = child.span.end;
-    }
-    shown.push_str(&text[at..found.symbol.span.end]);
-    (cap(&shown, most), true)
 }
 
 /// Cuts a text in the middle when it is over the cap, and says so.

@@ -1,0 +1,92 @@
+//! Chosen lines written down.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::super::lookup::Found;
+use super::lines_of;
+use crate::ports::Tokens;
+
+/// The longest line that is shown whole, in characters.
+const LINE: usize = 300;
+
+/// Chosen lines of a symbol as they stand in its source; each gap is one line, which names the lines
+/// that are left out.
+pub(crate) fn source(found: &Found, chosen: &BTreeSet<usize>) -> String {
+    let (first, last) = lines_of(found);
+    let lines: Vec<&str> = found.tree.text().lines().collect();
+    let line = |number: usize| lines.get(number - 1).copied().unwrap_or_default();
+    let mut shown = String::new();
+    let mut gap: Vec<usize> = Vec::new();
+    for number in first..=last {
+        if !chosen.contains(&number) {
+            gap.push(number);
+            continue;
+        }
+        write_gap(&mut shown, &gap, &line);
+        gap.clear();
+        shown.push_str(line(number));
+        shown.push('\n');
+    }
+    write_gap(&mut shown, &gap, &line);
+    shown
+}
+
+/// Blank lines are no gap.
+fn write_gap<'t>(shown: &mut String, gap: &[usize], line: &impl Fn(usize) -> &'t str) {
+    let says = |number: &&usize| !line(**number).trim().is_empty();
+    let (Some(first), Some(last)) = (gap.iter().find(says), gap.iter().rev().find(says)) else {
+        gap.iter().for_each(|_| shown.push('\n'));
+        return;
+    };
+    let text = line(*first);
+    let indent = &text[..text.len() - text.trim_start().len()];
+    let _ = match first == last {
+        true => writeln!(shown, "{indent}# … line {first} not shown"),
+        false => writeln!(shown, "{indent}# … lines {first}-{last} not shown"),
+    };
+}
+
+/// Lines with their numbers, as far as the cap goes. Blank lines are left out; a gap is one line of its
+/// own.
+pub(crate) fn numbered(
+    text: &str,
+    wanted: impl IntoIterator<Item = usize>,
+    most: Tokens,
+) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut shown = String::new();
+    let mut before: Option<usize> = None;
+    for number in wanted {
+        let Some(line) = number.checked_sub(1).and_then(|at| lines.get(at)) else {
+            continue;
+        };
+        if line.trim().is_empty() {
+            // It is no gap that it is not there.
+            before = before.map(|before| before + usize::from(before + 1 == number));
+            continue;
+        }
+        if Tokens::estimate(&shown) > most {
+            let _ = writeln!(
+                shown,
+                "      … from line {number} on not shown: read it by its lines"
+            );
+            break;
+        }
+        // The head of a nested symbol tells by itself that something is left out before it.
+        if before.is_some_and(|before| before + 1 < number) && !is_head(line) {
+            shown.push_str("      …\n");
+        }
+        before = Some(number);
+        let line: String = line.chars().take(LINE).collect();
+        let _ = writeln!(shown, "{number:>5} {line}");
+    }
+    shown
+}
+
+fn is_head(line: &str) -> bool {
+    let line = line.trim_start();
+    ["def ", "async def ", "class "]
+        .iter()
+        .any(|head| line.starts_with(head))
+}
