@@ -114,7 +114,13 @@ pub(super) fn directories(
         .filter_map(|name| environment.get(OsStr::new(name)));
     let listed = lists.flat_map(std::env::split_paths);
     let single = AT_HOME.iter().map(|(name, _)| *name);
-    let single = single.chain(["VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "JAVA_HOME", "GOROOT"]);
+    let single = single.chain([
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "PYENV_ROOT",
+        "JAVA_HOME",
+        "GOROOT",
+    ]);
     let single = single.filter_map(|name| environment.get(OsStr::new(name)).map(PathBuf::from));
     let beside = python.and_then(Path::parent).map(Path::to_owned);
     let all = listed.chain(single).chain(beside);

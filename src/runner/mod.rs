@@ -61,7 +61,8 @@ impl ProjectTests {
                 own_suite(snapshot, python, &environment, &shadows).await
             }
         };
-        let keep = environment::directories(&environment, suite.as_ref().ok().and_then(Suite::python));
+        let keep =
+            environment::directories(&environment, suite.as_ref().ok().and_then(Suite::python));
         if let Ok(suite) = &suite {
             let given = environment.remove(&OsString::from("PYTHONPATH"));
             if let Some(path) = suite.python_path(&root, given.as_ref()) {
@@ -91,10 +92,9 @@ impl ProjectTests {
             outcome: parse::outcome(done.end, &cases, &done.output),
             exit: match done.end {
                 End::Exited(status) => Some(status),
-                End::TimedOut
-                | End::OutOfMemory
-                | End::TooManyProcesses
-                | End::OutputTooLong => None,
+                End::TimedOut | End::OutOfMemory | End::TooManyProcesses | End::OutputTooLong => {
+                    None
+                }
             },
             command,
             cases,

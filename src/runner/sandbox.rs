@@ -18,8 +18,14 @@ const TOO_LARGE: [&str; 3] = ["File too large", "File size limit exceeded", "EFB
 /// Adds to a message what the sandbox has to do with it; nothing where it has not.
 pub(super) fn explain(message: &mut String) {
     let notes = [
-        (&NO_NETWORK[..], "tests run without a network, but for their own loopback"),
-        (&READ_ONLY, "tests can write only in the project's shadow and in the temporary directory"),
+        (
+            &NO_NETWORK[..],
+            "tests run without a network, but for their own loopback",
+        ),
+        (
+            &READ_ONLY,
+            "tests can write only in the project's shadow and in the temporary directory",
+        ),
         (&TOO_LARGE, "the files of tests have an upper limit"),
     ];
     let said = |marks: &[&str]| marks.iter().any(|mark| message.contains(mark));

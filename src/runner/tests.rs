@@ -1,5 +1,7 @@
 //! Real projects, the real interpreter.
 
+mod hostile;
+
 use super::*;
 use crate::ports::{TestCase, TestStatus};
 use crate::syntax::FilePath;

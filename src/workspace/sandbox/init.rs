@@ -16,7 +16,7 @@ use rustix::process::{
 use rustix::thread::{UnshareFlags, set_no_new_privs};
 
 use super::plan::{Confinement, Plan, Report, read_plan, write_report};
-use super::watch::{Excess, Family};
+use super::watch::{Excess, Family, Scope};
 use super::{identity, keeper, room, tried};
 
 /// Between two looks at what the command uses.
@@ -26,6 +26,8 @@ const TICK: Timespec = Timespec {
 };
 /// How much the command gives way to the editor and to its own init.
 const NICE: i32 = 5;
+/// How many ended processes are collected between two looks.
+const AT_ONCE: usize = 64;
 /// How long killed processes are waited for.
 const GRACE: Duration = Duration::from_secs(2);
 /// Since this version of Linux a limit of processes counts those of the sandbox alone.
@@ -97,8 +99,8 @@ fn limit(plan: &Plan) -> io::Result<()> {
     setrlimit(Resource::Fsize, at_most(plan.bounds.file))?;
     match plan.confinement {
         Confinement::Namespaces | Confinement::Bubblewrap if kernel() >= COUNTS_BY_NAMESPACE => {
-            // A little above what is watched for, so that it is seen.
-            let processes = u64::from(plan.bounds.processes) + 64;
+            // Above what is watched for, so that it is seen.
+            let processes = 2 * u64::from(plan.bounds.processes) + 64;
             setrlimit(Resource::Nproc, at_most(processes))?;
         }
         // It would count all processes of the user.
@@ -126,7 +128,11 @@ fn stand_back(child: &Child) {
 /// Waits for the command's end, or ends it when it uses too much.
 fn attend(child: &Child, plan: &Plan) -> (Report, i32) {
     let command = Pid::from_child(child);
-    let family = Family::of(rustix::process::getpid(), room::in_memory(plan));
+    let scope = match plan.confinement {
+        Confinement::Namespaces | Confinement::Bubblewrap => Scope::Namespace,
+        Confinement::Nothing => Scope::Descendants,
+    };
+    let family = Family::of(rustix::process::getpid(), scope, room::in_memory(plan));
     let ended = pidfd_open(command, PidfdFlags::empty()).ok();
     loop {
         let seen = match (collect(command), family.excess(plan.bounds)) {
@@ -154,11 +160,16 @@ fn stopped_for(excess: Excess) -> Report {
     }
 }
 
-/// Collects all processes that have ended; the command's status when it is among them.
+/// Collects processes that have ended; the command's status when it is among them. Not all at once:
+/// where many are started, there may be no end of them.
 fn collect(command: Pid) -> Option<i32> {
-    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-        if pid == command {
-            return Some(code(ExitStatus::from_raw(status.as_raw())));
+    for _ in 0..AT_ONCE {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == command => {
+                return Some(code(ExitStatus::from_raw(status.as_raw())));
+            }
+            Ok(Some(_)) => {}
+            Ok(None) | Err(_) => return None,
         }
     }
     None
@@ -175,11 +186,14 @@ impl Family {
     fn kill(&self, grace: Duration) {
         let start = Instant::now();
         loop {
-            let members = self.members();
+            let mut members = self.members();
+            members.retain(|member| member.lives);
             for member in &members {
                 let _ = kill_process(member.pid, Signal::KILL);
             }
-            while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+            for _ in 0..AT_ONCE {
+                let _ = wait(WaitOptions::NOHANG);
+            }
             if members.is_empty() || start.elapsed() > grace {
                 return;
             }
@@ -187,4 +201,3 @@ impl Family {
         }
     }
 }
-

@@ -46,6 +46,9 @@ const SECRETS: [&str; 18] = [
     ".local/share/keyrings",
 ];
 const NOTHING_ELSE: &str = "";
+/// The mode of directories that are for everybody's files. Not for devices: a shell's `> /dev/null`
+/// would be refused there.
+const OPEN: &str = "1777";
 
 /// Where the command's temporary files go.
 pub(super) fn temporary(plan: &Plan) -> PathBuf {
@@ -79,7 +82,8 @@ pub(super) fn kept(plan: &Plan) -> Vec<PathBuf> {
     let programs = PROGRAMS_IN_RUN.iter().map(PathBuf::from);
     let mut kept: Vec<PathBuf> = plan.keep.iter().cloned().chain(programs).collect();
     kept.retain(|path| {
-        OWN.iter().any(|own| path.starts_with(own) && path != Path::new(own))
+        OWN.iter()
+            .any(|own| path.starts_with(own) && path != Path::new(own))
             && !path.starts_with(plan.tree.root())
             && path.is_dir()
     });
@@ -105,8 +109,10 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     room.devices(plan).map_err(tried("its own /dev"))?;
     room.temporary(plan).map_err(tried("its own /tmp"))?;
     room.cover(plan).map_err(tried("covering secrets"))?;
-    room.tree(plan)
-        .map_err(tried(&format!("a shadow of {}", plan.tree.root().display())))?;
+    room.tree(plan).map_err(tried(&format!(
+        "a shadow of {}",
+        plan.tree.root().display()
+    )))?;
     let texts = texts(plan).map_err(tried("the texts of the shadow"))?;
     enter(&at).map_err(tried("entering the sandbox"))?;
     lay_over(plan.tree.root(), &texts).map_err(tried("the texts of the shadow"))
@@ -139,7 +145,7 @@ impl Room<'_> {
 
     fn devices(&self, plan: &Plan) -> io::Result<()> {
         let dev = self.of(Path::new("/dev"));
-        memory(&dev, 64 << 10)?;
+        memory(&dev, "755", 64 << 10)?;
         for device in DEVICES {
             let (from, to) = (Path::new("/dev").join(device), dev.join(device));
             if from.exists() {
@@ -162,7 +168,7 @@ impl Room<'_> {
         // Few tests want a terminal, and not every system lends one.
         let _ = mount("devpts", dev.join("pts"), "devpts", flags, Some(options));
         fs::create_dir(dev.join("shm"))?;
-        memory(&dev.join("shm"), plan.bounds.memory / 2)
+        memory(&dev.join("shm"), OPEN, plan.bounds.memory / 2)
     }
 
     /// Empty directories in memory, with what is kept of those that they hide.
@@ -170,7 +176,7 @@ impl Room<'_> {
         for own in OWN {
             let path = self.of(Path::new(own));
             if path.is_dir() && !path.is_symlink() {
-                memory(&path, plan.bounds.memory / 2)?;
+                memory(&path, OPEN, plan.bounds.memory / 2)?;
             }
         }
         for path in kept(plan) {
@@ -189,7 +195,7 @@ impl Room<'_> {
                 continue;
             }
             if secret.is_dir() {
-                memory(&to, 4 << 10)?;
+                memory(&to, "500", 4 << 10)?;
             } else {
                 mount_bind("/dev/null", &to)?;
             }
@@ -220,10 +226,16 @@ impl Room<'_> {
 }
 
 /// An empty directory in memory.
-fn memory(at: &Path, bytes: u64) -> io::Result<()> {
-    let options = std::ffi::CString::new(format!("mode=1777,size={bytes}"))?;
+fn memory(at: &Path, mode: &str, bytes: u64) -> io::Result<()> {
+    let options = std::ffi::CString::new(format!("mode={mode},size={bytes}"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    Ok(mount("tmpfs", at, "tmpfs", flags, Some(options.as_c_str()))?)
+    Ok(mount(
+        "tmpfs",
+        at,
+        "tmpfs",
+        flags,
+        Some(options.as_c_str()),
+    )?)
 }
 
 /// Makes all mounts at and below a path read-only, and bars devices there.

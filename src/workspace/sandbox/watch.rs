@@ -7,10 +7,20 @@ use rustix::process::Pid;
 
 use super::plan::Bounds;
 
-/// All descendants of one process, and the file systems in memory that are theirs alone.
+/// Who is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All in our namespace of processes, of which we are the first.
+    Namespace,
+    /// Our descendants.
+    Descendants,
+}
+
+/// The processes of a sandbox, and the file systems in memory that are theirs alone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Family {
     head: Pid,
+    scope: Scope,
     files: &'static [&'static str],
 }
 
@@ -20,6 +30,8 @@ pub(super) struct Member {
     pub pid: Pid,
     parent: i32,
     threads: u32,
+    /// Whether it runs still.
+    pub lives: bool,
     /// Bytes that are in memory, those shared with others included.
     resident: u64,
 }
@@ -32,36 +44,43 @@ pub(super) enum Excess {
 }
 
 impl Family {
-    pub(super) fn of(head: Pid, files: &'static [&'static str]) -> Self {
-        Family { head, files }
+    pub(super) fn of(head: Pid, scope: Scope, files: &'static [&'static str]) -> Self {
+        Family { head, scope, files }
     }
 
-    /// Those that live; ended ones that nobody collected yet are left out.
+    /// All of them, ended ones that nobody collected yet among them: they are processes to the system.
     pub(super) fn members(&self) -> Vec<Member> {
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let all: Vec<Member> = entries
-            .filter(|entry| entry.file_name().as_encoded_bytes()[0].is_ascii_digit())
-            .filter_map(|entry| member(&fs::read_to_string(entry.path().join("stat")).ok()?))
-            .collect();
-        let mut known = HashSet::from([self.head.as_raw_pid()]);
-        loop {
-            let before = known.len();
-            let children = all.iter().filter(|one| known.contains(&one.parent));
-            let children: Vec<i32> = children.map(|one| one.pid.as_raw_pid()).collect();
-            known.extend(children);
-            if known.len() == before {
-                break;
+        self.look().members
+    }
+
+    fn look(&self) -> Look {
+        let mut all: Vec<Member> = Vec::new();
+        let mut vanished = 0;
+        // The names first: while they are read, many may come and go.
+        for number in numbers() {
+            let stat = fs::read_to_string(format!("/proc/{number}/stat"));
+            match stat.ok().and_then(|stat| member(&stat)) {
+                Some(member) => all.push(member),
+                None => vanished += 1,
             }
         }
-        let mine = |one: &Member| one.pid != self.head && known.contains(&one.pid.as_raw_pid());
-        all.into_iter().filter(mine).collect()
+        if self.scope == Scope::Descendants {
+            let known = descendants(self.head, &all);
+            all.retain(|one| known.contains(&one.pid.as_raw_pid()));
+            vanished = 0;
+        }
+        all.retain(|one| one.pid != self.head);
+        Look {
+            members: all,
+            vanished,
+        }
     }
 
     /// Threads are counted as processes.
     pub(super) fn excess(&self, bounds: Bounds) -> Option<Excess> {
-        let members = self.members();
-        let processes: u32 = members.iter().map(|one| one.threads).sum();
-        if processes > bounds.processes {
+        let Look { members, vanished } = self.look();
+        let threads: u32 = members.iter().map(|one| one.threads).sum();
+        if threads + vanished > bounds.processes {
             return Some(Excess::Processes);
         }
         let files: u64 = self.files.iter().map(|path| used_in(path)).sum();
@@ -70,6 +89,35 @@ impl Family {
         let over = files + resident > bounds.memory
             && files + members.iter().map(Member::share).sum::<u64>() > bounds.memory;
         over.then_some(Excess::Memory)
+    }
+}
+
+/// What was seen at one look.
+struct Look {
+    members: Vec<Member>,
+    /// How many ended between their being listed and their being read.
+    vanished: u32,
+}
+
+fn numbers() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The numbers of a process and its descendants. One whose parent ended while we looked is missed until
+/// the next look.
+fn descendants(head: Pid, all: &[Member]) -> HashSet<i32> {
+    let mut known = HashSet::from([head.as_raw_pid()]);
+    loop {
+        let before = known.len();
+        let children = all.iter().filter(|one| known.contains(&one.parent));
+        let children: Vec<i32> = children.map(|one| one.pid.as_raw_pid()).collect();
+        known.extend(children);
+        if known.len() == before {
+            return known;
+        }
     }
 }
 
@@ -84,20 +132,18 @@ impl Member {
     }
 }
 
-/// A line of `/proc/PID/stat`; `None` for one that has ended.
+/// A line of `/proc/PID/stat`.
 fn member(stat: &str) -> Option<Member> {
     // The name, in brackets, may hold brackets and blanks.
     let (start, rest) = stat.rsplit_once(") ")?;
     let (pid, _) = start.split_once(" (")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    if matches!(*fields.first()?, "Z" | "X") {
-        return None;
-    }
     Some(Member {
         pid: Pid::from_raw(pid.parse().ok()?)?,
         parent: fields.get(1)?.parse().ok()?,
-        threads: u32::try_from(number(17)?).ok()?,
+        threads: u32::try_from(number(17)?).ok()?.max(1),
+        lives: !matches!(*fields.first()?, "Z" | "X"),
         resident: number(21)? * rustix::param::page_size() as u64,
     })
 }
@@ -119,7 +165,7 @@ mod tests {
         let read = member(line).unwrap();
         assert_eq!((read.pid.as_raw_pid(), read.parent), (42, 7));
         assert_eq!((read.threads, read.resident), (3, 25 * page));
-        assert_eq!(member(&line.replace(" S ", " Z ")), None);
+        assert!(read.lives && !member(&line.replace(" S ", " Z ")).unwrap().lives);
         assert_eq!(member("nonsense"), None);
     }
 
@@ -129,10 +175,10 @@ mod tests {
             .args(["-c", "sleep 1000 & wait"])
             .spawn()
             .unwrap();
-        let me = Family::of(rustix::process::getpid(), &[]);
+        let me = Family::of(rustix::process::getpid(), Scope::Descendants, &[]);
         let mine = |one: &Member| one.pid.as_raw_pid() == child.id().cast_signed();
         while !me.members().iter().any(mine) {}
-        let shell = Family::of(Pid::from_child(&child), &[]);
+        let shell = Family::of(Pid::from_child(&child), Scope::Descendants, &[]);
         // The sleeper comes when the shell has started it.
         while shell.members().is_empty() {}
         let roomy = Bounds {
@@ -141,7 +187,11 @@ mod tests {
             ..Bounds::default()
         };
         assert_eq!(shell.excess(roomy), None);
-        let tight = |memory, processes| Bounds { memory, processes, ..roomy };
+        let tight = |memory, processes| Bounds {
+            memory,
+            processes,
+            ..roomy
+        };
         assert_eq!(shell.excess(tight(1 << 40, 0)), Some(Excess::Processes));
         assert_eq!(shell.excess(tight(1, 10_000)), Some(Excess::Memory));
         for one in shell.members() {

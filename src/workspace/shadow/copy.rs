@@ -36,7 +36,12 @@ impl Shadows {
             environment: copy_environment(command, root, &tree),
             ..command.clone()
         };
-        let program = self.program(&scratch, confinement, Tree::Copy { root: tree.clone() }, &moved);
+        let program = self.program(
+            &scratch,
+            confinement,
+            Tree::Copy { root: tree.clone() },
+            &moved,
+        );
         let done = process::run(program).await;
         remove(scratch).await;
         let done = done.map_err(|error| self.not_run(error, root))?;

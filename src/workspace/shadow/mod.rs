@@ -176,6 +176,15 @@ impl Shadows {
         }
     }
 
+    /// These shadows, as copies in a sandbox of another kind.
+    #[cfg(test)]
+    pub(crate) fn confined_by(self, confinement: Confinement) -> Self {
+        Shadows {
+            confinement: Some(confinement),
+            ..self.copies("asked for")
+        }
+    }
+
     pub fn kind(&self) -> Kind {
         self.kind
     }

@@ -143,7 +143,7 @@ async fn a_workspace_around_the_cache_directory_is_no_loop() {
     let fixture = fixture();
     let shadows = Shadows::open(&fixture.root.join("cache"), Policy::default())
         .await
-       .unwrap();
+        .unwrap();
     let copies = shadows.clone().copies("asked for");
     for shadows in [shadows, copies] {
         let done = shadows
