@@ -1,6 +1,6 @@
 //! The tests that are likeliest to show whether a symbol works.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::bm25::{QueryTerm, Units, rank};
 use super::code::{Code, FileId, SymbolNumber, is_test_function};
@@ -25,9 +25,24 @@ const NAMED_AFTER: f64 = 0.4;
 pub(super) fn nearest_tests(
     code: &Code,
     snapshot: &Snapshot,
-    symbol: &SymbolPath,
+    symbols: &[SymbolPath],
     limit: usize,
 ) -> Vec<SymbolPath> {
+    let mut best: HashMap<SymbolPath, f64> = HashMap::new();
+    for symbol in symbols {
+        for (score, test) in scored(code, snapshot, symbol) {
+            let known = best.entry(test).or_insert(score);
+            *known = known.max(score);
+        }
+    }
+    let mut found: Vec<(SymbolPath, f64)> = best.into_iter().collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    found.truncate(limit);
+    found.into_iter().map(|(path, _)| path).collect()
+}
+
+/// The tests of one symbol.
+fn scored(code: &Code, snapshot: &Snapshot, symbol: &SymbolPath) -> Vec<(f64, SymbolPath)> {
     let target = Target::of(symbol);
     let is_test = |number: &SymbolNumber| is_test_function(&code.symbol(*number));
     let by_file = Units::files(code, |file| code.is_test(file));
@@ -57,9 +72,7 @@ pub(super) fn nearest_tests(
             found.push((near, SymbolPath::module(code.path(file).clone())));
         }
     }
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    found.truncate(limit);
-    found.into_iter().map(|(_, path)| path).collect()
+    found
 }
 
 /// What a test of a symbol would say.
@@ -249,7 +262,7 @@ mod tests {
     /// The nearest of the tests in these files.
     fn among(texts: &[(&str, &str)], symbol: &str, limit: usize) -> Vec<String> {
         let (code, snapshot) = (code_of(texts.iter().copied()), snapshot_of(texts));
-        let tests = nearest_tests(&code, &snapshot, &symbol.parse().unwrap(), limit);
+        let tests = nearest_tests(&code, &snapshot, &[symbol.parse().unwrap()], limit);
         tests.iter().map(ToString::to_string).collect()
     }
 

@@ -371,7 +371,9 @@ fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
 }
 
 fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
-    let tests = lookup.index().nearest_tests(path, caps.tests);
+    let tests = lookup
+        .index()
+        .nearest_tests(std::slice::from_ref(path), caps.tests);
     tests
         .iter()
         .filter_map(|test| excerpt(lookup, test, String::new(), caps.excerpt))

@@ -17,7 +17,7 @@ use rustix::thread::{UnshareFlags, set_no_new_privs};
 
 use super::plan::{Confinement, Plan, Report, read_plan, write_report};
 use super::watch::{Excess, Family, Scope};
-use super::{identity, keeper, room, tried};
+use super::{identity, keeper, room, tried, version};
 
 /// Between two looks at what the command uses.
 const TICK: Timespec = Timespec {
@@ -30,8 +30,6 @@ const NICE: i32 = 5;
 const AT_ONCE: usize = 64;
 /// How long killed processes are waited for.
 const GRACE: Duration = Duration::from_secs(2);
-/// Since this version of Linux a limit of processes counts those of the sandbox alone.
-const COUNTS_BY_NAMESPACE: (u32, u32) = (5, 14);
 
 /// Runs the command of the plan on standard input; its status is ours.
 pub(super) fn serve() -> i32 {
@@ -98,24 +96,17 @@ fn limit(plan: &Plan) -> io::Result<()> {
     setrlimit(Resource::Core, at_most(0))?;
     setrlimit(Resource::Fsize, at_most(plan.bounds.file))?;
     match plan.confinement {
-        Confinement::Namespaces | Confinement::Bubblewrap if kernel() >= COUNTS_BY_NAMESPACE => {
+        Confinement::Namespaces | Confinement::Bubblewrap
+            if version::kernel() >= version::COUNTS_BY_NAMESPACE =>
+        {
             // Above what is watched for, so that it is seen.
-            let processes = 2 * u64::from(plan.bounds.processes) + 64;
-            setrlimit(Resource::Nproc, at_most(processes))?;
+            let processes = plan.bounds.ceiling_of_processes();
+            setrlimit(Resource::Nproc, at_most(processes.into()))?;
         }
         // It would count all processes of the user.
         Confinement::Namespaces | Confinement::Bubblewrap | Confinement::Nothing => {}
     }
     Ok(())
-}
-
-fn kernel() -> (u32, u32) {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split('.').map(|part| part.parse().unwrap_or(0));
-    (
-        numbers.next().unwrap_or_default(),
-        numbers.next().unwrap_or_default(),
-    )
 }
 
 /// The command comes after everything else: for the processor, and first to go when memory ends.
@@ -141,7 +132,10 @@ fn attend(child: &Child, plan: &Plan) -> (Report, i32) {
             (None, None) => None,
         };
         if let Some(seen) = seen {
-            family.kill(GRACE);
+            // At the end of the first process of a namespace the system ends all others in it.
+            if scope == Scope::Descendants {
+                family.kill(GRACE);
+            }
             return seen;
         }
         let mut on: Vec<PollFd<'_>> = ended

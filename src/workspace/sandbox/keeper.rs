@@ -6,12 +6,13 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, setpriority_process};
 use rustix::thread::UnshareFlags;
 
 use super::plan::{Confinement, Plan, Report, open_plan, read_plan, write_report};
 use super::{INIT, SELF, bubblewrap, identity, loopback, tried};
 
+const AHEAD: i32 = -10;
 /// What is said where the sandbox could not be made.
 pub(super) const REFUSED: i32 = 125;
 
@@ -35,6 +36,9 @@ pub(super) fn keep(scratch: &Path) -> i32 {
 
 fn start(file: &File) -> Result<Child, String> {
     let plan = read_plan(file).map_err(tried("reading the plan"))?;
+    // Where the system keeps no limit of processes, for an administrator's command, the watch must not
+    // wait behind it. Others may not go first, and need not.
+    let _ = setpriority_process(None, AHEAD);
     let mut command = match plan.confinement {
         Confinement::Namespaces => {
             open_namespaces(&plan)?;

@@ -13,6 +13,7 @@ mod keeper;
 mod loopback;
 mod plan;
 mod room;
+mod version;
 mod watch;
 
 use std::io;

@@ -46,6 +46,16 @@ impl Default for Bounds {
     }
 }
 
+impl Bounds {
+    /// The limit that the system keeps: above the one that is watched for, so that it is seen.
+    pub(super) fn ceiling_of_processes(self) -> u32 {
+        self.processes.saturating_mul(2).saturating_add(LEAST)
+    }
+}
+
+/// The least ceiling of processes that a namespace takes.
+const LEAST: u32 = 301;
+
 /// The tree that a command works in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::workspace) enum Tree {

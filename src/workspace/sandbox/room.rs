@@ -13,7 +13,7 @@ use rustix::mount::{
 use rustix::process::{chdir, pivot_root};
 
 use super::plan::{Confinement, Plan, Tree};
-use super::tried;
+use super::{tried, version};
 use crate::workspace::Overlay;
 use crate::workspace::shadow::lay_over;
 
@@ -105,7 +105,7 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     .map_err(|error| format!("private mounts: {error}"))?;
     mount_bind_recursive("/", &at).map_err(|error| format!("a second root: {error}"))?;
     read_only(&at).map_err(tried("read-only mounts"))?;
-    room.processes().map_err(tried("its own /proc"))?;
+    room.processes(plan).map_err(tried("its own /proc"))?;
     room.devices(plan).map_err(tried("its own /dev"))?;
     room.temporary(plan).map_err(tried("its own /tmp"))?;
     room.cover(plan).map_err(tried("covering secrets"))?;
@@ -129,10 +129,15 @@ impl Room<'_> {
         self.at.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    fn processes(&self) -> io::Result<()> {
+    fn processes(&self, plan: &Plan) -> io::Result<()> {
         let proc = self.of(Path::new("/proc"));
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         mount("proc", &proc, "proc", flags, None)?;
+        if version::kernel() >= version::LIMITS_BY_NAMESPACE {
+            let most = plan.bounds.ceiling_of_processes().to_string();
+            // It has a higher floor on some machines; then the watch alone is left.
+            let _ = fs::write(proc.join("sys/kernel/pid_max"), most);
+        }
         for part in OF_THE_MACHINE.map(|part| proc.join(part)) {
             if part.exists() {
                 mount_bind(&part, &part)?;
