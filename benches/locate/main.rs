@@ -1,19 +1,22 @@
-//! How well `locate` finds what a change touched, on instances of a benchmark; and the rows from
-//! which its weights are learnt.
+//! How well `locate` finds what a change touched, on instances of a benchmark; the rows from which its
+//! weights are learnt; and how well the tests of a change are selected.
 //!
 //! ```sh
 //! cargo bench --no-default-features --bench locate -- gold INSTANCES CHECKOUTS > gold.jsonl
 //! cargo bench --no-default-features --bench locate -- score INSTANCES CHECKOUTS gold.jsonl CACHE
+//! cargo bench --no-default-features --bench locate -- selection INSTANCES CHECKOUTS gold.jsonl CACHE
 //! cargo bench --no-default-features --bench locate -- rows INSTANCES CHECKOUTS gold.jsonl CACHE ROWS
 //! python benches/locate/learn.py ROWS src/index/locate/weights.rs
 //! ```
 //!
-//! `INSTANCES` is a file of JSON lines with `instance_id`, `problem_statement` and `patch`;
+//! `INSTANCES` is a file of JSON lines with `instance_id`, `repo`, `problem_statement` and `patch`, for
+//! `selection` with `test_patch` and `FAIL_TO_PASS`;
 //! `CHECKOUTS` holds the tree of each before its change, by its `instance_id`; indices are kept in `CACHE`.
 
 mod gold;
 mod rows;
 mod score;
+mod selection;
 
 use std::path::Path;
 
@@ -36,6 +39,10 @@ fn main() {
                 &read(gold),
                 Path::new(cache),
             );
+        }
+        ["selection", instances, checkouts, gold, cache] => {
+            let (checkouts, cache) = (Path::new(checkouts), Path::new(cache));
+            selection::print(&read(instances), checkouts, &read(gold), cache);
         }
         ["rows", instances, checkouts, gold, cache, out] => {
             let (checkouts, cache) = (Path::new(checkouts), Path::new(cache));

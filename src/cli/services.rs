@@ -18,7 +18,9 @@ use crate::model::registry::Models;
 use crate::runner::{ProjectTests, TestSettings};
 use crate::server::{Defaults, Opened, Opening, Services, swarm};
 use crate::swarm::{Approval, AskIntent, Driver, RoleModels};
-use crate::workspace::{Shadows, Workspace, cache_dir, sweep_leftovers, sweep_scratch};
+use crate::workspace::{
+    Bounds, Policy, Shadows, Unconfined, Workspace, cache_dir, sweep_leftovers, sweep_scratch,
+};
 
 /// Services as the command line wants them.
 ///
@@ -85,11 +87,12 @@ impl World {
         let index = Arc::new(spawn_blocking(open).await?);
         let shadows = self
             .shadows
-            .get_or_try_init(|| self.first_shadows(workspace_root))
+            .get_or_try_init(|| self.first_shadows(workspace_root, policy(&config.sandbox)))
             .await?;
         let settings = TestSettings {
             command: opening.test.or(config.tests.command),
             python: None,
+            environment: config.sandbox.environment,
         };
         let tests = ProjectTests::detect(index.snapshot(), shadows.clone(), settings).await;
         if let Some(why) = tests.missing() {
@@ -110,12 +113,12 @@ impl World {
     }
 
     /// Removes what dead processes left behind, then finds out how shadows are made here.
-    async fn first_shadows(&self, root: PathBuf) -> anyhow::Result<Shadows> {
+    async fn first_shadows(&self, root: PathBuf, policy: Policy) -> anyhow::Result<Shadows> {
         let cache = self.cache.clone();
         let swept = spawn_blocking(move || sweep_scratch(&cache)).await?;
         tracing::info!(count = swept.len(), "removed shadows of dead processes");
         spawn_blocking(move || sweep_leftovers(&root));
-        Ok(Shadows::open(&self.cache).await?)
+        Ok(Shadows::open(&self.cache, policy).await?)
     }
 
     async fn models(self: &Arc<Self>, config: &Config) -> anyhow::Result<Models> {
@@ -135,6 +138,22 @@ impl World {
             Ok::<_, anyhow::Error>(models)
         });
         opened.await?
+    }
+}
+
+/// What the user lets tests do.
+pub(super) fn policy(config: &config::Sandbox) -> Policy {
+    Policy {
+        bounds: Bounds {
+            memory: config.memory_mb.saturating_mul(1 << 20),
+            processes: config.processes,
+            output: config.output_mb.saturating_mul(1 << 20),
+            ..Bounds::default()
+        },
+        unconfined: match config.missing {
+            config::SandboxMissing::Refuse => Unconfined::Refused,
+            config::SandboxMissing::Allow => Unconfined::Allowed,
+        },
     }
 }
 
@@ -170,6 +189,19 @@ mod tests {
         assert_eq!(defaults.approval, Approval::Ask);
         assert_eq!(defaults.driver, Driver::Swarm);
         assert_eq!(defaults.ask_intent, AskIntent::Contract);
+    }
+
+    #[test]
+    fn what_is_configured_is_what_tests_may_do() {
+        let mut sandbox = config::Sandbox::default();
+        assert_eq!(policy(&sandbox), Policy::default());
+        sandbox.missing = config::SandboxMissing::Allow;
+        (sandbox.memory_mb, sandbox.processes, sandbox.output_mb) = (2, 3, 4);
+        let policy = policy(&sandbox);
+        assert_eq!(policy.unconfined, Unconfined::Allowed);
+        let bounds = policy.bounds;
+        let of = (bounds.memory, bounds.processes, bounds.output);
+        assert_eq!(of, (2 << 20, 3, 4 << 20));
     }
 
     #[test]

@@ -123,7 +123,10 @@ enum Owner {
 /// alone.
 fn is_for_projects(key: &str) -> bool {
     let section = key.split('.').next().unwrap_or(key);
-    !matches!(section, "models" | "roles" | "network" | "telemetry") && key != "run.approve"
+    !matches!(
+        section,
+        "models" | "roles" | "network" | "sandbox" | "telemetry"
+    ) && key != "run.approve"
 }
 
 fn number(value: &Value) -> Option<f64> {

@@ -20,6 +20,6 @@ pub use layer::Origin;
 pub use load::{FileState, Loaded, Sources, Trust, load, user_file};
 pub use settings::{
     Approval, AskIntent, Config, Driver, ModelConfig, ModelKind, Network, OutputLimitField, Roles,
-    Run, Tests,
+    Run, Sandbox, SandboxMissing, Tests,
 };
 pub use trust::{Decision, TrustError, TrustList};

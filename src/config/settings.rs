@@ -22,6 +22,8 @@ pub struct Config {
     pub run: Run,
     /// The project's tests.
     pub tests: Tests,
+    /// What tests may do.
+    pub sandbox: Sandbox,
     /// Patience with endpoints.
     pub network: Network,
 }
@@ -173,6 +175,46 @@ impl Default for Tests {
             seconds: 120,
         }
     }
+}
+
+/// What tests may do. They have no network and write only in their shadow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Sandbox {
+    /// What becomes of tests where no sandbox can be made: they do not run, or they run with nothing
+    /// but the limits.
+    pub missing: SandboxMissing,
+    /// Megabytes of memory, temporary files included, that one test run may use.
+    pub memory_mb: u64,
+    /// Processes and threads that one test run may have at a time.
+    pub processes: u32,
+    /// Megabytes that one test run may print.
+    pub output_mb: u64,
+    /// Names of further environment variables that tests are given. Those that sound like secrets are
+    /// never given.
+    pub environment: Vec<String>,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Sandbox {
+            missing: SandboxMissing::Refuse,
+            memory_mb: 4096,
+            processes: 1024,
+            output_mb: 64,
+            environment: Vec::new(),
+        }
+    }
+}
+
+/// What becomes of tests without a sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum SandboxMissing {
+    #[default]
+    Refuse,
+    Allow,
 }
 
 /// Patience with endpoints.

@@ -224,10 +224,10 @@ impl Index {
         })
     }
 
-    /// The tests that are likeliest to show whether a symbol works, nearest first: test functions,
+    /// The tests that are likeliest to show whether symbols work, nearest first: test functions,
     /// or the module bodies of test files.
-    pub fn nearest_tests(&self, symbol: &SymbolPath, limit: usize) -> Vec<SymbolPath> {
-        nearest::nearest_tests(self.code(), &self.snapshot, symbol, limit)
+    pub fn nearest_tests(&self, symbols: &[SymbolPath], limit: usize) -> Vec<SymbolPath> {
+        nearest::nearest_tests(self.code(), &self.snapshot, symbols, limit)
     }
 
     fn code(&self) -> &Code {

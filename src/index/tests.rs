@@ -130,7 +130,7 @@ fn the_questions_reach_their_answers() {
             .to_string()
             .contains("def show(self):")
     );
-    let tests = index.nearest_tests(&"shop/cart.py::Cart.total".parse().unwrap(), 3);
+    let tests = index.nearest_tests(&["shop/cart.py::Cart.total".parse().unwrap()], 3);
     assert_eq!(tests[0].to_string(), "tests/test_cart.py::test_total");
 }
 
@@ -340,5 +340,5 @@ fn an_empty_workspace_has_no_answers() {
     for seed in [Seed::Symbols(&[]), Seed::Text("x"), Seed::Central] {
         assert_eq!(index.repository_map(seed, 100), RepositoryMap::default());
     }
-    assert_eq!(index.nearest_tests(&"a.py::f".parse().unwrap(), 5), []);
+    assert_eq!(index.nearest_tests(&["a.py::f".parse().unwrap()], 5), []);
 }

@@ -44,6 +44,12 @@ pub enum TestOutcome {
     Failed,
     /// Stopped at the deadline.
     TimedOut,
+    /// Stopped because it used more memory than it may.
+    OutOfMemory,
+    /// Stopped because it started more processes than it may.
+    TooManyProcesses,
+    /// Stopped because it printed more than anybody reads.
+    OutputTooLong,
     /// The command could not be started, or ran no test.
     NotRun,
 }
@@ -55,6 +61,9 @@ impl TestOutcome {
             TestOutcome::Passed => "passed",
             TestOutcome::Failed => "failed",
             TestOutcome::TimedOut => "timed out",
+            TestOutcome::OutOfMemory => "ran out of memory",
+            TestOutcome::TooManyProcesses => "started too many processes",
+            TestOutcome::OutputTooLong => "printed without end",
             TestOutcome::NotRun => "did not run",
         }
     }

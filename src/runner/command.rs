@@ -19,6 +19,14 @@ pub(super) enum Suite {
 }
 
 impl Suite {
+    /// The interpreter of our own commands.
+    pub(super) fn python(&self) -> Option<&Path> {
+        match self {
+            Suite::Given(_) => None,
+            Suite::Own { python, .. } => Some(python),
+        }
+    }
+
     /// The line for a shell that runs the selected tests, or all.
     pub(super) fn line(&self, select: &[String]) -> String {
         // A selection comes from a model: it must not become a flag.

@@ -1,9 +1,52 @@
-//! The environment that tests run in: the user's, less the secrets.
+//! The environment that tests run in: what is known to be harmless of the user's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
-/// Parts of names whose values no test needs to know.
+/// What passes, where it is set. A name that ends in `*` stands for all that begin so.
+const PASSES: [&str; 38] = [
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "COLUMNS",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "CI",
+    "LD_LIBRARY_PATH",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "CONDA_DEFAULT_ENV",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "PYTHONPATH",
+    "PYTHONUSERBASE",
+    "PYTHONHASHSEED",
+    "PYTHONWARNINGS",
+    "PYTHONUTF8",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTEST_ADDOPTS",
+    "PYTEST_PLUGINS",
+    "DJANGO_SETTINGS_MODULE",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "MPLBACKEND",
+    "NODE_ENV",
+    "JAVA_HOME",
+    "GOROOT",
+    "GOPATH",
+    "RUSTUP_HOME",
+    "CARGO_HOME",
+    "SOURCE_DATE_EPOCH",
+];
+
+/// Parts of names whose values never pass, whatever is configured.
 const SECRET: [&str; 7] = [
     "KEY",
     "TOKEN",
@@ -14,41 +57,141 @@ const SECRET: [&str; 7] = [
     "AUTH_SOCK",
 ];
 
-/// This process's environment without secrets. Python is told to leave no caches behind: a shadow
-/// lives for one command.
-pub(super) fn inherited() -> BTreeMap<OsString, OsString> {
-    passed_on(std::env::vars_os())
+/// What tools look for in the home directory, which in the sandbox is an empty one.
+const AT_HOME: [(&str, &str); 4] = [
+    ("PYTHONUSERBASE", ".local"),
+    ("RUSTUP_HOME", ".rustup"),
+    ("CARGO_HOME", ".cargo"),
+    ("GOPATH", "go"),
+];
+
+/// What passes of this process's environment, and of it the variables `further`. Python is told to
+/// leave no caches behind: a shadow lives for one command.
+pub(super) fn inherited(further: &[String]) -> BTreeMap<OsString, OsString> {
+    let home = std::env::home_dir();
+    passed_on(std::env::vars_os(), further, home.as_deref())
 }
 
 fn passed_on(
     variables: impl Iterator<Item = (OsString, OsString)>,
+    further: &[String],
+    home: Option<&Path>,
 ) -> BTreeMap<OsString, OsString> {
-    let mut kept: BTreeMap<_, _> = variables.filter(|(name, _)| !is_secret(name)).collect();
+    let mut kept: BTreeMap<_, _> = variables
+        .filter(|(name, _)| passes(name, further))
+        .collect();
     kept.insert("PYTHONDONTWRITEBYTECODE".into(), "1".into());
+    for (name, below) in AT_HOME {
+        if let Some(directory) = home.map(|home| home.join(below)).filter(|at| at.is_dir()) {
+            kept.entry(name.into()).or_insert(directory.into());
+        }
+    }
     kept
 }
 
-fn is_secret(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_ascii_uppercase();
-    SECRET.iter().any(|part| name.contains(part))
+fn passes(name: &OsStr, further: &[String]) -> bool {
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    let known = PASSES.iter().any(|known| match known.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *known,
+    });
+    let upper = name.to_ascii_uppercase();
+    let secret = SECRET.iter().any(|part| upper.contains(part));
+    !secret && (known || further.iter().any(|one| one == name))
+}
+
+/// The directories that an environment leads to, and `python`'s own: tests need to read them wherever
+/// they lie.
+pub(super) fn directories(
+    environment: &BTreeMap<OsString, OsString>,
+    python: Option<&Path>,
+) -> Vec<PathBuf> {
+    const PATHS: [&str; 3] = ["PATH", "PYTHONPATH", "LD_LIBRARY_PATH"];
+    let lists = PATHS
+        .iter()
+        .filter_map(|name| environment.get(OsStr::new(name)));
+    let listed = lists.flat_map(std::env::split_paths);
+    let single = AT_HOME.iter().map(|(name, _)| *name);
+    let single = single.chain([
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "PYENV_ROOT",
+        "JAVA_HOME",
+        "GOROOT",
+    ]);
+    let single = single.filter_map(|name| environment.get(OsStr::new(name)).map(PathBuf::from));
+    let beside = python.and_then(Path::parent).map(Path::to_owned);
+    let all = listed.chain(single).chain(beside);
+    let found: BTreeSet<PathBuf> = all.filter(|path| path.is_absolute()).map(whole).collect();
+    found.into_iter().collect()
+}
+
+/// The installation that a directory of programs belongs to.
+fn whole(path: PathBuf) -> PathBuf {
+    match path.parent() {
+        Some(above) if path.ends_with("bin") && above.components().count() > 2 => above.to_owned(),
+        Some(_) | None => path,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn names(given: &[&str], further: &[&str]) -> Vec<String> {
+        let further: Vec<String> = further.iter().map(|name| (*name).to_owned()).collect();
+        let given = given.iter().map(|name| (name.into(), "x".into()));
+        let kept = passed_on(given, &further, None);
+        kept.into_keys()
+            .map(|name| name.into_string().unwrap())
+            .collect()
+    }
+
     #[test]
-    fn drops_secrets_and_keeps_the_rest() {
+    fn what_is_not_known_to_be_harmless_stays() {
         let given = [
             "PATH",
+            "LC_ALL",
             "OPENAI_API_KEY",
             "GITHUB_TOKEN",
             "db_password",
             "SSH_AUTH_SOCK",
             "PYTHONPATH",
+            "PIP_INDEX_URL",
+            "HTTPS_PROXY",
+            "MY_SETTING",
         ];
-        let kept = passed_on(given.iter().map(|name| (name.into(), "x".into())));
-        let names: Vec<_> = kept.keys().filter_map(|name| name.to_str()).collect();
-        assert_eq!(names, ["PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"]);
+        let always = ["LC_ALL", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"];
+        assert_eq!(names(&given, &[]), always);
+        let further = ["MY_SETTING", "GITHUB_TOKEN", "NOT_SET"];
+        let with = [&["LC_ALL", "MY_SETTING"], &always[1..]].concat();
+        assert_eq!(names(&given, &further), with);
+    }
+
+    #[test]
+    fn what_lies_at_home_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join(".local")).unwrap();
+        let kept = passed_on(std::iter::empty(), &[], Some(home.path()));
+        let base = &kept[OsStr::new("PYTHONUSERBASE")];
+        assert_eq!(Path::new(base), home.path().join(".local"));
+        assert!(!kept.contains_key(OsStr::new("CARGO_HOME")));
+        let given = [("PYTHONUSERBASE".into(), "/own".into())];
+        let kept = passed_on(given.into_iter(), &[], Some(home.path()));
+        assert_eq!(kept[OsStr::new("PYTHONUSERBASE")], "/own");
+    }
+
+    #[test]
+    fn an_environment_leads_to_whole_installations() {
+        let environment = BTreeMap::from([
+            ("PATH".into(), "/tmp/venv/bin:/usr/bin:relative".into()),
+            ("PYTHONPATH".into(), "/tmp/lib".into()),
+            ("VIRTUAL_ENV".into(), "/tmp/venv".into()),
+        ]);
+        let found = directories(&environment, Some(Path::new("/tmp/other/bin/python")));
+        let expected = ["/tmp/lib", "/tmp/other", "/tmp/venv", "/usr/bin"];
+        assert_eq!(found, expected.map(PathBuf::from));
     }
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::Command;
-use tokio::time::timeout;
+use super::command::quote;
+use super::environment::directories;
+use crate::workspace::{Overlay, ShadowCommand, Shadows};
 
 const DEADLINE: Duration = Duration::from_secs(20);
+const ANSWER_BYTES: usize = 64 << 10;
 /// Its own path comes before anything else can: a shim costs a tenth of a second for each start.
-const QUESTION: &str = "import sys, importlib.util as u; print(sys.executable); \
-                        print(u.find_spec('pytest') is not None)";
+const QUESTION: &str = "import sys, importlib.util as u; \
+                        print('starling', u.find_spec('pytest') is not None, sys.executable)";
 
 /// An interpreter that answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,18 +23,45 @@ pub(super) struct Interpreter {
 }
 
 /// The first interpreter that runs: the one given, else that of `.venv`, `venv`, `$VIRTUAL_ENV`,
-/// else `python3` on the path.
+/// else `python3` on the path. They are asked in a shadow, since the first ones are the project's; and
+/// from outside the workspace, so that none of its modules can answer in the place of the standard
+/// library's.
+///
+/// # Errors
+/// Why no shadow could be made.
 pub(super) async fn find(
     root: &Path,
     given: Option<&Path>,
     environment: &BTreeMap<OsString, OsString>,
-) -> Option<Interpreter> {
-    for candidate in candidates(root, given, environment) {
-        if let Some(found) = ask(&candidate, environment).await {
-            return Some(found);
-        }
-    }
-    None
+    shadows: &Shadows,
+) -> Result<Option<Interpreter>, String> {
+    let candidates = candidates(root, given, environment);
+    let ask = |python: &PathBuf| format!("{} -c {} && exit", word(python), quote(QUESTION));
+    let asked: Vec<String> = candidates.iter().map(ask).collect();
+    let command = ShadowCommand {
+        line: format!("cd /\n{}", asked.join("\n")),
+        environment: environment.clone(),
+        keep: directories(environment, given),
+        deadline: DEADLINE,
+        output_cap: ANSWER_BYTES,
+    };
+    let done = shadows
+        .run(root, &Overlay::new(), &command)
+        .await
+        .map_err(|error| error.to_string())?;
+    Ok(done.output.lines().find_map(answer))
+}
+
+fn word(path: &Path) -> String {
+    quote(&path.to_string_lossy())
+}
+
+fn answer(line: &str) -> Option<Interpreter> {
+    let (pytest, path) = line.strip_prefix("starling ")?.split_once(' ')?;
+    Some(Interpreter {
+        path: path.into(),
+        has_pytest: pytest == "True",
+    })
 }
 
 fn candidates(
@@ -55,46 +83,34 @@ fn candidates(
         .collect()
 }
 
-/// Asked from outside the workspace, so that none of its modules can answer in the place of the
-/// standard library's.
-async fn ask(python: &Path, environment: &BTreeMap<OsString, OsString>) -> Option<Interpreter> {
-    let answer = Command::new(python)
-        .args(["-c", QUESTION])
-        .current_dir("/")
-        .env_clear()
-        .envs(environment)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = timeout(DEADLINE, answer).await.ok()?.ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let (path, pytest) = text.trim().split_once('\n')?;
-    Some(Interpreter {
-        path: path.into(),
-        has_pytest: pytest.trim() == "True",
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::runner::environment::inherited;
+    use crate::workspace::Policy;
+
+    async fn found(root: &Path, given: Option<&Path>) -> Option<Interpreter> {
+        let cache = tempfile::tempdir().unwrap();
+        let shadows = Shadows::open(cache.path(), Policy::default()).await;
+        find(root, given, &inherited(&[]), &shadows.unwrap())
+            .await
+            .unwrap()
+    }
 
     #[tokio::test]
     async fn finds_the_interpreter_itself() {
         let root = tempfile::tempdir().unwrap();
-        let found = find(root.path(), None, &inherited()).await.unwrap();
+        let found = found(root.path(), None).await.unwrap();
         assert!(found.path.is_absolute() && found.path.exists());
     }
 
-    #[tokio::test]
-    async fn prefers_the_environment_of_the_workspace() {
+    #[test]
+    fn prefers_the_environment_of_the_workspace() {
         let root = tempfile::tempdir().unwrap();
-        let system = find(root.path(), None, &inherited()).await.unwrap();
         let bin = root.path().join(".venv/bin");
         std::fs::create_dir_all(&bin).unwrap();
         let python = bin.join("python");
-        std::os::unix::fs::symlink(&system.path, &python).unwrap();
+        std::os::unix::fs::symlink("/bin/true", &python).unwrap();
         let order = candidates(root.path(), None, &BTreeMap::new());
         assert_eq!(order, [python, "python3".into()]);
         let mut active = BTreeMap::new();
@@ -108,8 +124,23 @@ mod tests {
         let bin = root.path().join("venv/bin");
         std::fs::create_dir_all(&bin).unwrap();
         std::fs::write(bin.join("python"), "not a program").unwrap();
-        assert!(find(root.path(), None, &inherited()).await.is_some());
-        let given = find(root.path(), Some(&bin.join("python")), &inherited()).await;
-        assert_eq!(given, None);
+        assert!(found(root.path(), None).await.is_some());
+        let given = bin.join("python");
+        assert_eq!(found(root.path(), Some(&given)).await, None);
+    }
+
+    #[tokio::test]
+    async fn the_interpreter_of_a_project_is_asked_in_the_sandbox() {
+        let root = tempfile::tempdir().unwrap();
+        let bin = root.path().join("venv/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let left = root.path().join("left-behind");
+        let text = format!("#!/bin/sh\necho x > '{}'\n", left.display());
+        std::fs::write(bin.join("python"), text).unwrap();
+        use std::os::unix::fs::PermissionsExt;
+        let runs = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(bin.join("python"), runs).unwrap();
+        found(root.path(), None).await;
+        assert!(!left.exists());
     }
 }

@@ -6,6 +6,7 @@ mod environment;
 mod interpreter;
 mod message;
 mod parse;
+mod sandbox;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,8 @@ pub struct TestSettings {
     /// Run by a shell in place of a command of ours; `{tests}` in it stands for selected tests.
     pub command: Option<String>,
     pub python: Option<PathBuf>,
+    /// Environment variables that tests are given besides the harmless ones.
+    pub environment: Vec<String>,
 }
 
 /// The tests of one workspace.
@@ -41,18 +44,25 @@ pub struct ProjectTests {
     root: PathBuf,
     shadows: Shadows,
     environment: BTreeMap<OsString, OsString>,
+    /// Directories that tests read wherever they lie.
+    keep: Vec<PathBuf>,
     suite: Result<Suite, String>,
 }
 
 impl ProjectTests {
     /// Finds the tests of a workspace, or takes the user's command.
     pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
-        let mut environment = environment::inherited();
+        let mut environment = environment::inherited(&settings.environment);
         let root = snapshot.root().to_owned();
         let suite = match settings.command {
             Some(line) => Ok(Suite::Given(line)),
-            None => own_suite(snapshot, settings.python.as_deref(), &environment).await,
+            None => {
+                let python = settings.python.as_deref();
+                own_suite(snapshot, python, &environment, &shadows).await
+            }
         };
+        let keep =
+            environment::directories(&environment, suite.as_ref().ok().and_then(Suite::python));
         if let Ok(suite) = &suite {
             let given = environment.remove(&OsString::from("PYTHONPATH"));
             if let Some(path) = suite.python_path(&root, given.as_ref()) {
@@ -63,6 +73,7 @@ impl ProjectTests {
             root,
             shadows,
             environment,
+            keep,
             suite,
         }
     }
@@ -73,16 +84,21 @@ impl ProjectTests {
     }
 
     fn report(&self, command: String, done: &Captured) -> TestReport {
-        let cases = parse::cases(&done.output, &self.root);
+        let mut cases = parse::cases(&done.output, &self.root);
+        for case in &mut cases {
+            sandbox::explain(&mut case.message);
+        }
         TestReport {
             outcome: parse::outcome(done.end, &cases, &done.output),
             exit: match done.end {
                 End::Exited(status) => Some(status),
-                End::TimedOut => None,
+                End::TimedOut | End::OutOfMemory | End::TooManyProcesses | End::OutputTooLong => {
+                    None
+                }
             },
             command,
             cases,
-            output: message::last(&done.output, REPORT_BYTES).to_owned(),
+            output: said(&done.output),
             millis: millis(done.elapsed),
         }
     }
@@ -92,11 +108,19 @@ async fn own_suite(
     snapshot: &Snapshot,
     python: Option<&Path>,
     environment: &BTreeMap<OsString, OsString>,
+    shadows: &Shadows,
 ) -> Result<Suite, String> {
-    let interpreter = interpreter::find(snapshot.root(), python, environment).await;
+    let interpreter = interpreter::find(snapshot.root(), python, environment, shadows).await?;
     let framework = detect::framework(snapshot, interpreter.as_ref())?;
     let python = interpreter.map(|found| found.path).unwrap_or_default();
     Ok(Suite::Own { framework, python })
+}
+
+/// The end of an output, with what the sandbox has to do with it.
+fn said(output: &str) -> String {
+    let mut said = message::last(output, REPORT_BYTES).to_owned();
+    sandbox::explain(&mut said);
+    said
 }
 
 fn millis(elapsed: Duration) -> u64 {
@@ -137,6 +161,7 @@ impl TestRunner for ProjectTests {
         let command = ShadowCommand {
             line: line.clone(),
             environment: self.environment.clone(),
+            keep: self.keep.clone(),
             deadline: request.deadline,
             output_cap: READ_BYTES,
         };

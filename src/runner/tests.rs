@@ -1,9 +1,11 @@
 //! Real projects, the real interpreter.
 
+mod hostile;
+
 use super::*;
 use crate::ports::{TestCase, TestStatus};
 use crate::syntax::FilePath;
-use crate::workspace::{Overlay, Workspace};
+use crate::workspace::{Overlay, Policy, Workspace};
 
 const LONG: Duration = Duration::from_secs(120);
 
@@ -29,9 +31,9 @@ impl Project {
         let cache = self.dir.path().join("cache");
         let settings = TestSettings {
             command: command.map(str::to_owned),
-            python: None,
+            ..TestSettings::default()
         };
-        let shadows = Shadows::open(&cache).await.unwrap();
+        let shadows = Shadows::open(&cache, Policy::default()).await.unwrap();
         let snapshot = self.workspace.snapshot(Overlay::new());
         ProjectTests::detect(&snapshot, shadows, settings).await
     }
@@ -204,9 +206,10 @@ async fn pytest_runs_where_it_is_installed() {
         ),
     ]);
     let tests = project.tests(None).await;
-    let environment = environment::inherited();
+    let environment = environment::inherited(&[]);
     let root = project.workspace.root();
-    let python = interpreter::find(root, None, &environment).await.unwrap();
+    let python = interpreter::find(root, None, &environment, &tests.shadows).await;
+    let python = python.unwrap().unwrap();
     let report = tests.run(request(&["test_pkg.py::test_half"], &[])).await;
     if python.has_pytest {
         let expected = [

@@ -424,7 +424,9 @@ fn called_by(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
 }
 
 fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
-    let tests = lookup.index().nearest_tests(path, caps.tests);
+    let tests = lookup
+        .index()
+        .nearest_tests(std::slice::from_ref(path), caps.tests);
     tests
         .iter()
         .filter_map(|test| shown(lookup, test, String::new(), caps.excerpt))

@@ -215,7 +215,10 @@ pub fn failing_ids(report: &TestReport) -> Vec<String> {
         .collect();
     let whole = match report.outcome {
         TestOutcome::Failed => ids.is_empty(),
-        TestOutcome::TimedOut => true,
+        TestOutcome::TimedOut
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong => true,
         TestOutcome::Passed | TestOutcome::NotRun => false,
     };
     if whole {

@@ -2,6 +2,7 @@
 //! the shadows in which commands run. Knows neither models nor the LSP.
 
 mod paths;
+mod sandbox;
 mod shadow;
 mod snapshot;
 mod stamp;
@@ -9,9 +10,10 @@ mod walk;
 mod write;
 
 pub use paths::{ReadError, is_secret};
+pub use sandbox::{Bounds, Confinement, take_part};
 pub use shadow::process::{Captured, End};
 pub use shadow::scratch::{Scratch, cache_dir, sweep_scratch};
-pub use shadow::{Kind, ShadowCommand, ShadowError, Shadows};
+pub use shadow::{Kind, Policy, ShadowCommand, ShadowError, Shadows, Unconfined};
 pub use snapshot::{Held, Overlay, Snapshot};
 pub use stamp::Stamp;
 pub use write::{WriteError, sweep_leftovers, write_atomically};

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::config::{ConfigError, Loaded};
+use crate::config::{Config, ConfigError, Loaded};
 
 /// How good a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -71,11 +71,11 @@ pub async fn examine(
         let variables = |name: &str| std::env::var(name).ok();
         findings.extend(models::examine(&loaded.config, choice, &variables).await);
     }
-    let command = match loaded {
-        Ok(loaded) => loaded.config.tests.command.clone(),
-        Err(_) => None,
+    let config = match loaded {
+        Ok(loaded) => loaded.config.clone(),
+        Err(_) => Config::default(),
     };
-    findings.extend(system::examine(root, command).await);
+    findings.extend(system::examine(root, config).await);
     findings
 }
 

@@ -9,16 +9,18 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::Finding;
+use crate::cli::services::policy;
+use crate::config::Config;
 use crate::ports::TestRunner;
 use crate::runner::{ProjectTests, TestSettings};
-use crate::workspace::{Kind, Overlay, Shadows, Workspace, cache_dir};
+use crate::workspace::{Confinement, Kind, Overlay, Shadows, Workspace, cache_dir};
 
 const PROGRAM_DEADLINE: Duration = Duration::from_secs(10);
 const PROJECT_DEADLINE: Duration = Duration::from_secs(60);
 /// A cache of more files than that is not counted to its end.
 const MOST_FILES: usize = 200_000;
 
-pub(super) async fn examine(root: &Path, tests: Option<String>) -> Vec<Finding> {
+pub(super) async fn examine(root: &Path, config: Config) -> Vec<Finding> {
     let mut findings = vec![
         program("git", "git", "install git: it shows and undoes changes").await,
         program(
@@ -37,7 +39,7 @@ pub(super) async fn examine(root: &Path, tests: Option<String>) -> Vec<Finding> 
         return findings;
     };
     findings.push(cache_finding(&cache));
-    match timeout(PROJECT_DEADLINE, project(root, &cache, tests)).await {
+    match timeout(PROJECT_DEADLINE, project(root, &cache, config)).await {
         Ok(found) => findings.extend(found),
         Err(_) => findings.push(Finding::warn(
             "tests",
@@ -76,9 +78,9 @@ async fn program(what: &str, program: &str, advice: &str) -> Finding {
     }
 }
 
-/// The kind of shadow, and the tests that would run in it.
-async fn project(root: &Path, cache: &Path, command: Option<String>) -> Vec<Finding> {
-    let shadows = match Shadows::open(cache).await {
+/// The kind of shadow, what keeps tests in it, and the tests that would run there.
+async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
+    let shadows = match Shadows::open(cache, policy(&config.sandbox)).await {
         Ok(shadows) => shadows,
         Err(error) => {
             let advice = "set STARLING_CACHE_DIR to a directory that can be written";
@@ -93,6 +95,7 @@ async fn project(root: &Path, cache: &Path, command: Option<String>) -> Vec<Find
             "allow unprivileged user namespaces for faster checks",
         ),
     };
+    let sandbox = sandbox_finding(&shadows);
     let workspace = root
         .canonicalize()
         .map_err(|error| error.to_string())
@@ -102,8 +105,9 @@ async fn project(root: &Path, cache: &Path, command: Option<String>) -> Vec<Find
         Ok(workspace) => {
             let snapshot = workspace.snapshot(Overlay::default());
             let settings = TestSettings {
-                command,
+                command: config.tests.command,
                 python: None,
+                environment: config.sandbox.environment,
             };
             let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
             match tests.command() {
@@ -116,7 +120,28 @@ async fn project(root: &Path, cache: &Path, command: Option<String>) -> Vec<Find
             }
         }
     };
-    vec![shadow, tests]
+    vec![shadow, sandbox, tests]
+}
+
+fn sandbox_finding(shadows: &Shadows) -> Finding {
+    let advice = "install bubblewrap or allow unprivileged user namespaces";
+    match shadows.confinement() {
+        Some(Confinement::Namespaces) => Finding::ok("sandbox", "namespaces of our own"),
+        Some(Confinement::Bubblewrap) => Finding::ok("sandbox", "bubblewrap"),
+        Some(Confinement::Nothing) => Finding::warn(
+            "sandbox",
+            format!(
+                "none, as sandbox.missing allows: tests reach your files and the network: {}",
+                shadows.reason()
+            ),
+            advice,
+        ),
+        None => Finding::fail(
+            "sandbox",
+            format!("none, so no test runs: {}", shadows.reason()),
+            format!("{advice}; or set sandbox.missing = \"allow\""),
+        ),
+    }
 }
 
 /// Whether the cache can be written, and how large it is.

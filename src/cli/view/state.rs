@@ -367,7 +367,10 @@ pub fn tests(report: &TestReport) -> String {
             Some(why) => format!("{word}: {}", why.chars().take(160).collect::<String>()),
             None => word.to_owned(),
         },
-        TestOutcome::TimedOut => format!("{word} after {seconds:.1} s"),
+        TestOutcome::TimedOut
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong => format!("{word} after {seconds:.1} s"),
         TestOutcome::Passed => format!("{} pass ({seconds:.1} s)", count(TestStatus::Passed)),
         TestOutcome::Failed => format!(
             "{failing} fail, {} pass ({seconds:.1} s)",

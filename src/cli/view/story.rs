@@ -240,7 +240,11 @@ fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
     };
     let style = match report.outcome {
         TestOutcome::Passed => Style::Good,
-        TestOutcome::Failed | TestOutcome::TimedOut => Style::Bad,
+        TestOutcome::Failed
+        | TestOutcome::TimedOut
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong => Style::Bad,
         TestOutcome::NotRun => Style::Warning,
     };
     let mut lines = vec![

@@ -26,6 +26,9 @@ pub(super) fn outcome(end: End, cases: &[TestCase], output: &str) -> TestOutcome
         .any(|case| matches!(case.status, TestStatus::Failed | TestStatus::Error));
     match end {
         End::TimedOut => TestOutcome::TimedOut,
+        End::OutOfMemory => TestOutcome::OutOfMemory,
+        End::TooManyProcesses => TestOutcome::TooManyProcesses,
+        End::OutputTooLong => TestOutcome::OutputTooLong,
         End::Exited(_) if misuse::names_no_module(cases) => TestOutcome::NotRun,
         End::Exited(_) if failed => TestOutcome::Failed,
         End::Exited(status)

@@ -1,14 +1,16 @@
 //! A shadow as a copy of the tree, where overlays are refused.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileTimes, Metadata};
 use std::io;
 use std::path::Path;
 
-use super::process::{self, Captured, Program};
+use super::process::{self, Captured};
 use super::relocate::relocate;
 use super::{ShadowCommand, ShadowError, Shadows, blocking, lay_over, remove};
 use crate::workspace::Overlay;
+use crate::workspace::sandbox::{Confinement, Tree};
 use crate::workspace::walk::is_environment;
 
 /// A larger tree is not copied for every command.
@@ -20,6 +22,7 @@ impl Shadows {
         root: &Path,
         overlay: &Overlay,
         command: &ShadowCommand,
+        confinement: Confinement,
     ) -> Result<Captured, ShadowError> {
         let scratch = self.scratch_outside(root)?;
         let tree = scratch.path().join("tree");
@@ -28,23 +31,20 @@ impl Shadows {
             move || copy_tree(&root, &tree).and_then(|()| lay_over(&tree, &overlay))
         };
         blocking(copying).await.map_err(|source| self.io(source))?;
-        let program = Program {
-            arguments: ["/bin/sh".into(), "-c".into()]
-                .into_iter()
-                .chain([relocate(&command.line, root, &tree).into()])
-                .collect(),
-            directory: tree.clone(),
+        let moved = ShadowCommand {
+            line: relocate(&command.line, root, &tree),
             environment: copy_environment(command, root, &tree),
+            ..command.clone()
         };
-        let done = process::run(
-            program,
-            scratch.path(),
-            command.deadline,
-            command.output_cap,
-        )
-        .await
-        .map_err(|source| self.io(source))?;
+        let program = self.program(
+            &scratch,
+            confinement,
+            Tree::Copy { root: tree.clone() },
+            &moved,
+        );
+        let done = process::run(program).await;
         remove(scratch).await;
+        let done = done.map_err(|error| self.not_run(error, root))?;
         Ok(Captured {
             output: relocate(&done.output, &tree, root),
             ..done
@@ -58,7 +58,7 @@ fn copy_environment(
     command: &ShadowCommand,
     root: &Path,
     tree: &Path,
-) -> Vec<(OsString, OsString)> {
+) -> BTreeMap<OsString, OsString> {
     let mut environment = command.environment.clone();
     for value in environment.values_mut() {
         if let Some(text) = value.to_str() {
@@ -72,7 +72,7 @@ fn copy_environment(
         environment.insert("PYTHONPATH".into(), joined);
     }
     environment.insert("GIT_CEILING_DIRECTORIES".into(), tree.into());
-    environment.into_iter().collect()
+    environment
 }
 
 /// Copies the tree `from` to the new directory `to`, times and permissions included; a file system

@@ -20,9 +20,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::paths::{ReadError, inside};
+use super::sandbox::{Bounds, Confinement, Plan, Tree};
 use super::snapshot::Overlay;
 use crate::syntax::FilePath;
-use process::{Captured, End};
+use process::{Captured, End, NotRun, Program};
 use scratch::Scratch;
 
 /// How a shadow is made.
@@ -34,6 +35,21 @@ pub enum Kind {
     Copy,
 }
 
+/// Whether commands may run where no sandbox can be made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unconfined {
+    #[default]
+    Refused,
+    Allowed,
+}
+
+/// What the user lets commands do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Policy {
+    pub bounds: Bounds,
+    pub unconfined: Unconfined,
+}
+
 /// Why a command could not run in a shadow.
 #[derive(Debug, thiserror::Error)]
 pub enum ShadowError {
@@ -41,8 +57,13 @@ pub enum ShadowError {
     Path(#[from] ReadError),
     #[error("no shadow could be made in {}: {source}", .cache.display())]
     Io { cache: PathBuf, source: io::Error },
-    #[error("{}: no overlay could be mounted: {message}", .root.display())]
+    #[error("{}: no shadow could be made: {message}", .root.display())]
     Refused { root: PathBuf, message: String },
+    #[error(
+        "no sandbox can be made here ({reason}), and nothing runs without one: install bubblewrap, \
+         allow user namespaces, or set sandbox.missing to \"allow\""
+    )]
+    NoSandbox { reason: String },
 }
 
 /// A command for a shell, with all of its environment.
@@ -50,6 +71,8 @@ pub enum ShadowError {
 pub struct ShadowCommand {
     pub line: String,
     pub environment: BTreeMap<OsString, OsString>,
+    /// Directories that it needs although they may lie where the sandbox has its own.
+    pub keep: Vec<PathBuf>,
     pub deadline: Duration,
     /// How many bytes of the output are kept.
     pub output_cap: usize,
@@ -59,33 +82,66 @@ pub struct ShadowCommand {
 #[derive(Debug, Clone)]
 pub struct Shadows {
     cache: PathBuf,
+    bounds: Bounds,
     kind: Kind,
+    /// `None` where nothing may run.
+    confinement: Option<Confinement>,
     reason: String,
 }
 
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
 
 impl Shadows {
-    /// Finds out, by trying, which kind of shadow this system allows.
+    /// Finds out, by trying, which kind of shadow and which sandbox this system allows.
     ///
     /// # Errors
     /// The cache directory cannot be written.
-    pub async fn open(cache: &Path) -> Result<Self, ShadowError> {
-        let mut shadows = Shadows {
-            cache: cache.to_owned(),
-            kind: Kind::Overlay,
-            reason: "overlay file systems work in user namespaces".into(),
-        };
-        let scratch = shadows.scratch()?;
-        if let Err(error) = shadows.probe(scratch.path()).await {
-            shadows.kind = Kind::Copy;
-            shadows.reason = error.to_string();
+    pub async fn open(cache: &Path, policy: Policy) -> Result<Self, ShadowError> {
+        use Confinement::{Bubblewrap, Namespaces, Nothing};
+        let mut refusals = Vec::new();
+        for (kind, confinement, reason) in [
+            (
+                Kind::Overlay,
+                Namespaces,
+                "overlay file systems work in user namespaces",
+            ),
+            (Kind::Copy, Namespaces, "user namespaces work"),
+            (Kind::Copy, Bubblewrap, "bubblewrap works"),
+        ] {
+            let shadows = Shadows {
+                cache: cache.to_owned(),
+                bounds: policy.bounds,
+                kind,
+                confinement: Some(confinement),
+                reason: String::new(),
+            };
+            match shadows.probe().await {
+                Ok(()) => {
+                    refusals.push(reason.to_owned());
+                    let reason = refusals.join("; ");
+                    return Ok(Shadows { reason, ..shadows });
+                }
+                Err(error @ (ShadowError::Io { .. } | ShadowError::Path(_))) => return Err(error),
+                Err(ShadowError::Refused { message, .. }) => refusals.push(message),
+                Err(ShadowError::NoSandbox { reason }) => refusals.push(reason),
+            }
         }
-        Ok(shadows)
+        refusals.dedup();
+        Ok(Shadows {
+            cache: cache.to_owned(),
+            bounds: policy.bounds,
+            kind: Kind::Copy,
+            confinement: match policy.unconfined {
+                Unconfined::Allowed => Some(Nothing),
+                Unconfined::Refused => None,
+            },
+            reason: refusals.join("; "),
+        })
     }
 
-    async fn probe(&self, scratch: &Path) -> Result<(), ShadowError> {
-        let root = scratch.join("probe");
+    async fn probe(&self) -> Result<(), ShadowError> {
+        let scratch = self.scratch()?;
+        let root = scratch.path().join("probe");
         fs::create_dir(&root)
             .and_then(|()| fs::write(root.join("lower"), ""))
             .map_err(|source| self.io(source))?;
@@ -93,15 +149,20 @@ impl Shadows {
         let command = ShadowCommand {
             line: "test -e lower && test -e upper".into(),
             environment: std::env::vars_os().collect(),
+            keep: Vec::new(),
             deadline: PROBE_DEADLINE,
             output_cap: 4096,
         };
-        let done = self.mounted(&root, &overlay, &command).await?;
+        let done = self.run_as(self.kind, &root, &overlay, &command).await?;
         match done.end {
             End::Exited(0) => Ok(()),
-            End::Exited(_) | End::TimedOut => Err(ShadowError::Refused {
+            End::Exited(_)
+            | End::TimedOut
+            | End::OutOfMemory
+            | End::TooManyProcesses
+            | End::OutputTooLong => Err(ShadowError::Refused {
                 root,
-                message: done.output,
+                message: format!("{:?}: {}", done.end, done.output.trim()),
             }),
         }
     }
@@ -115,22 +176,51 @@ impl Shadows {
         }
     }
 
+    /// These shadows, as copies in a sandbox of another kind.
+    #[cfg(test)]
+    pub(crate) fn confined_by(self, confinement: Confinement) -> Self {
+        Shadows {
+            confinement: Some(confinement),
+            ..self.copies("asked for")
+        }
+    }
+
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Why shadows are of this kind.
+    /// What keeps commands in their place; `None` where nothing may run.
+    pub fn confinement(&self) -> Option<Confinement> {
+        self.confinement
+    }
+
+    /// Why shadows are of this kind, and what keeps commands in their place.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Runs a command in `root` as it would be with `overlay` over it. A root that cannot be the
-    /// lower side of an overlay is copied.
+    /// Runs a command in `root` as it would be with `overlay` over it, in a sandbox. A root that
+    /// cannot be the lower side of an overlay is copied.
     ///
     /// # Errors
-    /// The overlay leads out of the root, or the shadow cannot be made.
+    /// The overlay leads out of the root, or the shadow or the sandbox cannot be made.
     pub async fn run(
         &self,
+        root: &Path,
+        overlay: &Overlay,
+        command: &ShadowCommand,
+    ) -> Result<Captured, ShadowError> {
+        match self.run_as(self.kind, root, overlay, command).await {
+            Err(ShadowError::Refused { .. }) if self.kind == Kind::Overlay => {
+                self.run_as(Kind::Copy, root, overlay, command).await
+            }
+            done => done,
+        }
+    }
+
+    async fn run_as(
+        &self,
+        kind: Kind,
         root: &Path,
         overlay: &Overlay,
         command: &ShadowCommand,
@@ -138,11 +228,47 @@ impl Shadows {
         for file in overlay.keys() {
             inside(root, file)?;
         }
-        match self.kind {
-            Kind::Copy => self.copied(root, overlay, command).await,
-            Kind::Overlay => match self.mounted(root, overlay, command).await {
-                Err(ShadowError::Refused { .. }) => self.copied(root, overlay, command).await,
-                done => done,
+        let Some(confinement) = self.confinement else {
+            let reason = self.reason.clone();
+            return Err(ShadowError::NoSandbox { reason });
+        };
+        match kind {
+            Kind::Overlay => self.mounted(root, overlay, command).await,
+            Kind::Copy => self.copied(root, overlay, command, confinement).await,
+        }
+    }
+
+    fn program(
+        &self,
+        scratch: &Scratch,
+        confinement: Confinement,
+        tree: Tree,
+        command: &ShadowCommand,
+    ) -> Program {
+        Program {
+            plan: Plan {
+                confinement,
+                tree,
+                line: command.line.clone(),
+                bounds: self.bounds,
+                scratch: scratch.path().to_owned(),
+                home: std::env::home_dir(),
+                keep: command.keep.clone(),
+                user: rustix::process::getuid().as_raw(),
+                group: rustix::process::getgid().as_raw(),
+            },
+            environment: command.environment.clone(),
+            deadline: command.deadline,
+            cap: command.output_cap,
+        }
+    }
+
+    fn not_run(&self, error: NotRun, root: &Path) -> ShadowError {
+        match error {
+            NotRun::Io(source) => self.io(source),
+            NotRun::Refused(message) => ShadowError::Refused {
+                root: root.to_owned(),
+                message,
             },
         }
     }
@@ -164,7 +290,7 @@ impl Shadows {
 }
 
 /// Writes and removes the files of an overlay in a tree.
-fn lay_over(tree: &Path, overlay: &Overlay) -> io::Result<()> {
+pub(super) fn lay_over(tree: &Path, overlay: &Overlay) -> io::Result<()> {
     for (file, text) in overlay {
         let path = tree.join(file.as_str());
         match text {

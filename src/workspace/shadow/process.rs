@@ -1,6 +1,6 @@
 //! Running a command to its end or its deadline, with all that it started, and catching its output.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -13,6 +13,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
+
+use crate::workspace::sandbox::{Plan, Report, keeper_of, report_in, write_plan};
 
 /// In the environment of everything that runs in a shadow: its scratch directory.
 pub(super) const MARKER: &str = "STARLING_SHADOW";
@@ -28,6 +30,9 @@ pub enum End {
     /// With this status; 128 and the number of the signal where one ended it.
     Exited(i32),
     TimedOut,
+    OutOfMemory,
+    TooManyProcesses,
+    OutputTooLong,
 }
 
 /// What a command did.
@@ -39,43 +44,57 @@ pub struct Captured {
     pub elapsed: Duration,
 }
 
-/// What to run, and where.
+/// What to run.
 pub(super) struct Program {
-    /// The program and its arguments.
-    pub arguments: Vec<OsString>,
-    pub directory: PathBuf,
+    pub plan: Plan,
     /// The whole environment.
-    pub environment: Vec<(OsString, OsString)>,
+    pub environment: BTreeMap<OsString, OsString>,
+    pub deadline: Duration,
+    /// How many bytes of the output are kept.
+    pub cap: usize,
 }
 
-/// Runs a program in a process group of its own. When it ends, is late, or the returned future is
-/// dropped, everything that it started is killed. Of its output `cap` bytes are kept.
-pub(super) async fn run(
-    program: Program,
-    scratch: &Path,
-    deadline: Duration,
-    cap: usize,
-) -> io::Result<Captured> {
+/// Why a program did not come to run.
+pub(super) enum NotRun {
+    Io(io::Error),
+    /// The sandbox could not be made.
+    Refused(String),
+}
+
+impl From<io::Error> for NotRun {
+    fn from(error: io::Error) -> Self {
+        NotRun::Io(error)
+    }
+}
+
+/// Runs a program in its sandbox. When it ends, does too much, or the returned future is dropped,
+/// everything that it started is killed.
+pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     let start = Instant::now();
-    let mut child = spawn(program, scratch)?;
-    let family = Family {
-        group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
-        scratch: scratch.to_owned(),
-    };
+    let (scratch, deadline) = (program.plan.scratch.clone(), program.deadline);
+    let most = program.plan.bounds.output;
+    write_plan(&program.plan)?;
     let mut output = Reader {
-        pipe: child.stdout.take(),
-        capture: Capture::new(cap),
+        pipe: None,
+        capture: Capture::new(program.cap),
     };
-    let status = timeout(deadline, async {
-        loop {
-            tokio::select! {
-                status = child.wait() => return status,
-                () = output.more(), if output.pipe.is_some() => {}
-            }
-        }
-    })
-    .await;
-    drop(family);
+    let mut child = spawn(program)?;
+    output.pipe = child.stdout.take();
+    // Taken, or the first wait would drop it.
+    let lifeline = child.stdin.take();
+    let mut family = Family {
+        group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
+        scratch: scratch.clone(),
+    };
+    let status = timeout(deadline, ended(&mut child, &mut output, most)).await;
+    // The keeper ends everything when this goes, and itself afterwards.
+    drop(lifeline);
+    if let Ok(Ok(_)) = timeout(GRACE, child.wait()).await {
+        family.group = None;
+    }
+    if !matches!(status, Ok(Some(_))) {
+        drop(family);
+    }
     // All writers are dead: what they left is read to its end. With a deadline all the same, for a
     // process that the system cannot kill.
     let rest = async {
@@ -84,9 +103,14 @@ pub(super) async fn run(
         }
     };
     let _ = timeout(GRACE, rest).await;
-    let end = match status {
-        Ok(status) => End::Exited(code(status?)),
-        Err(_) => End::TimedOut,
+    let end = match (status, report_in(&scratch)) {
+        (_, Some(Report::Refused(message))) => return Err(NotRun::Refused(message)),
+        (Err(_), _) => End::TimedOut,
+        (Ok(None), _) => End::OutputTooLong,
+        (Ok(_), Some(Report::OutOfMemory)) => End::OutOfMemory,
+        (Ok(_), Some(Report::TooManyProcesses)) => End::TooManyProcesses,
+        (Ok(_), Some(Report::Exited(status))) => End::Exited(status),
+        (Ok(Some(status)), None) => End::Exited(code(status?)),
     };
     Ok(Captured {
         end,
@@ -95,16 +119,32 @@ pub(super) async fn run(
     })
 }
 
-/// Starts a program through a shell that joins its two outputs in the order of their writing.
-fn spawn(program: Program, scratch: &Path) -> io::Result<Child> {
-    Command::new("/bin/sh")
-        .args(["-c", "exec 2>&1; exec \"$@\"", "sh"])
-        .args(program.arguments)
-        .current_dir(program.directory)
+/// The status of the child; `None` as soon as its output is longer than `most`.
+async fn ended(
+    child: &mut Child,
+    output: &mut Reader,
+    most: u64,
+) -> Option<io::Result<ExitStatus>> {
+    loop {
+        tokio::select! {
+            status = child.wait() => return Some(status),
+            () = output.more(), if output.pipe.is_some() => {}
+        }
+        if output.capture.total > most {
+            return None;
+        }
+    }
+}
+
+fn spawn(program: Program) -> io::Result<Child> {
+    let scratch = &program.plan.scratch;
+    let (keeper, arguments) = keeper_of(scratch);
+    Command::new(keeper)
+        .args(arguments)
         .env_clear()
         .envs(program.environment)
         .env(MARKER, scratch)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .process_group(0)
@@ -117,7 +157,7 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(signal)
 }
 
-/// A running command and all that it started; killed when dropped.
+/// A running command and all that it started; killed when dropped before it has ended.
 struct Family {
     group: Option<Pid>,
     scratch: PathBuf,
@@ -209,6 +249,7 @@ struct Capture {
     tail: VecDeque<u8>,
     half: usize,
     dropped: usize,
+    total: u64,
 }
 
 impl Capture {
@@ -218,10 +259,12 @@ impl Capture {
             tail: VecDeque::new(),
             half: cap / 2,
             dropped: 0,
+            total: 0,
         }
     }
 
     fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
         let room = (self.half - self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         self.tail.extend(&bytes[room..]);
@@ -248,22 +291,33 @@ impl Capture {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::sandbox::{Bounds, Confinement, Tree};
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn shell(line: &str) -> Program {
-        Program {
-            arguments: ["/bin/sh", "-c", line].map(OsString::from).to_vec(),
-            directory: "/".into(),
-            environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
-        }
-    }
-
+    /// By a shell, kept by nothing but its bounds.
     async fn run_line(line: &str, deadline: Duration) -> Captured {
         let scratch = tempfile::tempdir().unwrap();
-        run(shell(line), scratch.path(), deadline, 1000)
-            .await
-            .unwrap()
+        let program = Program {
+            plan: Plan {
+                confinement: Confinement::Nothing,
+                tree: Tree::Copy { root: "/".into() },
+                line: line.into(),
+                bounds: Bounds {
+                    output: 1_000_000,
+                    ..Bounds::default()
+                },
+                scratch: scratch.path().to_owned(),
+                home: None,
+                keep: Vec::new(),
+                user: 0,
+                group: 0,
+            },
+            environment: std::env::vars_os().collect(),
+            deadline,
+            cap: 1000,
+        };
+        run(program).await.unwrap_or_else(|_| panic!("runs"))
     }
 
     #[tokio::test]
@@ -286,6 +340,13 @@ mod tests {
             done.output
         );
         assert!(done.output.len() < 1100);
+    }
+
+    #[tokio::test]
+    async fn an_endless_output_ends_the_command() {
+        let done = run_line("echo first; yes", LONG).await;
+        assert_eq!(done.end, End::OutputTooLong);
+        assert!(done.output.starts_with("first\n"));
     }
 
     #[tokio::test]

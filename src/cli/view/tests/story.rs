@@ -332,6 +332,12 @@ fn test_reports_are_few_words() {
     };
     assert_eq!(with(TestOutcome::NotRun), "did not run");
     assert_eq!(with(TestOutcome::TimedOut), "timed out after 0.1 s");
+    let memory = with(TestOutcome::OutOfMemory);
+    assert_eq!(memory, "ran out of memory after 0.1 s");
+    let processes = with(TestOutcome::TooManyProcesses);
+    assert_eq!(processes, "started too many processes after 0.1 s");
+    let output = with(TestOutcome::OutputTooLong);
+    assert_eq!(output, "printed without end after 0.1 s");
     assert_eq!(with(TestOutcome::Passed), "2 pass (0.1 s)");
     assert_eq!(with(TestOutcome::Failed), "1 fail, 2 pass (0.1 s)");
 }

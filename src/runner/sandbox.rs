@@ -1,0 +1,69 @@
+//! Failures that come of the sandbox, said to be so: nobody should look for their cause in the code.
+
+/// What the system and Python say of a network that is not there.
+const NO_NETWORK: [&str; 9] = [
+    "Network is unreachable",
+    "ENETUNREACH",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "nodename nor servname provided",
+    "getaddrinfo failed",
+    "EAI_AGAIN",
+    "Could not resolve host",
+    "No route to host",
+];
+const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "[Errno 30]"];
+const TOO_LARGE: [&str; 3] = ["File too large", "File size limit exceeded", "EFBIG"];
+
+/// Adds to a message what the sandbox has to do with it; nothing where it has not.
+pub(super) fn explain(message: &mut String) {
+    let notes = [
+        (
+            &NO_NETWORK[..],
+            "tests run without a network, but for their own loopback",
+        ),
+        (
+            &READ_ONLY,
+            "tests can write only in the project's shadow and in the temporary directory",
+        ),
+        (&TOO_LARGE, "the files of tests have an upper limit"),
+    ];
+    let said = |marks: &[&str]| marks.iter().any(|mark| message.contains(mark));
+    let notes: String = notes
+        .iter()
+        .filter(|(marks, _)| said(marks))
+        .map(|(_, note)| format!("\nnote: {note}"))
+        .collect();
+    if !notes.is_empty() {
+        message.truncate(message.trim_end().len());
+        message.push_str(&notes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(message: &str) -> String {
+        let mut message = message.to_owned();
+        explain(&mut message);
+        message
+    }
+
+    #[test]
+    fn what_the_sandbox_forbids_is_said() {
+        let message = "OSError: [Errno 101] Network is unreachable\n";
+        let expected = "OSError: [Errno 101] Network is unreachable\n\
+                        note: tests run without a network, but for their own loopback";
+        assert_eq!(explained(message), expected);
+        let both = explained("[Errno 30] Read-only file system: '/a'; then EFBIG");
+        assert_eq!(both.lines().count(), 3, "{both}");
+    }
+
+    #[test]
+    fn other_failures_stay_as_they_are() {
+        for message in ["", "assert 1 == 2\n"] {
+            assert_eq!(explained(message), message);
+        }
+    }
+}

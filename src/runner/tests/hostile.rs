@@ -1,0 +1,346 @@
+//! Tests that do their worst. After each of them the user's files are as they were, it is reported for
+//! what it was, and the next test run works. As the user who runs this; as a plain user, too, where
+//! that is root.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::process::Command;
+
+use super::*;
+use crate::workspace::{Bounds, Confinement, Kind, Policy};
+
+struct Bed {
+    project: Project,
+    /// What lies beside the project, as other files of the user do.
+    neighbour: PathBuf,
+    before: State,
+}
+
+/// Paths with their times, modes and bytes.
+type State = BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)>;
+
+fn state(of: &[&Path]) -> State {
+    let mut found = State::new();
+    for root in of {
+        let walk = ignore::WalkBuilder::new(root)
+            .standard_filters(false)
+            .build();
+        for entry in walk {
+            let path = entry.unwrap().into_path();
+            let of = path.symlink_metadata().unwrap();
+            let bytes = fs::read(&path).unwrap_or_default();
+            found.insert(path, (of.mtime(), of.mtime_nsec(), of.mode(), bytes));
+        }
+    }
+    found
+}
+
+impl Bed {
+    fn new() -> Self {
+        let project = Project::new(&[("app.py", "x = 1\n"), (".git/HEAD", "ref: x\n")]);
+        let neighbour = project.dir.path().join("neighbour");
+        fs::create_dir(&neighbour).unwrap();
+        fs::write(neighbour.join("letter.txt"), "dear").unwrap();
+        let before = state(&[project.workspace.root(), &neighbour]);
+        Bed {
+            project,
+            neighbour,
+            before,
+        }
+    }
+
+    fn root(&self) -> &Path {
+        self.project.workspace.root()
+    }
+
+    /// All sandboxes that this system has.
+    async fn shadows(&self) -> Vec<Shadows> {
+        let bounds = Bounds {
+            memory: 400 << 20,
+            processes: 60,
+            output: 1 << 20,
+            file: 100 << 20,
+        };
+        let policy = Policy {
+            bounds,
+            ..Policy::default()
+        };
+        let cache = self.project.dir.path().join("cache");
+        let best = Shadows::open(&cache, policy).await.unwrap();
+        let mut all = vec![best.clone()];
+        if best.kind() == Kind::Overlay {
+            all.push(best.clone().copies("asked for"));
+        }
+        let has_bwrap = Command::new("bwrap").arg("--version").output().is_ok();
+        if has_bwrap && best.confinement() != Some(Confinement::Bubblewrap) {
+            all.push(best.confined_by(Confinement::Bubblewrap));
+        }
+        all
+    }
+
+    /// Runs a line in each sandbox and looks at what it left.
+    async fn run(&self, line: &str, seconds: u64, check: impl Fn(&TestReport)) {
+        for shadows in self.shadows().await {
+            let what = format!("{:?} by {:?}", shadows.kind(), shadows.confinement());
+            println!("{what}: {line}");
+            let report = self.run_in(&shadows, line, seconds).await;
+            println!("{:?} after {} ms", report.outcome, report.millis);
+            assert_eq!(
+                state(&[self.root(), &self.neighbour]),
+                self.before,
+                "{what}: {line}"
+            );
+            check(&report);
+            let next = self.run_in(&shadows, "cat app.py", 60).await;
+            assert_eq!(
+                (next.outcome, &*next.output),
+                (TestOutcome::Passed, "x = 1\n")
+            );
+        }
+    }
+
+    async fn run_in(&self, shadows: &Shadows, line: &str, seconds: u64) -> TestReport {
+        let settings = TestSettings {
+            command: Some(line.to_owned()),
+            ..TestSettings::default()
+        };
+        let snapshot = self.project.workspace.snapshot(Overlay::new());
+        let tests = ProjectTests::detect(&snapshot, shadows.clone(), settings).await;
+        let request = TestRequest {
+            deadline: Duration::from_secs(seconds),
+            ..request(&[], &[])
+        };
+        tests.run(request).await
+    }
+}
+
+fn ends(outcome: TestOutcome) -> impl Fn(&TestReport) {
+    move |report| {
+        assert_eq!(
+            report.outcome,
+            outcome,
+            "{}",
+            message::last(&report.output, 300)
+        )
+    }
+}
+
+#[tokio::test]
+async fn a_fork_bomb() {
+    let line = "f() { f | f & }; f 2>/dev/null; sleep 1000";
+    let bed = Bed::new();
+    bed.run(line, 60, ends(TestOutcome::TooManyProcesses)).await;
+}
+
+#[tokio::test]
+async fn an_endless_output() {
+    let bed = Bed::new();
+    bed.run("yes", 60, ends(TestOutcome::OutputTooLong)).await;
+}
+
+#[tokio::test]
+async fn ten_gigabytes_of_memory() {
+    let bed = Bed::new();
+    let line = "python3 -c \"x = b'x' * (10 << 30)\"";
+    bed.run(line, 60, ends(TestOutcome::OutOfMemory)).await;
+    // Half the bound in each of the two directories, in files of a size that is allowed.
+    let line = "for at in 1 2; do head -c 90000000 /dev/zero > /tmp/$at; done; python3 -c \"x = b'x' * (300 << 20); input()\"";
+    bed.run(line, 60, ends(TestOutcome::OutOfMemory)).await;
+}
+
+#[tokio::test]
+async fn deaf_to_signals() {
+    let line = "trap '' TERM INT HUP QUIT; echo here; while :; do sleep 1; done";
+    let bed = Bed::new();
+    bed.run(line, 1, |report| {
+        assert_eq!(report.outcome, TestOutcome::TimedOut);
+        assert_eq!(report.output, "here\n");
+        assert!(report.millis < 30_000);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn writes_to_the_home_and_the_repository() {
+    let bed = Bed::new();
+    let home = std::env::home_dir().unwrap();
+    let made = home.join(".starling-hostile-test");
+    let etc = Path::new("/etc/starling-hostile-test");
+    let line = format!(
+        "for path in '{}' {} '{}/new'; do echo x > \"$path\"; done; \
+         cd '{root}' && echo evil > app.py && echo evil > .git/HEAD && chmod 777 app.py && touch -d 2001-01-01 app.py; \
+         touch '{letter}'; echo x > /proc/sys/kernel/hostname; echo own > ~/file && cat ~/file app.py; exit 1",
+        made.display(),
+        etc.display(),
+        bed.neighbour.display(),
+        root = bed.root().display(),
+        letter = bed.neighbour.join("letter.txt").display(),
+    );
+    bed.run(&line, 60, |report| {
+        assert_eq!(report.outcome, TestOutcome::Failed);
+        assert!(report.output.contains("own\nevil\n"), "{}", report.output);
+        let note = "note: tests can write only in the project's shadow";
+        assert!(report.output.contains(note), "{}", report.output);
+        assert!(!made.exists() && !etc.exists());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn everything_deleted() {
+    let bed = Bed::new();
+    let line = format!(
+        "rm -rf '{}' '{}' ~ /tmp/* /tmp/.[a-z]* /dev/shm/* 2>/dev/null; cd /; ls '{0}'; echo gone",
+        bed.root().display(),
+        bed.project.dir.path().display(),
+    );
+    bed.run(&line, 60, |report| {
+        assert_eq!(report.outcome, TestOutcome::Passed, "{report:?}");
+        assert!(report.output.ends_with("gone\n"), "{}", report.output);
+        assert!(!report.output.contains("app.py"), "{}", report.output);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn calls_over_the_network() {
+    let bed = Bed::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let path = bed.neighbour.parent().unwrap().join("socket");
+    let _local = UnixListener::bind(&path).unwrap();
+    let call = |to: &str, port: u16| {
+        format!("python3 -c \"import socket; socket.create_connection(('{to}', {port}), 5)\"")
+    };
+    bed.run(&call("192.0.2.1", 80), 60, |report| {
+        assert_eq!(report.outcome, TestOutcome::Failed);
+        let note = "note: tests run without a network";
+        assert!(report.output.contains(note), "{}", report.output);
+    })
+    .await;
+    bed.run(&call("127.0.0.1", port), 60, |report| {
+        assert_eq!(report.outcome, TestOutcome::Failed);
+        assert!(report.output.contains("refused"), "{}", report.output);
+    })
+    .await;
+    let local =
+        "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('PATH')\"";
+    let local = local.replace("PATH", path.to_str().unwrap());
+    bed.run(&local, 60, ends(TestOutcome::Failed)).await;
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err());
+}
+
+#[tokio::test]
+async fn its_own_loopback_works() {
+    let bed = Bed::new();
+    let line = "python3 -c \"import socket; s = socket.create_server(('127.0.0.1', 0)); \
+                c = socket.create_connection(s.getsockname()); print('met')\"";
+    bed.run(line, 60, |report| {
+        assert_eq!(
+            (report.outcome, &*report.output),
+            (TestOutcome::Passed, "met\n")
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn daemons_and_killers() {
+    let bed = Bed::new();
+    let mark = format!(": {};", bed.neighbour.display());
+    let line = format!(
+        "setsid sh -c 'trap \"\" HUP TERM; {mark} while :; do sleep 1; done' > /dev/null 2>&1 < /dev/null & \
+         kill -9 {} 2>/dev/null; echo done",
+        std::process::id(),
+    );
+    bed.run(&line, 60, |report| {
+        assert_eq!(
+            (report.outcome, &*report.output),
+            (TestOutcome::Passed, "done\n")
+        );
+        let alive = fs::read_dir("/proc").unwrap().flatten().any(|process| {
+            let arguments = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&arguments).contains(&mark)
+        });
+        assert!(!alive);
+    })
+    .await;
+    // All that it can reach, itself spared.
+    bed.run("sleep 1000 & kill -9 -1; echo alive", 60, |report| {
+        assert!(report.output.ends_with("alive\n"), "{}", report.output);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn looks_for_secrets() {
+    let bed = Bed::new();
+    let home = std::env::home_dir().unwrap();
+    let line = format!(
+        "env; cat '{0}'/.ssh/* '{0}/.netrc' '{0}/.git-credentials' /proc/1/environ 2>/dev/null; \
+         ls /run/docker.sock 2>/dev/null; exit 0",
+        home.display()
+    );
+    let allowed = environment::inherited(&[]);
+    bed.run(&line, 60, |report| {
+        let own = [
+            "HOME",
+            "PYTHONPATH",
+            "TMPDIR",
+            "PWD",
+            "OLDPWD",
+            "SHLVL",
+            "_",
+            "STARLING_SHADOW",
+            "GIT_CEILING_DIRECTORIES",
+        ];
+        for line in report.output.lines() {
+            let name = line.split('=').next().unwrap();
+            let known = allowed.contains_key(&OsString::from(name));
+            assert!(known || own.contains(&name), "{line}");
+        }
+    })
+    .await;
+}
+
+/// All of the above as a user without any privilege.
+#[test]
+fn all_of_it_as_a_plain_user() {
+    if !rustix::process::getuid().is_root() {
+        // Then the others are that already.
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = dir.path().join("hostile");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let home = dir.path().join("home");
+    fs::create_dir(&home).unwrap();
+    std::os::unix::fs::chown(&home, Some(65534), Some(65534)).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args([
+            "runner::tests::hostile",
+            "--test-threads=1",
+            "--skip",
+            "plain_user",
+        ])
+        .current_dir(&home)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", &home)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{said}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(said.contains("10 passed"), "{said}");
+}

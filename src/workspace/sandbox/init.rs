@@ -1,0 +1,197 @@
+//! The init: the first process of a sandbox, which starts the command and watches it.
+
+use std::fs::{self, File};
+use std::io::{self, Seek};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, kill_process,
+    pidfd_open, set_child_subreaper, set_dumpable_behavior, set_parent_process_death_signal,
+    setpriority_process, setrlimit, setsid, wait,
+};
+use rustix::thread::{UnshareFlags, set_no_new_privs};
+
+use super::plan::{Confinement, Plan, Report, read_plan, write_report};
+use super::watch::{Excess, Family, Scope};
+use super::{identity, keeper, room, tried, version};
+
+/// Between two looks at what the command uses.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+/// How much the command gives way to the editor and to its own init.
+const NICE: i32 = 5;
+/// How many ended processes are collected between two looks.
+const AT_ONCE: usize = 64;
+/// How long killed processes are waited for.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs the command of the plan on standard input; its status is ours.
+pub(super) fn serve() -> i32 {
+    let Ok(mut talk) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else {
+        return keeper::REFUSED;
+    };
+    let started = talk
+        .rewind()
+        .and_then(|()| read_plan(&talk))
+        .map_err(tried("reading the plan"))
+        .and_then(|plan| Ok((start(&plan)?, plan)));
+    let (report, status) = match started {
+        Ok((child, plan)) => attend(&child, &plan),
+        Err(message) => (Report::Refused(message), keeper::REFUSED),
+    };
+    // Without a report the sandbox counts as killed.
+    let _ = write_report(&mut talk, &report);
+    status
+}
+
+fn start(plan: &Plan) -> Result<Child, String> {
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
+    // Already the leader of a session is fine.
+    let _ = setsid();
+    match plan.confinement {
+        Confinement::Namespaces => {
+            room::furnish(plan)?;
+            // The command is nobody but the user: it cannot take the room apart.
+            let user = (plan.user, plan.group);
+            identity::become_user(UnshareFlags::empty(), user, (0, 0))
+                .map_err(tried("becoming the user"))?;
+        }
+        Confinement::Bubblewrap => {}
+        // What is orphaned comes to us, as it does inside a namespace.
+        Confinement::Nothing => set_child_subreaper(Some(Pid::INIT))
+            .map_err(|error| tried("collecting orphans")(error.into()))?,
+    }
+    limit(plan).map_err(tried("setting limits"))?;
+    let temporary = room::temporary(plan);
+    let home = temporary.join("home");
+    fs::create_dir_all(&home).map_err(tried("a home directory"))?;
+    let child = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(&plan.line)
+        .current_dir(plan.tree.root())
+        .env("HOME", &home)
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::null())
+        .spawn()
+        .map_err(tried("starting a shell"))?;
+    stand_back(&child);
+    Ok(child)
+}
+
+/// Limits that the system itself keeps.
+fn limit(plan: &Plan) -> io::Result<()> {
+    set_no_new_privs(true)?;
+    // Nothing in the sandbox may look into this process.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let at_most = |value| Rlimit {
+        current: Some(value),
+        maximum: Some(value),
+    };
+    setrlimit(Resource::Core, at_most(0))?;
+    setrlimit(Resource::Fsize, at_most(plan.bounds.file))?;
+    match plan.confinement {
+        Confinement::Namespaces | Confinement::Bubblewrap
+            if version::kernel() >= version::COUNTS_BY_NAMESPACE =>
+        {
+            // Above what is watched for, so that it is seen.
+            let processes = plan.bounds.ceiling_of_processes();
+            setrlimit(Resource::Nproc, at_most(processes.into()))?;
+        }
+        // It would count all processes of the user.
+        Confinement::Namespaces | Confinement::Bubblewrap | Confinement::Nothing => {}
+    }
+    Ok(())
+}
+
+/// The command comes after everything else: for the processor, and first to go when memory ends.
+fn stand_back(child: &Child) {
+    // Both are courtesies: without them it runs as well.
+    let _ = setpriority_process(Some(Pid::from_child(child)), NICE);
+    let _ = fs::write(format!("/proc/{}/oom_score_adj", child.id()), "1000");
+}
+
+/// Waits for the command's end, or ends it when it uses too much.
+fn attend(child: &Child, plan: &Plan) -> (Report, i32) {
+    let command = Pid::from_child(child);
+    let scope = match plan.confinement {
+        Confinement::Namespaces | Confinement::Bubblewrap => Scope::Namespace,
+        Confinement::Nothing => Scope::Descendants,
+    };
+    let family = Family::of(rustix::process::getpid(), scope, room::in_memory(plan));
+    let ended = pidfd_open(command, PidfdFlags::empty()).ok();
+    loop {
+        let seen = match (collect(command), family.excess(plan.bounds)) {
+            (Some(status), _) => Some((Report::Exited(status), status)),
+            (None, Some(excess)) => Some((stopped_for(excess), 128 + Signal::KILL.as_raw())),
+            (None, None) => None,
+        };
+        if let Some(seen) = seen {
+            // At the end of the first process of a namespace the system ends all others in it.
+            if scope == Scope::Descendants {
+                family.kill(GRACE);
+            }
+            return seen;
+        }
+        let mut on: Vec<PollFd<'_>> = ended
+            .iter()
+            .map(|ended| PollFd::new(ended, PollFlags::IN))
+            .collect();
+        // Interrupted or not, both are looked at again.
+        let _ = poll(&mut on, Some(&TICK));
+    }
+}
+
+fn stopped_for(excess: Excess) -> Report {
+    match excess {
+        Excess::Memory => Report::OutOfMemory,
+        Excess::Processes => Report::TooManyProcesses,
+    }
+}
+
+/// Collects processes that have ended; the command's status when it is among them. Not all at once:
+/// where many are started, there may be no end of them.
+fn collect(command: Pid) -> Option<i32> {
+    for _ in 0..AT_ONCE {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == command => {
+                return Some(code(ExitStatus::from_raw(status.as_raw())));
+            }
+            Ok(Some(_)) => {}
+            Ok(None) | Err(_) => return None,
+        }
+    }
+    None
+}
+
+fn code(status: ExitStatus) -> i32 {
+    let signal = || status.signal().map_or(-1, |signal| 128 + signal);
+    status.code().unwrap_or_else(signal)
+}
+
+impl Family {
+    /// Kills all that the init started, again until none is left: one may have started another behind
+    /// the look.
+    fn kill(&self, grace: Duration) {
+        let start = Instant::now();
+        loop {
+            let mut members = self.members();
+            members.retain(|member| member.lives);
+            for member in &members {
+                let _ = kill_process(member.pid, Signal::KILL);
+            }
+            for _ in 0..AT_ONCE {
+                let _ = wait(WaitOptions::NOHANG);
+            }
+            if members.is_empty() || start.elapsed() > grace {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}

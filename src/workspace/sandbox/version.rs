@@ -1,0 +1,41 @@
+//! What depends on the version of the kernel.
+
+use std::fs;
+
+pub(super) type Version = (u32, u32);
+
+/// Since then a limit of processes counts those of the user in this namespace alone.
+pub(super) const COUNTS_BY_NAMESPACE: Version = (5, 14);
+/// Since then each namespace has an upper limit of processes of its own; before, to write it would
+/// change the whole machine.
+pub(super) const LIMITS_BY_NAMESPACE: Version = (6, 14);
+
+/// Of the running kernel; the oldest where it does not say.
+pub(super) fn kernel() -> Version {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease");
+    read(&release.unwrap_or_default())
+}
+
+fn read(release: &str) -> Version {
+    let digits = |part: &str| {
+        let end = part.find(|c: char| !c.is_ascii_digit());
+        part[..end.unwrap_or(part.len())].parse().ok()
+    };
+    let mut parts = release.trim().split('.').map(digits);
+    let number = |part: Option<Option<u32>>| part.flatten().unwrap_or_default();
+    (number(parts.next()), number(parts.next()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        assert_eq!(read("6.18.44-fc-v669\n"), (6, 18));
+        assert_eq!(read("5.4-generic"), (5, 4));
+        assert_eq!(read(""), (0, 0));
+        assert!(kernel() > (2, 6));
+        assert!(read("6.1.0") < LIMITS_BY_NAMESPACE);
+    }
+}
