@@ -22,6 +22,8 @@ pub struct Config {
     pub run: Run,
     /// The project's tests.
     pub tests: Tests,
+    /// Language servers.
+    pub language: Language,
     /// Patience with endpoints.
     pub network: Network,
 }
@@ -173,6 +175,56 @@ impl Default for Tests {
             seconds: 120,
         }
     }
+}
+
+/// Language servers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Language {
+    /// Servers for Python in the order in which they are looked for; the first that is found checks
+    /// every proposal. Each is a name (ty, basedpyright, pyright, jedi-language-server, pylsp) or a
+    /// command with its arguments. When empty, none is started.
+    pub servers: Vec<String>,
+    /// The same for a second look at proposals in which the first found nothing to mend. When empty,
+    /// there is none.
+    pub thorough: Vec<String>,
+    /// The longest that one question may take; then the answer is unknown.
+    pub seconds: u64,
+    /// Errors that send a proposal back before anybody is asked about it: syntax, name (nothing
+    /// defines it), import, call (arguments that do not fit), other. Those that are not listed are
+    /// shown.
+    pub stops: Vec<Stop>,
+}
+
+impl Default for Language {
+    fn default() -> Self {
+        Language {
+            servers: [
+                "ty",
+                "basedpyright",
+                "pyright",
+                "jedi-language-server",
+                "pylsp",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            thorough: Vec::new(),
+            seconds: 10,
+            stops: vec![Stop::Syntax, Stop::Name, Stop::Import, Stop::Call],
+        }
+    }
+}
+
+/// A kind of error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Stop {
+    Syntax,
+    Name,
+    Import,
+    Call,
+    Other,
 }
 
 /// Patience with endpoints.

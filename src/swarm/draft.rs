@@ -72,6 +72,7 @@ pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Resul
         contract,
         breaking,
         applied,
+        mended: Vec::new(),
     })
 }
 
@@ -170,6 +171,7 @@ fn new_file(hub: &Hub, file: FilePath, change: &Propose) -> Result<Draft, Refusa
         contract,
         breaking,
         applied,
+        mended: Vec::new(),
     })
 }
 

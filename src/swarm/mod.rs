@@ -7,6 +7,7 @@ mod call;
 mod callees;
 mod candidates;
 mod context;
+mod diagnose;
 mod draft;
 pub mod event;
 mod excerpt;

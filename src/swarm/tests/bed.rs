@@ -395,7 +395,7 @@ struct NoLanguage;
 
 #[async_trait]
 impl LanguageService for NoLanguage {
-    async fn diagnostics(&self, _file: &FilePath, _text: Arc<str>) -> Diagnostics {
+    async fn diagnostics(&self, _: TextRequest) -> Diagnostics {
         Diagnostics::Unknown {
             reason: "none in this test".into(),
         }
