@@ -18,6 +18,7 @@ mod hub;
 pub mod ledger;
 mod lookup;
 mod material;
+mod mend;
 pub mod proposal;
 mod propose;
 mod protocol;
