@@ -3,6 +3,7 @@
 //! The modules stand in rows; a lower row may use a higher one, nothing imports upward
 //! (`tests/architecture.rs` holds the edges; `docs/architecture.md` explains them).
 
+pub mod rpc;
 pub mod text;
 
 pub mod syntax;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Module, modules of this crate that it may use, crates and words that it must not name.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
+    ("rpc", &[], &["lsp_types", "tower_lsp", "std::fs"]),
     (
         "text",
         &[],
@@ -99,8 +100,12 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "lang",
-        &["text", "syntax", "workspace", "ports"],
-        &["crate::swarm"],
+        &["rpc", "text", "syntax", "workspace", "ports"],
+        &[
+            "crate::swarm",
+            "tower_lsp::Client",
+            "tower_lsp::LanguageServer",
+        ],
     ),
     (
         "runner",
@@ -131,6 +136,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     (
         "headless",
         &[
+            "rpc",
             "text",
             "syntax",
             "workspace",

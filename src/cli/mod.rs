@@ -101,7 +101,13 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
 async fn examine(json: bool, world: &WorldArgs) -> anyhow::Result<Outcome> {
     let root = std::env::current_dir().context(NO_DIRECTORY)?;
     let loaded = services::configuration(&root, world);
-    let findings = doctor::examine(&root, &loaded, world.model.as_deref()).await;
+    let findings = doctor::examine(
+        &root,
+        &loaded,
+        world.model.as_deref(),
+        &services::places(&root, world),
+    )
+    .await;
     match json {
         true => println!("{}", serde_json::to_string_pretty(&findings)?),
         false => print!("{}", doctor::as_text(&findings)),

@@ -13,8 +13,9 @@ use super::args::WorldArgs;
 use super::trust;
 use crate::config::{self, Config, Loaded, Sources};
 use crate::index::Index;
-use crate::lang::NoLanguageService;
+use crate::lang::{OwnPrograms, Places, ServerPool, Wanted};
 use crate::model::registry::Models;
+use crate::ports::ProblemKind;
 use crate::runner::{ProjectTests, TestSettings};
 use crate::server::{Defaults, Opened, Opening, Services, swarm};
 use crate::swarm::{Approval, AskIntent, Driver, RoleModels};
@@ -34,6 +35,7 @@ pub fn services(args: &WorldArgs) -> anyhow::Result<Services> {
         args: args.clone(),
         cache: cache.clone(),
         shadows: OnceCell::new(),
+        servers: ServerPool::new(cache.join("language")),
         models: Mutex::default(),
     });
     Ok(Services {
@@ -59,6 +61,8 @@ struct World {
     args: WorldArgs,
     cache: PathBuf,
     shadows: OnceCell<Shadows>,
+    /// Language servers, which later runs find warm.
+    servers: ServerPool,
     /// The models of the last run: weights are slow to load.
     models: Mutex<Option<(Config, Models)>>,
 }
@@ -87,7 +91,7 @@ impl World {
         let index = Arc::new(spawn_blocking(open).await?);
         let shadows = self
             .shadows
-            .get_or_try_init(|| self.first_shadows(workspace_root, policy(&config.sandbox)))
+            .get_or_try_init(|| self.first_shadows(workspace_root.clone(), policy(&config.sandbox)))
             .await?;
         let settings = TestSettings {
             command: opening.test.or(config.tests.command),
@@ -98,6 +102,9 @@ impl World {
         if let Some(why) = tests.missing() {
             tracing::warn!("no tests: {why}");
         }
+        let places = places(&workspace_root, &self.args);
+        let wanted = wanted(&config.language);
+        let language = self.servers.service(index.snapshot(), &places, &wanted);
         Ok(Opened {
             defaults,
             models: RoleModels {
@@ -107,7 +114,7 @@ impl World {
                 proxy: models.proxy,
             },
             tests: Arc::new(tests),
-            language: Arc::new(NoLanguageService),
+            language: Arc::new(language),
             index,
         })
     }
@@ -157,6 +164,31 @@ pub(super) fn policy(config: &config::Sandbox) -> Policy {
     }
 }
 
+/// Where language servers are looked for. What a project brings is started only when it is trusted.
+pub fn places(root: &Path, args: &WorldArgs) -> Places {
+    let own_programs = match trust::of(root, args.trust()) {
+        config::Trust::Trusted => OwnPrograms::Allowed,
+        config::Trust::NotTrusted => OwnPrograms::Refused,
+    };
+    Places::of_process(root.to_owned(), own_programs)
+}
+
+fn wanted(language: &config::Language) -> Wanted {
+    let kind = |stop: &config::Stop| match stop {
+        config::Stop::Syntax => ProblemKind::Syntax,
+        config::Stop::Name => ProblemKind::Name,
+        config::Stop::Import => ProblemKind::Import,
+        config::Stop::Call => ProblemKind::Call,
+        config::Stop::Other => ProblemKind::Other,
+    };
+    Wanted {
+        fast: language.servers.clone(),
+        thorough: language.thorough.clone(),
+        stops: language.stops.iter().map(kind).collect(),
+        deadline: Duration::from_secs(language.seconds),
+    }
+}
+
 fn defaults(config: &Config) -> Defaults {
     Defaults {
         driver: match config.run.driver {
@@ -202,6 +234,16 @@ mod tests {
         let bounds = policy.bounds;
         let of = (bounds.memory, bounds.processes, bounds.output);
         assert_eq!(of, (2 << 20, 3, 4 << 20));
+    }
+
+    #[test]
+    fn all_known_language_servers_are_looked_for() {
+        let wanted = wanted(&Config::default().language);
+        assert_eq!(wanted.fast, crate::lang::known_servers());
+        assert!(wanted.thorough.is_empty());
+        use ProblemKind::{Call, Import, Name, Syntax};
+        assert_eq!(wanted.stops, [Syntax, Name, Import, Call].into());
+        assert_eq!(wanted.deadline, Duration::from_secs(10));
     }
 
     #[test]

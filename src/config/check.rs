@@ -28,6 +28,7 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), ConfigError> {
         ("limits.agents", u64::from(config.limits.agents)),
         ("limits.turns", u64::from(config.limits.turns)),
         ("tests.seconds", config.tests.seconds),
+        ("language.seconds", config.language.seconds),
         ("network.timeout_seconds", config.network.timeout_seconds),
         ("network.idle_seconds", config.network.idle_seconds),
         ("network.attempts", u64::from(config.network.attempts)),

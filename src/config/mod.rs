@@ -19,7 +19,7 @@ pub use key::{KeyInfo, is_section, key_info, keys, nearest, schema};
 pub use layer::Origin;
 pub use load::{FileState, Loaded, Sources, Trust, load, user_file};
 pub use settings::{
-    Approval, AskIntent, Config, Driver, ModelConfig, ModelKind, Network, OutputLimitField, Roles,
-    Run, Sandbox, SandboxMissing, Tests,
+    Approval, AskIntent, Config, Driver, Language, ModelConfig, ModelKind, Network,
+    OutputLimitField, Roles, Run, Sandbox, SandboxMissing, Stop, Tests,
 };
 pub use trust::{Decision, TrustError, TrustList};

@@ -24,6 +24,8 @@ pub struct Config {
     pub tests: Tests,
     /// What tests may do.
     pub sandbox: Sandbox,
+    /// Language servers.
+    pub language: Language,
     /// Patience with endpoints.
     pub network: Network,
 }
@@ -207,6 +209,44 @@ impl Default for Sandbox {
     }
 }
 
+/// Language servers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Language {
+    /// Servers for Python in the order in which they are looked for; the first that is found checks
+    /// every proposal. Each is a name (ty, basedpyright, pyright, jedi-language-server, pylsp) or a
+    /// command with its arguments. When empty, none is started.
+    pub servers: Vec<String>,
+    /// The same for a second look at proposals in which the first found nothing to mend. When empty,
+    /// there is none.
+    pub thorough: Vec<String>,
+    /// The longest that one question may take; then the answer is unknown.
+    pub seconds: u64,
+    /// Errors that send a proposal back before anybody is asked about it: syntax, name (nothing
+    /// defines it), import, call (arguments that do not fit), other. Those that are not listed are
+    /// shown.
+    pub stops: Vec<Stop>,
+}
+
+impl Default for Language {
+    fn default() -> Self {
+        Language {
+            servers: [
+                "ty",
+                "basedpyright",
+                "pyright",
+                "jedi-language-server",
+                "pylsp",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            thorough: Vec::new(),
+            seconds: 10,
+            stops: vec![Stop::Syntax, Stop::Name, Stop::Import, Stop::Call],
+        }
+    }
+}
+
 /// What becomes of tests without a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -215,6 +255,18 @@ pub enum SandboxMissing {
     #[default]
     Refuse,
     Allow,
+}
+
+/// A kind of error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Stop {
+    Syntax,
+    Name,
+    Import,
+    Call,
+    Other,
 }
 
 /// Patience with endpoints.

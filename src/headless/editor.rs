@@ -15,7 +15,7 @@ use tower_lsp::lsp_types::{
 };
 
 use super::buffers::{Buffers, Note};
-use super::connection::{Connection, Incoming, Reply, RequestError};
+use crate::rpc::{Connection, Incoming, Reply, RequestError};
 use crate::server::protocol::{
     ACCEPT, AcceptParams, CANCEL, CancelParams, EventParams, IntentParams, REJECT, RUN,
     RejectParams, RunParams, RunReply, STEER, SteerParams, Target, UNDO, UndoParams, UndoneParams,
@@ -126,7 +126,7 @@ impl HeadlessEditor {
         let (input, output) = tokio::io::split(ours);
         let connection = Connection::open(input, output, {
             let state = Arc::clone(&state);
-            move |connection, incoming| receive(connection, &mut lock(&state), incoming)
+            move |connection, incoming, _| receive(connection, &mut lock(&state), incoming)
         });
         let hello = json!({
             "processId": std::process::id(),

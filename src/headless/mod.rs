@@ -2,14 +2,12 @@
 //! without a window is what users run.
 
 mod buffers;
-mod connection;
 mod editor;
 pub mod swebench;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
 mod tests;
-mod wire;
 
-pub use connection::{Connection, Incoming, RequestError};
+pub use crate::rpc::{Connection, Incoming, RequestError};
 pub use editor::{HeadlessEditor, HeadlessError, HeadlessRun, RunNote, capabilities};

@@ -18,7 +18,8 @@ use super::{HeadlessEditor, HeadlessRun, RunNote};
 use crate::index::Index;
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Chosen, Diagnostics, LanguageService, ModelError,
-    ModelProfile, TestOutcome, TestReport, TestRequest, TestRunner, Tokens, ToolCalling,
+    ModelProfile, TestOutcome, TestReport, TestRequest, TestRunner, TextRequest, Tokens,
+    ToolCalling,
 };
 use crate::server::protocol::RunParams;
 use crate::server::{Defaults, Opened, Opener, Run, Services, Starter};
@@ -201,7 +202,7 @@ impl TestRunner for Nothing {
 
 #[async_trait]
 impl LanguageService for Nothing {
-    async fn diagnostics(&self, _: &FilePath, _: Arc<str>) -> Diagnostics {
+    async fn diagnostics(&self, _: TextRequest) -> Diagnostics {
         let reason = "there is no language server".to_owned();
         Diagnostics::Unknown { reason }
     }

@@ -6,6 +6,7 @@ mod code;
 mod facts;
 mod fuzzy;
 mod generated;
+mod importable;
 mod locate;
 mod lookup;
 mod map;
@@ -25,9 +26,11 @@ mod tokens;
 mod trace;
 mod words;
 
+pub use importable::Importable;
 pub use locate::{Candidate, Located, LocatedFile};
 pub use lookup::{Definition, Description, Usage, Usages};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
+pub use names::undefined_names;
 pub use position::{Definitions, NoName, Position};
 pub use search::{Hit, Hits};
 pub use tokens::count_tokens;
@@ -171,6 +174,11 @@ impl Index {
     /// What a symbol is; `None`: there is none of this path.
     pub fn describe(&self, symbol: &SymbolPath) -> Option<Description> {
         lookup::describe(self.code(), symbol)
+    }
+
+    /// The statements that import a name into a file, the most used in the workspace first.
+    pub fn importable(&self, name: &str, file: &FilePath) -> Vec<Importable> {
+        importable::importable(self.code(), name, file)
     }
 
     /// Where the name at a position is defined.

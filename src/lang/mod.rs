@@ -1,36 +1,29 @@
-//! Language servers.
+//! Language servers: found, started when they are needed, asked about exact texts, and never believed
+//! about others.
+//!
+//! A server runs on the user's own workspace and never writes there: texts that are not on disk are
+//! shown to it as open documents, and what it keeps goes to a cache of its own. [`Keeper`](keeper) asks
+//! it one question after another, so that between the showing of a text and the answer nothing changes.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-
-use crate::ports::{Diagnostics, LanguageService};
-use crate::syntax::FilePath;
-
-/// No language server: nothing is known of any text, and that is said.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoLanguageService;
-
-#[async_trait]
-impl LanguageService for NoLanguageService {
-    async fn diagnostics(&self, _file: &FilePath, _text: Arc<str>) -> Diagnostics {
-        Diagnostics::Unknown {
-            reason: "no language server is configured".into(),
-        }
-    }
-}
-
+mod convert;
+mod documents;
+mod find;
+mod heard;
+mod keeper;
+mod known;
+mod link;
+mod process;
+mod quickfix;
+mod service;
+mod session;
 #[cfg(test)]
-mod tests {
-    use super::*;
+mod tests;
 
-    #[tokio::test]
-    async fn nothing_known_is_not_no_problems() {
-        let file = FilePath::new("a.py");
-        let answer = NoLanguageService.diagnostics(&file, "x = ".into());
-        let Diagnostics::Unknown { reason } = answer.await else {
-            panic!("diagnostics without a language server");
-        };
-        assert!(reason.contains("no language server"));
-    }
+pub use find::{NotUsed, OwnPrograms, Places, Program};
+pub use service::{LanguageServers, ServerPool, Wanted, version};
+
+/// The names of the servers that need no configuration, in the order in which they are used.
+pub fn known_servers() -> Vec<String> {
+    let names = known::KNOWN.iter().map(|known| known.name.to_owned());
+    names.collect()
 }

@@ -1,11 +1,13 @@
 //! The port to language servers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::syntax::FilePath;
+use crate::text::ByteRange;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,6 +18,27 @@ pub enum Severity {
     Hint,
 }
 
+/// What a diagnostic is about, as far as its tool tells.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
+    /// The text cannot be parsed.
+    Syntax,
+    /// A name that nothing defines.
+    Name,
+    /// A module or a name in it that is not there.
+    Import,
+    /// Arguments that do not fit what is called.
+    Call,
+    /// Something that is there and not used.
+    Unused,
+    /// Types, and all that a tool does not tell apart.
+    #[default]
+    Other,
+}
+
 /// One diagnostic. `line` counts from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Problem {
@@ -24,6 +47,14 @@ pub struct Problem {
     pub severity: Severity,
     pub message: String,
     pub source: String,
+    #[serde(default)]
+    pub kind: ProblemKind,
+    /// Whether a change that brings it has to be mended before anybody is asked about it.
+    #[serde(default)]
+    pub stops: bool,
+    /// The text that it marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<ByteRange>,
 }
 
 /// Diagnostics of exactly the text that was asked about, or the reason why there are none.
@@ -31,6 +62,7 @@ pub struct Problem {
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Diagnostics {
     Known {
+        /// Its name and version.
         tool: String,
         problems: Vec<Problem>,
     },
@@ -39,8 +71,49 @@ pub enum Diagnostics {
     },
 }
 
+/// How thorough an answer is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Effort {
+    /// The first service of the order.
+    Fast,
+    /// The one for the last check.
+    Thorough,
+}
+
+/// A file of one state of the workspace.
+#[derive(Debug, Clone)]
+pub struct TextRequest {
+    pub file: FilePath,
+    /// The whole text of the file.
+    pub text: Arc<str>,
+    /// Texts of other files that stand in place of those on disk; `None`: there is no such file.
+    pub overlay: Vec<(FilePath, Option<Arc<str>>)>,
+    pub effort: Effort,
+    /// The longest that the answer is waited for.
+    pub deadline: Duration,
+}
+
 /// A language service. Answers speak of the given text, never of another version.
 #[async_trait]
 pub trait LanguageService: Send + Sync {
-    async fn diagnostics(&self, file: &FilePath, text: Arc<str>) -> Diagnostics;
+    async fn diagnostics(&self, request: TextRequest) -> Diagnostics;
+
+    /// Whether a service answers at this effort.
+    fn has(&self, effort: Effort) -> bool {
+        effort == Effort::Fast
+    }
+
+    /// Begins whatever makes a later question about this text quick, and returns at once.
+    fn prepare(&self, _request: TextRequest) {}
+
+    /// Import statements that would define the name that a problem of this text marks, as the
+    /// service's quick fixes offer them; empty where it offers none.
+    async fn imports(&self, _request: TextRequest, _problem: &Problem) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What happened to services since this was asked last: starts, crashes.
+    fn news(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

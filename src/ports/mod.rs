@@ -8,7 +8,9 @@ mod tests;
 
 pub use approver::{Approver, IntentView, ProposalView, Verdict};
 pub use editor::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
-pub use language::{Diagnostics, LanguageService, Problem, Severity};
+pub use language::{
+    Diagnostics, Effort, LanguageService, Problem, ProblemKind, Severity, TextRequest,
+};
 pub use model::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, Finish, Message, ModelError,
     ModelNotice, ModelProfile, NoWatch, Role, Tokens, ToolCall, ToolCalling, ToolSpec, Usage,

@@ -151,6 +151,7 @@ fn doing(event: &Event) -> Option<String> {
         | Event::TurnFinished { .. }
         | Event::TurnFailed { .. }
         | Event::Notice { .. }
+        | Event::LanguageServer { .. }
         | Event::Malformed { .. }
         | Event::ToolUsed { .. }
         | Event::Answered { .. }

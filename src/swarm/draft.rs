@@ -8,6 +8,7 @@ use super::context::is_small;
 use super::event::Party;
 use super::gate::{Draft, contract_changes};
 use super::hub::Hub;
+use super::mend;
 use super::protocol::{AddSymbol, Propose};
 use crate::ports::EditorError;
 use crate::syntax::{
@@ -34,6 +35,12 @@ fn unusable<T>(why: impl Into<String>) -> Result<T, Refusal> {
 /// # Errors
 /// A [`Refusal`] for the agent; nothing was changed.
 pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
+    let draft = written(hub, mind, change).await?;
+    Ok(mend::mended(hub, draft).await)
+}
+
+/// The draft as the agent wrote it.
+async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
     let target = target(mind, change)?;
     let trimmed = is_small(hub.outside.models.agent.profile())
         .then(|| own_part(&target, change))
@@ -72,6 +79,7 @@ pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Resul
         contract,
         breaking,
         applied,
+        mended: Vec::new(),
     })
 }
 
@@ -170,6 +178,7 @@ fn new_file(hub: &Hub, file: FilePath, change: &Propose) -> Result<Draft, Refusa
         contract,
         breaking,
         applied,
+        mended: Vec::new(),
     })
 }
 

@@ -269,6 +269,10 @@ pub enum Event {
         reason: String,
         diff: String,
     },
+    /// What happened to a language server: started, crashed.
+    LanguageServer {
+        what: String,
+    },
     /// The gate sent it back.
     ProposalRefused {
         agent: Party,

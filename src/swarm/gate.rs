@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::diagnose;
 use super::hub::Hub;
-use super::proposal::{DiagnosticEvidence, Evidence, TestEvidence};
+use super::proposal::{Evidence, TestEvidence};
 use super::tools::test_deadline;
-use crate::ports::{Diagnostics, Problem, TestOutcome, TestReport, TestRequest};
+use crate::ports::{TestOutcome, TestReport, TestRequest};
 use crate::syntax::{FilePath, Loss, Symbol, SymbolKind, SymbolPath, SymbolTree};
 use crate::workspace::Snapshot;
 
@@ -28,6 +29,8 @@ pub(super) struct Draft {
     pub breaking: Vec<SymbolPath>,
     /// How many proposals had been applied when it was made.
     pub applied: usize,
+    /// Imports that it lacked and that were added to it.
+    pub mended: Vec<String>,
 }
 
 /// Checks a draft in a shadow: diagnostics of the file, then the tests.
@@ -42,8 +45,10 @@ pub(super) async fn check(
         (state.world.clone(), state.failing.clone())
     };
     let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
-    let (diagnostics, report) =
-        tokio::join!(diagnostics(hub, &world, draft), tests(hub, &with_draft));
+    let (diagnostics, report) = tokio::join!(
+        diagnose::diagnostics(hub, &world, draft),
+        tests(hub, &with_draft)
+    );
     let tests = match &report {
         Some(report) => TestEvidence::compare(&failing, report),
         None => TestEvidence::Unknown {
@@ -93,46 +98,6 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<Stri
             millis: u64::try_from(late.as_millis()).unwrap_or(u64::MAX),
         },
     }
-}
-
-/// Only the problems that the draft brings, matched by message and severity, not by line.
-async fn diagnostics(hub: &Arc<Hub>, world: &Snapshot, draft: &Draft) -> DiagnosticEvidence {
-    let language = &hub.outside.language;
-    let after = language
-        .diagnostics(&draft.file, Arc::clone(&draft.text))
-        .await;
-    let (tool, after) = match after {
-        Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
-        Diagnostics::Known { tool, problems } => (tool, problems),
-    };
-    let before = match world.read(&draft.file) {
-        Ok(text) => match language.diagnostics(&draft.file, text).await {
-            Diagnostics::Known { problems, .. } => problems,
-            Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
-        },
-        // A new file has no problems before.
-        Err(_) => Vec::new(),
-    };
-    DiagnosticEvidence::Known {
-        tool,
-        new: new_problems(&before, after),
-    }
-}
-
-fn new_problems(before: &[Problem], after: Vec<Problem>) -> Vec<Problem> {
-    let mut left: Vec<&Problem> = before.iter().collect();
-    let mut new = Vec::new();
-    for problem in after {
-        let same =
-            |old: &&Problem| old.message == problem.message && old.severity == problem.severity;
-        match left.iter().position(same) {
-            Some(at) => {
-                left.swap_remove(at);
-            }
-            None => new.push(problem),
-        }
-    }
-    new
 }
 
 /// How the contracts of the touched symbols change, and which of them can break others. What is

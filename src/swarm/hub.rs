@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::agent::{self, Mind};
 use super::apply::Applied;
+use super::diagnose;
 use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
 use super::excerpt::Focus;
 use super::ledger::Ledger;
@@ -281,6 +282,9 @@ impl Hub {
         let hub = Arc::clone(self);
         tokio::spawn(async move {
             let _guard = guard;
+            if let Party::Agent(symbol) = &party {
+                diagnose::prepare(&hub, &symbol.file);
+            }
             let work = agent::work(&hub, &party);
             // Cancelled first: after a cancel nothing is polled that could call a model.
             tokio::select! {

@@ -69,9 +69,120 @@ pub enum DiagnosticEvidence {
     },
     /// Only problems that the change brought.
     Known {
+        /// With its version.
         tool: String,
         new: Vec<Problem>,
+        /// How many problems there were without the change, and with it.
+        #[serde(default)]
+        before: usize,
+        #[serde(default)]
+        after: usize,
+        #[serde(default)]
+        millis: u64,
+        /// Imports that the change lacked and that were added to it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        mended: Vec<String>,
+        /// Why another service that was asked as well knows nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unknown: Option<String>,
     },
+}
+
+impl DiagnosticEvidence {
+    /// New problems that must be mended.
+    pub fn stopping(&self) -> impl Iterator<Item = &Problem> {
+        let new = match self {
+            DiagnosticEvidence::Unknown { .. } => &[],
+            DiagnosticEvidence::Known { new, .. } => new.as_slice(),
+        };
+        new.iter().filter(|problem| problem.stops)
+    }
+
+    /// What two services found, together.
+    pub fn and(mut self, other: DiagnosticEvidence) -> DiagnosticEvidence {
+        use DiagnosticEvidence::{Known, Unknown};
+        match (&mut self, other) {
+            (Unknown { reason }, mut other) => {
+                match &mut other {
+                    Known { unknown, .. } => *unknown = Some(std::mem::take(reason)),
+                    Unknown { reason: more } => *more = format!("{reason}; {more}"),
+                }
+                other
+            }
+            (Known { unknown, .. }, Unknown { reason }) => {
+                *unknown = Some(reason);
+                self
+            }
+            (
+                Known {
+                    tool,
+                    new,
+                    before,
+                    after,
+                    millis,
+                    ..
+                },
+                Known {
+                    tool: other_tool,
+                    new: more_new,
+                    before: more_before,
+                    after: more_after,
+                    millis: more_millis,
+                    ..
+                },
+            ) => {
+                *tool = format!("{tool}, {other_tool}");
+                new.extend(more_new);
+                *before += more_before;
+                *after += more_after;
+                *millis += more_millis;
+                self
+            }
+        }
+    }
+}
+
+impl fmt::Display for DiagnosticEvidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DiagnosticEvidence::Unknown { reason } => {
+                writeln!(f, "diagnostics: unknown ({reason})")
+            }
+            DiagnosticEvidence::Known {
+                tool,
+                new,
+                before,
+                after,
+                millis,
+                mended,
+                unknown,
+            } => {
+                let tools = match unknown {
+                    Some(reason) => format!("{tool}; unknown: {reason}"),
+                    None => tool.clone(),
+                };
+                let count = match new.len() {
+                    0 => "no new problem".to_owned(),
+                    count => format!("{count} new"),
+                };
+                let counts = format!("{before} before, {after} after");
+                writeln!(f, "diagnostics: {count} ({tools}) in {millis} ms, {counts}")?;
+                for problem in new.iter().take(10) {
+                    let Problem {
+                        file,
+                        line,
+                        message,
+                        ..
+                    } = problem;
+                    writeln!(f, "  {file}:{line}: {message}")?;
+                }
+                match mended.is_empty() {
+                    true => Ok(()),
+                    false => writeln!(f, "  added to it: {}", mended.join("; ")),
+                }
+            }
+        }
+    }
 }
 
 /// Everything that was found out about a proposal before it is shown.
@@ -275,24 +386,7 @@ impl fmt::Display for Evidence {
                 }
             }
         }
-        match &self.diagnostics {
-            DiagnosticEvidence::Unknown { reason } => {
-                writeln!(f, "diagnostics: unknown ({reason})")?
-            }
-            DiagnosticEvidence::Known { tool, new } if new.is_empty() => {
-                writeln!(f, "diagnostics: no new problem ({tool})")?;
-            }
-            DiagnosticEvidence::Known { tool, new } => {
-                writeln!(f, "diagnostics: {} new ({tool})", new.len())?;
-                for problem in new.iter().take(10) {
-                    writeln!(
-                        f,
-                        "  {}:{}: {}",
-                        problem.file, problem.line, problem.message
-                    )?;
-                }
-            }
-        }
+        write!(f, "{}", self.diagnostics)?;
         for loss in &self.losses {
             writeln!(f, "loses {loss}")?;
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::agent::Mind;
 use super::apply::{self, Application};
 use super::candidates;
+use super::diagnose;
 use super::draft::{self, Refusal};
 use super::event::{Event, Party, TestPhase};
 use super::followup;
@@ -171,6 +172,16 @@ fn objection(
     if change.insist {
         return None;
     }
+    // Parts of one change, checked one by one, may fail until the others are there; the approver is told.
+    let in_company =
+        mind.entangled || hub.at_work().len() > 1 && tool_calling(hub) == ToolCalling::Native;
+    let looked_at = hub.task.approval != Approval::Auto;
+    let excused = !draft.breaking.is_empty() || change.more || (in_company && looked_at);
+    if let Some(why) = diagnose::objection(&evidence.diagnostics)
+        && !excused
+    {
+        return Some(why);
+    }
     let TestEvidence::Known {
         broken,
         fixed,
@@ -181,11 +192,6 @@ fn objection(
     else {
         return None;
     };
-    // Parts of one change, checked one by one, may fail until the others are there; the approver is told.
-    let in_company =
-        mind.entangled || hub.at_work().len() > 1 && tool_calling(hub) == ToolCalling::Native;
-    let looked_at = hub.task.approval != Approval::Auto;
-    let excused = !draft.breaking.is_empty() || change.more || (in_company && looked_at);
     if !broken.is_empty() && !excused {
         return Some(format!(
             "Not shown to the approver: tests that passed before fail with this change ({}).\n{details}",
@@ -412,6 +418,7 @@ mod tests {
             contract: Vec::new(),
             breaking: Vec::new(),
             applied: 0,
+            mended: Vec::new(),
         }
     }
 

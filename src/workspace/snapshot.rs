@@ -120,6 +120,11 @@ impl Snapshot {
         &self.files
     }
 
+    /// The files as they were on disk when they were listed, in order of their paths.
+    pub fn stamps(&self) -> &[(FilePath, Stamp)] {
+        &self.disk.stamps
+    }
+
     /// What stands over the disk.
     pub fn overlay(&self) -> &Overlay {
         &self.overlay

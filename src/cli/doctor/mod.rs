@@ -1,6 +1,7 @@
 //! `starling doctor`: what is there, what is missing, and what to do about it.
 
 mod configuration;
+mod language;
 mod models;
 mod system;
 
@@ -12,6 +13,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::config::{Config, ConfigError, Loaded};
+use crate::lang::Places;
+use crate::workspace::cache_dir;
 
 /// How good a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -65,11 +68,16 @@ pub async fn examine(
     root: &Path,
     loaded: &Result<Loaded, ConfigError>,
     choice: Option<&str>,
+    places: &Places,
 ) -> Vec<Finding> {
     let mut findings = configuration::examine(loaded);
     if let Ok(loaded) = loaded {
         let variables = |name: &str| std::env::var(name).ok();
         findings.extend(models::examine(&loaded.config, choice, &variables).await);
+        if let Some(cache) = cache_dir() {
+            let cache = cache.join("language");
+            findings.extend(language::examine(&loaded.config.language, places, &cache).await);
+        }
     }
     let config = match loaded {
         Ok(loaded) => loaded.config.clone(),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::{Config, ModelConfig, ModelKind, Sources, Trust, load};
+use crate::lang::{OwnPrograms, Places};
 use crate::ports::Dollars;
 
 fn loaded(file: &str) -> (tempfile::TempDir, Result<Loaded, ConfigError>) {
@@ -143,6 +144,49 @@ async fn recordings_and_unknown_names_are_told() {
     assert!(unknown[0].detail.contains("no model is called \"huge\""));
 }
 
+#[tokio::test]
+async fn language_servers_are_greeted_and_their_absence_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let program = root.join("bin/ty");
+    std::fs::create_dir_all(root.join("bin")).unwrap();
+    std::fs::write(&program, "#!/bin/sh\necho no server >&2\nexit 2\n").unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::create_dir(root.join("project")).unwrap();
+    let places = Places {
+        root: root.join("project"),
+        own_programs: OwnPrograms::Refused,
+        path: root.join("bin").into(),
+        virtual_env: None,
+    };
+    let look = async |entries: &[&str]| {
+        let config = crate::config::Language {
+            servers: entries.iter().map(|entry| (*entry).to_owned()).collect(),
+            ..crate::config::Language::default()
+        };
+        language::examine(&config, &places, &root).await
+    };
+    let findings = look(&["pylsp", "ty"]).await;
+    assert!(
+        findings[0]
+            .detail
+            .contains("pylsp: not used, not installed")
+    );
+    assert_eq!(findings[1].health, Health::Warn);
+    let said = &findings[1].detail;
+    assert!(
+        said.contains("it crashed (exit status: 2: no server)"),
+        "{said}"
+    );
+    assert_eq!(findings.len(), 2);
+    let findings = look(&["pylsp"]).await;
+    assert_eq!(findings[1].health, Health::Warn);
+    assert!(findings[1].advice.contains("pip install ty"));
+    assert!(look(&[]).await.is_empty());
+}
+
 #[test]
 fn the_cache_is_written_to_and_measured() {
     let dir = tempfile::tempdir().unwrap();
@@ -164,7 +208,8 @@ async fn the_whole_report_reads_as_lines() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("test_a.py"), "def test_a(): pass\n").unwrap();
     let (_files, loaded) = loaded("[tests]\ncommand = \"make test\"\n");
-    let findings = examine(dir.path(), &loaded, Some("replay:/no/such")).await;
+    let places = Places::of_process(dir.path().to_owned(), OwnPrograms::Refused);
+    let findings = examine(dir.path(), &loaded, Some("replay:/no/such"), &places).await;
     let text = as_text(&findings);
     for what in [
         "configuration",
@@ -174,6 +219,7 @@ async fn the_whole_report_reads_as_lines() {
         "cache",
         "shadow",
         "tests",
+        "language server",
     ] {
         assert!(
             findings.iter().any(|one| one.what == what),

@@ -143,6 +143,7 @@ impl RunState {
             | Event::Notice { .. }
             | Event::ChangeDeclined { .. }
             | Event::CandidateChosen { .. }
+            | Event::LanguageServer { .. }
             | Event::ProposalUndone { .. }
             | Event::FollowedUp { .. }
             | Event::Steered { .. } => {}

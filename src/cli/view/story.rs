@@ -21,6 +21,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::ScoutPicked { .. }
         | Event::FollowedUp { .. }
         | Event::FollowUpMissed { .. }
+        | Event::LanguageServer { .. }
         | Event::Steered { .. } => of_run(event),
         Event::AgentWoken { .. }
         | Event::AgentFinished { .. }
@@ -90,6 +91,8 @@ fn of_run(event: &Event) -> Vec<Line> {
         let owners: Vec<String> = owners.iter().map(ToString::to_string).collect();
         let text = format!("does not tell {}: {why}", words::few(&owners));
         vec![said("!", Style::Warning, &changed.to_string(), &text)]
+    } else if let Event::LanguageServer { what } = event {
+        vec![Line::of(Style::Dim, &format!("• {what}"))]
     } else if let Event::Steered { text, .. } = event {
         vec![said("→", Style::Accent, "you", text)]
     } else {
@@ -386,6 +389,12 @@ fn evidence(found: &Evidence) -> Vec<Line> {
                 Style::Dim,
                 &format!("unknown: {reason}"),
             ));
+        }
+        DiagnosticEvidence::Known {
+            tool, new, millis, ..
+        } if new.is_empty() => {
+            let text = format!("no new problem ({tool}, {millis} ms)");
+            lines.push(fact("diagnostics", Style::Dim, &text));
         }
         DiagnosticEvidence::Known { new, .. } => {
             let problem = |problem: &crate::ports::Problem| {

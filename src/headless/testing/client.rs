@@ -34,7 +34,7 @@ impl Client {
         let server = tokio::spawn(serve(input, output, services));
         let (tell, incoming) = mpsc::unbounded_channel();
         let (input, output) = tokio::io::split(ours);
-        let connection = Connection::open(input, output, move |_, message| {
+        let connection = Connection::open(input, output, move |_, message, _| {
             let _ = tell.send(message);
         });
         Client {

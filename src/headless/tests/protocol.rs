@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::headless::capabilities;
 use crate::headless::testing::*;
-use crate::headless::{capabilities, wire};
 use crate::ports::{ApplyError, Current, Effect, FileEdit};
+use crate::rpc::wire;
 use crate::server::{Leave, Starter, serve};
 use crate::swarm::StopReason;
 use crate::text::{ChangeSet, Encoding};

@@ -13,6 +13,7 @@ mod statement;
 mod table;
 #[cfg(test)]
 mod tests;
+mod undefined;
 
 pub use model::{
     Binding, BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Import,
@@ -20,6 +21,7 @@ pub use model::{
     ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
 };
 pub use table::NameId;
+pub use undefined::undefined_names;
 
 use serde::{Deserialize, Serialize};
 

@@ -395,7 +395,7 @@ struct NoLanguage;
 
 #[async_trait]
 impl LanguageService for NoLanguage {
-    async fn diagnostics(&self, _file: &FilePath, _text: Arc<str>) -> Diagnostics {
+    async fn diagnostics(&self, _: TextRequest) -> Diagnostics {
         Diagnostics::Unknown {
             reason: "none in this test".into(),
         }
@@ -418,6 +418,7 @@ pub struct Bed {
     /// Whether the command takes selected tests.
     pub selects: bool,
     judge: Option<Judge>,
+    pub language: Option<Arc<dyn LanguageService>>,
 }
 
 impl Bed {
@@ -452,6 +453,7 @@ impl Bed {
             chosen: Chosen::ByUser,
             selects: false,
             judge: None,
+            language: None,
         }
     }
 
@@ -509,7 +511,7 @@ impl Bed {
                 selects: self.selects,
                 times: Arc::clone(&self.test_times),
             }),
-            language: Arc::new(NoLanguage),
+            language: self.language.take().unwrap_or(Arc::new(NoLanguage)),
             index: Arc::new(Index::new(snapshot)),
         };
         start(RunId("test".into()), self.task.clone(), outside)

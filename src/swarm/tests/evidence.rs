@@ -127,12 +127,20 @@ fn a_reader_sees_what_breaks_with_its_details() {
         message: "undefined name".into(),
         severity: Severity::Error,
         source: "pyright".into(),
+        kind: ProblemKind::Name,
+        stops: true,
+        range: None,
     };
     let mut shown = evidence(
         TestEvidence::compare(&was(&["a"]), &after),
         DiagnosticEvidence::Known {
             tool: "pyright".into(),
             new: vec![problem],
+            before: 2,
+            after: 3,
+            millis: 40,
+            mended: vec!["import os".into()],
+            unknown: None,
         },
     );
     shown.contract = vec!["f: parameter \"y\" added".into()];
@@ -142,7 +150,7 @@ fn a_reader_sees_what_breaks_with_its_details() {
     assert_eq!(
         shown.to_string(),
         "tests: `pytest` failed in 1.2 s: 1 pass\n  fixed (1): a\n  BROKEN by this change (1): b\n\
-         b\nmessage of b\ndiagnostics: 1 new (pyright)\n  a.py:4: undefined name\n\
+         b\nmessage of b\ndiagnostics: 1 new (pyright) in 40 ms, 2 before, 3 after\n  a.py:4: undefined name\n  added to it: import os\n\
          contract: f: parameter \"y\" added\n\
          callers to follow up: b.py::c0, b.py::c1, b.py::c2, b.py::c3, b.py::c4, b.py::c5, b.py::c6, b.py::c7 and 1 more\n"
     );

@@ -1,6 +1,7 @@
 mod approve;
 mod bed;
 mod cut;
+mod diagnosing;
 mod evidence;
 mod flow;
 mod follow;

@@ -7,18 +7,21 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::wire;
 
-/// How long the server has to answer a request.
+/// How long the server has to answer a request for which no other time is said.
 const DEADLINE: Duration = Duration::from_secs(30);
+/// Messages that wait for the server to take them. One that takes none is as good as gone.
+const QUEUE: usize = 16 << 10;
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     #[error("{message}")]
     Refused { code: i64, message: String },
-    #[error("{method}: no answer within {} s", DEADLINE.as_secs())]
+    #[error("{method}: no answer in time")]
     Late { method: String },
     #[error("the server is gone")]
     Gone,
@@ -40,74 +43,69 @@ pub enum Incoming {
     },
 }
 
+/// What the server answered, and as which of all its messages: what it sent before and after can be
+/// told apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub value: Value,
+    pub order: u64,
+}
+
 /// The answer to a request of the server.
 pub type Reply = Result<Value, String>;
+
+type Waiting = HashMap<i64, oneshot::Sender<Result<Answer, RequestError>>>;
 
 #[derive(Debug, Default)]
 struct Pending {
     next: i64,
-    waiting: HashMap<i64, oneshot::Sender<Result<Value, RequestError>>>,
+    waiting: Waiting,
+    closed: bool,
+}
+
+impl Pending {
+    fn close(&mut self) {
+        self.closed = true;
+        self.waiting.clear();
+    }
 }
 
 /// A connection; clones share it.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    outgoing: mpsc::UnboundedSender<Value>,
+    outgoing: mpsc::Sender<Value>,
     pending: Arc<Mutex<Pending>>,
 }
 
 impl Connection {
     /// Connects over a pipe. `receive` is called for everything that the server sends by itself, in
-    /// order, and must return at once.
+    /// order and with its number among all messages, and must return at once. It is dropped when
+    /// nothing more can come.
     pub fn open(
         input: impl AsyncRead + Unpin + Send + 'static,
-        mut output: impl AsyncWrite + Unpin + Send + 'static,
-        mut receive: impl FnMut(&Connection, Incoming) + Send + 'static,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+        receive: impl FnMut(&Connection, Incoming, u64) + Send + 'static,
     ) -> Connection {
-        let (outgoing, mut queue) = mpsc::unbounded_channel::<Value>();
-        tokio::spawn(async move {
-            while let Some(message) = queue.recv().await {
-                if let Err(error) = wire::write(&mut output, &message).await {
-                    tracing::debug!(%error, "the server takes no more messages");
-                    return;
-                }
-            }
-            // The last clone is gone: the server shall see the end of its input.
-            let _ = output.shutdown().await;
-        });
+        let (outgoing, queue) = mpsc::channel::<Value>(QUEUE);
         let connection = Connection {
             outgoing,
             pending: Arc::default(),
         };
+        tokio::spawn(write_all(output, queue));
         // The reader must not keep the connection open by itself.
         let pending = Arc::clone(&connection.pending);
-        let weak = connection.outgoing.downgrade();
-        tokio::spawn(async move {
-            let mut input = BufReader::new(input);
-            loop {
-                let message = match wire::read(&mut input).await {
-                    Ok(Some(message)) => message,
-                    Ok(None) => break,
-                    Err(error) => {
-                        tracing::error!(%error, "the server cannot be understood");
-                        break;
-                    }
-                };
-                let Some(outgoing) = weak.upgrade() else {
-                    break;
-                };
-                let connection = Connection {
-                    outgoing,
-                    pending: Arc::clone(&pending),
-                };
-                match sort(message) {
-                    Sorted::Response { id, result } => connection.finish(id, result),
-                    Sorted::Incoming(incoming) => receive(&connection, incoming),
-                }
-            }
-            lock(&pending).waiting.clear();
-        });
+        tokio::spawn(read_all(
+            input,
+            connection.outgoing.downgrade(),
+            pending,
+            receive,
+        ));
         connection
+    }
+
+    /// Whether the server is gone.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.pending).closed
     }
 
     /// Sends a request at once; the future waits for its result.
@@ -116,22 +114,36 @@ impl Connection {
         method: &str,
         params: Value,
     ) -> impl Future<Output = Result<Value, RequestError>> + Send + use<> {
+        let answer = self.ask(method, params, Instant::now() + DEADLINE);
+        async move { Ok(answer.await?.value) }
+    }
+
+    /// The same with a deadline of its own; the server is told when its answer is no longer waited for.
+    pub fn ask(
+        &self,
+        method: &str,
+        params: Value,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Answer, RequestError>> + Send + use<> {
         let (tell, answer) = oneshot::channel();
         let id = {
             let mut pending = lock(&self.pending);
             pending.next += 1;
             let id = pending.next;
-            pending.waiting.insert(id, tell);
+            if !pending.closed {
+                pending.waiting.insert(id, tell);
+            }
             id
         };
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        let (pending, method) = (Arc::clone(&self.pending), method.to_owned());
+        let (connection, method) = (self.clone(), method.to_owned());
         async move {
-            match tokio::time::timeout(DEADLINE, answer).await {
+            match tokio::time::timeout_at(deadline, answer).await {
                 Ok(Ok(result)) => result,
                 Ok(Err(_)) => Err(RequestError::Gone),
                 Err(_) => {
-                    lock(&pending).waiting.remove(&id);
+                    lock(&connection.pending).waiting.remove(&id);
+                    connection.notify("$/cancelRequest", json!({"id": id}));
                     Err(RequestError::Late { method })
                 }
             }
@@ -159,18 +171,68 @@ impl Connection {
         {
             message.remove("params");
         }
-        if self.outgoing.send(message).is_err() {
-            // The request that this may have been ends as the reader clears what waits.
-            lock(&self.pending).waiting.clear();
+        if self.outgoing.try_send(message).is_err() {
+            // Whatever waits for an answer learns it.
+            lock(&self.pending).close();
         }
     }
 
-    fn finish(&self, id: i64, result: Result<Value, RequestError>) {
+    fn finish(&self, id: i64, result: Result<Answer, RequestError>) {
         let waiting = lock(&self.pending).waiting.remove(&id);
         if waiting.is_none_or(|waiting| waiting.send(result).is_err()) {
             tracing::debug!(id, "an answer came too late");
         }
     }
+}
+
+async fn write_all(
+    mut output: impl AsyncWrite + Unpin + Send + 'static,
+    mut queue: mpsc::Receiver<Value>,
+) {
+    while let Some(message) = queue.recv().await {
+        if let Err(error) = wire::write(&mut output, &message).await {
+            tracing::debug!(%error, "the server takes no more messages");
+            return;
+        }
+    }
+    // The last clone is gone: the server shall see the end of its input.
+    let _ = output.shutdown().await;
+}
+
+async fn read_all(
+    input: impl AsyncRead + Unpin + Send + 'static,
+    outgoing: mpsc::WeakSender<Value>,
+    pending: Arc<Mutex<Pending>>,
+    mut receive: impl FnMut(&Connection, Incoming, u64) + Send + 'static,
+) {
+    let mut input = BufReader::new(input);
+    let mut order = 0;
+    loop {
+        let message = match wire::read(&mut input).await {
+            Ok(Some(message)) => message,
+            Ok(None) => break,
+            Err(error) => {
+                tracing::error!(%error, "the server cannot be understood");
+                break;
+            }
+        };
+        let Some(outgoing) = outgoing.upgrade() else {
+            break;
+        };
+        let connection = Connection {
+            outgoing,
+            pending: Arc::clone(&pending),
+        };
+        order += 1;
+        match sort(message) {
+            Sorted::Response { id, result } => {
+                let answer = result.map(|value| Answer { value, order });
+                connection.finish(id, answer);
+            }
+            Sorted::Incoming(incoming) => receive(&connection, incoming, order),
+        }
+    }
+    lock(&pending).close();
 }
 
 enum Sorted {
@@ -182,6 +244,10 @@ enum Sorted {
 }
 
 fn sort(mut message: Value) -> Sorted {
+    // What is no object is nothing that anyone waits for.
+    if !message.is_object() {
+        message = json!({});
+    }
     let params = message["params"].take();
     let id = message["id"].take();
     match message["method"].as_str() {

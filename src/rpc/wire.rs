@@ -5,6 +5,8 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 
 /// A longer message is not read.
 const MAX_BYTES: usize = 64 << 20;
+/// Nor are longer headers.
+const MAX_HEADER: u64 = 8 << 10;
 
 /// Why no message can be read.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +15,8 @@ pub enum WireError {
     Io(#[from] std::io::Error),
     #[error("a message without a usable Content-Length header: {0:?}")]
     Header(String),
+    #[error("headers of more than {MAX_HEADER} bytes")]
+    Endless,
     #[error("a message of {0} bytes is over the limit of {MAX_BYTES}")]
     TooLong(usize),
     #[error("a message is not JSON: {0}")]
@@ -22,10 +26,14 @@ pub enum WireError {
 /// The next message; `None` at the end of the stream.
 pub async fn read(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Value>, WireError> {
     let mut length = None;
+    let mut headers = (&mut *input).take(MAX_HEADER);
     loop {
         let mut line = String::new();
-        if input.read_line(&mut line).await? == 0 {
-            return Ok(None);
+        if headers.read_line(&mut line).await? == 0 {
+            return match headers.limit() {
+                0 => Err(WireError::Endless),
+                _ => Ok(None),
+            };
         }
         let line = line.trim_end();
         if line.is_empty() {
@@ -85,6 +93,8 @@ mod tests {
                 .contains("Content-Length")
         );
         assert!(read("\r\n{}").await.contains("without"));
+        let endless = "x: y\r\n".repeat(2000);
+        assert!(read(&endless).await.contains("headers of more"));
         assert!(
             read("Content-Length: 99999999999\r\n\r\n")
                 .await

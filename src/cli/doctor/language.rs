@@ -1,0 +1,53 @@
+//! The language servers' part of the report.
+
+use std::path::Path;
+
+use super::Finding;
+use crate::config::Language;
+use crate::lang::{self, Places};
+
+const WHAT: &str = "language server";
+
+/// Which servers are here, where, which version, and why one is not used.
+pub(super) async fn examine(config: &Language, places: &Places, cache: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let looked_for = [
+        (&config.servers, "checks every proposal"),
+        (&config.thorough, "takes a second look"),
+    ];
+    for (entries, job) in looked_for {
+        let mut used = false;
+        for entry in entries {
+            let program = match places.find(entry) {
+                Ok(program) => program,
+                Err(why) => {
+                    findings.push(Finding::ok(WHAT, format!("{entry}: not used, {why}")));
+                    continue;
+                }
+            };
+            let path = program.path.display();
+            let finding = match lang::version(&program, places, cache).await {
+                Ok(tool) if used => {
+                    let why = "not used, another comes before it in the order";
+                    Finding::ok(WHAT, format!("{tool} ({path}): {why}"))
+                }
+                Ok(tool) => Finding::ok(WHAT, format!("{tool} ({path}): {job}")),
+                Err(why) => Finding::warn(
+                    WHAT,
+                    format!("{entry} ({path}): {why}"),
+                    "repair it, or take it out of language.servers",
+                ),
+            };
+            used = true;
+            findings.push(finding);
+        }
+        if !used && !entries.is_empty() {
+            findings.push(Finding::warn(
+                WHAT,
+                "none was found: diagnostics of proposals are unknown",
+                "install one, for example with `pip install ty`",
+            ));
+        }
+    }
+    findings
+}

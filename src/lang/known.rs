@@ -1,0 +1,93 @@
+//! The language servers that Starling knows by name: how each is started and what it is told.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+/// A server that needs no configuration.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub name: &'static str,
+    pub program: &'static str,
+    pub arguments: &'static [&'static str],
+}
+
+/// For Python.
+pub(super) const KNOWN: [Known; 5] = [
+    Known {
+        name: "ty",
+        program: "ty",
+        arguments: &["server"],
+    },
+    Known {
+        name: "basedpyright",
+        program: "basedpyright-langserver",
+        arguments: &["--stdio"],
+    },
+    Known {
+        name: "pyright",
+        program: "pyright-langserver",
+        arguments: &["--stdio"],
+    },
+    Known {
+        name: "jedi-language-server",
+        program: "jedi-language-server",
+        arguments: &[],
+    },
+    Known {
+        name: "pylsp",
+        program: "pylsp",
+        arguments: &[],
+    },
+];
+
+/// What servers ask for by `workspace/configuration`. One tree serves all: each looks only into its
+/// own section.
+pub(super) fn settings(python: Option<&Path>) -> Value {
+    let analysis = json!({
+        "typeCheckingMode": "standard",
+        "diagnosticMode": "openFilesOnly",
+        "autoSearchPaths": true,
+        "useLibraryCodeForTypes": true,
+    });
+    let mut python_section = json!({"analysis": analysis});
+    if let Some(python) = python {
+        python_section["pythonPath"] = json!(python);
+    }
+    json!({
+        "python": python_section,
+        "basedpyright": {"analysis": analysis, "disableOrganizeImports": true},
+        "pylsp": {"plugins": {
+            "pycodestyle": {"enabled": false},
+            "mccabe": {"enabled": false},
+            "pyflakes": {"enabled": true},
+        }},
+    })
+}
+
+/// The settings of one section, `a.b` as a path; the whole tree without one.
+pub(super) fn section(settings: &Value, name: Option<&str>) -> Value {
+    let mut found = settings;
+    for part in name.into_iter().flat_map(|name| name.split('.')) {
+        found = &found[part];
+    }
+    found.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_found_by_their_path() {
+        let all = settings(Some(Path::new("/v/bin/python")));
+        assert_eq!(section(&all, Some("python.pythonPath")), "/v/bin/python");
+        assert_eq!(
+            section(&all, Some("basedpyright.analysis"))["diagnosticMode"],
+            "openFilesOnly"
+        );
+        assert_eq!(section(&all, Some("no.such.thing")), Value::Null);
+        assert_eq!(section(&all, None), all);
+        assert_eq!(settings(None)["python"]["pythonPath"], Value::Null);
+    }
+}

@@ -1,0 +1,273 @@
+//! The language service of a run: which servers answer, and what they said of texts before.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use super::find::{Places, Program};
+use super::keeper::Keeper;
+use super::known::settings;
+use super::process;
+use super::session::{About, Session};
+use crate::ports::{
+    Diagnostics, Effort, LanguageService, Problem, ProblemKind, Severity, TextRequest,
+};
+use crate::syntax::FilePath;
+use crate::text::ContentHash;
+use crate::workspace::Snapshot;
+
+/// How long a server may take to tell its version.
+const GREETING: Duration = Duration::from_secs(20);
+/// Answers of one run that are remembered.
+const MOST: usize = 512;
+
+/// Which servers are wanted: names that are known, or commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// In order: the first that is here answers.
+    pub fast: Vec<String>,
+    /// For a second look.
+    pub thorough: Vec<String>,
+    /// Errors that must be mended.
+    pub stops: BTreeSet<ProblemKind>,
+    /// The longest that one question may take.
+    pub deadline: Duration,
+}
+
+/// What a server is started as: where, which, and with whose packages.
+type Place = (PathBuf, Program, Option<PathBuf>);
+
+/// The servers of a process. They outlive a run: the next one finds them warm.
+pub struct ServerPool {
+    cache: PathBuf,
+    keepers: Mutex<HashMap<Place, Keeper>>,
+}
+
+impl ServerPool {
+    /// A pool without servers; what they store goes below `cache`.
+    pub fn new(cache: PathBuf) -> Self {
+        ServerPool {
+            cache,
+            keepers: Mutex::default(),
+        }
+    }
+
+    /// The service of a run over a snapshot. Nothing is started before the first question.
+    pub fn service(
+        &self,
+        snapshot: &Snapshot,
+        places: &Places,
+        wanted: &Wanted,
+    ) -> LanguageServers {
+        let mut reasons = Vec::new();
+        let mut chosen = |entries: &[String]| {
+            let find = |entry: &String| match places.find(entry) {
+                Ok(program) => Some(self.keeper(program, places)),
+                Err(why) => {
+                    reasons.push(format!("{entry}: {why}"));
+                    None
+                }
+            };
+            entries.iter().find_map(find)
+        };
+        let fast = chosen(&wanted.fast);
+        let thorough = chosen(&wanted.thorough);
+        let servers = LanguageServers::of(fast, thorough, &reasons, wanted);
+        for keeper in servers.keepers() {
+            keeper.disk(snapshot.stamps().to_vec());
+        }
+        servers
+    }
+
+    fn keeper(&self, program: Program, places: &Places) -> Keeper {
+        let python = places.python();
+        let key = (places.root.clone(), program.clone(), python.clone());
+        let mut keepers = lock(&self.keepers);
+        let keeper = keepers.entry(key).or_insert_with(|| {
+            let (root, cache) = (places.root.clone(), self.cache.clone());
+            let about = About {
+                name: program.name.clone(),
+                root: places.root.clone(),
+                settings: settings(python.as_deref()),
+            };
+            let launch = move || process::start(&program, &root, &cache);
+            Keeper::new(about, Arc::new(launch))
+        });
+        keeper.clone()
+    }
+}
+
+/// Starts a server, to know its name and version, and ends it.
+///
+/// # Errors
+/// Why it is of no use.
+pub async fn version(program: &Program, places: &Places, cache: &Path) -> Result<String, String> {
+    let link = process::start(program, &places.root, cache)
+        .map_err(|error| format!("it cannot be started: {error}"))?;
+    let about = About {
+        name: program.name.clone(),
+        root: places.root.clone(),
+        settings: settings(places.python().as_deref()),
+    };
+    let deadline = Instant::now() + GREETING;
+    match Session::open(link, &about, deadline).await {
+        Ok(session) => Ok(session.tool),
+        Err(refusal) => Err(refusal.told().await),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+type Key = (Effort, FilePath, ContentHash);
+/// What tools found in texts.
+type Answers = Arc<Mutex<HashMap<Key, (String, Vec<Problem>)>>>;
+
+/// Servers as one service.
+pub struct LanguageServers {
+    fast: Option<Keeper>,
+    thorough: Option<Keeper>,
+    /// Why there is none.
+    none: String,
+    stops: BTreeSet<ProblemKind>,
+    deadline: Duration,
+    known: Answers,
+}
+
+impl LanguageServers {
+    pub(super) fn of(
+        fast: Option<Keeper>,
+        thorough: Option<Keeper>,
+        reasons: &[String],
+        wanted: &Wanted,
+    ) -> Self {
+        let none = match reasons {
+            [] => "no language server is configured".to_owned(),
+            reasons => format!("no language server: {}", reasons.join("; ")),
+        };
+        LanguageServers {
+            fast,
+            thorough,
+            none,
+            stops: wanted.stops.clone(),
+            deadline: wanted.deadline,
+            known: Arc::default(),
+        }
+    }
+
+    fn keepers(&self) -> impl Iterator<Item = &Keeper> {
+        self.fast.iter().chain(&self.thorough)
+    }
+
+    fn keeper(&self, request: &TextRequest) -> Result<Keeper, String> {
+        if !request.file.as_str().ends_with(".py") && !request.file.as_str().ends_with(".pyi") {
+            return Err(format!("no language server knows {}", request.file));
+        }
+        let keeper = match request.effort {
+            Effort::Fast => &self.fast,
+            Effort::Thorough => &self.thorough,
+        };
+        keeper.clone().ok_or_else(|| self.none.clone())
+    }
+}
+
+async fn diagnose(
+    keeper: Keeper,
+    known: Answers,
+    request: TextRequest,
+) -> Result<(String, Vec<Problem>), String> {
+    let key = key(&request);
+    if let Some(found) = lock(&known).get(&key) {
+        return Ok(found.clone());
+    }
+    let found = keeper.diagnose(request).await?;
+    let mut known = lock(&known);
+    if known.len() >= MOST {
+        known.clear();
+    }
+    known.insert(key, found.clone());
+    Ok(found)
+}
+
+/// Of all texts that an answer depends on and that may change in a run.
+fn key(request: &TextRequest) -> Key {
+    let mut all = String::new();
+    let mut others: Vec<_> = request
+        .overlay
+        .iter()
+        .filter(|(file, _)| *file != request.file)
+        .collect();
+    others.sort_by(|one, other| one.0.cmp(&other.0));
+    for (file, text) in others {
+        let hash = text.as_ref().map(|text| ContentHash::of(text));
+        all.push_str(&format!("{file}\0{hash:?}\0"));
+    }
+    all.push_str(&request.text);
+    (request.effort, request.file.clone(), ContentHash::of(&all))
+}
+
+#[async_trait]
+impl LanguageService for LanguageServers {
+    async fn diagnostics(&self, mut request: TextRequest) -> Diagnostics {
+        request.deadline = request.deadline.min(self.deadline);
+        let keeper = match self.keeper(&request) {
+            Ok(keeper) => keeper,
+            Err(reason) => return Diagnostics::Unknown { reason },
+        };
+        match diagnose(keeper, Arc::clone(&self.known), request).await {
+            Ok((tool, mut problems)) => {
+                for problem in &mut problems {
+                    problem.stops =
+                        problem.severity == Severity::Error && self.stops.contains(&problem.kind);
+                }
+                Diagnostics::Known { tool, problems }
+            }
+            Err(reason) => Diagnostics::Unknown { reason },
+        }
+    }
+
+    fn has(&self, effort: Effort) -> bool {
+        match effort {
+            Effort::Fast => self.fast.is_some(),
+            Effort::Thorough => self.thorough.is_some(),
+        }
+    }
+
+    fn prepare(&self, request: TextRequest) {
+        if let Ok(keeper) = self.keeper(&request) {
+            tokio::spawn(diagnose(keeper, Arc::clone(&self.known), request));
+        }
+    }
+
+    async fn imports(&self, mut request: TextRequest, problem: &Problem) -> Vec<String> {
+        request.deadline = request.deadline.min(self.deadline);
+        if problem.kind != ProblemKind::Name {
+            return Vec::new();
+        }
+        let Ok(keeper) = self.keeper(&request) else {
+            return Vec::new();
+        };
+        let problem = Problem {
+            stops: false,
+            ..problem.clone()
+        };
+        match keeper.imports(request, problem).await {
+            Ok(statements) => statements,
+            Err(why) => {
+                tracing::debug!(why, "no quick fixes");
+                Vec::new()
+            }
+        }
+    }
+
+    fn news(&self) -> Vec<String> {
+        self.keepers()
+            .flat_map(|keeper| keeper.news.take())
+            .collect()
+    }
+}

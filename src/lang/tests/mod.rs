@@ -1,0 +1,4 @@
+mod asking;
+mod real;
+mod schedules;
+mod scripted;

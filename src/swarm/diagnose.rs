@@ -1,0 +1,257 @@
+//! The diagnostics part of the gate: which problems a change brings.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::event::Event;
+use super::gate::Draft;
+use super::hub::Hub;
+use super::proposal::DiagnosticEvidence;
+use crate::ports::{Diagnostics, Effort, Problem, Severity, TextRequest};
+use crate::syntax::{FilePath, SymbolTree};
+use crate::workspace::Snapshot;
+
+/// The longest that a service is waited for; it may keep to less.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A question about a file that has this text in a state of the workspace.
+pub(super) fn request(
+    world: &Snapshot,
+    file: &FilePath,
+    text: &Arc<str>,
+    effort: Effort,
+) -> TextRequest {
+    let others = world.overlay().iter().filter(|(other, _)| *other != file);
+    TextRequest {
+        file: file.clone(),
+        text: Arc::clone(text),
+        overlay: others
+            .map(|(file, text)| (file.clone(), text.clone()))
+            .collect(),
+        effort,
+        deadline: DEADLINE,
+    }
+}
+
+/// Lets the services look at a file that is likely to be changed, while a model still thinks.
+pub(super) fn prepare(hub: &Arc<Hub>, file: &FilePath) {
+    let world = hub.state().world.clone();
+    let Ok(text) = world.read(file) else {
+        return;
+    };
+    let language = &hub.outside.language;
+    for effort in [Effort::Fast, Effort::Thorough] {
+        if language.has(effort) {
+            language.prepare(request(&world, file, &text, effort));
+        }
+    }
+}
+
+/// Only the problems that the draft brings. A thorough service is asked as well, unless the fast one
+/// found enough.
+pub(super) async fn diagnostics(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    draft: &Draft,
+) -> DiagnosticEvidence {
+    let fast = compare(hub, world, draft, Effort::Fast).await;
+    let goes_on = hub.outside.language.has(Effort::Thorough) && fast.stopping().next().is_none();
+    let found = match goes_on {
+        false => fast,
+        true => fast.and(compare(hub, world, draft, Effort::Thorough).await),
+    };
+    for what in hub.outside.language.news() {
+        hub.event(Event::LanguageServer { what });
+    }
+    found
+}
+
+async fn compare(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    draft: &Draft,
+    effort: Effort,
+) -> DiagnosticEvidence {
+    let began = Instant::now();
+    let language = &hub.outside.language;
+    let base = world.read(&draft.file).ok();
+    // In this order: the server ends with the text that is likeliest to be asked about next.
+    let before = match &base {
+        Some(text) => {
+            let asked = request(world, &draft.file, text, effort);
+            match language.diagnostics(asked).await {
+                Diagnostics::Known { problems, .. } => problems,
+                Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
+            }
+        }
+        // A new file has no problems before.
+        None => Vec::new(),
+    };
+    let asked = request(world, &draft.file, &draft.text, effort);
+    match language.diagnostics(asked).await {
+        Diagnostics::Unknown { reason } => DiagnosticEvidence::Unknown { reason },
+        Diagnostics::Known { tool, problems } => DiagnosticEvidence::Known {
+            tool,
+            before: before.len(),
+            after: problems.len(),
+            new: new_problems(
+                Text::of(&draft.file, base.as_ref(), &before),
+                Text::of(&draft.file, Some(&draft.text), &problems),
+            ),
+            millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            mended: draft.mended.clone(),
+            unknown: None,
+        },
+    }
+}
+
+/// A text and what is wrong in it.
+struct Text<'a> {
+    tree: SymbolTree,
+    problems: &'a [Problem],
+}
+
+impl<'a> Text<'a> {
+    fn of(file: &FilePath, text: Option<&Arc<str>>, problems: &'a [Problem]) -> Self {
+        let text = text.cloned().unwrap_or_default();
+        Text {
+            tree: SymbolTree::parse(file.clone(), text),
+            problems,
+        }
+    }
+
+    /// What makes two problems the same: their words and the symbol that they stand in, not the line.
+    fn key<'s>(&'s self, problem: &'s Problem) -> (&'s str, Severity, &'s str) {
+        let symbol = self.tree.at_line(problem.line);
+        (&problem.message, problem.severity, &symbol.path.name)
+    }
+}
+
+/// What nobody needs to see: hints mark what is unused or could be nicer.
+fn matters(problem: &Problem) -> bool {
+    match problem.severity {
+        Severity::Error | Severity::Warning => true,
+        Severity::Information | Severity::Hint => false,
+    }
+}
+
+fn new_problems(before: Text<'_>, after: Text<'_>) -> Vec<Problem> {
+    let mut left: HashMap<_, usize> = HashMap::new();
+    for problem in before.problems {
+        *left.entry(before.key(problem)).or_default() += 1;
+    }
+    let mut new = Vec::new();
+    for problem in after.problems {
+        match left.get_mut(&after.key(problem)) {
+            Some(count @ 1..) => *count -= 1,
+            Some(_) | None if matters(problem) => new.push(problem.clone()),
+            Some(_) | None => {}
+        }
+    }
+    new
+}
+
+/// Why problems send a change back; `None` when none of them must be mended.
+pub(super) fn objection(evidence: &DiagnosticEvidence) -> Option<String> {
+    let stopping: Vec<String> = evidence
+        .stopping()
+        .take(10)
+        .map(|problem| format!("{}:{}: {}", problem.file, problem.line, problem.message))
+        .collect();
+    (!stopping.is_empty()).then(|| {
+        format!(
+            "Not shown to the approver: this change brings problems that were not there before.\n{}",
+            stopping.join("\n")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::ProblemKind;
+
+    const BEFORE: &str = "def f():\n    a\n    b\n\ndef g():\n    a\n";
+
+    fn problem(line: u32, message: &str, severity: Severity) -> Problem {
+        Problem {
+            file: FilePath::new("a.py"),
+            line,
+            severity,
+            message: message.to_owned(),
+            source: "ty".to_owned(),
+            kind: ProblemKind::Name,
+            range: None,
+            stops: true,
+        }
+    }
+
+    fn new(before: &[Problem], text: &str, after: &[Problem]) -> Vec<u32> {
+        let file = FilePath::new("a.py");
+        let (old, now) = (Arc::from(BEFORE), Arc::from(text));
+        let before = Text::of(&file, Some(&old), before);
+        let after = Text::of(&file, Some(&now), after);
+        let new = new_problems(before, after);
+        new.into_iter().map(|problem| problem.line).collect()
+    }
+
+    #[test]
+    fn problems_are_matched_by_words_and_symbol_not_by_line() {
+        let error = |line, message| problem(line, message, Severity::Error);
+        let before = [error(2, "a"), error(3, "b"), error(6, "a")];
+        let moved = format!("import os\n\n{BEFORE}    a\n");
+        let same = [error(4, "a"), error(5, "b"), error(8, "a")];
+        assert_eq!(new(&before, &moved, &same), [0; 0]);
+        // A second one of the same words in the same symbol is new, and one in another symbol.
+        let more = [same.as_slice(), &[error(9, "a")]].concat();
+        assert_eq!(new(&before, &moved, &more), [9]);
+        let elsewhere = [error(4, "a"), error(5, "b"), error(8, "b")];
+        assert_eq!(new(&before, &moved, &elsewhere), [8]);
+    }
+
+    #[test]
+    fn hints_are_nobody_s_business() {
+        let after = [
+            problem(2, "unused", Severity::Hint),
+            problem(2, "style", Severity::Information),
+            problem(3, "odd", Severity::Warning),
+        ];
+        assert_eq!(new(&[], BEFORE, &after), [3]);
+    }
+
+    #[test]
+    fn only_what_must_be_mended_stops() {
+        let shown = Problem {
+            stops: false,
+            ..problem(2, "a type", Severity::Error)
+        };
+        let known = |new: Vec<Problem>| DiagnosticEvidence::Known {
+            tool: "ty".to_owned(),
+            before: 0,
+            after: new.len(),
+            new,
+            millis: 1,
+            mended: Vec::new(),
+            unknown: None,
+        };
+        assert_eq!(objection(&known(vec![shown.clone()])), None);
+        let both = known(vec![shown, problem(3, "a name", Severity::Error)]);
+        let why = objection(&both).unwrap();
+        assert!(why.ends_with("\na.py:3: a name"), "{why}");
+        let unknown = DiagnosticEvidence::Unknown {
+            reason: "slow".to_owned(),
+        };
+        assert_eq!(objection(&unknown), None);
+        // What one service does not know does not hide what another found.
+        let merged = both.clone().and(unknown.clone());
+        assert_eq!(merged.stopping().count(), 1);
+        assert!(merged.to_string().contains("ty; unknown: slow"), "{merged}");
+        assert_eq!(unknown.and(both.clone()).stopping().count(), 1);
+        let twice = both.clone().and(both);
+        assert_eq!(twice.stopping().count(), 2);
+        assert!(twice.to_string().contains("(ty, ty)"), "{twice}");
+    }
+}
