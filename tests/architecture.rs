@@ -142,6 +142,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "workspace",
             "index",
             "ports",
+            "runner",
             "server",
             "swarm",
         ],

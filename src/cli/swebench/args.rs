@@ -10,6 +10,8 @@ use crate::headless::swebench::Repositories;
 pub enum SwebenchCommand {
     /// How many known changes the edit engine can say as proposals, byte for byte. No model takes part.
     Ceiling(CeilingArgs),
+    /// Run the hidden tests over predicted changes.
+    Grade(GradeArgs),
 }
 
 /// Instances and the repositories that they are of.
@@ -51,6 +53,24 @@ fn place(text: &str) -> Result<(String, PathBuf), String> {
 pub struct CeilingArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
+    /// The result as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct GradeArgs {
+    #[command(flatten)]
+    pub data: DatasetArgs,
+    /// Predictions as SWE-bench reads them; `gold` grades the known changes themselves.
+    #[arg(long, value_name = "FILE")]
+    pub predictions: PathBuf,
+    /// What the tests of each instance need, one a line, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub environments: PathBuf,
+    /// So many at a time.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub workers: usize,
     /// The result as JSON.
     #[arg(long)]
     pub json: bool,

@@ -2,16 +2,27 @@
 
 pub mod args;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use args::{CeilingArgs, DatasetArgs, SwebenchCommand};
+use anyhow::Context;
+use args::{CeilingArgs, DatasetArgs, GradeArgs, SwebenchCommand};
+use futures::StreamExt;
 
 use super::{Outcome, WrongUse};
-use crate::headless::swebench::{Ceiling, Instance, ceiling, read_instances};
+use crate::headless::swebench::{
+    Ceiling, Grader, Grades, Instance, Prediction, ceiling, read_environments, read_instances,
+    read_predictions,
+};
+use crate::workspace::{Policy, Shadows, cache_dir};
+
+/// In place of a file of predictions: the known changes themselves.
+const GOLD: &str = "gold";
 
 pub async fn run(command: SwebenchCommand) -> anyhow::Result<Outcome> {
     match command {
         SwebenchCommand::Ceiling(args) => measure_ceiling(&args).await,
+        SwebenchCommand::Grade(args) => grade(&args).await,
     }
 }
 
@@ -49,6 +60,78 @@ fn told(found: &Ceiling) -> String {
     let mut text = format!("{} of {} expressible\n", found.expressible, found.instances);
     for failure in &found.failed {
         text.push_str(&format!("  {}: {}\n", failure.instance_id, failure.why));
+    }
+    text
+}
+
+async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
+    let instances = chosen(&args.data)?;
+    let predictions = predictions(&args.predictions, &instances)?;
+    let environments =
+        read_environments(&args.environments).map_err(|error| WrongUse(error.to_string()))?;
+    let cache = cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?;
+    let grader = &Grader {
+        repositories: args.data.repositories(),
+        environments,
+        shadows: Shadows::open(&cache, Policy::default()).await?,
+        cache,
+    };
+    let pairs = instances
+        .iter()
+        .filter_map(|instance| Some((instance, predictions.get(&instance.task.id)?)));
+    let bar = &indicatif::ProgressBar::new(predictions.len() as u64);
+    let graded = futures::stream::iter(pairs).map(|(instance, prediction)| async move {
+        let grade = grader.grade(instance, prediction).await;
+        bar.inc(1);
+        (instance, grade)
+    });
+    let mut grades = Grades::default();
+    let mut graded = graded.buffered(args.workers.max(1));
+    while let Some((instance, grade)) = graded.next().await {
+        grades.add(&instance.task.id, grade);
+    }
+    bar.finish_and_clear();
+    match args.json {
+        true => println!("{}", serde_json::to_string(&grades)?),
+        false => print!("{}", graded_text(&grades)),
+    }
+    Ok(match grades.errors.is_empty() {
+        true => Outcome::Settled,
+        false => Outcome::NotSettled,
+    })
+}
+
+fn predictions(
+    file: &Path,
+    instances: &[Instance],
+) -> Result<BTreeMap<String, Prediction>, WrongUse> {
+    if file != Path::new(GOLD) {
+        return read_predictions(file).map_err(|error| WrongUse(error.to_string()));
+    }
+    let known = instances.iter().map(|instance| {
+        let prediction = Prediction {
+            instance_id: instance.task.id.clone(),
+            model_name_or_path: GOLD.into(),
+            model_patch: Some(instance.answer.patch.clone()),
+        };
+        (instance.task.id.clone(), prediction)
+    });
+    Ok(known.collect())
+}
+
+fn graded_text(grades: &Grades) -> String {
+    let (resolved, unresolved) = (grades.resolved.len(), grades.unresolved.len());
+    let mut text = format!(
+        "{resolved} resolved, {unresolved} unresolved, {} errors\n",
+        grades.errors.len()
+    );
+    for (what, list) in [
+        ("unresolved", &grades.unresolved),
+        ("error", &grades.errors),
+    ] {
+        for one in list {
+            text.push_str(&format!("  {what} {}: {}\n", one.instance_id, one.why));
+        }
     }
     text
 }

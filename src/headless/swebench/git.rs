@@ -67,19 +67,44 @@ pub(super) async fn file_at(
     file: &str,
 ) -> Result<Option<Vec<u8>>, GitError> {
     let object = format!("{commit}:{file}");
-    let there = run(git(repository, ["cat-file", "-e", &object]), None).await;
+    let there = run(&mut git(repository, ["cat-file", "-e", &object]), None).await;
     match there {
         Err(GitError::Failed { .. }) => {
             // A commit that is not there is an error of its own.
             let commit = format!("{commit}^{{commit}}");
-            run(git(repository, ["cat-file", "-e", &commit]), None).await?;
+            run(&mut git(repository, ["cat-file", "-e", &commit]), None).await?;
             Ok(None)
         }
         Err(error) => Err(error),
-        Ok(_) => run(git(repository, ["cat-file", "blob", &object]), None)
+        Ok(_) => run(&mut git(repository, ["cat-file", "blob", &object]), None)
             .await
             .map(Some),
     }
+}
+
+/// Writes the files of a commit into a folder of their own, without any history.
+pub(super) async fn check_out(
+    repository: &Path,
+    commit: &str,
+    folder: &Path,
+) -> Result<(), GitError> {
+    std::fs::create_dir_all(folder).map_err(GitError::Disk)?;
+    // Beside the folder: the repository's own index stays as it is.
+    let index = folder.with_extension("index");
+    let mut read = git(repository, ["read-tree", commit]);
+    run(read.env("GIT_INDEX_FILE", &index), None).await?;
+    let mut prefix = std::ffi::OsString::from("--prefix=");
+    prefix.push(folder);
+    prefix.push("/");
+    let mut write = git(repository, ["checkout-index", "--all", "--force"]);
+    // A bare repository has no work tree of its own; nothing is written to this one.
+    write
+        .arg(prefix)
+        .env("GIT_INDEX_FILE", &index)
+        .env("GIT_WORK_TREE", folder);
+    let written = run(&mut write, None).await;
+    std::fs::remove_file(&index).map_err(GitError::Disk)?;
+    written.map(drop)
 }
 
 /// Applies a diff to the files below a folder that is no repository.
@@ -90,7 +115,7 @@ pub(super) async fn apply(folder: &Path, patch: &str) -> Result<(), GitError> {
         .current_dir(folder)
         // A repository around the folder would make git look for the files at its root.
         .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
-    run(command, Some(patch.as_bytes())).await.map(drop)
+    run(&mut command, Some(patch.as_bytes())).await.map(drop)
 }
 
 fn git<const N: usize>(repository: &Path, arguments: [&str; N]) -> Command {
@@ -100,7 +125,7 @@ fn git<const N: usize>(repository: &Path, arguments: [&str; N]) -> Command {
 }
 
 /// What a command writes to its standard output.
-async fn run(mut command: Command, input: Option<&[u8]>) -> Result<Vec<u8>, GitError> {
+async fn run(command: &mut Command, input: Option<&[u8]>) -> Result<Vec<u8>, GitError> {
     let words = command.as_std().get_args().skip_while(|word| *word == "-C");
     let name = words
         .filter_map(|word| word.to_str())
@@ -108,7 +133,6 @@ async fn run(mut command: Command, input: Option<&[u8]>) -> Result<Vec<u8>, GitE
         .join(" ");
     command
         .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
         .stdin(if input.is_some() {
             Stdio::piped()
         } else {

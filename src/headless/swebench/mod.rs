@@ -2,12 +2,18 @@
 
 mod ceiling;
 mod dataset;
+mod environment;
 mod git;
 mod gold;
+mod grade;
 mod patch;
+mod predictions;
 
 pub use ceiling::{Ceiling, Failure, ceiling};
 pub use dataset::{Answer, DatasetError, Instance, Task, read_instances};
+pub use environment::{Environment, EnvironmentError, read_environments};
 pub use git::{GitError, Repositories};
 pub use gold::{Inexpressible, Proposal, proposals};
+pub use grade::{Grade, Grader, Grades, Unresolved};
 pub use patch::{FileChange, changes_of};
+pub use predictions::{Prediction, PredictionsError, read_predictions};

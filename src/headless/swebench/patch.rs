@@ -43,7 +43,7 @@ pub async fn changes_of(
     Ok(changes)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;
     }
@@ -51,7 +51,7 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// Every path that the diff names, on either side.
-fn paths_of(patch: &str) -> BTreeSet<String> {
+pub(super) fn paths_of(patch: &str) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     // Lines of a hunk may look like headers.
     let mut left = (0_usize, 0_usize);
