@@ -39,6 +39,8 @@ pub(super) struct Mind {
     pub failing: bool,
     /// Others change something for the same end, so a change need not mend a test by itself.
     pub entangled: bool,
+    /// How many follow-ups lie between the task and this piece of work.
+    pub wave: u32,
     /// The approver agreed with what it means to do in this piece of work.
     pub intent_approved: bool,
     /// Reasons of its proposals that were accepted.
@@ -59,6 +61,7 @@ impl Mind {
             repairs: 0,
             failing: false,
             entangled: false,
+            wave: 0,
             intent_approved: false,
             accepted: Vec::new(),
             draft: None,
@@ -113,6 +116,7 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         | Cause::Steered { .. }
         | Cause::Declined { .. } => false,
     });
+    mind.wave = causes.iter().map(wave_of).max().unwrap_or_default();
     context::begin_work(hub, mind, causes);
     if let Some(ending) = propose_draft(hub, mind).await {
         return ending;
@@ -130,6 +134,17 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         "{} turns without an end",
         hub.ledger.limits().turns
     ))
+}
+
+fn wave_of(cause: &Cause) -> u32 {
+    match cause {
+        Cause::FollowUp { wave, .. } => *wave,
+        Cause::Picked { .. }
+        | Cause::ChangeRequest { .. }
+        | Cause::FailedTests { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => 0,
+    }
 }
 
 /// A small model, asked to mend what is whole, breaks it.

@@ -70,6 +70,9 @@ pub enum Cause {
         changes: Vec<String>,
         lines: Vec<u32>,
         text: String,
+        /// The first follow-ups of a change are wave 1, those of what they change wave 2.
+        #[serde(default)]
+        wave: u32,
     },
     FailedTests {
         message: String,

@@ -35,6 +35,8 @@ pub(super) struct Hub {
     pub frozen: OnceLock<String>,
     /// Test runs at the same time.
     pub testing: Semaphore,
+    /// Held while it is found out what fails in everything accepted.
+    pub learning: tokio::sync::Mutex<()>,
     /// Held while one edit goes to the editor.
     pub applying: tokio::sync::Mutex<()>,
     working: watch::Sender<usize>,
@@ -175,6 +177,7 @@ impl Hub {
             cancel: CancellationToken::new(),
             frozen: OnceLock::new(),
             testing: Semaphore::new(cores),
+            learning: tokio::sync::Mutex::new(()),
             applying: tokio::sync::Mutex::new(()),
             working,
             state: Mutex::new(state),

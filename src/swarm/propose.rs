@@ -15,6 +15,7 @@ use super::proposal::{Evidence, ProposalId, TestEvidence};
 use super::protocol::{Intent, Propose};
 use super::review;
 use super::run::{Approval, AskIntent};
+use super::settle;
 use crate::ports::{IntentView, ProposalView, TestReport, ToolCalling, Verdict};
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff};
@@ -111,10 +112,13 @@ async fn checked(
 }
 
 async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Option<TestReport>) {
-    let owners = followup::owners_of_references(hub, &draft.breaking);
-    let told = owners.into_iter().take(followup::OWNERS_MOST);
-    let callers = told.map(|(owner, _)| owner).collect();
-    let (evidence, report) = gate::check(hub, draft, callers).await;
+    let owners = followup::owners_of_broken(hub, draft);
+    let callers = owners.into_iter().take(followup::OWNERS_MOST).collect();
+    let (mut evidence, report) = gate::check(hub, draft, callers).await;
+    if let (Some(report), false) = (&report, evidence.tests.broken().is_empty()) {
+        settle::learn_what_fails(hub).await;
+        evidence.tests = TestEvidence::compare(&hub.state().failing, report);
+    }
     if let Some(report) = report.clone() {
         hub.event(Event::TestsRun {
             phase: TestPhase::Proposal,
@@ -281,16 +285,17 @@ async fn finish(
     evidence: &Evidence,
     report: Option<TestReport>,
 ) -> Outcome {
-    match apply::apply(hub, id, &draft, report).await {
+    let gone = followup::before(hub, &draft);
+    let checked = (evidence.tests.clone(), report);
+    match apply::apply(hub, id, &draft, checked).await {
         Ok(Application { text, diff }) => {
-            hub.state().note_tests(id, &evidence.tests);
             mind.view.insert(draft.file.clone(), text);
             hub.event(Event::ProposalApplied {
                 proposal: id,
                 symbols: draft.symbols.clone(),
                 diff,
             });
-            followup::follow_up(hub, &mind.party, &draft);
+            followup::follow_up(hub, &mind.party, mind.wave, &draft, &gone);
             Outcome::Applied {
                 text: format!("Proposal {id} was accepted and applied."),
             }

@@ -16,4 +16,5 @@ mod settling;
 mod talk;
 mod testing;
 mod undo;
+mod waves;
 mod world;

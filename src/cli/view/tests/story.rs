@@ -186,6 +186,7 @@ fn why_an_agent_wakes_is_told_once() {
         changes: vec![text("a parameter more")],
         lines: vec![3],
         text: text("g(1)"),
+        wave: 1,
     };
     assert_eq!(woken(follow), ["→ a.py::f looks at what b.py::g changed"]);
     let failed = Cause::FailedTests {
