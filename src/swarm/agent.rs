@@ -12,7 +12,7 @@ use super::event::{AgentOutcome, Cause, Event, Party};
 use super::hub::Hub;
 use super::propose::{self, Outcome};
 use super::protocol::{self, Action, Asked, Propose, Seat};
-use super::{ask, context, request, tools};
+use super::{ask, context, followup, request, tools};
 use crate::ports::{Role, ToolCalling};
 use crate::prompts::{
     AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
@@ -84,6 +84,16 @@ impl Mind {
 /// Works until nothing is left to do for this agent.
 pub(super) async fn work(hub: &Arc<Hub>, party: &Party) {
     while let Some((mut mind, causes)) = hub.take_work(party) {
+        let causes = with_something_to_do(hub, party, causes);
+        if causes.is_empty() {
+            hub.event(Event::AgentFinished {
+                agent: party.clone(),
+                outcome: AgentOutcome::NothingToChange,
+                summary: "it fits the changed contract already".to_owned(),
+            });
+            hub.park(mind);
+            continue;
+        }
         let (outcome, summary) = carry_out(hub, &mut mind, &causes).await;
         decline_requests(hub, &mind, &causes, &outcome, &summary);
         hub.event(Event::AgentFinished {
@@ -93,6 +103,22 @@ pub(super) async fn work(hub: &Arc<Hub>, party: &Party) {
         });
         hub.park(mind);
     }
+}
+
+/// Without follow-ups that others, or the owner itself, have made good since.
+fn with_something_to_do(hub: &Hub, party: &Party, causes: Vec<Cause>) -> Vec<Cause> {
+    let Party::Agent(own) = party else {
+        return causes;
+    };
+    let is_left = |cause: &Cause| match cause {
+        Cause::FollowUp { changed, .. } => followup::is_still_broken(hub, own, changed),
+        Cause::Picked { .. }
+        | Cause::ChangeRequest { .. }
+        | Cause::FailedTests { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => true,
+    };
+    causes.into_iter().filter(is_left).collect()
 }
 
 type Ending = (AgentOutcome, String);

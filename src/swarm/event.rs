@@ -295,6 +295,9 @@ pub enum Event {
         diff: String,
         reason: String,
         evidence: Evidence,
+        /// Proposals that belong to it: the verdict is for all of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        with: Vec<ProposalId>,
     },
     ProposalReviewed {
         proposal: ProposalId,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::broken::{Mentions, Site, broken, mentions_of_the_gone};
+use super::company;
 use super::event::{Cause, Driver, Event, Party};
 use super::gate::Draft;
 use super::hub::Hub;
@@ -74,10 +75,14 @@ pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft, go
         return;
     }
     let contract = draft.contract.join("; ");
+    let soon = company::with_all_that_wait(hub);
     for changed in &draft.breaking {
-        let sites = broken(&hub.lookup(), draft, changed, gone);
-        let mut owners = by_owner(hub, draft, sites);
-        owners.retain(|owner, _| Party::Agent(owner.clone()) != *by);
+        let mut owners = by_owner(hub, draft, broken(&hub.lookup(), draft, changed, gone));
+        // Who has mended it already, and waits for a word on that, has nothing to do.
+        let still = by_owner(hub, draft, broken(&soon, draft, changed, gone));
+        owners.retain(|owner, _| Party::Agent(owner.clone()) != *by && still.contains_key(owner));
+        let change = Arc::new((draft.clone(), gone.clone()));
+        hub.state().changes.insert(changed.clone(), change);
         let visit = (changed.clone(), contract.clone());
         let again = !hub.state().followed.insert(visit);
         let why = match (again, wave >= WAVES_MOST) {
@@ -90,6 +95,15 @@ pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft, go
         };
         missed(hub, changed, owners.into_keys().collect(), why);
     }
+}
+
+/// Whether a symbol is still broken by a change that its owner was told of.
+pub(super) fn is_still_broken(hub: &Hub, owner: &SymbolPath, changed: &SymbolPath) -> bool {
+    let change = hub.state().changes.get(changed).cloned();
+    let Some(change) = change else { return true };
+    let (draft, gone) = change.as_ref();
+    let sites = broken(&hub.lookup(), draft, changed, gone);
+    by_owner(hub, draft, sites).contains_key(owner)
 }
 
 /// Tells the owners of one changed contract, as far as the budget goes.

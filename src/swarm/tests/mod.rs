@@ -1,5 +1,6 @@
 mod approve;
 mod bed;
+mod company;
 mod cut;
 mod evidence;
 mod flow;

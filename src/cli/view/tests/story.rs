@@ -273,6 +273,7 @@ fn evidence_against_a_proposal_is_shown_whole() {
         diff: DIFF.to_owned(),
         reason: text("why"),
         evidence: against,
+        with: Vec::new(),
     };
     let state = state(&[vec![asked]]);
     let shown = plain(&question(state.reviews.front().unwrap(), &state));
