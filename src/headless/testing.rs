@@ -256,6 +256,7 @@ pub fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        together: None,
         millis: 0,
     }
 }
@@ -268,6 +269,7 @@ pub fn review_asked(id: u32, path: &str) -> Event {
         diff: "-a\n+b\n".to_owned(),
         reason: "because".to_owned(),
         evidence: evidence(),
+        with: Vec::new(),
     }
 }
 

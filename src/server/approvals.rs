@@ -181,6 +181,7 @@ mod tests {
             diff: String::new(),
             reason: String::new(),
             evidence: crate::server::testing::evidence(),
+            with: Vec::new(),
         }
     }
 

@@ -12,6 +12,7 @@ pub fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        together: None,
         millis: 0,
     }
 }

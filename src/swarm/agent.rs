@@ -12,7 +12,7 @@ use super::event::{AgentOutcome, Cause, Event, Party};
 use super::hub::Hub;
 use super::propose::{self, Outcome};
 use super::protocol::{self, Action, Asked, Propose, Seat};
-use super::{ask, context, request, tools};
+use super::{ask, context, followup, request, tools};
 use crate::ports::{Role, ToolCalling};
 use crate::prompts::{
     AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
@@ -39,6 +39,8 @@ pub(super) struct Mind {
     pub failing: bool,
     /// Others change something for the same end, so a change need not mend a test by itself.
     pub entangled: bool,
+    /// How many follow-ups lie between the task and this piece of work.
+    pub wave: u32,
     /// The approver agreed with what it means to do in this piece of work.
     pub intent_approved: bool,
     /// Reasons of its proposals that were accepted.
@@ -59,6 +61,7 @@ impl Mind {
             repairs: 0,
             failing: false,
             entangled: false,
+            wave: 0,
             intent_approved: false,
             accepted: Vec::new(),
             draft: None,
@@ -81,6 +84,16 @@ impl Mind {
 /// Works until nothing is left to do for this agent.
 pub(super) async fn work(hub: &Arc<Hub>, party: &Party) {
     while let Some((mut mind, causes)) = hub.take_work(party) {
+        let causes = with_something_to_do(hub, party, causes);
+        if causes.is_empty() {
+            hub.event(Event::AgentFinished {
+                agent: party.clone(),
+                outcome: AgentOutcome::NothingToChange,
+                summary: "it fits the changed contract already".to_owned(),
+            });
+            hub.park(mind);
+            continue;
+        }
         let (outcome, summary) = carry_out(hub, &mut mind, &causes).await;
         decline_requests(hub, &mind, &causes, &outcome, &summary);
         hub.event(Event::AgentFinished {
@@ -90,6 +103,22 @@ pub(super) async fn work(hub: &Arc<Hub>, party: &Party) {
         });
         hub.park(mind);
     }
+}
+
+/// Without follow-ups that others, or the owner itself, have made good since.
+fn with_something_to_do(hub: &Hub, party: &Party, causes: Vec<Cause>) -> Vec<Cause> {
+    let Party::Agent(own) = party else {
+        return causes;
+    };
+    let is_left = |cause: &Cause| match cause {
+        Cause::FollowUp { changed, .. } => followup::is_still_broken(hub, own, changed),
+        Cause::Picked { .. }
+        | Cause::ChangeRequest { .. }
+        | Cause::FailedTests { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => true,
+    };
+    causes.into_iter().filter(is_left).collect()
 }
 
 type Ending = (AgentOutcome, String);
@@ -113,6 +142,7 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         | Cause::Steered { .. }
         | Cause::Declined { .. } => false,
     });
+    mind.wave = causes.iter().map(wave_of).max().unwrap_or_default();
     context::begin_work(hub, mind, causes);
     if let Some(ending) = propose_draft(hub, mind).await {
         return ending;
@@ -130,6 +160,17 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         "{} turns without an end",
         hub.ledger.limits().turns
     ))
+}
+
+fn wave_of(cause: &Cause) -> u32 {
+    match cause {
+        Cause::FollowUp { wave, .. } => *wave,
+        Cause::Picked { .. }
+        | Cause::ChangeRequest { .. }
+        | Cause::FailedTests { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => 0,
+    }
 }
 
 /// A small model, asked to mend what is whole, breaks it.

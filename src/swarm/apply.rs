@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::event::Event;
 use super::gate::Draft;
 use super::hub::Hub;
-use super::proposal::ProposalId;
+use super::proposal::{ProposalId, TestEvidence};
 use super::run::UndoError;
 use crate::ports::{ApplyError, Current, EditorError, Effect, FileEdit, TestReport};
 use crate::syntax::{FilePath, SymbolPath};
@@ -60,14 +60,15 @@ pub(super) enum Failure {
 }
 
 /// Applies a draft over the user's text as it is now. Once begun it is carried to its end, even when
-/// the run is cancelled meanwhile.
+/// the run is cancelled meanwhile. `checked` is what the tests said of it.
 pub(super) async fn apply(
     hub: &Arc<Hub>,
     id: ProposalId,
     draft: &Draft,
-    report: Option<TestReport>,
+    checked: (TestEvidence, Option<TestReport>),
 ) -> Result<Application, Failure> {
     let (hub, draft) = (Arc::clone(hub), draft.clone());
+    let (tests, report) = checked;
     let whole = tokio::spawn(async move {
         let _one_at_a_time = hub.applying.lock().await;
         let label = draft
@@ -107,6 +108,8 @@ pub(super) async fn apply(
             fixed: Vec::new(),
             broken: Vec::new(),
         });
+        // At once: whoever is checked on this world must know what fails in it.
+        state.note_tests(id, &tests);
         Ok(Application { text, diff })
     });
     match whole.await {

@@ -228,6 +228,7 @@ pub(super) fn cause_text(cause: &Cause) -> String {
             changes,
             lines,
             text,
+            wave: _,
         } => CausePrompt {
             kind: "follow_up",
             from: changed.to_string(),

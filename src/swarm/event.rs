@@ -70,6 +70,9 @@ pub enum Cause {
         changes: Vec<String>,
         lines: Vec<u32>,
         text: String,
+        /// The first follow-ups of a change are wave 1, those of what they change wave 2.
+        #[serde(default)]
+        wave: u32,
     },
     FailedTests {
         message: String,
@@ -296,6 +299,9 @@ pub enum Event {
         diff: String,
         reason: String,
         evidence: Evidence,
+        /// Proposals that belong to it: the verdict is for all of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        with: Vec<ProposalId>,
     },
     ProposalReviewed {
         proposal: ProposalId,

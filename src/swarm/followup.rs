@@ -1,129 +1,136 @@
-//! Follow-ups: when an accepted change alters a contract, the owners of the references that it can
-//! break are told, each once for the same contract.
+//! Follow-ups: when an accepted change alters a contract, the owners of the code that it breaks are
+//! told, each once for the same contract, in a bounded number of waves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::broken::{Mentions, Site, broken, mentions_of_the_gone};
+use super::company;
 use super::event::{Cause, Driver, Event, Party};
 use super::gate::Draft;
 use super::hub::Hub;
-use crate::index::{Certainty, Index, Usage, is_test_file};
-use crate::syntax::{
-    FilePath, Reference, SymbolPath, SymbolTree, keywords_given, references, signature,
-};
+use crate::syntax::{SymbolPath, signature};
 
 /// Owners told for one change of a contract.
 pub(super) const OWNERS_MOST: usize = 24;
-const REFERENCES_MOST: usize = 400;
+/// A follow-up that changes a contract begins another wave.
+pub(super) const WAVES_MOST: u32 = 3;
 
-/// Owners of code outside these symbols that uses them, with the lines.
-pub(super) fn owners_of_references(
-    hub: &Hub,
-    changed: &[SymbolPath],
-) -> Vec<(SymbolPath, Vec<u32>)> {
-    let mut owners: BTreeMap<SymbolPath, Vec<u32>> = BTreeMap::new();
-    if changed.is_empty() {
+/// What one owner has to look at.
+#[derive(Debug, Default)]
+struct Concern {
+    lines: Vec<u32>,
+    overrides: bool,
+}
+
+/// The owners of the code that a draft would break.
+pub(super) fn owners_of_broken(hub: &Hub, draft: &Draft) -> Vec<SymbolPath> {
+    if draft.breaking.is_empty() {
         return Vec::new();
     }
     let lookup = hub.lookup();
-    for symbol in changed {
-        for usage in calls(lookup.index(), symbol) {
-            let inside = symbol.encloses(&usage.symbol);
-            if !inside && !is_test_file(&usage.file) {
-                // A method of a class whose owner is at work is that owner's business.
-                let owner = hub.owner_of(&usage.symbol).unwrap_or(usage.symbol);
-                owners.entry(owner).or_default().push(usage.line);
-            }
+    let gone = mentions_of_the_gone(&lookup, draft);
+    let mut owners: Vec<SymbolPath> = Vec::new();
+    for changed in &draft.breaking {
+        let sites = broken(&lookup, draft, changed, &gone);
+        owners.extend(by_owner(hub, draft, sites).into_keys());
+    }
+    owners.sort();
+    owners.dedup();
+    owners
+}
+
+/// Where what a draft takes away is mentioned; to be asked before it is applied.
+pub(super) fn before(hub: &Hub, draft: &Draft) -> Mentions {
+    match draft.breaking.is_empty() {
+        true => Mentions::new(),
+        false => mentions_of_the_gone(&hub.lookup(), draft),
+    }
+}
+
+/// A method of a class whose owner is at work is that owner's business; what the draft itself touches
+/// was written with it.
+fn by_owner(hub: &Hub, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, Concern> {
+    let mut owners: BTreeMap<SymbolPath, Concern> = BTreeMap::new();
+    for site in sites {
+        let by_draft = draft.symbols.contains(&site.symbol) && !site.symbol.is_module();
+        if by_draft {
+            continue;
         }
+        let owner = hub.owner_of(&site.symbol).unwrap_or(site.symbol);
+        let concern = owners.entry(owner).or_default();
+        concern.lines.push(site.line);
+        concern.overrides |= site.is_override;
     }
-    owners.values_mut().for_each(Vec::dedup);
-    owners.into_iter().collect()
+    for concern in owners.values_mut() {
+        concern.lines.sort_unstable();
+        concern.lines.dedup();
+    }
+    owners
 }
 
-/// The calls of a symbol, and of its class where it makes the objects of one, that are no mere
-/// guesses.
-fn calls(index: &Index, symbol: &SymbolPath) -> Vec<Usage> {
-    let of = |symbol: &SymbolPath| index.references(&symbol.to_string(), REFERENCES_MOST).found;
-    let mut found = of(symbol);
-    let makes = ["__init__", "__new__"].contains(&symbol.base_name());
-    if let Some((class, _)) = symbol.name.rsplit_once('.').filter(|_| makes) {
-        found.extend(of(&SymbolPath::new(symbol.file.clone(), class)));
-    }
-    // Of one that is gone, only its name is left to go by.
-    let is_gone = index.describe(symbol).is_none();
-    let is_guess = |usage: &Usage| usage.certainty == Certainty::Possible && !is_gone;
-    found.retain(|usage| usage.is_call && !is_guess(usage));
-    found
-}
-
-/// Wakes the owners of what an applied draft can have broken.
-pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, draft: &Draft) {
+/// Wakes the owners of what an applied draft has broken.
+pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft, gone: &Mentions) {
     if hub.task.driver == Driver::Single {
         return;
     }
     let contract = draft.contract.join("; ");
+    let soon = company::with_all_that_wait(hub);
     for changed in &draft.breaking {
-        let mut owners = owners_of_references(hub, std::slice::from_ref(changed));
-        owners.retain(|(owner, _)| Party::Agent(owner.clone()) != *by);
-        if let Some(required) = only_required(draft, changed) {
-            let fits = |owner: &SymbolPath, line| fits(hub, &owner.file, line, changed, &required);
-            owners.retain(|(owner, lines)| !lines.iter().all(|line| fits(owner, *line)));
-        }
+        let mut owners = by_owner(hub, draft, broken(&hub.lookup(), draft, changed, gone));
+        // Who has mended it already, and waits for a word on that, has nothing to do.
+        let still = by_owner(hub, draft, broken(&soon, draft, changed, gone));
+        owners.retain(|owner, _| Party::Agent(owner.clone()) != *by && still.contains_key(owner));
+        let change = Arc::new((draft.clone(), gone.clone()));
+        hub.state().changes.insert(changed.clone(), change);
         let visit = (changed.clone(), contract.clone());
-        if !hub.state().followed.insert(visit) {
-            let owners = owners.into_iter().map(|(owner, _)| owner).collect();
-            let why = "they were told of the same change before".to_owned();
-            missed(hub, changed, owners, why);
-            continue;
-        }
-        tell(hub, changed, draft, owners);
+        let again = !hub.state().followed.insert(visit);
+        let why = match (again, wave >= WAVES_MOST) {
+            (true, _) => "they were told of the same change before".to_owned(),
+            (false, true) => format!("follow-ups end after {WAVES_MOST} waves"),
+            (false, false) => {
+                tell(hub, changed, wave + 1, draft, owners);
+                continue;
+            }
+        };
+        missed(hub, changed, owners.into_keys().collect(), why);
     }
 }
 
-/// The parameters that calls must give now, where a draft changes nothing else that can break them.
-fn only_required(draft: &Draft, changed: &SymbolPath) -> Option<Vec<String>> {
-    let contract = |text: &Arc<str>| {
-        let tree = SymbolTree::parse(draft.file.clone(), Arc::clone(text));
-        Some(tree.find(&changed.name)?.contract.clone())
-    };
-    contract(&draft.base)?.only_requires(&contract(&draft.text)?)
-}
-
-/// Whether all calls of a symbol at a line give these arguments already.
-fn fits(hub: &Hub, file: &FilePath, line: u32, changed: &SymbolPath, required: &[String]) -> bool {
-    // A copy: nothing is parsed while the state is held.
-    let world = hub.state().world.clone();
-    let Ok(tree) = world.tree(file) else {
-        return false;
-    };
-    // Objects are made by the name of their class.
-    let names = changed.name.rsplit('.').take(2);
-    let names = names.filter_map(|name| name.split('#').next());
-    let calls: Vec<_> = names
-        .flat_map(|name| references(&tree, name))
-        .filter(|call| call.is_call && call.line == line)
-        .collect();
-    let gives_all = |call: &Reference| {
-        let given = keywords_given(&tree, call);
-        given.is_some_and(|given| required.iter().all(|name| given.contains(name)))
-    };
-    !calls.is_empty() && calls.iter().all(gives_all)
+/// Whether a symbol is still broken by a change that its owner was told of.
+pub(super) fn is_still_broken(hub: &Hub, owner: &SymbolPath, changed: &SymbolPath) -> bool {
+    let change = hub.state().changes.get(changed).cloned();
+    let Some(change) = change else { return true };
+    let (draft, gone) = change.as_ref();
+    let sites = broken(&hub.lookup(), draft, changed, gone);
+    by_owner(hub, draft, sites).contains_key(owner)
 }
 
 /// Tells the owners of one changed contract, as far as the budget goes.
-fn tell(hub: &Arc<Hub>, changed: &SymbolPath, draft: &Draft, owners: Vec<(SymbolPath, Vec<u32>)>) {
+fn tell(
+    hub: &Arc<Hub>,
+    changed: &SymbolPath,
+    wave: u32,
+    draft: &Draft,
+    owners: BTreeMap<SymbolPath, Concern>,
+) {
     let now = match hub.lookup().symbol(changed) {
         Ok(found) => format!("It is now: {}", signature(&found.tree, &found.symbol)),
         Err(_) => "It is gone.".to_owned(),
     };
     let mut told = Vec::new();
     let mut untold: BTreeMap<String, Vec<SymbolPath>> = BTreeMap::new();
-    for (at, (owner, lines)) in owners.into_iter().enumerate() {
+    for (at, (owner, concern)) in owners.into_iter().enumerate() {
+        let text = match concern.overrides {
+            true => format!("{now}\nYours overrides it, so it must take the same calls."),
+            false => now.clone(),
+        };
         let cause = Cause::FollowUp {
             changed: changed.clone(),
             changes: draft.contract.clone(),
-            lines,
-            text: now.clone(),
+            lines: concern.lines,
+            text,
+            wave,
         };
         match wake(hub, at, &owner, cause) {
             Ok(()) => told.push(owner),

@@ -61,6 +61,7 @@ pub(super) async fn check(
         losses: draft.losses.clone(),
         contract: draft.contract.clone(),
         callers,
+        together: None,
         millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
     };
     (evidence, report)

@@ -9,9 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::agent::{self, Mind};
 use super::apply::Applied;
+use super::broken::Mentions;
+use super::company::{Set, Waiting};
 use super::diagnose;
 use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
 use super::excerpt::Focus;
+use super::gate::Draft;
 use super::ledger::Ledger;
 use super::lookup::Lookup;
 use super::proposal::{ProposalId, TestEvidence};
@@ -36,6 +39,12 @@ pub(super) struct Hub {
     pub frozen: OnceLock<String>,
     /// Test runs at the same time.
     pub testing: Semaphore,
+    /// Counts changes of what waits.
+    pub waited: watch::Sender<u64>,
+    /// Proposals that were tested as one.
+    pub sets: tokio::sync::Mutex<Vec<Set>>,
+    /// Held while it is found out what fails in everything accepted.
+    pub learning: tokio::sync::Mutex<()>,
     /// Held while one edit goes to the editor.
     pub applying: tokio::sync::Mutex<()>,
     working: watch::Sender<usize>,
@@ -60,6 +69,10 @@ pub(super) struct State {
     /// The last test run over the world as it is now.
     pub latest: Option<TestReport>,
     pub applied: Vec<Applied>,
+    /// Proposals between their drafts and their ends.
+    pub waiting: BTreeMap<ProposalId, Waiting>,
+    /// Changed contracts whose callers were told: the last draft of each.
+    pub changes: HashMap<SymbolPath, Arc<(Draft, Mentions)>>,
     /// What the approver said yes to, applied or about to be.
     pub accepted: Vec<Accepted>,
     pub exhausted: Option<String>,
@@ -158,6 +171,8 @@ impl Hub {
             failing: BTreeSet::new(),
             latest: None,
             applied: Vec::new(),
+            waiting: BTreeMap::new(),
+            changes: HashMap::new(),
             accepted: Vec::new(),
             exhausted: None,
             unapplied: None,
@@ -176,6 +191,9 @@ impl Hub {
             cancel: CancellationToken::new(),
             frozen: OnceLock::new(),
             testing: Semaphore::new(cores),
+            waited: watch::channel(0).0,
+            sets: tokio::sync::Mutex::new(Vec::new()),
+            learning: tokio::sync::Mutex::new(()),
             applying: tokio::sync::Mutex::new(()),
             working,
             state: Mutex::new(state),
@@ -263,7 +281,10 @@ impl Hub {
                 return Err(WakeError::Full(symbol.clone()));
             }
             slot.inbox.push_back(cause.clone());
-            slot.told = cause.in_short();
+            slot.told = match slot.working && !slot.told.is_empty() {
+                true => format!("{}; {}", slot.told, cause.in_short()),
+                false => cause.in_short(),
+            };
             slot.draft = draft.or(slot.draft.take());
             !std::mem::replace(&mut slot.working, true)
         };
@@ -343,10 +364,13 @@ impl Hub {
     /// The owners at work but this one, with what each was last told.
     pub fn told_others(&self, but: &SymbolPath) -> Vec<String> {
         let state = self.state();
-        let others = state
-            .agents
-            .iter()
-            .filter(|(party, slot)| slot.working && **party != Party::Agent(but.clone()));
+        let is_done = |party: &Party| {
+            let waits = state.waiting.values().any(|one| is(party, &one.symbol));
+            !waits && state.accepted.iter().any(|one| is(party, &one.symbol))
+        };
+        let others = state.agents.iter().filter(|(party, slot)| {
+            slot.working && **party != Party::Agent(but.clone()) && !is_done(party)
+        });
         let line = |(party, slot): (&Party, &Slot)| match party {
             Party::Agent(symbol) => {
                 let mut told: String = slot.told.chars().take(400).collect();
@@ -424,6 +448,10 @@ impl Hub {
         // The sender lives in `self`, so waiting cannot fail.
         let _ = working.wait_for(|count| *count == 0).await;
     }
+}
+
+fn is(party: &Party, symbol: &SymbolPath) -> bool {
+    matches!(party, Party::Agent(own) if own == symbol)
 }
 
 /// Counts an agent as at work for as long as its task lives, however that ends.

@@ -3,9 +3,11 @@
 mod agent;
 mod apply;
 mod ask;
+mod broken;
 mod call;
 mod callees;
 mod candidates;
+mod company;
 mod context;
 mod diagnose;
 mod draft;
@@ -34,7 +36,7 @@ pub use event::{
     RunId, Stamped, StopReason, TestPhase,
 };
 pub use ledger::{Limits, Spent};
-pub use proposal::{DiagnosticEvidence, Evidence, Fate, ProposalId, TestEvidence};
+pub use proposal::{DiagnosticEvidence, Evidence, Fate, ProposalId, TestEvidence, Together};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 
 /// What those share with a run who only read: looking things up, and how tools are described.

@@ -196,7 +196,46 @@ pub struct Evidence {
     pub contract: Vec<String>,
     /// Owners of references that a changed contract can break.
     pub callers: Vec<SymbolPath>,
+    /// What the tests say with the others that wait, when it fails alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
     pub millis: u64,
+}
+
+/// What the tests say about several proposals as one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Together {
+    /// The others.
+    pub with: Vec<SymbolPath>,
+    pub tests: TestEvidence,
+}
+
+impl fmt::Display for Together {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
+        let others = match names.len() {
+            1 => format!("the other waiting proposal ({})", names[0]),
+            count => format!("the {count} other waiting proposals ({})", few(&names)),
+        };
+        let TestEvidence::Known {
+            outcome,
+            details,
+            broken,
+            still_failing,
+            ..
+        } = &self.tests
+        else {
+            return writeln!(f, "with {others}: unknown");
+        };
+        writeln!(f, "with {others}: {}", outcome.word())?;
+        for (fate, ids) in self.tests.fates() {
+            writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
+        }
+        match broken.is_empty() && still_failing.is_empty() {
+            true => Ok(()),
+            false => writeln!(f, "{details}"),
+        }
+    }
 }
 
 impl TestEvidence {
@@ -373,16 +412,25 @@ impl fmt::Display for Evidence {
                 } else {
                     format!(": {passed} pass")
                 };
+                let alone = if self.together.is_some() {
+                    " alone"
+                } else {
+                    ""
+                };
                 writeln!(
                     f,
-                    "tests: `{command}` {} in {seconds:.1} s{passed}",
+                    "tests{alone}: `{command}` {} in {seconds:.1} s{passed}",
                     outcome.word()
                 )?;
                 for (fate, ids) in self.tests.fates() {
                     writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
                 }
-                if !broken.is_empty() || !still_failing.is_empty() {
-                    writeln!(f, "{details}")?;
+                let fails = !broken.is_empty() || !still_failing.is_empty();
+                match &self.together {
+                    // What fails alone is of little interest then.
+                    Some(together) => write!(f, "{together}")?,
+                    None if fails => writeln!(f, "{details}")?,
+                    None => {}
                 }
             }
         }

@@ -6,16 +6,18 @@ use std::time::Duration;
 use super::agent::Mind;
 use super::apply::{self, Application};
 use super::candidates;
+use super::company::{self, Company, Place, Stage, Waiting};
 use super::diagnose;
 use super::draft::{self, Refusal};
 use super::event::{Event, Party, TestPhase};
 use super::followup;
 use super::gate::{self, Draft};
 use super::hub::{Accepted, Hub};
-use super::proposal::{Evidence, ProposalId, TestEvidence};
+use super::proposal::{Evidence, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
 use super::review;
 use super::run::{Approval, AskIntent};
+use super::settle;
 use crate::ports::{IntentView, ProposalView, TestReport, ToolCalling, Verdict};
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff};
@@ -53,15 +55,98 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     }
     let draft = candidates::choose(hub, mind, change, draft).await;
     let id = hub.next_proposal();
+    let waiting = Waiting {
+        symbol: main_symbol(mind, &draft),
+        reason: change.reason.clone(),
+        diff: String::new(),
+        draft: draft.clone(),
+        evidence: None,
+        stage: Stage::Checking,
+    };
+    let place = Place::take(hub, id, waiting);
     let (draft, diff, evidence, report) = checked(hub, mind, change, draft, id).await;
-    if let Some(why) = objection(hub, mind, change, &draft, &evidence) {
+    let stage = company::stage(&evidence.tests, mind.failing);
+    place.checked(&draft, &diff, &evidence, stage);
+    let made = Made {
+        id,
+        draft,
+        diff,
+        evidence,
+    };
+    match stage {
+        Stage::NeedsOthers => match company::join(hub, id, decide_on_set).await {
+            Some(company) => in_company(hub, mind, change, made, company, report).await,
+            None => alone(hub, mind, change, made, report).await,
+        },
+        Stage::Passes | Stage::Checking => alone(hub, mind, change, made, report).await,
+    }
+}
+
+/// A proposal that was checked.
+struct Made {
+    id: ProposalId,
+    draft: Draft,
+    diff: String,
+    evidence: Evidence,
+}
+
+/// What the approver says to all parts of a set holds for this one.
+async fn in_company(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    change: &Propose,
+    mut made: Made,
+    company: Company,
+    report: Option<TestReport>,
+) -> Outcome {
+    let Company { together, verdict } = company;
+    let tests = together.tests.clone();
+    made.evidence.together = Some(together);
+    match verdict {
+        Some(verdict) => concluded(hub, mind, change, made, verdict, (tests, None)).await,
+        None => {
+            tell_checked(hub, made.id, &made.evidence);
+            alone(hub, mind, change, made, report).await
+        }
+    }
+}
+
+async fn alone(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    change: &Propose,
+    made: Made,
+    report: Option<TestReport>,
+) -> Outcome {
+    if let Some(why) = objection(hub, mind, change, &made.draft, &made.evidence) {
         hub.event(Event::ProposalRefused {
             agent: mind.party.clone(),
             why: why.clone(),
         });
         return sent_back(why);
     }
-    let verdict = decide(hub, mind, id, change, &draft, &evidence, diff.clone()).await;
+    let verdict = decide(hub, mind, change, &made).await;
+    let known = (made.evidence.tests.clone(), report);
+    concluded(hub, mind, change, made, verdict, known).await
+}
+
+/// Carries out what was decided. `known` is what the tests say of the workspace with the change.
+async fn concluded(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    change: &Propose,
+    made: Made,
+    (by, verdict): (Party, Verdict),
+    known: (TestEvidence, Option<TestReport>),
+) -> Outcome {
+    let Made {
+        id, draft, diff, ..
+    } = made;
+    hub.event(Event::ProposalReviewed {
+        proposal: id,
+        by,
+        verdict: verdict.clone(),
+    });
     match verdict {
         Verdict::Accept => {
             hub.state().accepted.push(Accepted {
@@ -70,13 +155,20 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
                 reason: change.reason.clone(),
                 diff,
             });
-            finish(hub, mind, id, draft, &evidence, report).await
+            finish(hub, mind, id, draft, known).await
         }
         Verdict::Reject { reason } => sent_back(format!("Rejected: {reason}")),
         Verdict::Steer { text } => {
             sent_back(format!("Not yet accepted. Do it differently: {text}"))
         }
     }
+}
+
+fn tell_checked(hub: &Hub, id: ProposalId, evidence: &Evidence) {
+    hub.event(Event::ProposalChecked {
+        proposal: id,
+        evidence: evidence.clone(),
+    });
 }
 
 /// Shows a draft and finds out what there is to know about it. When other proposals were accepted
@@ -104,18 +196,18 @@ async fn checked(
         (evidence, report) = check(hub, &draft, id).await;
     }
     let diff = diff_of(&draft);
-    hub.event(Event::ProposalChecked {
-        proposal: id,
-        evidence: evidence.clone(),
-    });
+    tell_checked(hub, id, &evidence);
     (draft, diff, evidence, report)
 }
 
 async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Option<TestReport>) {
-    let owners = followup::owners_of_references(hub, &draft.breaking);
-    let told = owners.into_iter().take(followup::OWNERS_MOST);
-    let callers = told.map(|(owner, _)| owner).collect();
-    let (evidence, report) = gate::check(hub, draft, callers).await;
+    let owners = followup::owners_of_broken(hub, draft);
+    let callers = owners.into_iter().take(followup::OWNERS_MOST).collect();
+    let (mut evidence, report) = gate::check(hub, draft, callers).await;
+    if let (Some(report), false) = (&report, evidence.tests.broken().is_empty()) {
+        settle::learn_what_fails(hub).await;
+        evidence.tests = TestEvidence::compare(&hub.state().failing, report);
+    }
     if let Some(report) = report.clone() {
         hub.event(Event::TestsRun {
             phase: TestPhase::Proposal,
@@ -212,36 +304,91 @@ fn tool_calling(hub: &Hub) -> ToolCalling {
     hub.outside.models.agent.profile().tool_calling
 }
 
-/// Asks whoever decides. The clock of the run stands while a person is asked.
-async fn decide(
-    hub: &Arc<Hub>,
-    mind: &Mind,
+/// Asks whoever decides.
+async fn decide(hub: &Arc<Hub>, mind: &Mind, change: &Propose, made: &Made) -> (Party, Verdict) {
+    let view = ProposalView {
+        id: made.id.0,
+        symbol: main_symbol(mind, &made.draft),
+        symbols: made.draft.symbols.clone(),
+        reason: change.reason.clone(),
+        diff: made.diff.clone(),
+        evidence: made.evidence.to_string(),
+    };
+    ask_about(hub, &mind.party, view, &made.evidence, Vec::new()).await
+}
+
+/// Asks about proposals that pass only together, as one.
+async fn decide_on_set(
+    hub: Arc<Hub>,
     id: ProposalId,
-    change: &Propose,
-    draft: &Draft,
-    evidence: &Evidence,
-    diff: String,
-) -> Verdict {
-    let symbol = main_symbol(mind, draft);
+    members: Vec<(ProposalId, Waiting)>,
+    together: Together,
+) -> (Party, Verdict) {
+    let own = members.iter().find(|(member, _)| *member == id);
+    let Some((own, mut evidence)) = own.and_then(|(_, one)| Some((one, one.evidence.clone()?)))
+    else {
+        let reason = "it does not wait any more".to_owned();
+        return (Party::Starling, Verdict::Reject { reason });
+    };
+    let part = |(id, one): &(ProposalId, Waiting)| format!("{id} {}: {}", one.symbol, one.reason);
+    let parts: Vec<String> = members.iter().map(part).collect();
+    for (_, other) in members.iter().filter(|(member, _)| *member != id) {
+        if let Some(theirs) = &other.evidence {
+            evidence.losses.extend(theirs.losses.clone());
+            evidence.contract.extend(theirs.contract.clone());
+        }
+    }
+    // The callers that are among the parts are seen to.
+    let is_part = |owner: &SymbolPath| members.iter().any(|(_, one)| one.symbol.encloses(owner));
+    evidence.callers.retain(|owner| !is_part(owner));
+    evidence.together = Some(together);
+    tell_checked(&hub, id, &evidence);
+    let reason = match members.len() {
+        1 => own.reason.clone(),
+        count => format!(
+            "{count} changes that belong together:\n{}",
+            parts.join("\n")
+        ),
+    };
     let view = ProposalView {
         id: id.0,
-        symbol: symbol.clone(),
-        symbols: draft.symbols.clone(),
-        reason: change.reason.clone(),
-        diff: diff.clone(),
+        symbol: own.symbol.clone(),
+        symbols: members
+            .iter()
+            .flat_map(|(_, one)| one.draft.symbols.clone())
+            .collect(),
+        reason,
+        diff: members.iter().map(|(_, one)| one.diff.as_str()).collect(),
         evidence: evidence.to_string(),
     };
-    let (by, verdict) = match hub.task.approval {
+    let with = members
+        .iter()
+        .map(|(member, _)| *member)
+        .filter(|member| *member != id);
+    let party = Party::Agent(own.symbol.clone());
+    ask_about(&hub, &party, view, &evidence, with.collect()).await
+}
+
+/// The clock of the run stands while a person is asked.
+async fn ask_about(
+    hub: &Arc<Hub>,
+    agent: &Party,
+    view: ProposalView,
+    evidence: &Evidence,
+    with: Vec<ProposalId>,
+) -> (Party, Verdict) {
+    match hub.task.approval {
         Approval::Auto => (Party::Starling, Verdict::Accept),
         Approval::Proxy => (Party::Proxy, review::by_proxy(hub, &view).await),
         Approval::Ask => {
             hub.event(Event::ReviewAsked {
-                proposal: id,
-                agent: mind.party.clone(),
-                symbol,
-                diff,
-                reason: change.reason.clone(),
+                proposal: ProposalId(view.id),
+                agent: agent.clone(),
+                symbol: view.symbol.clone(),
+                diff: view.diff.clone(),
+                reason: view.reason.clone(),
                 evidence: evidence.clone(),
+                with,
             });
             let _clock_stands = hub.ledger.wait_for_person();
             (
@@ -249,13 +396,7 @@ async fn decide(
                 in_time(hub.outside.approver.proposal(view)).await,
             )
         }
-    };
-    hub.event(Event::ProposalReviewed {
-        proposal: id,
-        by,
-        verdict: verdict.clone(),
-    });
-    verdict
+    }
 }
 
 /// A person may sleep over a decision, but not for ever.
@@ -284,19 +425,18 @@ async fn finish(
     mind: &mut Mind,
     id: ProposalId,
     draft: Draft,
-    evidence: &Evidence,
-    report: Option<TestReport>,
+    checked: (TestEvidence, Option<TestReport>),
 ) -> Outcome {
-    match apply::apply(hub, id, &draft, report).await {
+    let gone = followup::before(hub, &draft);
+    match apply::apply(hub, id, &draft, checked).await {
         Ok(Application { text, diff }) => {
-            hub.state().note_tests(id, &evidence.tests);
             mind.view.insert(draft.file.clone(), text);
             hub.event(Event::ProposalApplied {
                 proposal: id,
                 symbols: draft.symbols.clone(),
                 diff,
             });
-            followup::follow_up(hub, &mind.party, &draft);
+            followup::follow_up(hub, &mind.party, mind.wave, &draft, &gone);
             Outcome::Applied {
                 text: format!("Proposal {id} was accepted and applied."),
             }

@@ -41,24 +41,52 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
     if hub.state().applied.is_empty() {
         return hub.state().before.clone();
     }
-    let (latest, world) = {
+    let latest = hub.state().latest.clone();
+    match latest {
+        Some(report) => {
+            note(hub, &report);
+            hub.state().failing = failing_ids(&report).into_iter().collect();
+            Some(report)
+        }
+        None => Some(test_accepted(hub).await),
+    }
+}
+
+/// Tests everything that was accepted, when that was not done since the last change: two proposals that
+/// pass alone may fail together, and the next one must not be blamed for it.
+pub(super) async fn learn_what_fails(hub: &Arc<Hub>) {
+    let _one_at_a_time = hub.learning.lock().await;
+    let is_known = {
         let state = hub.state();
-        (state.latest.clone(), state.world.clone())
+        state.latest.is_some() || state.applied.is_empty()
     };
-    let report = match latest {
-        Some(report) => report,
-        None => gate::run_tests(hub, &world, Vec::new()).await,
+    if !is_known {
+        test_accepted(hub).await;
+    }
+}
+
+async fn test_accepted(hub: &Arc<Hub>) -> TestReport {
+    let (world, applied) = {
+        let state = hub.state();
+        (state.world.clone(), state.applied.len())
     };
+    let report = gate::run_tests(hub, &world, Vec::new()).await;
+    note(hub, &report);
+    let mut state = hub.state();
+    if state.applied.len() == applied {
+        state.failing = failing_ids(&report).into_iter().collect();
+        state.latest = Some(report.clone());
+    }
+    drop(state);
+    report
+}
+
+fn note(hub: &Hub, report: &TestReport) {
     hub.event(Event::TestsRun {
         phase: TestPhase::Settling,
         proposal: None,
         report: report.clone(),
     });
-    let mut state = hub.state();
-    state.failing = failing_ids(&report).into_iter().collect();
-    state.latest = Some(report.clone());
-    drop(state);
-    Some(report)
 }
 
 /// Wakes the owners of what fails; says whether anybody was woken.

@@ -1,9 +1,12 @@
 use serde::{Deserialize, Serialize};
 
+mod binding;
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod tests;
+
+pub use binding::{Arguments, Receiver};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -66,35 +69,6 @@ impl Contract {
     pub fn can_break(&self, newer: &Contract) -> bool {
         let changes = self.differences(newer);
         changes.iter().any(|change| change.weight == Weight::Breaks)
-    }
-
-    /// The parameters that calls must give by name from now on, where that alone can break them: a
-    /// call that gives them all is as good as it was. `None` where something else can break it, or
-    /// nothing can.
-    pub fn only_requires(&self, newer: &Contract) -> Option<Vec<String>> {
-        let old = self.parameters.as_deref()?;
-        let new = newer.parameters.as_deref()?;
-        let is_new = |parameter: &Parameter| !old.iter().any(|known| known.name == parameter.name);
-        // In front of an older one, it would take the place of an argument.
-        let behind = new
-            .iter()
-            .rposition(|one| one.kind == ParameterKind::Positional && !is_new(one));
-        let required = |(place, parameter): &(usize, &Parameter)| {
-            let by_name = match parameter.kind {
-                ParameterKind::KeywordOnly => true,
-                ParameterKind::Positional => behind.is_none_or(|behind| *place > behind),
-                ParameterKind::PositionalOnly
-                | ParameterKind::VarPositional
-                | ParameterKind::VarKeyword => false,
-            };
-            by_name && parameter.default.is_none() && is_new(parameter)
-        };
-        let added = new.iter().enumerate().filter(required);
-        let added: Vec<String> = added.map(|(_, one)| one.name.clone()).collect();
-        let mut without = newer.clone();
-        let kept = new.iter().filter(|one| !added.contains(&one.name));
-        without.parameters = Some(kept.cloned().collect());
-        (!added.is_empty() && !self.can_break(&without)).then_some(added)
     }
 
     fn differences(&self, newer: &Contract) -> Vec<Change> {

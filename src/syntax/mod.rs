@@ -15,11 +15,11 @@ mod rewrite;
 mod span;
 mod tree;
 
-pub use contract::{Contract, Parameter, ParameterKind};
+pub use contract::{Arguments, Contract, Parameter, ParameterKind, Receiver};
 pub use guard::{Loss, omission_marks};
 pub use language::Language;
 pub use outline::{outline, signature};
 pub use path::{BadSymbolPath, FilePath, SymbolPath};
-pub use reference::{Reference, keywords_given, references};
+pub use reference::{Reference, arguments, object_of, references};
 pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, rewrite};
 pub use tree::{Symbol, SymbolId, SymbolKind, SymbolTree};

@@ -1,7 +1,7 @@
 use tree_sitter::Node;
 
-use super::SymbolTree;
 use super::definition::range_of;
+use super::{Arguments, SymbolTree};
 use crate::text::ByteRange;
 
 /// An identifier in code (not in strings or comments) with the name asked for.
@@ -40,31 +40,55 @@ pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> {
     }
 }
 
-/// The names of the arguments that a call at `reference` gives by name; `None` where nothing is called
-/// there, or not all that it gives can be seen (`**options`).
-pub fn keywords_given(tree: &SymbolTree, reference: &Reference) -> Option<Vec<String>> {
-    let range = reference.range;
+/// What the call gives whose function's name stands at a byte; `None` where nothing is called there.
+pub fn arguments(tree: &SymbolTree, name_at: usize) -> Option<Arguments> {
     let name = tree
         .root()?
-        .descendant_for_byte_range(range.start, range.end)?;
-    let callee = match name.parent() {
-        Some(parent) if parent.kind() == "attribute" => parent,
+        .descendant_for_byte_range(name_at, name_at + 1)?;
+    let function = match name.parent() {
+        Some(parent) if parent.kind() == "attribute" && is_field(name, parent, "attribute") => {
+            parent
+        }
         Some(_) | None => name,
     };
-    let arguments = callee.parent()?.child_by_field_name("arguments")?;
-    let mut cursor = arguments.walk();
-    let mut given = Vec::new();
-    for argument in arguments.named_children(&mut cursor) {
+    let call = function
+        .parent()
+        .filter(|call| call.kind() == "call" && is_field(function, *call, "function"))?;
+    let list = call.child_by_field_name("arguments")?;
+    let mut given = Arguments::default();
+    if list.kind() != "argument_list" {
+        // A generator is the one argument: `sum(x for x in y)`.
+        given.positional = 1;
+        return Some(given);
+    }
+    let mut cursor = list.walk();
+    for argument in list
+        .named_children(&mut cursor)
+        .filter(|node| !node.is_extra())
+    {
         match argument.kind() {
-            "dictionary_splat" => return None,
+            "dictionary_splat" | "list_splat" => given.is_open = true,
             "keyword_argument" => {
                 let name = argument.child_by_field_name("name")?;
-                given.push(range_of(name).of(tree.text()).to_owned());
+                given
+                    .keywords
+                    .push(range_of(name).of(tree.text()).to_owned());
             }
-            _ => {}
+            _ => given.positional += 1,
         }
     }
-    reference.is_call.then_some(given)
+    Some(given)
+}
+
+/// The text before the dot of the attribute whose name stands at a byte.
+pub fn object_of(tree: &SymbolTree, name_at: usize) -> Option<&str> {
+    let name = tree
+        .root()?
+        .descendant_for_byte_range(name_at, name_at + 1)?;
+    let attribute = name
+        .parent()
+        .filter(|parent| parent.kind() == "attribute" && is_field(name, *parent, "attribute"))?;
+    Some(range_of(attribute.child_by_field_name("object")?).of(tree.text()))
 }
 
 fn is_word(text: &str, range: ByteRange) -> bool {
@@ -150,16 +174,45 @@ mod tests {
     }
 
     #[test]
-    fn a_call_tells_what_it_gives_by_name() {
-        let text = "f(1, a=2, b=f)\nx.f(c=3)\nf(**d)\nf\nf()\ng(f, a=1)\n";
+    fn a_call_tells_what_it_gives() {
+        let text = "f(1, a=2, b=f)\nx.f(c=3)\nf(**d)\nf\nf()\ng(f, a=1)\nf(1, *a)\nf(x for x in y)\nf.g(1)\nf(\n    1,  # one\n)\n";
         let tree = SymbolTree::parse(FilePath::new("a.py"), Arc::from(text));
-        let given: Vec<Option<String>> = references(&tree, "f")
-            .iter()
-            .map(|reference| keywords_given(&tree, reference).map(|names| names.join(" ")))
-            .collect();
-        let some = |names: &str| Some(names.to_owned());
-        let expected = [some("a b"), None, some("c"), None, None, some(""), None];
+        let told = |found: &Reference| {
+            let given = arguments(&tree, found.range.start)?;
+            let open = if given.is_open { " …" } else { "" };
+            Some(format!(
+                "{}{open} {}",
+                given.positional,
+                given.keywords.join(" ")
+            ))
+        };
+        let given: Vec<Option<String>> = references(&tree, "f").iter().map(told).collect();
+        let some = |text: &str| Some(text.to_owned());
+        let expected = [
+            some("1 a b"),
+            None,
+            some("0 c"),
+            some("0 … "),
+            None,
+            some("0 "),
+            None,
+            some("1 … "),
+            some("1 "),
+            None,
+            some("1 "),
+        ];
         assert_eq!(given, expected);
+    }
+
+    #[test]
+    fn what_stands_before_the_dot_is_told() {
+        let text = "a.b.f()\nf()\nC.f(x)\nf.g\n";
+        let tree = SymbolTree::parse(FilePath::new("a.py"), Arc::from(text));
+        let before: Vec<Option<&str>> = references(&tree, "f")
+            .iter()
+            .map(|found| object_of(&tree, found.range.start))
+            .collect();
+        assert_eq!(before, [Some("a.b"), None, Some("C"), None]);
     }
 
     #[test]

@@ -256,6 +256,7 @@ impl RunState {
             diff,
             reason,
             evidence,
+            with,
         } = event
         {
             let (id, symbol) = (*proposal, symbol.clone());
@@ -266,6 +267,11 @@ impl RunState {
                 diff: diff.clone(),
                 evidence: None,
             });
+            // Of a set, one stands for all.
+            if !with.is_empty() {
+                made.diff.clone_from(diff);
+                made.reason.clone_from(reason);
+            }
             made.evidence = Some(evidence.clone());
             self.reviews.push_back(Review::Proposal { id, symbol });
             self.did_about(id, Doing::InReview, "waits");

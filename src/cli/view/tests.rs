@@ -40,6 +40,7 @@ fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        together: None,
         millis: 130,
     }
 }
@@ -178,6 +179,7 @@ fn reviews() -> Vec<Event> {
         diff: DIFF.to_owned(),
         reason: "The cap is the least of both, not the most.".to_owned(),
         evidence: evidence(),
+        with: Vec::new(),
     };
     vec![
         Event::Answered {
@@ -363,6 +365,25 @@ fn the_end_says_everything() {
     }
     let gone = summary(&RunState::default(), traces);
     assert!(plain(&gone).contains("the server is gone"));
+}
+
+#[test]
+fn a_set_is_shown_as_one() {
+    let mut events = reviews();
+    for event in &mut events {
+        if let Event::ReviewAsked {
+            diff, reason, with, ..
+        } = event
+        {
+            *diff = "+both\n".to_owned();
+            *reason = "2 changes that belong together".to_owned();
+            *with = vec![ProposalId(9)];
+        }
+    }
+    let now = state(&[beginning(), events]);
+    let shown = now.proposal(ProposalId(1)).expect("the proposal");
+    assert_eq!(shown.diff, "+both\n");
+    assert_eq!(shown.reason, "2 changes that belong together");
 }
 
 #[test]

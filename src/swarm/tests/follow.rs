@@ -188,7 +188,8 @@ async fn a_contract_that_changes_to_and_fro_is_followed_once_each_way_and_then_t
         .always("agent a.py::g", finish("nothing"));
     let mut bed = Bed::new(&FILES, model).begin(&["a.py::fee"]);
     let events = bed.run().await;
-    assert_eq!(follow_ups(&events).len(), 2, "{events:#?}");
+    // Back again, the call that was not mended is right.
+    assert_eq!(follow_ups(&events).len(), 1, "{events:#?}");
     let before = "they were told of the same change before".to_owned();
     assert_eq!(missed(&events), [(1, before)]);
 }

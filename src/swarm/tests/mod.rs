@@ -1,5 +1,6 @@
 mod approve;
 mod bed;
+mod company;
 mod cut;
 mod diagnosing;
 mod evidence;
@@ -17,4 +18,5 @@ mod settling;
 mod talk;
 mod testing;
 mod undo;
+mod waves;
 mod world;

@@ -171,6 +171,52 @@ fn what_cannot_break_breaks_no_call() {
     );
 }
 
+/// Where a call is said to hold, Python binds its arguments as before.
+#[test]
+fn a_call_that_holds_is_bound_as_before() {
+    let mut runner = TestRunner::new(Config {
+        cases: 1_500,
+        rng_seed: RngSeed::Fixed(9),
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let checked = std::cell::Cell::new(0);
+    let law = runner.run(&(head(), head()), |(older, newer)| {
+        let (old, new) = (contract(&older), contract(&newer));
+        for (count, keywords) in calls() {
+            let call = Arguments {
+                positional: count,
+                keywords: keywords.iter().map(|name| (*name).to_owned()).collect(),
+                is_open: false,
+            };
+            let holds = old.call_holds(&new, &call, Receiver::Given);
+            let (before, after) = (bind(&old, count, &keywords), bind(&new, count, &keywords));
+            let Some(after) = after else {
+                prop_assert!(!holds, "{older}{newer}{count} {keywords:?}");
+                continue;
+            };
+            let Some(before) = before.filter(|_| holds) else {
+                continue;
+            };
+            checked.set(checked.get() + 1);
+            let names = |list: &BTreeMap<String, String>| -> Vec<String> {
+                let known = |name: &&String| {
+                    let has = |one: &Contract| {
+                        let all = one.parameters.as_deref().unwrap_or_default();
+                        all.iter().any(|parameter| parameter.name == **name)
+                    };
+                    has(&old) && has(&new)
+                };
+                list.values().filter(known).cloned().collect()
+            };
+            prop_assert_eq!(names(&before), names(&after), "{}{}{}", older, newer, count);
+        }
+        Ok(())
+    });
+    law.unwrap();
+    assert!(checked.get() > 1_000, "{}", checked.get());
+}
+
 #[test]
 fn equal_contracts_do_not_differ_and_others_do() {
     let mut runner = TestRunner::new(Config {

@@ -390,25 +390,72 @@ fn heads_are_compared() {
     );
 }
 
+/// Whether a call like `1, 2, b=3, *x` holds.
+fn holds(old: &str, new: &str, call: &str, receiver: Receiver) -> bool {
+    let (old, new) = (
+        contract(&format!("{old}: pass")),
+        contract(&format!("{new}: pass")),
+    );
+    let parts = call
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    let mut given = Arguments::default();
+    for part in parts {
+        match part.split_once('=') {
+            Some((name, _)) => given.keywords.push(name.to_owned()),
+            None if part.starts_with('*') => given.is_open = true,
+            None => given.positional += 1,
+        }
+    }
+    old.call_holds(&new, &given, receiver)
+}
+
 #[test]
-fn what_calls_must_give_from_now_on_is_told() {
-    let required = |old: &str, new: &str| {
-        let (old, new) = (
-            contract(&format!("{old}: pass")),
-            contract(&format!("{new}: pass")),
+fn a_call_holds_where_its_arguments_go_to_the_same_parameters() {
+    let given = |old, new, call| holds(old, new, call, Receiver::Given);
+    // A required parameter is added: by name, by place.
+    assert!(given("def f(a)", "def f(a, *, b)", "1, b=2"));
+    assert!(!given("def f(a)", "def f(a, *, b)", "1"));
+    assert!(given("def f(a)", "def f(a, b)", "1, 2"));
+    assert!(!given("def f(a)", "def f(a, b)", "1, *more"));
+    assert!(!given("def f(a)", "def f(b, a)", "1"));
+    // One is renamed: only calls by name break.
+    assert!(given("def f(a, b)", "def f(a, c)", "1, 2"));
+    assert!(!given("def f(a, b)", "def f(a, c)", "1, b=2"));
+    // One is removed, or they change places.
+    assert!(given("def f(a, b=1)", "def f(a)", "1"));
+    assert!(!given("def f(a, b=1)", "def f(a)", "1, 2"));
+    assert!(!given("def f(a, b=1, c=2)", "def f(a, c=2)", "1, 2"));
+    assert!(!given("def f(a, b)", "def f(b, a)", "1, 2"));
+    assert!(given("def f(a, b)", "def f(b, a)", "a=1, b=2"));
+    // Another default: for those who rely on it.
+    assert!(given("def f(a=1)", "def f(a=2)", "3"));
+    assert!(!given("def f(a=1)", "def f(a=2)", ""));
+    // More than the parameters has changed.
+    assert!(!given("def f(a)", "async def f(a)", "1"));
+    assert!(!given("class A", "class B", ""));
+    // The object before the dot is the first.
+    let bound = |old, new, call| holds(old, new, call, Receiver::Bound);
+    assert!(bound("def f(self, a)", "def f(self, a, b)", "1, 2"));
+    assert!(!bound("def f(self, a)", "def f(self, a, b)", "1"));
+}
+
+#[test]
+fn an_override_stands_in_where_it_takes_all_calls() {
+    let stands = |own: &str, other: &str| {
+        let (own, other) = (
+            contract(&format!("{own}: pass")),
+            contract(&format!("{other}: pass")),
         );
-        old.only_requires(&new).map(|names| names.join(" "))
+        own.stands_in_for(&other)
     };
-    let some = |names: &str| Some(names.to_owned());
-    assert_eq!(required("def f(a)", "def f(a, *, b)"), some("b"));
-    assert_eq!(required("def f(a)", "def f(a, b, *, c, d=1)"), some("b c"));
-    assert_eq!(required("def f()", "def f(a)"), some("a"));
-    // It stands where another argument was, or more than that has changed.
-    assert_eq!(required("def f(a)", "def f(b, a)"), None);
-    assert_eq!(required("def f(a, c)", "def f(a, *, b)"), None);
-    assert_eq!(required("def f(a)", "async def f(a, *, b)"), None);
-    assert_eq!(required("def f(a)", "def f(a, b=1)"), None);
-    assert_eq!(required("def f(a)", "def f(a, b, /)"), None);
-    assert_eq!(required("def f(a)", "def f(a)"), None);
-    assert_eq!(required("class A", "class A(B)"), None);
+    assert!(stands("def f(self, a, b)", "def f(self, a, b)"));
+    assert!(!stands("def f(self, a)", "def f(self, a, b)"));
+    assert!(stands("def f(self, a, *args, **kw)", "def f(self, a, b)"));
+    assert!(!stands("def f(self, a, **kw)", "def f(self, a, b)"));
+    assert!(stands("def f(self, a, **kw)", "def f(self, a, *, b)"));
+    assert!(!stands("def f(self, a, b)", "def f(self, a)"));
+    assert!(stands("def f(self, a, b=1)", "def f(self, a)"));
+    assert!(!stands("def f(self)", "async def f(self)"));
 }

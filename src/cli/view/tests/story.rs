@@ -186,6 +186,7 @@ fn why_an_agent_wakes_is_told_once() {
         changes: vec![text("a parameter more")],
         lines: vec![3],
         text: text("g(1)"),
+        wave: 1,
     };
     assert_eq!(woken(follow), ["→ a.py::f looks at what b.py::g changed"]);
     let failed = Cause::FailedTests {
@@ -272,6 +273,7 @@ fn evidence_against_a_proposal_is_shown_whole() {
         diff: DIFF.to_owned(),
         reason: text("why"),
         evidence: against,
+        with: Vec::new(),
     };
     let state = state(&[vec![asked]]);
     let shown = plain(&question(state.reviews.front().unwrap(), &state));

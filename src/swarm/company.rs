@@ -1,0 +1,248 @@
+//! Proposals that wait together: parts of one change may fail alone and pass as a set. Those that fail
+//! alone are tested with all that wait; a set that passes is reviewed as one, and applied part by part.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::event::{Driver, Event, Party, TestPhase};
+use super::gate::{self, Draft};
+use super::hub::Hub;
+use super::lookup::Lookup;
+use super::proposal::{Evidence, ProposalId, TestEvidence, Together};
+use super::settle;
+use super::tools::test_deadline;
+use crate::ports::Verdict;
+use crate::syntax::{FilePath, SymbolPath};
+use crate::text::ChangeSet;
+use crate::workspace::Snapshot;
+
+/// How far a proposal that waits has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Checking,
+    /// It passes by itself.
+    Passes,
+    /// By itself it breaks something, or mends nothing.
+    NeedsOthers,
+}
+
+/// A proposal between its draft and its end.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    pub symbol: SymbolPath,
+    pub reason: String,
+    pub diff: String,
+    pub draft: Draft,
+    pub evidence: Option<Evidence>,
+    pub stage: Stage,
+}
+
+/// A set of proposals that was tested as one.
+#[derive(Debug)]
+pub(super) struct Set {
+    members: BTreeSet<ProposalId>,
+    /// All that were tested: the members, and those that pass by themselves.
+    with: BTreeMap<ProposalId, SymbolPath>,
+    tests: TestEvidence,
+    /// What the approver said to all of them; `None`: it was not asked, for they fail together as well.
+    verdict: Option<(Party, Verdict)>,
+}
+
+/// What a proposal learns from those that wait with it.
+#[derive(Debug, Clone)]
+pub(super) struct Company {
+    pub together: Together,
+    pub verdict: Option<(Party, Verdict)>,
+}
+
+/// Keeps a proposal among those that wait, for as long as it is held.
+pub(super) struct Place {
+    hub: Arc<Hub>,
+    id: ProposalId,
+}
+
+impl Place {
+    pub fn take(hub: &Arc<Hub>, id: ProposalId, waiting: Waiting) -> Place {
+        hub.state().waiting.insert(id, waiting);
+        let hub = Arc::clone(hub);
+        Place { hub, id }
+    }
+
+    /// It was checked by itself.
+    pub fn checked(&self, draft: &Draft, diff: &str, evidence: &Evidence, stage: Stage) {
+        if let Some(waiting) = self.hub.state().waiting.get_mut(&self.id) {
+            waiting.draft = draft.clone();
+            diff.clone_into(&mut waiting.diff);
+            waiting.evidence = Some(evidence.clone());
+            waiting.stage = stage;
+        }
+        self.hub.waited.send_modify(|count| *count += 1);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.hub.state().waiting.remove(&self.id);
+        self.hub.waited.send_modify(|count| *count += 1);
+    }
+}
+
+/// Whether a proposal should be looked at with others: it breaks tests, or mends none of those that it
+/// is to mend.
+pub(super) fn stage(tests: &TestEvidence, is_to_mend: bool) -> Stage {
+    match tests {
+        TestEvidence::Unknown { .. } => Stage::Passes,
+        TestEvidence::Known {
+            broken,
+            fixed,
+            still_failing,
+            ..
+        } => {
+            let helpless = is_to_mend && fixed.is_empty() && !still_failing.is_empty();
+            match broken.is_empty() && !helpless {
+                true => Stage::Passes,
+                false => Stage::NeedsOthers,
+            }
+        }
+    }
+}
+
+/// Tests a proposal that fails alone with all that wait, and asks about the set when it passes. `None`:
+/// nobody else waits. `ask` is called for at most one member of a set.
+pub(super) async fn join<F>(
+    hub: &Arc<Hub>,
+    id: ProposalId,
+    ask: impl FnOnce(Arc<Hub>, ProposalId, Vec<(ProposalId, Waiting)>, Together) -> F,
+) -> Option<Company>
+where
+    F: Future<Output = (Party, Verdict)>,
+{
+    if hub.task.driver == Driver::Single {
+        return None;
+    }
+    others_are_checked(hub, id).await;
+    // One set at a time: whoever comes later may find that it was part of it.
+    let mut sets = hub.sets.lock().await;
+    if let Some(set) = sets.iter().find(|set| set.members.contains(&id)) {
+        return Some(set.as_seen_by(id));
+    }
+    let waiting = hub.state().waiting.clone();
+    let of_no_set = |id: &ProposalId| !sets.iter().any(|set| set.members.contains(id));
+    let members: BTreeMap<ProposalId, Waiting> = waiting
+        .iter()
+        .filter(|(id, one)| one.stage == Stage::NeedsOthers && of_no_set(id))
+        .map(|(id, one)| (*id, one.clone()))
+        .collect();
+    let with = waiting
+        .iter()
+        .filter(|(_, one)| one.stage != Stage::Checking);
+    let with: Vec<(ProposalId, Waiting)> = with.map(|(id, one)| (*id, one.clone())).collect();
+    if with.len() < 2 {
+        return None;
+    }
+    let tests = tested(hub, id, &with).await;
+    let passes = stage(&tests, hub.state().wants_green) == Stage::Passes;
+    let mut set = Set {
+        members: members.keys().copied().collect(),
+        tests,
+        with: with
+            .iter()
+            .map(|(id, one)| (*id, one.symbol.clone()))
+            .collect(),
+        verdict: None,
+    };
+    if passes {
+        let together = set.as_seen_by(id).together;
+        let members = members.into_iter().collect();
+        set.verdict = Some(ask(Arc::clone(hub), id, members, together).await);
+    }
+    let company = set.as_seen_by(id);
+    sets.push(set);
+    Some(company)
+}
+
+impl Set {
+    fn as_seen_by(&self, id: ProposalId) -> Company {
+        let others = self.with.iter().filter(|(other, _)| **other != id);
+        let with = others.map(|(_, symbol)| symbol.clone()).collect();
+        Company {
+            together: Together {
+                with,
+                tests: self.tests.clone(),
+            },
+            verdict: self.verdict.clone(),
+        }
+    }
+}
+
+/// Those that are being checked now may belong to it; no longer than a run of the tests may take.
+async fn others_are_checked(hub: &Arc<Hub>, id: ProposalId) {
+    let checking: Vec<ProposalId> = {
+        let state = hub.state();
+        let others = state
+            .waiting
+            .iter()
+            .filter(|(other, one)| **other != id && one.stage == Stage::Checking);
+        others.map(|(other, _)| *other).collect()
+    };
+    let mut waited = hub.waited.subscribe();
+    let all_checked = waited.wait_for(|_| {
+        let state = hub.state();
+        let is_checking = |id: &ProposalId| {
+            let one = state.waiting.get(id);
+            one.is_some_and(|one| one.stage == Stage::Checking)
+        };
+        !checking.iter().any(is_checking)
+    });
+    let _ = tokio::time::timeout(test_deadline(hub), all_checked).await;
+}
+
+/// The tests over everything accepted and these proposals.
+async fn tested(hub: &Arc<Hub>, id: ProposalId, with: &[(ProposalId, Waiting)]) -> TestEvidence {
+    settle::learn_what_fails(hub).await;
+    let (world, failing) = {
+        let state = hub.state();
+        (state.world.clone(), state.failing.clone())
+    };
+    let drafts = with.iter().map(|(_, one)| &one.draft);
+    let report = gate::run_tests(hub, &laid_over(&world, drafts), Vec::new()).await;
+    hub.event(Event::TestsRun {
+        phase: TestPhase::Proposal,
+        proposal: Some(id),
+        report: report.clone(),
+    });
+    TestEvidence::compare(&failing, &report)
+}
+
+/// The workspace with all proposals that wait, as it will be when they are accepted.
+pub(super) fn with_all_that_wait(hub: &Hub) -> Lookup {
+    let (world, index, waiting) = {
+        let state = hub.state();
+        (
+            state.world.clone(),
+            Arc::clone(&state.index),
+            state.waiting.clone(),
+        )
+    };
+    if waiting.is_empty() {
+        return Lookup::new(world, index);
+    }
+    let world = laid_over(&world, waiting.values().map(|one| &one.draft));
+    let index = Arc::new(index.after(world.clone()));
+    Lookup::new(world, index)
+}
+
+/// The workspace with several drafts; one that does not fit over the others is left out.
+fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> Snapshot {
+    let mut world = world.clone();
+    for draft in drafts {
+        let file: &FilePath = &draft.file;
+        let now: Arc<str> = world.read(file).unwrap_or_else(|_| "".into());
+        let changes = ChangeSet::between(&draft.base, &draft.text);
+        let over = changes.rebase(&ChangeSet::between(&draft.base, &now));
+        if let Some(text) = over.ok().and_then(|changes| changes.apply(&now).ok()) {
+            world = world.with(file.clone(), Some(text.into()));
+        }
+    }
+    world
+}

@@ -1,0 +1,268 @@
+//! Proposals that need one another: tested as a set, reviewed as one, applied part by part.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::ports::Verdict;
+use crate::swarm::*;
+
+const FILES: [(&str, &str); 2] = [
+    ("fees.py", "def fee(x):\n    return x\n"),
+    (
+        "shop.py",
+        "from fees import fee\n\n\ndef total(x):\n    return fee(x)\n\n\ndef other(x):\n    return x\n",
+    ),
+];
+
+fn pick(symbol: &str, why: &str, source: &str) -> serde_json::Value {
+    json!({"symbol": symbol, "why": why, "source": source})
+}
+
+fn wider() -> serde_json::Value {
+    pick(
+        "fees.py::fee",
+        "takes a rate",
+        "def fee(x, rate):\n    return x * rate\n",
+    )
+}
+
+fn caller() -> serde_json::Value {
+    pick(
+        "shop.py::total",
+        "gives the rate",
+        "def total(x):\n    return fee(x, 2)\n",
+    )
+}
+
+fn other() -> serde_json::Value {
+    pick(
+        "shop.py::other",
+        "adds one",
+        "def other(x):\n    return x + 1\n",
+    )
+}
+
+/// A call that does not fit breaks a test.
+fn calls_fit(all: &str) -> Vec<(String, String)> {
+    let (wide, given) = (all.contains("def fee(x, rate)"), all.contains("fee(x, 2)"));
+    match wide == given {
+        true => Vec::new(),
+        false => vec![(
+            "t1".to_owned(),
+            "shop.py:5: in total\nTypeError: fee()".to_owned(),
+        )],
+    }
+}
+
+/// A run in which the scout writes these changes; every run of the tests takes a second.
+fn bed(changes: &[serde_json::Value]) -> Bed {
+    let model = Scripted::native()
+        .on("scout", [call("wake", json!({"symbols": changes}))])
+        .always("agent", finish("I have nothing to add"));
+    let bed = Bed::new(&FILES, model).tests(calls_fit);
+    *bed.test_times.lock().unwrap() = vec![Duration::from_secs(1); 20].into();
+    bed
+}
+
+fn test_runs(events: &[Event]) -> usize {
+    let ran = |event: &&Event| matches!(event, Event::TestsRun { .. });
+    events.iter().filter(ran).count()
+}
+
+fn applied(events: &[Event]) -> usize {
+    let applied = |event: &&Event| matches!(event, Event::ProposalApplied { .. });
+    events.iter().filter(applied).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn parts_that_fail_alone_pass_as_a_set() {
+    let mut bed = bed(&[wider(), caller()]);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(applied(&events), 2);
+    assert_eq!(malformed(&events), [""; 0]);
+    // Nobody is asked anything: no owner, and no follow-up for what its own change fits.
+    assert_eq!(bed.model.calls(), 1, "{:?}", woken(&events));
+    // Before, each alone, both together, and what came of it.
+    assert_eq!(test_runs(&events), 5, "{events:#?}");
+    let together = events.iter().find_map(|event| match event {
+        Event::ProposalChecked { evidence, .. } => {
+            evidence.together.clone().map(|_| evidence.to_string())
+        }
+        _ => None,
+    });
+    let text = together.expect("evidence of the set");
+    assert!(text.contains("tests alone: `fake tests` failed"), "{text}");
+    assert!(text.contains("  BROKEN by this change (1): t1\n"), "{text}");
+    assert!(text.contains("with the other waiting proposal ("), "{text}");
+    assert!(text.contains("): passed\n"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_is_reviewed_as_one() {
+    let mut bed = bed(&[wider(), caller(), other()]).with(|task| task.approval = Approval::Ask);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(applied(&events), 3);
+    let seen = bed.approver.seen.lock().unwrap();
+    assert_eq!(
+        seen.len(),
+        2,
+        "the set, and what passes by itself: {seen:#?}"
+    );
+    let set = seen
+        .iter()
+        .find(|view| view.reason.contains("belong together"))
+        .expect("a set");
+    for part in [
+        "2 changes that belong together:",
+        "fees.py::fee: takes a rate",
+        "shop.py::total: gives the rate",
+    ] {
+        assert!(set.reason.contains(part), "{}", set.reason);
+    }
+    assert!(
+        set.diff.contains("+def fee(x, rate):") && set.diff.contains("+    return fee(x, 2)"),
+        "{}",
+        set.diff
+    );
+    assert!(!set.diff.contains("x + 1"), "{}", set.diff);
+    assert_eq!(set.symbols.len(), 2);
+    assert!(set.evidence.contains("): passed\n"), "{}", set.evidence);
+    assert!(
+        !set.evidence
+            .contains("callers to follow up: shop.py::total"),
+        "{}",
+        set.evidence
+    );
+    let with: Vec<usize> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::ReviewAsked { with, .. } => Some(with.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(with.iter().sum::<usize>(), 1);
+    let reviewed = |event: &&Event| {
+        matches!(
+            event,
+            Event::ProposalReviewed {
+                verdict: Verdict::Accept,
+                ..
+            }
+        )
+    };
+    assert_eq!(events.iter().filter(reviewed).count(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejected_set_goes_back_to_all_its_owners() {
+    let mut bed = bed(&[wider(), caller()]).with(|task| task.approval = Approval::Ask);
+    let reject = Verdict::Reject {
+        reason: "keep the contract".into(),
+    };
+    *bed.approver.verdicts.lock().unwrap() = vec![reject].into();
+    let events = bed.run().await;
+    assert_eq!(applied(&events), 0);
+    for owner in ["agent fees.py::fee", "agent shop.py::total"] {
+        let prompt = bed.model.prompts(owner).pop().expect(owner);
+        assert!(prompt.contains("Rejected: keep the contract"), "{prompt}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn parts_that_fail_together_as_well_are_told_so() {
+    let wrong = pick(
+        "shop.py::total",
+        "gives the rate",
+        "def total(x):\n    return fee(x, 3)\n",
+    );
+    let mut bed = bed(&[wider(), wrong])
+        .with(|task| task.approval = Approval::Ask)
+        .tests(
+            |all| match all.contains("rate)") || all.contains("fee(x, 3)") {
+                true => vec![("t1".to_owned(), "TypeError".to_owned())],
+                false => Vec::new(),
+            },
+        );
+    *bed.approver.verdicts.lock().unwrap() = vec![
+        Verdict::Reject {
+            reason: "no".into()
+        };
+        4
+    ]
+    .into();
+    let events = bed.run().await;
+    assert_eq!(applied(&events), 0);
+    let seen = bed.approver.seen.lock().unwrap();
+    assert!(
+        !seen.is_empty()
+            && seen
+                .iter()
+                .all(|view| !view.reason.contains("belong together"))
+    );
+    let text = &seen[0].evidence;
+    assert!(text.contains("with the other waiting proposal"), "{text}");
+    assert!(text.contains("): failed\n"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_fails_while_nobody_else_waits_is_judged_alone() {
+    let mut bed = bed(&[wider()]).with(|task| task.approval = Approval::Ask);
+    let events = bed.run().await;
+    let seen = bed.approver.seen.lock().unwrap();
+    assert!(
+        !seen[0].evidence.contains("waiting"),
+        "{}",
+        seen[0].evidence
+    );
+    assert!(
+        seen[0]
+            .evidence
+            .contains("callers to follow up: shop.py::total"),
+        "{}",
+        seen[0].evidence
+    );
+    // Its caller is told, and has something to do.
+    assert!(
+        woken(&events)
+            .iter()
+            .any(|(agent, _)| agent == "shop.py::total")
+    );
+}
+
+/// The one that mends the failing test does it only with the other's help.
+#[tokio::test(start_paused = true)]
+async fn what_mends_a_test_only_together_is_a_set() {
+    let fails = |all: &str| match all.contains("x * rate") && all.contains("fee(x, 2)") {
+        true => Vec::new(),
+        false => vec![("t1".to_owned(), "AssertionError: 1 != 2".to_owned())],
+    };
+    let mut bed = bed(&[wider(), caller()]).with(|task| task.text = "The test t1 fails.".into());
+    bed = bed.tests(fails);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!((applied(&events), bed.model.calls()), (2, 1));
+}
+
+/// The change of a caller is accepted before its owner is told of the contract.
+#[tokio::test(start_paused = true)]
+async fn an_owner_whose_accepted_change_fits_is_not_woken_again() {
+    let optional = pick(
+        "fees.py::fee",
+        "takes a rate",
+        "def fee(x, *, rate):\n    return x\n",
+    );
+    let given = pick(
+        "shop.py::total",
+        "gives it",
+        "def total(x):\n    return fee(x, rate=2)\n",
+    );
+    let mut bed = bed(&[given, optional]).tests(|_| Vec::new());
+    let times = [1, 1, 5, 1, 1, 1].map(Duration::from_secs);
+    *bed.test_times.lock().unwrap() = times.into();
+    let events = bed.run().await;
+    assert_eq!((applied(&events), bed.model.calls()), (2, 1), "{events:#?}");
+}

@@ -1,0 +1,133 @@
+//! Whether one call does the same under a newer contract.
+
+use super::{Contract, Parameter, ParameterKind};
+
+/// What a call gives.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arguments {
+    /// How many by their place.
+    pub positional: usize,
+    pub keywords: Vec<String>,
+    /// Not all that it gives can be seen (`*args`, `**options`).
+    pub is_open: bool,
+}
+
+/// Who gives the first argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receiver {
+    /// The call itself.
+    Given,
+    /// The object before the dot, or the one that is made.
+    Bound,
+}
+
+/// Which parameters take the arguments of a call.
+struct Bound<'c> {
+    /// Of each argument: those by place, then those by name.
+    taken: Vec<&'c Parameter>,
+    /// Those that are left to their defaults.
+    left: Vec<&'c Parameter>,
+}
+
+impl Contract {
+    /// Whether a call that suits this contract does the same under a newer one: each argument goes to
+    /// the same parameter, or to one renamed in its place, and what it leaves to defaults has the same
+    /// ones. `false` where that cannot be seen.
+    pub fn call_holds(&self, newer: &Contract, call: &Arguments, receiver: Receiver) -> bool {
+        let (Some(old), Some(new)) = (&self.parameters, &newer.parameters) else {
+            return false;
+        };
+        let mut same_parameters = newer.clone();
+        same_parameters.parameters.clone_from(&self.parameters);
+        if call.is_open || self.can_break(&same_parameters) {
+            return false;
+        }
+        let Some(after) = bind(new, call, receiver) else {
+            return false;
+        };
+        // What was wrong before and is right now needs nobody.
+        let Some(before) = bind(old, call, receiver) else {
+            return true;
+        };
+        let is_known = |list: &[Parameter], name: &str| list.iter().any(|one| one.name == name);
+        let goes_there = |(old_one, new_one): (&&Parameter, &&Parameter)| {
+            let renamed = old_one.is_positional()
+                && new_one.is_positional()
+                && !is_known(new, &old_one.name)
+                && !is_known(old, &new_one.name);
+            old_one.name == new_one.name || renamed
+        };
+        let default_of = |name: &str| after.left.iter().find(|one| one.name == name);
+        let same_default = |old_one: &&Parameter| match default_of(&old_one.name) {
+            Some(new_one) => new_one.default == old_one.default,
+            None => true,
+        };
+        before.taken.iter().zip(&after.taken).all(goes_there)
+            && before.left.iter().all(same_default)
+    }
+
+    /// Whether a function with this contract takes every call that another one takes, as a method that
+    /// overrides must.
+    pub fn stands_in_for(&self, other: &Contract) -> bool {
+        let (Some(own), Some(theirs)) = (&self.parameters, &other.parameters) else {
+            return self.parameters == other.parameters;
+        };
+        let has = |kind: ParameterKind| own.iter().any(|one| one.kind == kind);
+        let takes = |wanted: &Parameter| {
+            let same = own.iter().find(|one| one.name == wanted.name);
+            match (same, wanted.kind) {
+                (Some(_), _) => true,
+                (None, ParameterKind::PositionalOnly | ParameterKind::VarPositional) => {
+                    has(ParameterKind::VarPositional)
+                }
+                (None, ParameterKind::KeywordOnly | ParameterKind::VarKeyword) => {
+                    has(ParameterKind::VarKeyword)
+                }
+                (None, ParameterKind::Positional) => {
+                    has(ParameterKind::VarKeyword) && has(ParameterKind::VarPositional)
+                }
+            }
+        };
+        let is_given = |one: &Parameter| theirs.iter().any(|other| other.name == one.name);
+        let needs_no_more = own.iter().all(|one| one.is_optional() || is_given(one));
+        needs_no_more && theirs.iter().all(takes) && self.is_async == other.is_async
+    }
+}
+
+/// `None` where Python raises a `TypeError`.
+fn bind<'c>(
+    parameters: &'c [Parameter],
+    call: &Arguments,
+    receiver: Receiver,
+) -> Option<Bound<'c>> {
+    let skipped = match receiver {
+        Receiver::Given => 0,
+        Receiver::Bound => usize::from(parameters.first().is_some_and(Parameter::is_positional)),
+    };
+    let parameters = &parameters[skipped..];
+    let gathers = |kind: ParameterKind| parameters.iter().find(|one| one.kind == kind);
+    let mut places = parameters.iter().filter(|one| one.is_positional());
+    let mut taken: Vec<&Parameter> = Vec::new();
+    for _ in 0..call.positional {
+        let place = places.next().or(gathers(ParameterKind::VarPositional));
+        taken.push(place?);
+    }
+    for keyword in &call.keywords {
+        let named = parameters.iter().find(|one| match one.kind {
+            ParameterKind::Positional | ParameterKind::KeywordOnly => one.name == *keyword,
+            ParameterKind::PositionalOnly
+            | ParameterKind::VarPositional
+            | ParameterKind::VarKeyword => false,
+        });
+        let twice = named.is_some_and(|one| taken.iter().any(|other| other.name == one.name));
+        taken.push(
+            named
+                .filter(|_| !twice)
+                .or_else(|| gathers(ParameterKind::VarKeyword).filter(|_| !twice))?,
+        );
+    }
+    let is_left = |one: &&Parameter| !taken.iter().any(|other| other.name == one.name);
+    let left: Vec<&Parameter> = parameters.iter().filter(is_left).collect();
+    let complete = left.iter().all(|one| one.is_optional());
+    complete.then_some(Bound { taken, left })
+}
