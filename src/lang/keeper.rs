@@ -28,6 +28,9 @@ const WAITS: [Duration; 5] = [
     Duration::from_secs(15),
     Duration::from_secs(60),
 ];
+/// What is said of a server whose silence means nothing.
+pub(super) const BLIND: &str = "it finds no error in a text that cannot be parsed: its checkers are \
+                                missing or switched off";
 /// A server that is late so often in a row is as good as crashed.
 const LATE: u32 = 3;
 /// Questions that wait. More are answered that there are too many.
@@ -262,9 +265,7 @@ impl State {
             last,
         } = &self.trouble;
         if *crashes > WAITS.len() {
-            return Err(format!(
-                "{name} is not started again after {crashes} crashes, the last: {last}"
-            ));
+            return Err(format!("{name} is not started again: {last}"));
         }
         let now = Instant::now();
         if let Some(then) = not_before.filter(|then| *then > now) {
@@ -277,24 +278,38 @@ impl State {
             Ok(link) => Session::open(link, &self.about, now + START).await,
             Err(error) => {
                 let why = format!("it cannot be started: {error}");
-                self.crashed(&why).await;
-                return Err(format!("{}: {why}", self.about.name));
+                return Err(self.failed(&why).await);
             }
         };
-        match opened {
-            Ok(session) => {
-                let took = now.elapsed().as_millis();
-                self.news
-                    .add(format!("{} was started in {took} ms", session.tool));
-                self.session = Some(session);
-                Ok(())
-            }
+        let mut session = match opened {
+            Ok(session) => session,
             Err(refusal) => {
                 let why = format!("at its start: {}", refusal.told().await);
-                self.crashed(&why).await;
-                Err(format!("{}: {why}", self.about.name))
+                return Err(self.failed(&why).await);
             }
+        };
+        let sees = session.sees_errors(now + START).await;
+        let tool = session.tool.clone();
+        self.session = Some(session);
+        match sees {
+            Ok(true) => {
+                let took = now.elapsed().as_millis();
+                self.news.add(format!("{tool} was started in {took} ms"));
+                Ok(())
+            }
+            Ok(false) => {
+                let why = self.failed(BLIND).await;
+                self.trouble.crashes = WAITS.len() + 1;
+                Err(why)
+            }
+            Err(failure) => Err(self.failed(&format!("at its start: {failure}")).await),
         }
+    }
+
+    /// Notes that a server is of no use now, and says so.
+    async fn failed(&mut self, why: &str) -> String {
+        self.crashed(why).await;
+        format!("{}: {}", self.about.name, self.trouble.last)
     }
 
     /// What a server's failure means for the server.

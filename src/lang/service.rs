@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::find::{Places, Program};
-use super::keeper::Keeper;
+use super::keeper::{BLIND, Keeper};
 use super::known::settings;
 use super::process;
 use super::session::{About, Session};
@@ -115,7 +115,11 @@ pub async fn version(program: &Program, places: &Places, cache: &Path) -> Result
     };
     let deadline = Instant::now() + GREETING;
     match Session::open(link, &about, deadline).await {
-        Ok(session) => Ok(session.tool),
+        Ok(mut session) => match session.sees_errors(deadline).await {
+            Ok(true) => Ok(session.tool),
+            Ok(false) => Err(BLIND.to_owned()),
+            Err(failure) => Err(failure.to_string()),
+        },
         Err(refusal) => Err(refusal.told().await),
     }
 }

@@ -14,8 +14,9 @@ use super::heard::{Awaited, Heard, listener};
 use super::link::Link;
 use super::process::Process;
 use super::quickfix;
-use crate::ports::{Problem, TextRequest};
+use crate::ports::{Effort, Problem, Severity, TextRequest};
 use crate::rpc::{Connection, RequestError};
+use crate::syntax::FilePath;
 use crate::text::Encoding;
 
 /// How often a server may take its own answer back.
@@ -163,6 +164,29 @@ impl Session {
         for (method, params) in notifications {
             self.connection.notify(method, params);
         }
+    }
+
+    /// Whether it finds the error in a text that cannot be parsed: one that does not finds nothing,
+    /// because its checkers are missing or switched off, and its silence means nothing.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn sees_errors(&mut self, deadline: Instant) -> Result<bool, Failure> {
+        let request = TextRequest {
+            file: FilePath::new("starling_probe.py"),
+            text: "def (\n".into(),
+            overlay: Vec::new(),
+            effort: Effort::Fast,
+            deadline: deadline.saturating_duration_since(Instant::now()),
+        };
+        let asked = Asked {
+            request: &request,
+            deadline,
+        };
+        let found = self.diagnose(&asked).await?;
+        Ok(found
+            .iter()
+            .any(|problem| problem.severity == Severity::Error))
     }
 
     /// Shows the texts of a question and waits for the problems of exactly these.

@@ -42,7 +42,10 @@ async fn a_server_that_crashes_is_started_again_later_each_time_and_then_no_more
         tokio::time::advance(Duration::from_secs(1)).await;
     }
     assert_eq!(starts, 6);
-    assert!(said.contains("not started again after 6 crashes"), "{said}");
+    assert!(
+        said.contains("not started again: at its start: it crashed"),
+        "{said}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,9 +79,23 @@ async fn a_program_that_is_not_there_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_finds_nothing_is_not_believed() {
+    for manner in [Manner::Pull, Manner::Push] {
+        let mut script = Script::good(manner);
+        script.blind = true;
+        let keeper = script.keeper(1);
+        for _ in 0..3 {
+            let why = keeper.diagnose(ask("x")).await.unwrap_err();
+            assert!(why.contains("its checkers are missing"), "{why}");
+        }
+        assert_eq!(keeper.news.take().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_silent_server_is_started_anew() {
     let mut script = Script::good(Manner::Push);
-    script.wrong_version = 100;
+    script.silent_after = 1;
     let keeper = script.keeper(1);
     for _ in 0..3 {
         let why = keeper.diagnose(ask("x")).await.unwrap_err();

@@ -37,6 +37,8 @@ fn script(dice: &mut Dice, manner: Manner) -> Script {
         wrong_version: often(70),
         garbage: often(8),
         refuse: often(40),
+        blind: false,
+        silent_after: 0,
     }
 }
 

@@ -85,19 +85,23 @@ fn bed(files: &[(&str, &str)], model: Scripted, language: &Arc<Finds>) -> Bed {
 }
 
 fn checked(events: &[Event]) -> Vec<&DiagnosticEvidence> {
-    let evidence = |event| match event {
-        &Event::ProposalChecked { ref evidence, .. } => Some(&evidence.diagnostics),
-        _ => None,
-    };
-    events.iter().filter_map(evidence).collect()
+    let mut found = Vec::new();
+    for event in events {
+        if let Event::ProposalChecked { evidence, .. } = event {
+            found.push(&evidence.diagnostics);
+        }
+    }
+    found
 }
 
 fn refusals(events: &[Event]) -> Vec<&str> {
-    let why = |event| match event {
-        &Event::ProposalRefused { ref why, .. } => Some(why.as_str()),
-        _ => None,
-    };
-    events.iter().filter_map(why).collect()
+    let mut found = Vec::new();
+    for event in events {
+        if let Event::ProposalRefused { why, .. } = event {
+            found.push(why.as_str());
+        }
+    }
+    found
 }
 
 #[tokio::test(start_paused = true)]
