@@ -12,7 +12,7 @@ use starling::syntax::{FilePath, SymbolPath, SymbolTree};
 use crate::{index_of, string, strings};
 
 const SELECTED: usize = 20;
-const TIMES: usize = 1;
+const TIMES: usize = 3;
 
 pub fn print(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path) {
     let mut by_repository: BTreeMap<&str, Tally> = BTreeMap::new();

@@ -164,7 +164,8 @@ pub enum AskIntent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Tests {
-    /// The command that runs the tests; when unset, it is found out.
+    /// The command that runs the tests; when unset, it is found out. `{tests}` in it stands for selected
+    /// tests, `{files}` for the files that they are in.
     pub command: Option<String>,
     /// The longest that one test run may take.
     pub seconds: u64,

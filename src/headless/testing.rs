@@ -188,6 +188,10 @@ impl TestRunner for Nothing {
         Chosen::Found
     }
 
+    fn selects(&self) -> bool {
+        false
+    }
+
     async fn run(&self, _: TestRequest) -> TestReport {
         TestReport {
             outcome: TestOutcome::NotRun,

@@ -102,5 +102,8 @@ pub trait TestRunner: Send + Sync {
     /// Who chose the command.
     fn chosen(&self) -> Chosen;
 
+    /// Whether a selection of tests makes a difference to the command.
+    fn selects(&self) -> bool;
+
     async fn run(&self, request: TestRequest) -> TestReport;
 }

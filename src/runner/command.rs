@@ -7,6 +7,8 @@ use super::detect::Framework;
 
 /// Where selected tests go in a command that the user named.
 const TESTS: &str = "{tests}";
+/// The same for the files that they are in.
+const FILES: &str = "{files}";
 
 /// What runs: the user's own command, or ours for a framework.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +21,14 @@ pub(super) enum Suite {
 }
 
 impl Suite {
+    /// Whether a selection changes the line.
+    pub(super) fn selects(&self) -> bool {
+        match self {
+            Suite::Given(line) => line.contains(TESTS) || line.contains(FILES),
+            Suite::Own { .. } => true,
+        }
+    }
+
     /// The interpreter of our own commands.
     pub(super) fn python(&self) -> Option<&Path> {
         match self {
@@ -38,7 +48,8 @@ impl Suite {
         match self {
             Suite::Given(line) => {
                 let quoted: Vec<_> = select.iter().map(|entry| quote(entry)).collect();
-                line.replace(TESTS, &quoted.join(" ")).trim().to_owned()
+                let line = line.replace(TESTS, &quoted.join(" "));
+                line.replace(FILES, &files(&select)).trim().to_owned()
             }
             Suite::Own { framework, python } => {
                 let mut words = vec![python.to_string_lossy().into_owned()];
@@ -107,6 +118,18 @@ fn discover(start: &str, top: &str) -> Vec<String> {
         words.extend(["-s", start, "-t", top]);
     }
     words.into_iter().map(str::to_owned).collect()
+}
+
+/// The files of selected tests, each once, for a shell.
+fn files(select: &[&str]) -> String {
+    let mut files: Vec<String> = Vec::new();
+    for entry in select {
+        let file = quote(entry.split(':').next().unwrap_or(entry));
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    files.join(" ")
 }
 
 /// `tests/test_a.py::T.test_x`, as symbols are named, is `…::T::test_x` to pytest. Its own ids stay.
@@ -242,6 +265,10 @@ mod tests {
             "nox -- 'a b.py' c.py"
         );
         assert_eq!(line(&given("nox {tests}"), &[]), "nox");
+        let select = ["a.py::T.x", "a.py", "b c.py:test_y"];
+        assert_eq!(line(&given("nox {files}"), &select), "nox a.py 'b c.py'");
+        assert!(given("nox {files}").selects() && given("nox {tests}").selects());
+        assert!(!given("nox").selects() && own(Framework::Pytest).selects());
     }
 
     #[test]

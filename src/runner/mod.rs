@@ -31,7 +31,8 @@ const REPORT_BYTES: usize = 8 << 10;
 /// What the user said about the tests, where they said something.
 #[derive(Debug, Clone, Default)]
 pub struct TestSettings {
-    /// Run by a shell in place of a command of ours; `{tests}` in it stands for selected tests.
+    /// Run by a shell in place of a command of ours; `{tests}` in it stands for selected tests, and
+    /// `{files}` for their files.
     pub command: Option<String>,
     pub python: Option<PathBuf>,
     /// Environment variables that tests are given besides the harmless ones.
@@ -149,6 +150,10 @@ impl TestRunner for ProjectTests {
             Ok(Suite::Given(_)) => Chosen::ByUser,
             Ok(Suite::Own { .. }) | Err(_) => Chosen::Found,
         }
+    }
+
+    fn selects(&self) -> bool {
+        self.suite.as_ref().is_ok_and(Suite::selects)
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {

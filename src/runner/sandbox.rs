@@ -14,6 +14,12 @@ const NO_NETWORK: [&str; 9] = [
 ];
 const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "[Errno 30]"];
 const TOO_LARGE: [&str; 3] = ["File too large", "File size limit exceeded", "EFBIG"];
+const NO_FORK: [&str; 4] = [
+    "Cannot fork",
+    "fork: Resource temporarily unavailable",
+    "BlockingIOError: [Errno 11]",
+    "can't start new thread",
+];
 
 /// Adds to a message what the sandbox has to do with it; nothing where it has not.
 pub(super) fn explain(message: &mut String) {
@@ -27,6 +33,10 @@ pub(super) fn explain(message: &mut String) {
             "tests can write only in the project's shadow and in the temporary directory",
         ),
         (&TOO_LARGE, "the files of tests have an upper limit"),
+        (
+            &NO_FORK,
+            "tests can start no more processes than sandbox.processes says",
+        ),
     ];
     let said = |marks: &[&str]| marks.iter().any(|mark| message.contains(mark));
     let notes: String = notes
@@ -56,8 +66,8 @@ mod tests {
         let expected = "OSError: [Errno 101] Network is unreachable\n\
                         note: tests run without a network, but for their own loopback";
         assert_eq!(explained(message), expected);
-        let both = explained("[Errno 30] Read-only file system: '/a'; then EFBIG");
-        assert_eq!(both.lines().count(), 3, "{both}");
+        let all = explained("[Errno 30] Read-only file system: '/a'; then EFBIG; Cannot fork");
+        assert_eq!(all.lines().count(), 4, "{all}");
     }
 
     #[test]

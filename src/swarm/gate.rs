@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::diagnose;
+use super::flaky;
 use super::hub::Hub;
 use super::proposal::{Evidence, TestEvidence};
 use super::tools::test_deadline;
@@ -50,7 +51,10 @@ pub(super) async fn check(
         tests(hub, &with_draft)
     );
     let tests = match &report {
-        Some(report) => TestEvidence::compare(&failing, report),
+        Some(report) => {
+            let failing = flaky::without_change(hub, &world, failing, report).await;
+            TestEvidence::compare(&failing, report)
+        }
         None => TestEvidence::Unknown {
             reason: "no tests were found; give a command with --test".to_owned(),
         },

@@ -14,6 +14,7 @@ mod draft;
 pub mod event;
 mod excerpt;
 mod failing;
+mod flaky;
 mod followup;
 mod gate;
 mod hub;

@@ -130,7 +130,7 @@ fn ends(outcome: TestOutcome) -> impl Fn(&TestReport) {
 
 #[tokio::test]
 async fn a_fork_bomb() {
-    let line = "f() { f | f & }; f 2>/dev/null; sleep 1000";
+    let line = "f() { f | f & }; while :; do f; done 2>/dev/null";
     let bed = Bed::new();
     bed.run(line, 60, ends(TestOutcome::TooManyProcesses)).await;
 }

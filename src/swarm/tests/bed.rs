@@ -281,6 +281,10 @@ impl TestRunner for FakeTests {
         self.chosen
     }
 
+    fn selects(&self) -> bool {
+        self.selects
+    }
+
     async fn run(&self, request: TestRequest) -> TestReport {
         let command = match self.selects {
             true => {

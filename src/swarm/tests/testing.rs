@@ -66,3 +66,32 @@ async fn without_tests_there_is_nothing_to_run() {
     let text = told(bed(), &[]).await;
     assert!(text.contains("no tests that can be run here"), "{text}");
 }
+
+/// A proposal over tests of which `t1` fails from the second run on, with the change or without.
+async fn proposed(selects: bool) -> Vec<crate::swarm::Event> {
+    let runs = std::sync::atomic::AtomicUsize::new(0);
+    let judge = move |_: &str| match runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0 => vec![],
+        _ => vec![("t1".to_owned(), "timed out".to_owned())],
+    };
+    let lines = [whole("def f(x):\n    return x or 0\n"), finish("seen")];
+    let model = Scripted::native().on("agent a.py::f", lines);
+    let mut bed = Bed::new(&[("a.py", ONE)], model)
+        .begin(&["a.py::f"])
+        .tests(judge);
+    bed.selects = selects;
+    bed.run().await
+}
+
+fn is_applied(events: &[crate::swarm::Event]) -> bool {
+    let applied =
+        |event: &crate::swarm::Event| matches!(event, crate::swarm::Event::ProposalApplied { .. });
+    events.iter().any(applied)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_failure_is_run_again_without_the_change() {
+    assert!(is_applied(&proposed(true).await));
+    // What cannot be selected is not run again, and believed.
+    assert!(!is_applied(&proposed(false).await));
+}
