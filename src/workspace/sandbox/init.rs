@@ -127,8 +127,13 @@ fn attend(child: &Child, plan: &Plan) -> (Report, i32) {
     let ended = pidfd_open(command, PidfdFlags::empty()).ok();
     loop {
         let seen = match (collect(command), family.excess(plan.bounds)) {
-            (Some(status), _) => Some((Report::Exited(status), status)),
-            (None, Some(excess)) => Some((stopped_for(excess), 128 + Signal::KILL.as_raw())),
+            (Some(status), None) | (Some(status @ 0), Some(_)) => {
+                Some((Report::Exited(status), status))
+            }
+            // A shell that cannot start another process ends with an error before we look.
+            (Some(_) | None, Some(excess)) => {
+                Some((stopped_for(excess), 128 + Signal::KILL.as_raw()))
+            }
             (None, None) => None,
         };
         if let Some(seen) = seen {
