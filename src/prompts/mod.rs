@@ -224,6 +224,8 @@ impl Prompt for ContinueCallPrompt {
 #[derive(Debug, Clone, Serialize)]
 pub struct ScoutPrompt {
     pub candidates: Vec<Excerpt>,
+    /// What the file of the best imports.
+    pub imports: String,
     /// Symbol paths that found no room.
     pub more: Vec<String>,
 }
@@ -236,6 +238,8 @@ impl Prompt for ScoutPrompt {
 #[derive(Debug, Clone, Serialize)]
 pub struct SoloPrompt {
     pub candidates: Vec<Excerpt>,
+    /// What the file of the best imports.
+    pub imports: String,
     /// Symbol paths that found no room.
     pub more: Vec<String>,
     pub cause: String,

@@ -82,6 +82,7 @@ fn every_template_renders_with_its_struct() {
     assert!(
         ScoutPrompt {
             candidates: vec![excerpt()],
+            imports: "a.py has:\nimport os".into(),
             more: vec!["b.py::h".into()]
         }
         .render()
@@ -90,6 +91,7 @@ fn every_template_renders_with_its_struct() {
     assert!(
         SoloPrompt {
             candidates: vec![excerpt()],
+            imports: "a.py has:\nimport os".into(),
             more: vec!["b.py::h".into()],
             cause: "C".into()
         }

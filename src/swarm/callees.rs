@@ -23,8 +23,14 @@ pub(super) fn callees(lookup: &Lookup, symbol: &SymbolPath, most: usize) -> Vec<
         SymbolKind::Module | SymbolKind::Class => return Vec::new(),
     }
     let mut callees: Vec<(Rank, SymbolPath)> = Vec::new();
-    for name in called_names(found.source()).into_iter().take(NAMES) {
-        let Some(callee) = called(lookup, &found, name) else {
+    let called_names = called_names(found.source());
+    let read_names = read_names(found.source());
+    let names = called_names.iter().map(|name| (*name, Use::Call));
+    let names = names
+        .take(NAMES)
+        .chain(read_names.iter().map(|name| (*name, Use::Read)));
+    for (name, how) in names.take(2 * NAMES) {
+        let Some(callee) = used(lookup, &found, name, how) else {
             continue;
         };
         let is_known = callees.iter().any(|(_, known)| *known == callee);
@@ -59,11 +65,34 @@ fn rank(lookup: &Lookup, caller: &SymbolPath, callee: &SymbolPath) -> Option<Ran
     ))
 }
 
-/// What a name that is called in a symbol is: by imports and types, else the only one of its name, or
-/// of its name in the file.
-fn called(lookup: &Lookup, found: &Found, name: &str) -> Option<SymbolPath> {
+/// How a name stands in a source.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Call,
+    /// `self.name`, which may be a property.
+    Read,
+}
+
+/// What a name that is used in a symbol is: by imports and types, else the only one of its name, or of
+/// its name in the file. What is only read counts when it is a property.
+fn used(lookup: &Lookup, found: &Found, name: &str, how: Use) -> Option<SymbolPath> {
+    let callee = meant(lookup, found, name, how)?;
+    let is_property = || {
+        let found = lookup.symbol(&callee).ok()?;
+        let decorators = found.symbol.contract.decorators.iter();
+        Some(decorators.clone().any(|one| one.contains("property")))
+    };
+    match how {
+        Use::Call => Some(callee),
+        Use::Read => is_property().unwrap_or_default().then_some(callee),
+    }
+}
+
+fn meant(lookup: &Lookup, found: &Found, name: &str, how: Use) -> Option<SymbolPath> {
     let span = found.symbol.span;
-    let here = |call: &Reference| call.is_call && span.contains(call.range.start);
+    let here = |call: &Reference| {
+        call.is_call == (how == Use::Call) && !call.is_definition && span.contains(call.range.start)
+    };
     let call = references(&found.tree, name).into_iter().find(here)?;
     let line_start = found.tree.line_starts()[call.line as usize - 1];
     let column = found.tree.text()[line_start..call.range.start]
@@ -103,6 +132,23 @@ fn called_names(source: &str) -> Vec<&str> {
         // The character found may be longer than a byte.
         let name = before.get(start..).unwrap_or_default();
         if name.len() > SHORTEST && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Names behind `self.` that are not called, each once.
+fn read_names(source: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for (at, before) in source.match_indices("self.") {
+        let rest = &source[at + before.len()..];
+        let end = rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
+        let name = &rest[..end];
+        let is_read = !rest[end..].starts_with('(');
+        if is_read && name.len() > SHORTEST && !names.contains(&name) {
             names.push(name);
         }
     }

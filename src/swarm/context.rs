@@ -436,9 +436,14 @@ fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt>
 
 fn solo_prompt(hub: &Hub, cause: String) -> String {
     debug_assert_eq!(hub.task.driver, Driver::Single);
-    let Material { shown, more } = material(hub, Role::Agent);
+    let Material {
+        shown,
+        more,
+        imports,
+    } = material(hub, Role::Agent);
     SoloPrompt {
         candidates: shown,
+        imports,
         more,
         cause,
     }

@@ -3,6 +3,7 @@
 mod agent;
 mod apply;
 mod ask;
+mod beginning;
 mod broken;
 mod call;
 mod callees;

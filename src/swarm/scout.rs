@@ -70,9 +70,14 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
         ToolCalling::Text => ScoutSystemText {}.render(),
     };
     let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
-    let Material { shown, more } = material(hub, Role::Scout);
+    let Material {
+        shown,
+        more,
+        imports,
+    } = material(hub, Role::Scout);
     let candidates = ScoutPrompt {
         candidates: shown,
+        imports,
         more,
     };
     let frozen = hub.frozen.get().cloned().unwrap_or_default();

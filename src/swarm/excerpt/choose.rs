@@ -15,6 +15,8 @@ const WINDOWS: usize = 16;
 const WINDOWS_OF_CLASS: usize = 4;
 /// Lines above and below such a place, the widest that finds room.
 const WIDTHS: [(usize, usize); 3] = [(4, 8), (2, 3), (0, 1)];
+/// Lines this near belong to one place.
+const NEAR: usize = 6;
 /// What the mark of a gap costs.
 const MARK: u64 = 10;
 /// Fewer comment lines than this are no gain.
@@ -40,8 +42,8 @@ impl Layout {
 }
 
 /// The lines of a symbol that are shown: all; or all but docstrings and long comments; or its head, then
-/// what tracebacks quote, what bears the text's words, the heads of its children, and the rest from the
-/// top, as far as the cap goes. Of a module body, what its symbols hold comes only when all fits.
+/// what tracebacks quote, what bears the text's words, the heads of its children (of a class first), and
+/// the rest from the top, as far as the cap goes. Of a module body, what its symbols hold comes only when all fits.
 pub(crate) fn chosen(
     found: &Found,
     focus: &Focus,
@@ -66,14 +68,23 @@ pub(crate) fn chosen(
     }
     choice.take_head();
     choice.take_quoted(focus);
-    choice.take_places(focus);
-    for child in &found.symbol.children {
-        let head = head_of(found, found.tree.get(*child));
-        let own = head.filter(|line| !choice.others.contains(line)).collect();
-        choice.take(own);
+    match found.symbol.kind {
+        // Single lines of a class say less than what it can do.
+        SymbolKind::Class => {
+            choice.take_heads(focus);
+            choice.take_places(focus);
+        }
+        SymbolKind::Module | SymbolKind::Function | SymbolKind::Method => {
+            choice.take_places(focus);
+            choice.take_heads(focus);
+        }
     }
-    for line in choice.code() {
-        choice.take(BTreeSet::from([line]));
+    let inside = match found.symbol.kind {
+        SymbolKind::Class => inside_children(found),
+        SymbolKind::Module | SymbolKind::Function | SymbolKind::Method => BTreeSet::new(),
+    };
+    for line in choice.code().difference(&inside) {
+        choice.take(BTreeSet::from([*line]));
     }
     choice.done()
 }
@@ -184,33 +195,11 @@ impl<'f> Choice<'f> {
         }
     }
 
-    /// The lines that share the rarest words with the text, with what is around them.
+    /// The lines that share the most with the text, with what is around them.
     fn take_places(&mut self, focus: &Focus) {
-        let own: Vec<usize> = self.own().collect();
-        let bears: Vec<_> = own
-            .iter()
-            .map(|line| (*line, focus.in_line(self.line(*line))))
-            .filter(|(_, words)| !words.is_empty())
-            .collect();
-        let mut often: BTreeMap<&str, u32> = BTreeMap::new();
-        for (word, _) in bears.iter().flat_map(|(_, words)| words) {
-            *often.entry(word.as_ref()).or_default() += 1;
-        }
-        // A word on every line says nothing.
-        let worth = |words: &[(std::borrow::Cow<'_, str>, u32)]| -> u32 {
-            let each = words
-                .iter()
-                .map(|(word, worth)| worth * 1_000 / often[word.as_ref()]);
-            each.sum()
-        };
-        let mut places: Vec<(u32, usize)> = bears
-            .iter()
-            .map(|(line, words)| (worth(words), *line))
-            .collect();
-        places.sort_by_key(|(worth, line)| (std::cmp::Reverse(*worth), *line));
-        let (asides, code): (Vec<_>, Vec<_>) = places
+        let (asides, code): (Vec<_>, Vec<_>) = self
+            .places(focus)
             .into_iter()
-            .map(|(_, line)| line)
             .partition(|line| self.asides.contains(line));
         let most = match self.found.symbol.kind {
             SymbolKind::Class => WINDOWS_OF_CLASS,
@@ -223,6 +212,59 @@ impl<'f> Choice<'f> {
             let next = (line..=line + 1).filter(|line| self.asides.contains(line));
             let next = next.collect();
             self.take(next);
+        }
+    }
+
+    /// Lines that bear words of the text, the worthiest first. Rare words are worth more than common
+    /// ones, and a line among others of the kind more than a lone one.
+    fn places(&self, focus: &Focus) -> Vec<usize> {
+        let bears: Vec<_> = self
+            .own()
+            .map(|line| (line, focus.in_line(self.line(line))))
+            .filter(|(_, words)| !words.is_empty())
+            .collect();
+        let mut often: BTreeMap<&str, u32> = BTreeMap::new();
+        for (word, _) in bears.iter().flat_map(|(_, words)| words) {
+            *often.entry(word.as_ref()).or_default() += 1;
+        }
+        let worth = |words: &[(std::borrow::Cow<'_, str>, u32)]| -> u32 {
+            let each = words.iter().map(|(word, worth)| match *worth > 1 {
+                // That a name of the text is all over a place is a sign as well.
+                true => worth * 8_000 / (8 + often[word.as_ref()]),
+                false => worth * 1_000 / often[word.as_ref()],
+            });
+            each.sum()
+        };
+        let own: BTreeMap<usize, u32> = bears
+            .iter()
+            .map(|(line, words)| (*line, worth(words)))
+            .collect();
+        let around = |line: usize| -> u32 {
+            let near = own.range(line.saturating_sub(NEAR)..=line + NEAR);
+            near.map(|(_, worth)| worth / 2).sum()
+        };
+        let mut places: Vec<(u32, usize)> = own
+            .iter()
+            .map(|(line, worth)| (worth + around(*line), *line))
+            .collect();
+        places.sort_by_key(|(worth, line)| (std::cmp::Reverse(*worth), *line));
+        places.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The heads of the children, those first that share the most with the text.
+    fn take_heads(&mut self, focus: &Focus) {
+        let mut children: Vec<((usize, usize), usize)> = Vec::new();
+        for (at, child) in self.found.symbol.children.iter().enumerate() {
+            let child = self.found.tree.get(*child);
+            let shared = focus.shared_with(child.span.of(self.found.tree.text()));
+            children.push((shared, at));
+        }
+        children.sort_by_key(|(shared, at)| (std::cmp::Reverse(*shared), *at));
+        for (_, at) in children {
+            let child = self.found.tree.get(self.found.symbol.children[at]);
+            let head = head_of(self.found, child);
+            let own = head.filter(|line| !self.others.contains(line)).collect();
+            self.take(own);
         }
     }
 

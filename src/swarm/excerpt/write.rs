@@ -4,32 +4,56 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::super::lookup::Found;
-use super::lines_of;
+use super::{head_of, lines_of};
 use crate::ports::Tokens;
 
 /// The longest line that is shown whole, in characters.
 const LINE: usize = 300;
 
 /// Chosen lines of a symbol as they stand in its source; each gap is one line, which names the lines
-/// that are left out.
+/// that are left out. A nested symbol of which only the head is shown says so in that line.
 pub(crate) fn source(found: &Found, chosen: &BTreeSet<usize>) -> String {
     let (first, last) = lines_of(found);
     let lines: Vec<&str> = found.tree.text().lines().collect();
     let line = |number: usize| lines.get(number - 1).copied().unwrap_or_default();
+    let bodies = hidden_bodies(found, chosen);
     let mut shown = String::new();
     let mut gap: Vec<usize> = Vec::new();
     for number in first..=last {
+        let in_body = bodies
+            .iter()
+            .any(|(head, end)| (head + 1..=*end).contains(&number));
         if !chosen.contains(&number) {
-            gap.push(number);
+            if !in_body {
+                gap.push(number);
+            }
             continue;
         }
         write_gap(&mut shown, &gap, &line);
         gap.clear();
         shown.push_str(line(number));
+        if let Some((head, end)) = bodies.iter().find(|(head, _)| *head == number) {
+            let _ = write!(shown, "  # … lines {}-{end} not shown", head + 1);
+        }
         shown.push('\n');
     }
     write_gap(&mut shown, &gap, &line);
     shown
+}
+
+/// Nested symbols of which nothing but the head is shown: the last line of the head, and their own.
+fn hidden_bodies(found: &Found, chosen: &BTreeSet<usize>) -> Vec<(usize, usize)> {
+    let mut hidden = Vec::new();
+    for child in &found.symbol.children {
+        let child = found.tree.get(*child);
+        let (head, end) = (*head_of(found, child).end(), child.lines.1 as usize);
+        let is_hidden =
+            chosen.contains(&head) && end > head && chosen.range(head + 1..=end).next().is_none();
+        if is_hidden {
+            hidden.push((head, end));
+        }
+    }
+    hidden
 }
 
 /// Blank lines are no gap.

@@ -139,6 +139,61 @@ async fn candidates_that_find_no_room_are_named() {
     assert!(prompt.len() < 4_800 * 7 / 2, "{}", prompt.len());
 }
 
+#[tokio::test(start_paused = true)]
+async fn properties_that_the_best_reads_and_its_base_are_shown_with_the_imports_of_its_file() {
+    let text = "import codecs\nfrom bases import (\n    Body,  # the base\n)\n\n\n\
+        class Response(Body):\n    def iter_content(self, unicode):\n        return self.raw(self.apparent_encoding)\n\n    \
+        @property\n    def apparent_encoding(self):\n        return 'guess'\n\n    \
+        @property\n    def unrelated(self):\n        return 1\n";
+    let files = [
+        ("models.py", text),
+        (
+            "bases.py",
+            "class Body:\n    def raw(self, how):\n        return how\n",
+        ),
+    ];
+    let task = "`iter_content` of Response ignores the encoding";
+    let mut bed = scouting(&files, task, "models.py::Response.iter_content");
+    bed.run().await;
+    let prompt = &bed.model.prompts("scout")[0];
+    let names = shown(&bed);
+    assert_eq!(names[0], "models.py::Response.iter_content");
+    assert!(
+        prompt.contains("called by Response.iter_content"),
+        "{prompt}"
+    );
+    assert!(
+        names.contains(&"models.py::Response.apparent_encoding".to_owned()),
+        "{names:?}"
+    );
+    assert!(prompt.contains("base of the class above"), "{prompt}");
+    assert!(
+        prompt.contains("models.py has:\nimport codecs\nfrom bases import (Body,)\n"),
+        "{prompt}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_shows_the_use_of_a_project_comes_last() {
+    let own = "def cart_total(cart):\n    return 1\n";
+    let dir = [("cart.py", own)];
+    let mut bed = scouting(
+        &dir,
+        "cart_total of a cart, the cart total",
+        "cart.py::cart_total",
+    );
+    std::fs::create_dir_all(bed.path("examples")).unwrap();
+    let example = "def cart_total_of_cart(cart):\n    cart_total(cart)\n    return cart\n";
+    std::fs::write(bed.path("examples/cart_total.py"), example).unwrap();
+    bed.run().await;
+    let names = shown(&bed);
+    assert_eq!(names[0], "cart.py::cart_total");
+    assert!(
+        names[1..].iter().any(|name| name.starts_with("examples/")),
+        "{names:?}"
+    );
+}
+
 const TWO: &str = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x) + 1\n";
 
 /// Each part of a change that the scout wrote for both is accepted; then the contract calls for more.
