@@ -1,12 +1,16 @@
 """Learns the weights of `locate` from the rows that the bench target writes, and says how well they do.
 
-    python benches/locate/learn.py ROWS [src/index/locate/weights.rs]
+    python benches/locate/learn.py ROWS HISTORY_ROWS [src/index/locate/weights.rs]
 
 Two linear models, one for files and one for symbols, where the score of a symbol's file is one more
 feature of the symbol. Each makes what the change touched likely among all candidates (softmax), with
-a penalty on large weights; a feature that is evidence may not count against a candidate. Figures are
-given in the sample and cross-validated: each repository left out in turn, and by random folds. The
-repository's name is used for these groups alone. Needs numpy, nothing else.
+a penalty on large weights; a feature that is evidence may not count against a candidate.
+
+`ROWS` are of the instances on which locating is measured, `HISTORY_ROWS` of those that `history.py`
+makes of other repositories: there are more of these, and weights learnt on both hold elsewhere. Figures are
+of the measured ones alone, in the sample and held out: learnt on the history only, with each repository
+left out in turn, and by random folds. A repository's name is used for these groups alone. Needs
+numpy, nothing else.
 """
 import json
 import sys
@@ -14,7 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-PENALTY = {"files": 60.0, "symbols": 100.0}
+PENALTY = {"files": 60.0, "symbols": 60.0}
+# What the history cannot teach: its texts do not name the file.
+UNTAUGHT = {"path", "link"}
+# What an instance of the history counts against a measured one.
+HISTORY = 0.3
 FOLDS = 10
 # Candidates to tell the right ones from: those that look best at first sight.
 HARD = 80
@@ -22,8 +30,8 @@ HARD = 80
 FLOOR = -6.0
 # What may count against a candidate: its kind and place, not what the text says of it.
 FREE = set(
-    "size test init apart depth private class method dunder initialiser nested code".split()
-) | {"module body"}
+    "size test init apart depth private class method dunder initialiser nested code usage".split()
+) | {"module body", "first place"}
 # What is certain where it is there, but rare: large weights are held against these from here on, not
 # from zero.
 PRIOR = {"path": 3.0, "module": 1.5, "dotted": 3.0, "inside": 1.0, "link": 2.0, "frame": 2.0}
@@ -31,13 +39,14 @@ RANKS = (1, 3, 5, 10, 20)
 
 
 class Rows:
-    """The candidates of one kind for all instances."""
+    """The candidates of one kind for all instances, the measured ones first."""
 
-    def __init__(self, where, kind, instances):
+    def __init__(self, wheres, kind, instances, measured):
         self.kind = kind
+        self.weights = np.where(np.arange(len(instances)) < measured, 1.0, HISTORY)
         one = kind[:-1]
         self.names = next(i[f"{one}_features"] for i in instances if i[f"{one}_features"])
-        flat = np.fromfile(where / f"{kind}.f32", dtype="<f4")
+        flat = np.concatenate([np.fromfile(where / f"{kind}.f32", dtype="<f4") for where in wheres])
         self.x = flat.reshape(-1, len(self.names)).astype(float)
         self.paths = [i[kind] for i in instances]
         ends = np.cumsum([len(paths) for paths in self.paths])
@@ -45,6 +54,9 @@ class Rows:
         gold = [set(i[f"gold_{kind}"]) for i in instances]
         self.y = np.array([p in g for g, paths in zip(gold, self.paths) for p in paths])
         self.hard = np.concatenate([self.hardest(span) for span in self.spans])
+        untaught = [at for at, name in enumerate(self.names) if name in UNTAUGHT]
+        for span in self.spans[measured:]:
+            self.x[span, untaught] = 0.0
 
     def hardest(self, span):
         first = self.x[span, self.names.index("first")]
@@ -55,7 +67,8 @@ class Rows:
 
 def learn(rows, x, chosen):
     """Weights under which the touched candidates of the chosen instances are likely: Newton's method."""
-    spans = [rows.spans[i] for i in chosen if rows.y[rows.spans[i]].any()]
+    chosen = [i for i in chosen if rows.y[rows.spans[i]].any()]
+    spans, weights = [rows.spans[i] for i in chosen], rows.weights[chosen]
     hard = [np.flatnonzero(rows.hard[span]) + span.start for span in spans]
     at, y = np.concatenate(hard), rows.y[np.concatenate(hard)]
     lengths = np.array([len(h) for h in hard])
@@ -72,14 +85,17 @@ def learn(rows, x, chosen):
         e = np.exp(s - np.repeat(np.maximum.reduceat(s, heads), lengths))
         p = e / np.repeat(np.add.reduceat(e, heads), lengths)
         right = np.maximum(np.add.reduceat(p * y, heads), 1e-300)
-        return p, p * y / np.repeat(right, lengths), -np.log(right).sum() + penalty * ((w - prior) ** 2).sum() / 2
+        loss = -(weights * np.log(right)).sum() + penalty * ((w - prior) ** 2).sum() / 2
+        return p, p * y / np.repeat(right, lengths), loss
 
+    each = np.repeat(weights, lengths)
     w = prior.copy()
     p, q, value = likelihood(w)
     for _ in range(25):
-        gradient = z.T @ (p - q) + penalty * (w - prior)
+        gradient = z.T @ (each * (p - q)) + penalty * (w - prior)
         means = np.add.reduceat(z * p[:, None], heads, axis=0)
-        curvature = (z * p[:, None]).T @ z - means.T @ means + penalty * np.eye(len(w))
+        curvature = (z * (each * p)[:, None]).T @ z - (means * weights[:, None]).T @ means
+        curvature += penalty * np.eye(len(w))
         free = np.flatnonzero(~(bound & (w <= 0) & (gradient > 0)))
         step = np.zeros_like(w)
         step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
@@ -128,36 +144,34 @@ def recall(found):
     return " / ".join(f"{100 * (values <= k).mean():.1f}" for k in RANKS)
 
 
-def evaluate(files, symbols, groups):
-    """Each group is ranked by what the others teach."""
-    everyone = set(range(len(files.spans)))
+def evaluate(files, symbols, groups, everyone):
+    """Each group is ranked by what all others teach."""
     file_ranks, symbol_ranks = {}, {}
     for group in groups:
         of_files, of_symbols, both = fit(files, symbols, sorted(everyone - set(group)))
         file_ranks |= ranks(files, files.x @ of_files, group)
         symbol_ranks |= ranks(symbols, both @ of_symbols, group)
-    return file_ranks, symbol_ranks
+    return recall(file_ranks), recall(symbol_ranks)
 
 
-def report(files, symbols, instances):
-    everyone = list(range(len(instances)))
+def report(files, symbols, measured, repositories):
+    """Prints how well locating does on the measured instances, the first ones; the weights of all."""
+    everyone, first = set(range(len(files.spans))), list(range(measured))
+    say = lambda how, found: print(f"{how:24} files {found[0]} | symbols {found[1]}", flush=True)
     for rows in (files, symbols):
-        reach = np.mean([rows.y[span].any() for span in rows.spans])
+        reach = np.mean([rows.y[span].any() for span in rows.spans[:measured]])
         print(f"{rows.kind}: {len(rows.names)} features, right ones among the candidates {100 * reach:.1f} %")
     print("recall at", " / ".join(map(str, RANKS)))
-    plain = files.x[:, files.names.index("words")]
-    print("BM25 of files", recall(ranks(files, plain, everyone)))
-    of_files, of_symbols, both = fit(files, symbols, everyone)
-    print("files, in the sample", recall(ranks(files, files.x @ of_files, everyone)))
-    print("symbols, in the sample", recall(ranks(symbols, both @ of_symbols, everyone)))
-    repos = sorted({i["repo"] for i in instances})
-    by_repo = [[n for n in everyone if instances[n]["repo"] == repo] for repo in repos]
+    print("BM25 of files", recall(ranks(files, files.x[:, files.names.index("words")], first)))
+    of_files, of_symbols, both = fit(files, symbols, sorted(everyone))
+    found = ranks(files, files.x @ of_files, first), ranks(symbols, both @ of_symbols, first)
+    say("in the sample", tuple(map(recall, found)))
+    say("history alone", evaluate(files, symbols, [first], everyone))
+    groups = [[n for n in first if repositories[n] == name] for name in sorted(set(repositories[:measured]))]
+    say("repository left out", evaluate(files, symbols, groups, everyone))
     for seed in (1, 2, 3):
-        order = np.random.default_rng(seed).permutation(len(everyone))
-        file_ranks, symbol_ranks = evaluate(files, symbols, [order[f::FOLDS] for f in range(FOLDS)])
-        print(f"files, {FOLDS} folds", recall(file_ranks), f"| symbols", recall(symbol_ranks))
-    file_ranks, symbol_ranks = evaluate(files, symbols, by_repo)
-    print("files, repository left out", recall(file_ranks), "| symbols", recall(symbol_ranks))
+        order = np.random.default_rng(seed).permutation(measured)
+        say(f"{FOLDS} folds, seed {seed}", evaluate(files, symbols, [order[f::FOLDS] for f in range(FOLDS)], everyone))
     return of_files, of_symbols
 
 
@@ -177,12 +191,13 @@ def write(path, files, of_files, symbols, of_symbols):
 
 
 def main():
-    where = Path(sys.argv[1])
-    instances = [json.loads(line) for line in open(where / "rows.jsonl")]
-    files, symbols = (Rows(where, kind, instances) for kind in ("files", "symbols"))
-    of_files, of_symbols = report(files, symbols, instances)
-    if len(sys.argv) > 2:
-        write(sys.argv[2], files, of_files, symbols, of_symbols)
+    wheres = [Path(argument) for argument in sys.argv[1:3]]
+    lists = [[json.loads(line) for line in open(where / "rows.jsonl")] for where in wheres]
+    measured, instances = len(lists[0]), lists[0] + lists[1]
+    files, symbols = (Rows(wheres, kind, instances, measured) for kind in ("files", "symbols"))
+    of_files, of_symbols = report(files, symbols, measured, [i["repo"] for i in instances])
+    if len(sys.argv) > 3:
+        write(sys.argv[3], files, of_files, symbols, of_symbols)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 use super::documents::Documents;
 use crate::index::code::{Code, SymbolNumber, base_name};
 use crate::index::facts::{Counts, Field};
+use crate::index::names::Names;
+use crate::index::resolve::{FileId, Source};
 use crate::index::words::{Term, all_words};
 use crate::syntax::{FilePath, SymbolKind, SymbolPath};
 use crate::workspace::Snapshot;
@@ -43,6 +45,8 @@ pub(in crate::index) struct Table {
     symbols: Vec<Option<Symbol>>,
     /// Symbols by the last part of their names.
     defined: FxHashMap<Box<str>, Vec<u32>>,
+    /// Files by the dotted names of their modules.
+    modules: FxHashMap<String, u32>,
     documents: Kinds,
 }
 
@@ -61,6 +65,7 @@ impl Table {
             files: Vec::with_capacity(code.files().len()),
             symbols: vec![None; code.symbol_limit() as usize],
             defined: FxHashMap::default(),
+            modules: FxHashMap::default(),
             documents: Kinds::default(),
         };
         for file in code.files() {
@@ -83,9 +88,11 @@ impl Table {
                 table.symbols[number.0 as usize] = Some(symbol);
             }
             let path = code.path(file);
+            let module = code.module(file);
+            table.modules.entry(module.clone()).or_insert(first);
             table.files.push(File {
                 path: path.clone(),
-                module: code.module(file),
+                module,
                 // Most of its functions are tests, whatever it is called.
                 is_test: code.is_test(file) || (tests >= 2 && tests * 3 >= functions),
                 symbols: start.unwrap_or(end)..end,
@@ -243,6 +250,16 @@ impl<'c> Corpus<'c> {
     /// The symbols called `name`.
     pub(super) fn defined(&self, name: &str) -> &'c [u32] {
         self.table.defined.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The file of a module.
+    pub(super) fn module(&self, dotted: &str) -> Option<u32> {
+        self.table.modules.get(dotted).copied()
+    }
+
+    /// What a file says about names, where it can still be read.
+    pub(super) fn names_of(&self, file: u32) -> Option<Arc<Names>> {
+        self.code.names(FileId(file))
     }
 
     /// How many files say the identifier.

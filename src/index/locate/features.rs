@@ -4,6 +4,7 @@ use super::around::is_apart;
 use super::matches::Scores;
 use super::named::Named;
 use super::question::{Question, of};
+use super::usage::usage;
 use crate::index::facts::Field;
 use crate::syntax::SymbolKind;
 
@@ -31,6 +32,15 @@ impl Question<'_> {
             ("mentioned by best", self.near.mentioned_by_best.of(id)),
             ("phrase", of(&self.phrases, id)),
             ("lent words", self.near.lent.0[number]),
+            ("usage", usage(self.corpus, id)),
+            (
+                "imported",
+                self.imported[self.corpus.symbol(id).file as usize],
+            ),
+            (
+                "first of file",
+                self.first_files[self.corpus.symbol(id).file as usize],
+            ),
         ]);
         self.push_kind(&mut row, id);
         row
@@ -132,6 +142,8 @@ impl Question<'_> {
             ("lent words", self.near.lent.1[at]),
             ("tests of it", self.tests_of[at]),
             ("neighbours", self.neighbours[at]),
+            ("imported", self.imported[at]),
+            ("first place", (self.first_places[at] as f32).ln() / 6.0),
         ]);
         self.push_of_symbols(&mut row, number);
         self.push_place(&mut row, number);

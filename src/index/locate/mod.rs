@@ -8,6 +8,7 @@ mod around;
 mod corpus;
 mod documents;
 mod features;
+mod imports;
 mod matches;
 mod named;
 mod near;
@@ -15,9 +16,11 @@ mod phrase;
 mod query;
 mod question;
 mod sections;
+mod stem;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod weights;
 mod why;
 

@@ -115,7 +115,7 @@ impl Names {
         for (name, mention) in query
             .names
             .iter()
-            .filter(|(name, mention)| name.len() > 2 && !mention.own)
+            .filter(|(name, mention)| can_name(name, mention) && !mention.own)
         {
             let all = corpus.defined(name);
             let code = all.iter().filter(|id| !corpus.is_test(**id)).count().max(1);
@@ -291,6 +291,11 @@ impl Names {
             self.files.insert(number as u32, named);
         }
     }
+}
+
+/// A name of one or two letters must look like one of code: `Q()`, `models.F`, but not `A` or `is`.
+fn can_name(name: &str, mention: &Mention) -> bool {
+    name.len() > 2 || mention.looks_like_code
 }
 
 fn mention_of<'q>(query: &'q Query, word: &str) -> Option<&'q Mention> {

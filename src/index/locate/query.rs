@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::sections::{Line, SECTIONS, Section, lines};
+use super::stem::roots;
 use super::stop::is_stop_word;
 use crate::index::words::{Term, all_words, words};
 
@@ -161,7 +162,9 @@ impl Query {
             }
             let mut parts = word.split('.').peekable();
             while let Some(name) = parts.next() {
-                if name.len() < 2 || !is_identifier(name) {
+                // Of single letters, only classes are called so.
+                let is_variable = name.len() < 2 && !name.starts_with(char::is_uppercase);
+                if is_variable || !is_identifier(name) {
                     continue;
                 }
                 let last = parts.peek().is_none();
@@ -195,6 +198,10 @@ fn weigh(terms: &mut HashMap<Term, QueryTerm>, line: &str, section: Section) {
         quoted = at % 2 == 0;
         if matches!(section, Section::Title | Section::Lead | Section::Prose) {
             weigh_compounds(terms, run, section);
+            let plain = words(run).filter(|word| !is_stop_word(word));
+            for root in plain.flat_map(roots) {
+                weigh_word(terms, &root, section);
+            }
         }
         for word in all_words(run).filter(|word| !is_stop_word(word)) {
             weigh_word(terms, word, section);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::around::{neighbours, tests_of};
 use super::corpus::{Corpus, Texts};
+use super::imports::imported;
 use super::matches::{Matches, lent, matches};
 use super::named::{Named, Names};
 use super::near::{Spread, mentioned, mentioning};
@@ -16,6 +17,8 @@ use crate::syntax::SymbolKind;
 const SEEDS: usize = 40;
 const TEST_SEEDS: usize = 30;
 const NAMED_SEEDS: usize = 60;
+/// How many of the best files pass on to what they import.
+const IMPORTERS: usize = 12;
 /// How many of the best lend their words.
 const LENDERS: usize = 10;
 /// How many symbols are looked at for phrases.
@@ -43,6 +46,10 @@ pub(super) struct Question<'c> {
     pub(super) tests_of: Vec<f32>,
     /// How well the other files of its directory match.
     pub(super) neighbours: Vec<f32>,
+    /// How much the best files import of it.
+    pub(super) imported: Vec<f32>,
+    /// The place of each file outside tests by its first score, from 1.
+    pub(super) first_places: Vec<u32>,
 }
 
 /// What is one hop away.
@@ -72,11 +79,16 @@ impl<'c> Question<'c> {
             first_files: Vec::new(),
             near: Near::default(),
             phrases: HashMap::new(),
+            imported: Vec::new(),
+            first_places: Vec::new(),
         };
         question.score_first();
         let mut texts = Texts::default();
         question.near = question.find_near(&mut texts);
         question.phrases = question.find_phrases(&mut texts, text);
+        question.imported = imported(corpus, &question.importers());
+        let is_code = |file: usize| !corpus.files()[file].is_test;
+        question.first_places = places(&question.first_files, is_code);
         question
     }
 
@@ -154,6 +166,13 @@ impl<'c> Question<'c> {
         }
     }
 
+    /// The best files.
+    fn importers(&self) -> Vec<(u32, f32)> {
+        let numbered = (0..).zip(self.first_files.iter().copied());
+        let is_test = |number: u32| self.corpus.files()[number as usize].is_test;
+        best(IMPORTERS, numbered.filter(|(number, _)| !is_test(*number)))
+    }
+
     fn find_phrases(&self, texts: &mut Texts, text: &str) -> HashMap<u32, f32> {
         let phrases = Phrases::of(text.lines());
         let words = |id: u32| self.matches.symbols.whole[id as usize];
@@ -203,6 +222,17 @@ impl<'c> Question<'c> {
         let numbers = |found: Vec<(u32, f32)>| found.into_iter().map(|(id, _)| id).collect();
         (numbers(files), numbers(symbols))
     }
+}
+
+/// The place of each by its score, from 1; what does not count has no influence.
+fn places(scores: &[f32], counts: impl Fn(usize) -> bool) -> Vec<u32> {
+    let mut sorted: Vec<f32> = (0..scores.len())
+        .filter(|n| counts(*n))
+        .map(|n| scores[n])
+        .collect();
+    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+    let place = |score: &f32| 1 + sorted.partition_point(|other| other > score) as u32;
+    scores.iter().map(place).collect()
 }
 
 /// The best first; equals in order of their numbers.
