@@ -138,6 +138,8 @@ pub struct Excerpt {
     pub line: u32,
     pub why: String,
     pub source: String,
+    /// Where it is used, one a line, when that matters.
+    pub uses: Vec<String>,
 }
 
 /// What an owner sees of its symbol.

@@ -6,6 +6,7 @@ fn excerpt() -> Excerpt {
         line: 3,
         why: "named".into(),
         source: "def f(): pass\n".into(),
+        uses: vec!["b.py:4 (g): f()".into()],
     }
 }
 

@@ -10,6 +10,7 @@ use super::call::Conversation;
 use super::context::is_small;
 use super::event::{AgentOutcome, Cause, Event, Party};
 use super::hub::Hub;
+use super::proposal::ProposalId;
 use super::propose::{self, Outcome};
 use super::protocol::{self, Action, Asked, Propose, Seat};
 use super::{ask, context, followup, request, tools};
@@ -43,6 +44,8 @@ pub(super) struct Mind {
     pub wave: u32,
     /// The approver agreed with what it means to do in this piece of work.
     pub intent_approved: bool,
+    /// The last proposal that the approver sent back; the next one revises it.
+    pub rejected: Option<ProposalId>,
     /// Reasons of its proposals that were accepted.
     pub accepted: Vec<String>,
     /// A change that the scout wrote for this agent, to be proposed first.
@@ -63,6 +66,7 @@ impl Mind {
             entangled: false,
             wave: 0,
             intent_approved: false,
+            rejected: None,
             accepted: Vec::new(),
             draft: None,
             seen_calls: HashMap::new(),

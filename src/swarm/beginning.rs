@@ -157,7 +157,7 @@ fn base_of(lookup: &Lookup, symbol: &SymbolPath) -> Option<SymbolPath> {
 
 /// The symbols in which the tracebacks of a text end, as far as they lie in the project: an error that
 /// a library raises comes from the last call into it.
-fn innermost(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
+pub(super) fn innermost(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
     let mut found: Vec<SymbolPath> = Vec::new();
     let mut last: Option<SymbolPath> = None;
     for line in text.lines() {

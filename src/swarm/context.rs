@@ -385,7 +385,7 @@ pub(super) fn fence_language(language: Language) -> &'static str {
 
 /// Lines where a symbol is used, outside itself and outside tests; the last says how many more. What is
 /// only called so says nothing where many symbols share the name.
-fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<String> {
+pub(super) fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<String> {
     if caps.callers == 0 || path.is_module() {
         return Vec::new();
     }

@@ -271,6 +271,9 @@ pub enum Event {
         symbols: Vec<SymbolPath>,
         reason: String,
         diff: String,
+        /// The one that the approver sent back before it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revises: Option<ProposalId>,
     },
     /// What happened to a language server: started, crashed.
     LanguageServer {

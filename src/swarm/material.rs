@@ -15,6 +15,8 @@ use crate::syntax::{FilePath, SymbolKind, SymbolPath};
 const TESTS: usize = 1;
 /// Of the imports of the best candidate's file.
 const IMPORTS_MOST: Tokens = Tokens(160);
+/// What the mark of a cut ends in.
+const CUT: &str = " not shown";
 /// With less room than this nothing more is shown.
 const LEAST: Tokens = Tokens(80);
 
@@ -39,6 +41,7 @@ pub(super) fn material(hub: &Hub, role: Role) -> Material {
     let mut order = candidates(hub, &lookup);
     // A small model takes the test that fails for the place to be changed.
     order.retain(|one| !context::is_small(profile) || !is_test_file(&one.symbol.file));
+    let about_parameters = speaks_of_parameters(&hub.task.text);
     let mut material = Material::default();
     let mut left = caps.candidates;
     let mut best = caps.best_count;
@@ -50,7 +53,12 @@ pub(super) fn material(hub: &Hub, role: Role) -> Material {
     } in order
     {
         let is_around = |shown: &Excerpt| encloses(&symbol, &shown.symbol);
-        let is_known = material.shown.iter().any(is_around);
+        let is_whole =
+            |shown: &Excerpt| !shown.source.contains(CUT) && is_inside(&symbol, &shown.symbol);
+        let is_known = material
+            .shown
+            .iter()
+            .any(|one| is_around(one) || is_whole(one));
         let is_test = is_test_file(&symbol.file);
         let is_best = best > 0 && !is_test && standing == Standing::Itself;
         if is_known || left < LEAST || is_test && tests == 0 {
@@ -61,9 +69,12 @@ pub(super) fn material(hub: &Hub, role: Role) -> Material {
         }
         tests -= usize::from(is_test);
         let most = room(&lookup, &symbol, is_best, caps).min(left);
-        let Some(one) = shown(&lookup, &symbol, why, most) else {
+        let Some(mut one) = shown(&lookup, &symbol, why, most) else {
             continue;
         };
+        if is_best && about_parameters {
+            one.uses = context::callers(&lookup, &symbol, caps);
+        }
         best -= usize::from(is_best);
         left = left.saturating_sub(Tokens::estimate(&one.source) + Tokens(20));
         material.shown.push(one);
@@ -121,6 +132,19 @@ fn room(lookup: &Lookup, symbol: &SymbolPath, is_best: bool, caps: Caps) -> Toke
     }
 }
 
+/// Whether a task is about what functions are called with: then those who call them matter.
+fn speaks_of_parameters(task: &str) -> bool {
+    let task = task.to_lowercase();
+    let words = ["parameter", "argument", "keyword", "signature"];
+    words.iter().any(|word| task.contains(word))
+}
+
+fn is_inside(symbol: &SymbolPath, shown: &str) -> bool {
+    shown
+        .parse::<SymbolPath>()
+        .is_ok_and(|shown| shown.encloses(symbol))
+}
+
 /// Whether a symbol is shown or holds what is.
 fn encloses(symbol: &SymbolPath, shown: &str) -> bool {
     shown.parse().is_ok_and(|shown| symbol.encloses(&shown))
@@ -142,5 +166,6 @@ pub(super) fn shown(
             .0
             .trim_end()
             .to_owned(),
+        uses: Vec::new(),
     })
 }

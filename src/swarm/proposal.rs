@@ -5,8 +5,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ports::{Problem, TestCase, TestOutcome, TestReport, TestStatus};
+use crate::ports::{Problem, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::syntax::{Loss, SymbolPath};
+
+/// Of the messages of failing tests.
+const DETAILS_MOST: Tokens = Tokens(1_100);
+/// Of one of them, in bytes: its end says what is wrong.
+const EACH_MOST: usize = 2_400;
+/// Of the output of a command that names no test, in bytes.
+const OUTPUT_MOST: usize = 4_000;
 
 /// Numbers the proposals of a run from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -284,9 +291,12 @@ impl TestEvidence {
             .iter()
             .filter(|case| is.contains(&case.id))
             .collect();
-        let details = each_error_once(&failed);
+        // What failed before is known; it is told where nothing else fails.
+        let new = failed.iter().filter(|case| !was.contains(&case.id));
+        let new: Vec<&TestCase> = new.copied().collect();
+        let details = each_error_once(if new.is_empty() { &failed } else { &new });
         let details = if details.is_empty() && !is.is_empty() {
-            after.output.clone()
+            tail(&after.output, OUTPUT_MOST).to_owned()
         } else {
             details
         };
@@ -301,7 +311,7 @@ impl TestEvidence {
             fixed: was.iter().filter(|id| passed_now(id)).cloned().collect(),
             broken: is.iter().filter(|id| !was.contains(*id)).cloned().collect(),
             still_failing: is.iter().filter(|id| was.contains(*id)).cloned().collect(),
-            details: tail(&details, 4000).to_owned(),
+            details,
             millis: after.millis,
         }
     }
@@ -347,7 +357,28 @@ fn each_error_once(failed: &[&TestCase]) -> String {
             [one] => format!("{text}\n(the same: {one})"),
             [one, more @ ..] => format!("{text}\n(the same: {one} and {} more)", more.len()),
         });
-    texts.collect::<Vec<_>>().join("\n\n")
+    as_many_as_fit(texts.collect())
+}
+
+/// Texts as far as the cap goes, the first of them in any case; says how many are left.
+fn as_many_as_fit(texts: Vec<String>) -> String {
+    let all = texts.len();
+    let mut shown: Vec<String> = Vec::new();
+    let mut left = DETAILS_MOST;
+    for text in texts {
+        let text = tail(&text, EACH_MOST);
+        let cost = Tokens::estimate(text);
+        if cost > left && !shown.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(cost);
+        shown.push(text.to_owned());
+    }
+    match all - shown.len() {
+        0 => {}
+        more => shown.push(format!("({more} other errors are not shown)")),
+    }
+    shown.join("\n\n")
 }
 
 /// Stands for the whole command where no single test can be told apart.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::agent::Mind;
 use super::apply::{self, Application};
+use super::beginning;
 use super::candidates;
 use super::company::{self, Company, Place, Stage, Waiting};
 use super::diagnose;
@@ -149,6 +150,7 @@ async fn concluded(
     });
     match verdict {
         Verdict::Accept => {
+            mind.rejected = None;
             hub.state().accepted.push(Accepted {
                 id,
                 symbol: main_symbol(mind, &draft),
@@ -157,8 +159,12 @@ async fn concluded(
             });
             finish(hub, mind, id, draft, known).await
         }
-        Verdict::Reject { reason } => sent_back(format!("Rejected: {reason}")),
+        Verdict::Reject { reason } => {
+            mind.rejected = Some(id);
+            sent_back(format!("Rejected: {reason}"))
+        }
         Verdict::Steer { text } => {
+            mind.rejected = Some(id);
             sent_back(format!("Not yet accepted. Do it differently: {text}"))
         }
     }
@@ -187,6 +193,7 @@ async fn checked(
         symbols: draft.symbols.clone(),
         reason: change.reason.clone(),
         diff: diff_of(&draft),
+        revises: mind.rejected,
     });
     let (mut evidence, mut report) = check(hub, &draft, id).await;
     if hub.state().applied.len() != draft.applied
@@ -285,8 +292,9 @@ fn objection(
         return None;
     };
     if !broken.is_empty() && !excused {
+        let elsewhere = raised_elsewhere(hub, draft, details);
         return Some(format!(
-            "Not shown to the approver: tests that passed before fail with this change ({}).\n{details}",
+            "Not shown to the approver: tests that passed before fail with this change ({}).\n{details}{elsewhere}",
             broken.join(", ")
         ));
     }
@@ -298,6 +306,22 @@ fn objection(
         ));
     }
     None
+}
+
+/// Whose business a failure may be, when its traceback ends in another symbol.
+fn raised_elsewhere(hub: &Hub, draft: &Draft, details: &str) -> String {
+    let own = |symbol: &SymbolPath| draft.symbols.iter().any(|own| own.encloses(symbol));
+    let raised = beginning::innermost(&hub.lookup(), details).into_iter();
+    match raised
+        .filter(|symbol| !own(symbol))
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        [] => String::new(),
+        [symbol, ..] => format!(
+            "\nIt is raised in {symbol}. When the cause is there, ask its owner by `request_change`, and repeat yours with `insist`."
+        ),
+    }
 }
 
 fn tool_calling(hub: &Hub) -> ToolCalling {

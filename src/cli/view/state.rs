@@ -233,6 +233,7 @@ impl RunState {
             symbols,
             reason,
             diff,
+            revises: _,
         } = event
         {
             let made = Proposal {

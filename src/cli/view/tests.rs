@@ -200,6 +200,7 @@ fn reviews() -> Vec<Event> {
             symbols: vec![symbol("loans/fees.py::late_fee")],
             reason: "min, not max".to_owned(),
             diff: DIFF.to_owned(),
+            revises: None,
         },
         asked(1, &fees, "loans/fees.py::late_fee"),
         asked(

@@ -73,7 +73,11 @@ fn tests_are_fixed_broken_or_still_failing() {
     assert_eq!(known.broken, ["c"]);
     assert_eq!(known.still, ["b"]);
     assert_eq!(known.passed, 2);
-    assert_eq!(known.details, "b\nmessage of b\n\nc\nmessage of c");
+    assert_eq!(known.details, "c\nmessage of c", "only what is new");
+    assert_eq!(
+        compare(&["b", "c"], &after).details,
+        "b\nmessage of b\n\nc\nmessage of c"
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod log;
 mod looking;
 mod misbehave;
 mod owning;
+mod repairs;
 mod rivals;
 mod scouting;
 mod seeing;

@@ -119,6 +119,39 @@ async fn an_owner_sees_where_its_symbol_is_used_with_the_lines() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_calls_the_best_is_shown_where_the_task_is_about_parameters() {
+    let files = [
+        ("fees.py", "def late_fee(x):\n    return x\n"),
+        (
+            "users.py",
+            "from fees import late_fee\n\n\ndef user():\n    return late_fee(1)\n",
+        ),
+    ];
+    for (task, are_shown) in [
+        ("late_fee needs a parameter `rate`", true),
+        ("late_fee is wrong", false),
+    ] {
+        let mut bed = scouting(&files, task, "fees.py::late_fee");
+        bed.run().await;
+        let prompt = &bed.model.prompts("scout")[0];
+        let line = "Where it is used:\nusers.py:5 (user): return late_fee(1)\n";
+        assert_eq!(prompt.contains(line), are_shown, "{prompt}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lies_in_a_source_that_is_whole_is_not_shown_again() {
+    let text = "def cart_total(cart):\n    def cart_total_of_one(one):\n        return one\n    return cart_total_of_one(cart)\n";
+    let mut bed = scouting(
+        &[("shop.py", text)],
+        "the cart total of one",
+        "shop.py::cart_total",
+    );
+    bed.run().await;
+    assert_eq!(shown(&bed), ["shop.py::cart_total"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn candidates_that_find_no_room_are_named() {
     let long = "    x = compute_total(x)\n".repeat(200);
     let text: String = (0..14)

@@ -375,6 +375,7 @@ fn an_agent_is_shown_at_what_it_did_last() {
         symbols: vec![symbol("a.py::f")],
         reason: text("min"),
         diff: String::new(),
+        revises: None,
     };
     assert_eq!(after(made), (Doing::Checking, text("#1 min")));
     let conflicted = Event::ProposalConflicted {
