@@ -98,8 +98,8 @@ async fn compare(
             before: before.len(),
             after: problems.len(),
             new: new_problems(
-                Text::of(&draft.file, base.as_ref(), &before),
-                Text::of(&draft.file, Some(&draft.text), &problems),
+                &CheckedText::new(&draft.file, base.unwrap_or_default(), &before),
+                &CheckedText::new(&draft.file, Arc::clone(&draft.text), &problems),
             ),
             millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             mended: draft.mended.clone(),
@@ -109,15 +109,15 @@ async fn compare(
 }
 
 /// A text and what is wrong in it.
-struct Text<'a> {
+#[derive(Debug)]
+pub struct CheckedText<'a> {
     tree: SymbolTree,
     problems: &'a [Problem],
 }
 
-impl<'a> Text<'a> {
-    fn of(file: &FilePath, text: Option<&Arc<str>>, problems: &'a [Problem]) -> Self {
-        let text = text.cloned().unwrap_or_default();
-        Text {
+impl<'a> CheckedText<'a> {
+    pub fn new(file: &FilePath, text: Arc<str>, problems: &'a [Problem]) -> Self {
+        CheckedText {
             tree: SymbolTree::parse(file.clone(), text),
             problems,
         }
@@ -138,7 +138,8 @@ fn matters(problem: &Problem) -> bool {
     }
 }
 
-fn new_problems(before: Text<'_>, after: Text<'_>) -> Vec<Problem> {
+/// The problems that a text has and the one before it had not, as far as they matter.
+pub fn new_problems(before: &CheckedText<'_>, after: &CheckedText<'_>) -> Vec<Problem> {
     let mut left: HashMap<_, usize> = HashMap::new();
     for problem in before.problems {
         *left.entry(before.key(problem)).or_default() += 1;
@@ -192,9 +193,9 @@ mod tests {
     fn new(before: &[Problem], text: &str, after: &[Problem]) -> Vec<u32> {
         let file = FilePath::new("a.py");
         let (old, now) = (Arc::from(BEFORE), Arc::from(text));
-        let before = Text::of(&file, Some(&old), before);
-        let after = Text::of(&file, Some(&now), after);
-        let new = new_problems(before, after);
+        let before = CheckedText::new(&file, old, before);
+        let after = CheckedText::new(&file, now, after);
+        let new = new_problems(&before, &after);
         new.into_iter().map(|problem| problem.line).collect()
     }
 

@@ -33,6 +33,7 @@ mod scout;
 mod settle;
 mod tools;
 
+pub use diagnose::{CheckedText, new_problems};
 pub use event::{
     AgentOutcome, AnswerSource, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
     RunId, Stamped, StopReason, TestPhase,
