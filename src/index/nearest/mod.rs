@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use super::bm25::{Units, rank};
 use super::code::{Code, FileId, SymbolNumber, is_test_function};
-use crate::syntax::SymbolPath;
+use super::words::{Term, all_words};
+use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Snapshot;
 use beside::Beside;
 use target::Target;
@@ -35,8 +36,14 @@ pub(super) fn nearest_tests(
 ) -> Vec<SymbolPath> {
     let bags = Bags::of(code);
     let mut best: HashMap<SymbolNumber, f64> = HashMap::new();
+    let mut modules: HashMap<&FilePath, Module> = HashMap::new();
     for symbol in symbols {
-        for (test, score) in scored(code, snapshot, &bags, symbol) {
+        let module = modules.entry(&symbol.file).or_insert_with(|| Module {
+            beside: Beside::of(code, &symbol.file, symbols),
+            imported: HashMap::new(),
+        });
+        let target = Target::of(symbol);
+        for (test, score) in scored(code, snapshot, &bags, &target, module) {
             let known = best.entry(test).or_insert(score);
             *known = known.max(score);
         }
@@ -49,10 +56,19 @@ pub(super) fn nearest_tests(
         .collect()
 }
 
+/// What is found out once for all symbols of a module.
+struct Module {
+    beside: Beside,
+    /// Whether a file of tests imports it.
+    imported: HashMap<FileId, bool>,
+}
+
 /// The words of all files of tests and of all tests.
 struct Bags {
     files: Units,
     tests: Units,
+    /// The files of tests with the words of their paths.
+    paths: Vec<(FileId, Vec<Term>)>,
 }
 
 impl Bags {
@@ -61,6 +77,14 @@ impl Bags {
         Bags {
             files: Units::files(code, |file| code.is_test(file)),
             tests: Units::symbols(code, |file, number| code.is_test(file) && is_test(number)),
+            paths: code
+                .files()
+                .filter(|file| code.is_test(*file))
+                .map(|file| {
+                    let words = all_words(code.path(file).as_str());
+                    (file, words.map(Term::of).collect())
+                })
+                .collect(),
         }
     }
 }
@@ -80,18 +104,17 @@ fn scored(
     code: &Code,
     snapshot: &Snapshot,
     bags: &Bags,
-    symbol: &SymbolPath,
+    target: &Target,
+    module: &mut Module,
 ) -> Vec<(SymbolNumber, f64)> {
-    let target = Target::of(symbol);
-    let beside = Beside::of(code, symbol);
     let by_test = rank(code, &bags.tests, &target.terms);
     let mut found = Vec::new();
-    for near in near_files(code, snapshot, bags, &target, &beside) {
+    for near in near_files(code, snapshot, bags, target, module) {
         let is_test = |number: &SymbolNumber| is_test_function(&code.symbol(*number));
         let before = found.len();
         for test in code.symbols_of(near.file).filter(is_test) {
             let own = by_test[test.0 as usize];
-            let others = beside.of_test(test);
+            let others = module.beside.of_test(test);
             if near.says && own > 0.0 || others > 0.0 {
                 let named = NAMED_AFTER * target.named_after(code.symbol(test).name);
                 found.push((test, own + near.score + named + TEST_BESIDE * others));
@@ -115,20 +138,21 @@ fn near_files(
     snapshot: &Snapshot,
     bags: &Bags,
     target: &Target,
-    beside: &Beside,
+    module: &mut Module,
 ) -> Vec<Near> {
     let words = rank(code, &bags.files, &target.terms);
     let said_in = target.said_in(code);
-    let mut near: Vec<Near> = code
-        .files()
-        .filter(|file| code.is_test(*file))
-        .map(|file| {
+    let mut near: Vec<Near> = bags
+        .paths
+        .iter()
+        .map(|(file, path)| {
+            let file = *file;
             let named = target.names_file(code, file);
             let score = FILE_WORDS * words[file.0 as usize]
                 + FILE_NAMED_AFTER * named
                 + SAME_DIRECTORY * target.same_directory(code, file)
-                + WORD_OF_PATH * target.words_of_path(code, file)
-                + FILE_BESIDE * beside.of_file(file);
+                + WORD_OF_PATH * target.words_of_path(path)
+                + FILE_BESIDE * module.beside.of_file(file);
             Near {
                 file,
                 score,
@@ -140,7 +164,11 @@ fn near_files(
     near.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
     let may_import = target.may_import(code);
     for near in near.iter_mut().take(LOOK_INSIDE) {
-        if may_import.contains(&near.file) && target.is_imported_in(code, snapshot, near.file) {
+        let looked = module.imported.entry(near.file);
+        let imports = *looked.or_insert_with(|| {
+            may_import.contains(&near.file) && target.is_imported_in(code, snapshot, near.file)
+        });
+        if imports {
             near.score += IMPORTS;
             near.tied = true;
         }
@@ -258,5 +286,33 @@ mod tests {
             among(&texts, "m.py::load", 9),
             ["tests/test_m.py::TestLoad.test_load"]
         );
+    }
+
+    #[test]
+    fn the_first_tests_are_not_all_of_one_file() {
+        let many: String = (0..9)
+            .map(|at| format!("def test_{at}():\n    assert parse(load({at}))\n"))
+            .collect();
+        let texts = [
+            ("tests/test_m.py", many.as_str()),
+            ("tests/test_n.py", "def test_n():\n    parse()\n"),
+        ];
+        let found = among(&texts, "m.py::parse", 9);
+        assert!(
+            found.contains(&"tests/test_n.py::test_n".to_owned()),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn several_symbols_share_the_selection() {
+        let texts = [
+            ("tests/test_a.py", "def test_a():\n    one()\n"),
+            ("tests/test_b.py", "def test_b():\n    two()\n"),
+        ];
+        let (code, snapshot) = (code_of(texts.iter().copied()), snapshot_of(&texts));
+        let symbols = ["m.py::one", "n.py::two"].map(|path| path.parse().unwrap());
+        let found = nearest_tests(&code, &snapshot, &symbols, 9);
+        assert_eq!(found.len(), 2, "{found:?}");
     }
 }

@@ -106,8 +106,7 @@ impl Target {
     }
 
     /// How many words of the symbol's path are in a file's.
-    pub(super) fn words_of_path(&self, code: &Code, file: FileId) -> f64 {
-        let path: Vec<Term> = all_words(code.path(file).as_str()).map(Term::of).collect();
+    pub(super) fn words_of_path(&self, path: &[Term]) -> f64 {
         let told = self
             .terms
             .iter()

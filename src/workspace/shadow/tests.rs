@@ -220,3 +220,26 @@ async fn says_why_shadows_are_what_they_are() {
     let copies = shadows.copies("asked for");
     assert_eq!((copies.kind(), copies.reason()), (Kind::Copy, "asked for"));
 }
+
+#[tokio::test]
+async fn without_a_sandbox_nothing_runs_unless_it_is_allowed() {
+    let fixture = fixture();
+    let mut shadows = kinds(&fixture).await.remove(0).copies("asked for");
+    (shadows.confinement, shadows.reason) = (None, "no namespaces".into());
+    let line = command("cat pkg/a.py; echo x > made; echo \" $HOME $TMPDIR\"");
+    let refused = shadows.run(&fixture.root, &overlay(), &line).await;
+    let why = refused.unwrap_err().to_string();
+    assert!(
+        why.contains("(no namespaces)") && why.contains("sandbox.missing"),
+        "{why}"
+    );
+
+    shadows.confinement = Some(Confinement::Nothing);
+    let before = state(&fixture.root);
+    let done = shadows.run(&fixture.root, &overlay(), &line).await.unwrap();
+    assert_eq!(done.end, End::Exited(0));
+    let own = fixture.dir.path().join("cache/shadows");
+    let homes: Vec<&str> = done.output.split_whitespace().skip(1).collect();
+    assert!(homes.iter().all(|home| Path::new(home).starts_with(&own)));
+    assert_eq!((homes.len(), state(&fixture.root)), (2, before));
+}
