@@ -8,6 +8,9 @@ text, the tree before it is where to look.
 it changes a few lines of one Python file outside tests and its message tells of something that was
 wrong in some words without naming the file. Which ones of those are taken depends on their hashes alone.
 No repository may be one on which locating is measured: those are refused.
+
+The weights were learnt on mypy, sqlalchemy, celery, scrapy, networkx, keystone, pip, ipython, dask,
+twisted, scipy and django-rest-framework: 666 instances, 4.5 GB.
 """
 import hashlib
 import json
@@ -17,6 +20,8 @@ import sys
 from pathlib import Path
 
 EACH = 60
+# Later commits are left out, so that the same ones are taken again.
+UNTIL = "2026-08-31"
 FEWEST_WORDS, MOST_WORDS = 45, 600
 MOST_LINES, MOST_HUNKS = 40, 4
 # More than this much Python makes a tree too dear.
@@ -47,7 +52,7 @@ def git(directory, *arguments):
 def commits(directory):
     """Hash, message and changed files of each commit with one parent."""
     form = "--format=%x01%H%x02%B%x03"
-    log = git(directory, "log", "--no-merges", form, "--name-status", "--no-renames")
+    log = git(directory, "log", "--no-merges", f"--until={UNTIL}", form, "--name-status", "--no-renames")
     for entry in log.decode(errors="replace").split("\x01")[1:]:
         head, _, files = entry.partition("\x03")
         commit, message = head.split("\x02", 1)

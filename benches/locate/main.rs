@@ -6,8 +6,10 @@
 //! cargo bench --no-default-features --bench locate -- score INSTANCES CHECKOUTS gold.jsonl CACHE
 //! cargo bench --no-default-features --bench locate -- selection INSTANCES CHECKOUTS gold.jsonl CACHE
 //! cargo bench --no-default-features --bench locate -- rows INSTANCES CHECKOUTS gold.jsonl CACHE ROWS
-//! python benches/locate/learn.py ROWS src/index/locate/weights.rs
+//! python benches/locate/learn.py ROWS HISTORY_ROWS src/index/locate/weights.rs
 //! ```
+//!
+//! `HISTORY_ROWS` are made with the same commands from what `history.py` writes.
 //!
 //! `INSTANCES` is a file of JSON lines with `instance_id`, `repo`, `problem_statement` and `patch`, for
 //! `selection` with `test_patch` and `FAIL_TO_PASS`;

@@ -206,6 +206,35 @@ fn what_a_named_symbol_mentions_is_found_too() {
 }
 
 #[test]
+fn a_short_name_counts_where_it_looks_like_code() {
+    let files = [
+        (
+            "shop/q.py",
+            "class Query:\n    pass\n\nclass Q:\n    pass\n",
+        ),
+        ("shop/z.py", "class Zone:\n    pass\n"),
+    ];
+    let found = |text| locate(&files, text, 10);
+    let why = |text, name: &str| {
+        let found = found(text).into_iter().find(|l| l.symbol.name == name);
+        found.map_or(Vec::new(), |l| l.why)
+    };
+    assert_eq!(
+        found("Combining `Q` with another fails")[0].symbol.name,
+        "Q"
+    );
+    assert_eq!(found("Q() | Q() fails")[0].symbol.name, "Q");
+    assert!(why("`Q` fails", "Q").contains(&"names Q".to_owned()));
+    assert!(!why("The Q of zone and query", "Q").contains(&"names Q".to_owned()));
+}
+
+#[test]
+fn words_of_prose_find_those_that_they_come_from() {
+    let found = locate(&FILES, "Totalling a lot is slow", 5);
+    assert_eq!(found[0].symbol.to_string(), "shop/cart.py::Cart.total");
+}
+
+#[test]
 fn candidates_have_all_features_that_have_weights() {
     let (files, symbols) = Index::new(snapshot_of(&FILES)).candidates("total of a cart");
     let names = |candidate: &Candidate| {
