@@ -83,7 +83,17 @@ impl Bed {
 
     /// Runs a line in each sandbox and looks at what it left.
     async fn run(&self, line: &str, seconds: u64, check: impl Fn(&TestReport)) {
-        for shadows in self.shadows().await {
+        self.run_where(|_| true, line, seconds, check).await;
+    }
+
+    async fn run_where(
+        &self,
+        fits: impl Fn(&Shadows) -> bool,
+        line: &str,
+        seconds: u64,
+        check: impl Fn(&TestReport),
+    ) {
+        for shadows in self.shadows().await.into_iter().filter(|one| fits(one)) {
             let what = format!("{:?} by {:?}", shadows.kind(), shadows.confinement());
             println!("{what}: {line}");
             let report = self.run_in(&shadows, line, seconds).await;
@@ -130,9 +140,16 @@ fn ends(outcome: TestOutcome) -> impl Fn(&TestReport) {
 
 #[tokio::test]
 async fn a_fork_bomb() {
-    let line = "f() { f | f & }; while :; do f; done 2>/dev/null";
+    // One that goes on when it may start no more.
+    let line =
+        "python3 -c 'exec(\"import os\\nwhile True:\\n try: os.fork()\\n except OSError: pass\")'";
     let bed = Bed::new();
-    bed.run(line, 60, ends(TestOutcome::TooManyProcesses)).await;
+    // In bubblewrap the system keeps no limit for an administrator: the watch alone would end it, and
+    // other tests feel that.
+    let is_root = rustix::process::getuid().is_root();
+    let bounded = |one: &Shadows| !is_root || one.confinement() != Some(Confinement::Bubblewrap);
+    let ended = ends(TestOutcome::TooManyProcesses);
+    bed.run_where(bounded, line, 60, ended).await;
 }
 
 #[tokio::test]
