@@ -88,21 +88,26 @@ struct Changed<'s> {
     known: Option<&'s Known>,
 }
 
-/// Neighbours, in runs of about the same size: enough of them for all cores, none too large.
+/// Neighbours, in runs of which the later ones are the smaller: none too large, and when the first core
+/// finds no more, the others are nearly done.
 fn batches<'c, 's>(changed: &'c [Changed<'s>]) -> Vec<&'c [Changed<'s>]> {
     let size = |changed: &Changed| match &changed.held {
         Held::Text(text) => text.len() as u64,
         Held::OnDisk(stamp) => stamp.size,
         Held::Nothing => TYPICAL_BYTES,
     };
-    let all: u64 = changed.iter().map(size).sum();
-    let share = (all / (4 * threads() as u64)).clamp(LEAST_SEGMENT_BYTES, SEGMENT_BYTES);
+    let share = |left: u64| {
+        let of_each_core = left / (3 * threads() as u64);
+        of_each_core.clamp(LEAST_SEGMENT_BYTES, SEGMENT_BYTES)
+    };
+    let mut left: u64 = changed.iter().map(size).sum();
     let mut batches = Vec::new();
     let (mut start, mut sum) = (0, 0);
     for (place, file) in changed.iter().enumerate() {
         sum += size(file);
-        if sum >= share {
+        if sum >= share(left) {
             batches.push(&changed[start..=place]);
+            left -= sum;
             (start, sum) = (place + 1, 0);
         }
     }
@@ -192,4 +197,32 @@ fn text_of(snapshot: &Snapshot, changed: &Changed<'_>) -> Option<(String, Option
     let looked = SystemTime::now();
     let (text, stamp) = snapshot.glance(changed.file).ok()?;
     Some((text, stamp.filter(|stamp| stamp.is_settled(looked))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_hold_all_files_in_order_and_get_smaller() {
+        let file = FilePath::new("a.py");
+        let text: Arc<str> = "x".repeat(64 << 10).into();
+        let changed: Vec<Changed<'_>> = (0..400)
+            .map(|_| Changed {
+                file: &file,
+                held: Held::Text(text.clone()),
+                known: None,
+            })
+            .collect();
+        let sizes: Vec<usize> = batches(&changed).iter().map(|batch| batch.len()).collect();
+        assert_eq!(sizes.iter().sum::<usize>(), changed.len());
+        assert!(
+            sizes.is_sorted_by(|first, second| first >= second),
+            "{sizes:?}"
+        );
+        let least = (LEAST_SEGMENT_BYTES >> 16) as usize;
+        assert!(sizes[0] <= (SEGMENT_BYTES >> 16) as usize);
+        assert!(sizes[sizes.len() - 1] <= least, "{sizes:?}");
+        assert!(batches(&[]).is_empty());
+    }
 }
