@@ -176,7 +176,7 @@ fn sympy_arguments(select: &[&str]) -> Vec<String> {
 }
 
 /// A word that a shell takes as it is.
-pub(super) fn quote(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -10,6 +10,7 @@ mod sandbox;
 #[cfg(test)]
 mod tests;
 
+pub use command::quote;
 pub use message::frames;
 
 use std::collections::BTreeMap;

@@ -9,6 +9,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::process::Command;
 
+use crate::runner::quote;
+
 /// How long one step of building may take: packages may have to be compiled.
 const DEADLINE: Duration = Duration::from_secs(900);
 /// Marks an environment that was built to its end.
@@ -146,7 +148,7 @@ impl Environment {
         let checkout = checkout.to_string_lossy();
         let mut line = format!(
             "export PATH={}:\"$PATH\"\n",
-            quoted(&python.join("bin").to_string_lossy())
+            quote(&python.join("bin").to_string_lossy())
         );
         for (name, value) in &self.env {
             let (value, service) = match value.split_once("  # ") {
@@ -158,7 +160,7 @@ impl Environment {
                 value = value.replace("PORT", PORT);
                 line.push_str(&start(service));
             }
-            line.push_str(&format!("export {name}={}\n", quoted(&value)));
+            line.push_str(&format!("export {name}={}\n", quote(&value)));
         }
         line.push_str(command);
         line
@@ -190,10 +192,6 @@ async fn locked(path: &Path) -> std::io::Result<File> {
     tokio::task::spawn_blocking(lock)
         .await
         .unwrap_or_else(|error| Err(std::io::Error::other(error)))
-}
-
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 async fn step(path: &Path, what: &str, mut command: Command) -> Result<(), EnvironmentError> {
@@ -259,14 +257,11 @@ mod tests {
     fn a_line_sets_what_a_command_needs() {
         let environment: Environment = serde_json::from_str(ROW).unwrap();
         let line = environment.line("python -m t", Path::new("/e"), Path::new("/c"));
-        assert!(
-            line.starts_with("export PATH='/e/bin':\"$PATH\"\n"),
-            "{line}"
-        );
+        assert!(line.starts_with("export PATH=/e/bin:\"$PATH\"\n"), "{line}");
         assert!(line.contains("export A='/c/x y'\n"), "{line}");
         assert!(line.contains("serve 18765 >/dev/null 2>&1 &\n"), "{line}");
         assert!(
-            line.contains("export URL='http://127.0.0.1:18765/'\n"),
+            line.contains("export URL=http://127.0.0.1:18765/\n"),
             "{line}"
         );
         assert!(line.ends_with("\npython -m t"), "{line}");
