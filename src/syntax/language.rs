@@ -1,6 +1,7 @@
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
+use memchr::{memchr3, memmem::Finder};
 use tree_sitter::{Node, Parser, Tree};
 
 use super::FilePath;
@@ -50,6 +51,8 @@ pub(super) enum Part {
     Yield,
     /// Nothing stands below it.
     Leaf,
+    /// Of all parts only comments, strings and `yield` can stand below it.
+    Expression,
 }
 
 const PYTHON_PARTS: &[(&str, Part)] = &[
@@ -66,13 +69,48 @@ const PYTHON_PARTS: &[(&str, Part)] = &[
     ("true", Part::Leaf),
     ("false", Part::Leaf),
     ("none", Part::Leaf),
+    ("expression_statement", Part::Expression),
+    ("assignment", Part::Expression),
+    ("augmented_assignment", Part::Expression),
+    ("return_statement", Part::Expression),
+    ("assert_statement", Part::Expression),
+    ("import_statement", Part::Expression),
+    ("import_from_statement", Part::Expression),
+    ("parameters", Part::Expression),
+    ("call", Part::Expression),
+    ("argument_list", Part::Expression),
+    ("keyword_argument", Part::Expression),
+    ("attribute", Part::Expression),
+    ("subscript", Part::Expression),
+    ("binary_operator", Part::Expression),
+    ("unary_operator", Part::Expression),
+    ("comparison_operator", Part::Expression),
+    ("boolean_operator", Part::Expression),
+    ("not_operator", Part::Expression),
+    ("conditional_expression", Part::Expression),
+    ("parenthesized_expression", Part::Expression),
+    ("list", Part::Expression),
+    ("tuple", Part::Expression),
+    ("expression_list", Part::Expression),
+    ("pattern_list", Part::Expression),
+    ("dictionary", Part::Expression),
+    ("pair", Part::Expression),
+    ("list_comprehension", Part::Expression),
+    ("generator_expression", Part::Expression),
 ];
+
+/// Bytes of which one stands in every comment and every string.
+const PYTHON_SIGNS: [u8; 3] = *b"\"'#";
+/// Stands in every expression that yields.
+const PYTHON_YIELD: &[u8] = b"yield";
 
 /// A grammar, and which of its nodes are parts of symbols.
 pub(super) struct Grammar {
     language: tree_sitter::Language,
     /// By the number of a node's kind.
     parts: Vec<Option<Part>>,
+    signs: [u8; 3],
+    yields: Finder<'static>,
 }
 
 thread_local! {
@@ -88,7 +126,20 @@ impl Grammar {
             let number = language.id_for_node_kind(kind, true);
             parts[usize::from(number)] = Some(*part);
         }
-        Grammar { language, parts }
+        Grammar {
+            language,
+            parts,
+            signs: PYTHON_SIGNS,
+            yields: Finder::new(PYTHON_YIELD),
+        }
+    }
+
+    /// Where from a byte on the next comment, string or `yield` can be, at the earliest.
+    pub(super) fn next_sign(&self, text: &str, from: usize) -> usize {
+        let rest = &text.as_bytes()[from..];
+        let [a, b, c] = self.signs;
+        let sign = memchr3(a, b, c, rest).unwrap_or(rest.len());
+        from + self.yields.find(&rest[..sign]).unwrap_or(sign)
     }
 
     pub(super) fn part(&self, node: Node<'_>) -> Option<Part> {

@@ -59,7 +59,7 @@ pub(super) fn read(
     lines: &Lines,
 ) -> Reading {
     let root = tree.root_node();
-    let found = Found::of(grammar, root);
+    let found = Found::of(grammar, root, text);
     let mut symbols = vec![module(file, text, lines, Some(root))];
     nest(&found, file, text, &mut symbols);
     set_spans(&found, text, lines, &mut symbols);
@@ -78,8 +78,9 @@ pub(super) fn read(
 }
 
 impl<'t> Found<'t> {
-    fn of(grammar: &Grammar, root: Node<'t>) -> Self {
+    fn of(grammar: &Grammar, root: Node<'t>, text: &str) -> Self {
         let mut found = Found::default();
+        let mut sign = grammar.next_sign(text, 0);
         let mut decorated = HashMap::new();
         let mut cursor = root.walk();
         walk(&mut cursor, |node| {
@@ -105,6 +106,15 @@ impl<'t> Found<'t> {
                 Some(Part::Raise) => found.raises.push(node),
                 Some(Part::Yield) => found.yields.push(node),
                 Some(Part::Leaf) => return ControlFlow::Break(()),
+                Some(Part::Expression) => {
+                    // Most expressions have nothing of what is looked for, and they are most of the tree.
+                    if sign < node.start_byte() {
+                        sign = grammar.next_sign(text, node.start_byte());
+                    }
+                    if sign >= node.end_byte() && !node.has_error() {
+                        return ControlFlow::Break(());
+                    }
+                }
                 None => {}
             }
             ControlFlow::Continue(())

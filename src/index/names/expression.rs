@@ -201,7 +201,7 @@ impl Reader<'_> {
     }
 
     fn binary(&mut self) -> Value {
-        if self.operator_is("|") {
+        if self.written().contains('|') && self.operator_is("|") {
             return self.either();
         }
         self.visit_children();

@@ -292,3 +292,45 @@ fn the_line_of_a_symbol_is_that_of_its_name() {
     assert_eq!((symbol.lines.0, tree.line_of(symbol)), (1, 4));
     assert_eq!(tree.line_of(tree.module()), 1);
 }
+
+/// All comments and the outermost strings below a node, by looking at every node.
+fn every_mark(node: Node<'_>, comments: &mut Vec<ByteRange>, strings: &mut Vec<ByteRange>) {
+    let range = ByteRange::new(node.start_byte(), node.end_byte());
+    match node.kind() {
+        "comment" => comments.push(range),
+        "string" => strings.push(range),
+        _ => {
+            for child in node.children(&mut node.walk()) {
+                every_mark(child, comments, strings);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_expressions_hold_is_found_although_most_are_passed_over() {
+    let dense = "\
+total = a * (b + 'one')  # after
+def f(x=g('two'), *y):  # behind
+    return x[(yield)] + h(  # inside
+        a, 'three' + f'{b['four']}', [i for i in 'five'])
+    assert a.b.c(d=e), not \"six\"
+x = lambda: (yield 1)
+broken = (def 'seven' # eight
+";
+    let mut texts = vec![dense.to_owned()];
+    for entry in std::fs::read_dir("fixtures/python").unwrap() {
+        texts.push(std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    }
+    let mut seen = 0;
+    for text in &texts {
+        let tree = parse(text);
+        let (mut comments, mut strings) = (Vec::new(), Vec::new());
+        every_mark(tree.root().unwrap(), &mut comments, &mut strings);
+        assert_eq!(tree.comments(), comments, "{text}");
+        assert_eq!(tree.strings(), strings, "{text}");
+        seen += comments.len() + strings.len();
+    }
+    assert!(seen > 30, "{seen}");
+    assert!(parse(dense).find("f").unwrap().contract.is_generator);
+}
