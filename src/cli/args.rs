@@ -113,6 +113,9 @@ pub struct RunArgs {
     /// One event a line, as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Be killed when the process that started this one ends.
+    #[arg(long, hide = true)]
+    pub end_with_parent: bool,
     #[command(flatten)]
     pub world: WorldArgs,
 }
@@ -227,7 +230,7 @@ impl From<DriverArg> for Driver {
     }
 }
 
-fn dollars(text: &str) -> Result<f64, String> {
+pub fn dollars(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
         Ok(_) | Err(_) => Err("write an amount of dollars over 0, for example 0.25".to_owned()),

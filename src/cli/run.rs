@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
@@ -63,6 +64,9 @@ pub enum Tree {
 
 /// Runs the command.
 pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
+    if args.end_with_parent {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+    }
     let root = root(args.repo.as_deref())?;
     let mut params = RunParams {
         task: args.task.clone(),

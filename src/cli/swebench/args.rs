@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::cli::args::{DriverArg, dollars};
 use crate::headless::swebench::Repositories;
 
 #[derive(Debug, Subcommand)]
 pub enum SwebenchCommand {
     /// How many known changes the edit engine can say as proposals, byte for byte. No model takes part.
     Ceiling(CeilingArgs),
+    /// Solve instances: each in a checkout of its own, by the program itself without a window.
+    Run(RunArgs),
     /// Run the hidden tests over predicted changes.
     Grade(GradeArgs),
 }
@@ -59,6 +62,65 @@ pub struct CeilingArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub data: DatasetArgs,
+    /// Predictions, stories and the report go there. A folder that holds a part of them already is
+    /// gone on with.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// What the tests of each instance need, one a line, as JSON; else they run with the Python that
+    /// is found.
+    #[arg(long, value_name = "FILE")]
+    pub environments: Option<PathBuf>,
+    /// The model, as of `starling run`.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// One agent per symbol, or one agent over all symbols.
+    #[arg(long, value_enum, default_value = "swarm")]
+    pub driver: DriverArg,
+    /// Set a key of the configuration, as often as you like.
+    #[arg(short = 'c', value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// So many at a time.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub workers: usize,
+    /// The part I of N: every Nth instance, from the Ith on.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub shard: Option<Shard>,
+    /// Run again what failed before.
+    #[arg(long)]
+    pub retry_failed: bool,
+    /// Stop an instance when this much money is spent for it.
+    #[arg(long, value_name = "X", value_parser = dollars)]
+    pub budget_usd: Option<f64>,
+    /// Begin no instance after this much money is spent for all.
+    #[arg(long, value_name = "X", value_parser = dollars)]
+    pub budget_usd_all: Option<f64>,
+    /// Stop an instance after this many seconds.
+    #[arg(long, value_name = "S", default_value_t = 1800)]
+    pub budget_seconds: u64,
+    /// The report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A part of all instances, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    pub part: usize,
+    pub of: usize,
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    let parts = text.split_once('/').and_then(|(part, of)| {
+        let (part, of) = (part.parse().ok()?, of.parse().ok()?);
+        (1 <= part && part <= of).then_some(Shard { part, of })
+    });
+    parts.ok_or_else(|| "expected I/N with I from 1 to N".into())
+}
+
+#[derive(Debug, Args)]
 pub struct GradeArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
@@ -74,4 +136,17 @@ pub struct GradeArgs {
     /// The result as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_count_from_one() {
+        assert_eq!(shard("2/3"), Ok(Shard { part: 2, of: 3 }));
+        for wrong in ["0/3", "4/3", "1", "a/b", ""] {
+            assert!(shard(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `starling swebench …`
 
 pub mod args;
+mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,6 +23,7 @@ const GOLD: &str = "gold";
 pub async fn run(command: SwebenchCommand) -> anyhow::Result<Outcome> {
     match command {
         SwebenchCommand::Ceiling(args) => measure_ceiling(&args).await,
+        SwebenchCommand::Run(args) => run::run(&args).await,
         SwebenchCommand::Grade(args) => grade(&args).await,
     }
 }

@@ -6,7 +6,7 @@ pub mod story;
 pub mod summary;
 pub mod text;
 pub mod tree;
-mod words;
+pub(in crate::cli) mod words;
 
 #[cfg(test)]
 mod tests;

@@ -143,6 +143,34 @@ impl Environment {
         Ok(path)
     }
 
+    /// The variables of a process whose tests use the Python at `python`. Services are not started:
+    /// tests that need one fail, before a change and after it.
+    pub fn variables(&self, python: &Path, checkout: &Path) -> Vec<(String, String)> {
+        let bin = python.join("bin");
+        let path = match std::env::var_os("PATH") {
+            Some(path) => {
+                let rest = std::env::split_paths(&path);
+                std::env::join_paths(std::iter::once(bin).chain(rest)).unwrap_or_default()
+            }
+            None => bin.into_os_string(),
+        };
+        let own = self.env.iter().filter(|(_, value)| !value.contains("  # "));
+        let own = own.map(|(name, value)| {
+            let value = value.replace("$PWD", &checkout.to_string_lossy());
+            (name.clone(), value)
+        });
+        [
+            ("PATH".to_owned(), path.to_string_lossy().into_owned()),
+            (
+                "VIRTUAL_ENV".to_owned(),
+                python.to_string_lossy().into_owned(),
+            ),
+        ]
+        .into_iter()
+        .chain(own)
+        .collect()
+    }
+
     /// A command of its own as a line for a shell in a checkout, with the Python at `python`.
     pub fn line(&self, command: &str, python: &Path, checkout: &Path) -> String {
         let checkout = checkout.to_string_lossy();

@@ -8,6 +8,7 @@ mod gold;
 mod grade;
 mod patch;
 mod predictions;
+mod run;
 
 pub use ceiling::{Ceiling, Failure, ceiling};
 pub use dataset::{Answer, DatasetError, Instance, Task, read_instances};
@@ -17,3 +18,4 @@ pub use gold::{Inexpressible, Proposal, proposals};
 pub use grade::{Grade, Grader, Grades, Unresolved};
 pub use patch::{FileChange, changes_of};
 pub use predictions::{Prediction, PredictionsError, read_predictions};
+pub use run::{Ended, Finished, Kept, Outcome, Place, PlaceError, Record, Report, Runs, Settings};

@@ -1,0 +1,185 @@
+//! `starling swebench run`
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use anyhow::Context;
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+
+use super::args::RunArgs;
+use super::chosen;
+use crate::cli::args::DriverArg;
+use crate::cli::view::words;
+use crate::cli::{Outcome, WrongUse};
+use crate::headless::swebench::{
+    self as bench, Ended, Instance, Kept, Place, PlaceError, Record, Report, Runs, Settings,
+    read_environments,
+};
+use crate::ports::Dollars;
+use crate::workspace::cache_dir;
+
+pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
+    let instances = shard(chosen(&args.data)?, args);
+    let environments = match &args.environments {
+        Some(file) => read_environments(file).map_err(|error| WrongUse(error.to_string()))?,
+        None => BTreeMap::new(),
+    };
+    let kept = match args.retry_failed {
+        true => Kept::Finished,
+        false => Kept::Everything,
+    };
+    let place = Place::open(&args.out, settings(args), kept).map_err(wrong_place)?;
+    let runs = Runs {
+        repositories: args.data.repositories(),
+        environments,
+        cache: cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?,
+        program: std::env::current_exe().context("this program cannot find itself")?,
+        arguments: arguments(args),
+        seconds: args.budget_seconds,
+        workers: args.workers,
+        dollars: args.budget_usd_all.map(Dollars),
+    };
+    let done = place.records()?;
+    let is_done = |instance: &&Instance| done.contains_key(&instance.task.id);
+    let mut progress = Progress::new(instances.len() - instances.iter().filter(is_done).count());
+    // The answers stay here: a run is given tasks alone.
+    let tasks: Vec<_> = instances.iter().map(|instance| &instance.task).collect();
+    let ended = runs
+        .all(&tasks, &place, |record| progress.add(record))
+        .await?;
+    progress.bar.finish_and_clear();
+    let records = place.records()?;
+    let of_these = tasks.iter().filter_map(|task| records.get(&task.id));
+    let report = Report::of(of_these);
+    match args.json {
+        true => println!("{}", serde_json::to_string(&report)?),
+        false => println!("{}", told(&report, ended, args)),
+    }
+    Ok(match report.failed == 0 && ended == Ended::All {
+        true => Outcome::Settled,
+        false => Outcome::NotSettled,
+    })
+}
+
+/// A folder that is not this run's is the caller's mistake, a full disk is not.
+fn wrong_place(error: PlaceError) -> anyhow::Error {
+    match error {
+        PlaceError::Taken(_) | PlaceError::Other { .. } => WrongUse(error.to_string()).into(),
+        PlaceError::Disk { .. } | PlaceError::NoRecord { .. } => error.into(),
+    }
+}
+
+fn shard(instances: Vec<Instance>, args: &RunArgs) -> Vec<Instance> {
+    let Some(shard) = args.shard else {
+        return instances;
+    };
+    let mine = instances.into_iter().enumerate();
+    let mine = mine.filter(|(at, _)| at % shard.of == shard.part - 1);
+    mine.map(|(_, instance)| instance).collect()
+}
+
+fn driver(args: &RunArgs) -> &'static str {
+    match args.driver {
+        DriverArg::Swarm => "swarm",
+        DriverArg::Single => "single",
+    }
+}
+
+fn settings(args: &RunArgs) -> Settings {
+    let model = args.model.as_deref().unwrap_or("the configured model");
+    Settings {
+        dataset: args.data.dataset.display().to_string(),
+        driver: driver(args).to_owned(),
+        model: model.to_owned(),
+    }
+}
+
+/// What each `starling run` is given. Nobody is there to approve but a model.
+fn arguments(args: &RunArgs) -> Vec<OsString> {
+    let mut words: Vec<OsString> = ["--approve", "proxy", "--driver", driver(args)]
+        .map(OsString::from)
+        .into();
+    let mut add = |name: &str, value: String| words.extend([name.into(), value.into()]);
+    add("--budget-seconds", args.budget_seconds.to_string());
+    if let Some(model) = &args.model {
+        add("--model", model.clone());
+    }
+    if let Some(dollars) = args.budget_usd {
+        add("--budget-usd", dollars.to_string());
+    }
+    for set in &args.set {
+        add("-c", set.clone());
+    }
+    words
+}
+
+/// One line that lives, and one for each instance as it is done.
+struct Progress {
+    bar: ProgressBar,
+    sums: Report,
+}
+
+impl Progress {
+    fn new(left: usize) -> Self {
+        let style = ProgressStyle::with_template("{pos} of {len} done · {msg} · {eta} left")
+            .expect("the template names fields that there are");
+        let bar = ProgressBar::new(left as u64).with_style(style);
+        bar.set_message("0 settled");
+        bar.enable_steady_tick(std::time::Duration::from_secs(1));
+        Progress {
+            bar,
+            sums: Report::default(),
+        }
+    }
+
+    fn add(&mut self, record: &Record) {
+        self.sums.add(record);
+        let sums = &self.sums;
+        self.bar.set_message(format!(
+            "{} settled, {} failed · {} tokens · {}",
+            sums.settled,
+            sums.failed,
+            sums.prompt_tokens + sums.output_tokens,
+            Dollars(sums.dollars),
+        ));
+        let line = format!(
+            "{}: {} ({:.0} s)",
+            record.instance_id,
+            said(record),
+            record.seconds
+        );
+        // Without a terminal the bar is silent.
+        match self.bar.is_hidden() {
+            true => eprintln!("{line}"),
+            false => self.bar.println(line),
+        }
+        self.bar.inc(1);
+    }
+}
+
+fn said(record: &Record) -> String {
+    match &record.outcome {
+        bench::Outcome::Finished(finished) => words::stop_reason(&finished.stop_reason),
+        bench::Outcome::Failed { why } => format!("failed: {why}"),
+    }
+}
+
+fn told(report: &Report, ended: Ended, args: &RunArgs) -> String {
+    let took = std::time::Duration::from_secs_f64(report.seconds);
+    let mut text = format!(
+        "{} instances: {} settled, {} with a change, {} failed · {} calls, {} tokens, {} · {} of work\n{}",
+        report.instances,
+        report.settled,
+        report.with_patch,
+        report.failed,
+        report.calls,
+        report.prompt_tokens + report.output_tokens,
+        Dollars(report.dollars),
+        HumanDuration(took),
+        args.out.join("predictions.jsonl").display(),
+    );
+    if ended == Ended::BudgetSpent {
+        text.push_str("\nthe budget for all is spent: give a larger --budget-usd-all to go on");
+    }
+    text
+}

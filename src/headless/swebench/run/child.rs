@@ -1,0 +1,125 @@
+//! One run of the shipped program as a child process, followed by its events.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{ChildStderr, ChildStdout, Command};
+
+use super::record::Finished;
+use crate::server::protocol::EventParams;
+use crate::swarm::Event;
+
+/// Of what a process complains, so much is kept.
+const COMPLAINT_BYTES: usize = 2000;
+
+/// How one run is started.
+pub(super) struct Child<'a> {
+    pub(super) program: &'a Path,
+    pub(super) arguments: &'a [OsString],
+    pub(super) checkout: &'a Path,
+    /// For its tests.
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) limit: Duration,
+}
+
+impl Child<'_> {
+    /// Runs it on a task to its end, or to the limit.
+    pub(super) async fn run(&self, task: &str) -> Result<Finished, String> {
+        let mut child = self
+            .command()
+            .spawn()
+            .map_err(|error| format!("{}: {error}", self.program.display()))?;
+        let (Some(mut stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err("its pipes are gone".into());
+        };
+        let told = async {
+            // Who does not read its task says why on its own.
+            let _ = stdin.write_all(task.as_bytes()).await;
+            drop(stdin);
+            tokio::join!(finished(stdout), complaint(stderr))
+        };
+        let Ok((finished, complaint)) = tokio::time::timeout(self.limit, told).await else {
+            // Its tests end with it.
+            let _ = child.kill().await;
+            let seconds = self.limit.as_secs();
+            return Err(format!(
+                "it was still at work after {seconds} s, and was ended"
+            ));
+        };
+        let status = child.wait().await.map_err(|error| error.to_string())?;
+        finished.ok_or_else(|| format!("no run was finished ({status}): {}", complaint.trim()))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args(["run", "-", "--json", "--end-with-parent", "--repo"])
+            .arg(self.checkout)
+            .args(self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        if !self.variables.is_empty() {
+            let names: Vec<&str> = self
+                .variables
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            // What they are is no secret: they stand in a file of environments.
+            command
+                .arg("-c")
+                .arg(format!("sandbox.environment={names:?}"))
+                .envs(self.variables.iter().cloned());
+        }
+        command
+    }
+}
+
+/// The last event of a run, when it comes.
+async fn finished(stdout: ChildStdout) -> Option<Finished> {
+    let mut found = None;
+    let mut lines = BufReader::new(stdout).lines();
+    // Whatever else is written there is not for us.
+    while let Ok(Some(line)) = lines.next_line().await {
+        let Ok(EventParams { run, event, .. }) = serde_json::from_str(&line) else {
+            continue;
+        };
+        if let Event::RunFinished {
+            stop_reason,
+            applied,
+            diff,
+            spent,
+            summary,
+            ..
+        } = event
+        {
+            found = Some(Finished {
+                run,
+                stop_reason,
+                applied,
+                patch: diff,
+                spent,
+                summary,
+            });
+        }
+    }
+    found
+}
+
+/// The end of what a process writes to its standard error.
+async fn complaint(mut stderr: ChildStderr) -> String {
+    let mut kept = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
+        kept.extend_from_slice(&buffer[..count]);
+        let over = kept.len().saturating_sub(COMPLAINT_BYTES);
+        kept.drain(..over);
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}

@@ -1,0 +1,144 @@
+//! Instances through the shipped program, several at a time, each in a process of its own.
+
+mod child;
+mod place;
+mod record;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+
+use super::dataset::Task;
+use super::environment::Environment;
+use super::git::{self, Repositories};
+use crate::ports::Dollars;
+use child::Child;
+
+pub use place::{Kept, Place, PlaceError, Settings};
+pub use record::{Finished, Outcome, Record, Report};
+
+/// Beyond its own limit a process gets this long to end in order.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// How instances are run.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    pub repositories: Repositories,
+    /// What their tests need; an instance without one runs with the Python that is found.
+    pub environments: BTreeMap<String, Environment>,
+    /// Environments are built and kept below it; trajectories are written there.
+    pub cache: PathBuf,
+    /// The program that runs an instance: `starling` itself.
+    pub program: PathBuf,
+    /// What `starling run` is given besides task and folder.
+    pub arguments: Vec<OsString>,
+    /// Seconds that one run may take.
+    pub seconds: u64,
+    /// So many at a time.
+    pub workers: usize,
+    /// No instance is begun after so much is spent.
+    pub dollars: Option<Dollars>,
+}
+
+impl Runs {
+    /// Runs all that the place does not hold yet; `seen` is told of each as it is done.
+    ///
+    /// # Errors
+    /// The place cannot be written.
+    pub async fn all(
+        &self,
+        tasks: &[&Task],
+        place: &Place,
+        mut seen: impl FnMut(&Record),
+    ) -> Result<Ended, PlaceError> {
+        let done = place.records()?;
+        let mut spent: f64 = done.values().map(|record| record.spent().dollars.0).sum();
+        let left = tasks.iter().filter(|task| !done.contains_key(&task.id));
+        let mut waiting = left.copied();
+        let mut running = futures::stream::FuturesUnordered::new();
+        let mut ended = Ended::All;
+        loop {
+            while running.len() < self.workers.max(1) {
+                if self.dollars.is_some_and(|limit| spent >= limit.0) {
+                    if waiting.next().is_some() {
+                        ended = Ended::BudgetSpent;
+                    }
+                    break;
+                }
+                let Some(task) = waiting.next() else { break };
+                running.push(self.one(task, place));
+            }
+            let Some((record, trajectory)) = running.next().await else {
+                return Ok(ended);
+            };
+            place.keep(&record, trajectory.as_deref())?;
+            spent += record.spent().dollars.0;
+            seen(&record);
+        }
+    }
+
+    /// One instance, whatever becomes of it, and the file of its story.
+    async fn one(&self, task: &Task, place: &Place) -> (Record, Option<PathBuf>) {
+        let began = Instant::now();
+        let work = place.work(&task.id);
+        let (outcome, trajectory) = match self.tried(task, &work).await {
+            Ok(finished) => {
+                let story = self
+                    .cache
+                    .join("runs")
+                    .join(format!("{}.jsonl", finished.run.0));
+                (Outcome::Finished(Box::new(finished)), Some(story))
+            }
+            Err(why) => (Outcome::Failed { why }, None),
+        };
+        // A checkout that stays is removed at the next start.
+        let _ = std::fs::remove_dir_all(&work);
+        let record = Record {
+            instance_id: task.id.clone(),
+            outcome,
+            seconds: began.elapsed().as_secs_f64(),
+        };
+        (record, trajectory)
+    }
+
+    async fn tried(&self, task: &Task, work: &Path) -> Result<Finished, String> {
+        let repository = self.repositories.find(&task.repo).map_err(text)?;
+        let checkout = work.join("checkout");
+        git::check_out(&repository, &task.base_commit, &checkout)
+            .await
+            .map_err(text)?;
+        let variables = match self.environments.get(&task.id) {
+            Some(environment) => {
+                let python = environment.built(&self.cache).await.map_err(text)?;
+                environment.variables(&python, &checkout)
+            }
+            None => Vec::new(),
+        };
+        let child = Child {
+            program: &self.program,
+            arguments: &self.arguments,
+            checkout: &checkout,
+            variables,
+            limit: Duration::from_secs(self.seconds) + GRACE,
+        };
+        child.run(&task.problem_statement).await
+    }
+}
+
+/// How a run over many instances ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    All,
+    /// Instances are left that no money was there for.
+    BudgetSpent,
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests;

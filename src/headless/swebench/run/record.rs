@@ -1,0 +1,102 @@
+//! What became of an instance, and of all.
+
+use serde::{Deserialize, Serialize};
+
+use crate::swarm::{RunId, Spent, StopReason};
+use crate::syntax::SymbolPath;
+
+/// What became of one instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub instance_id: String,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// From the checkout to the end.
+    pub seconds: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    Finished(Box<Finished>),
+    /// There was no run to its end, and why.
+    Failed {
+        why: String,
+    },
+}
+
+/// A run that came to its end, for good or ill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    pub run: RunId,
+    pub stop_reason: StopReason,
+    /// The symbols that were changed.
+    pub applied: Vec<SymbolPath>,
+    /// A unified diff; empty when nothing was changed.
+    pub patch: String,
+    pub spent: Spent,
+    pub summary: String,
+}
+
+impl Record {
+    /// The change, empty when there is none.
+    pub fn patch(&self) -> &str {
+        match &self.outcome {
+            Outcome::Finished(finished) => &finished.patch,
+            Outcome::Failed { .. } => "",
+        }
+    }
+
+    pub fn spent(&self) -> Spent {
+        match &self.outcome {
+            Outcome::Finished(finished) => finished.spent.clone(),
+            Outcome::Failed { .. } => Spent::default(),
+        }
+    }
+
+    /// Whether its own tests hold with the change.
+    pub fn is_settled(&self) -> bool {
+        match &self.outcome {
+            Outcome::Finished(finished) => finished.stop_reason.is_settled(),
+            Outcome::Failed { .. } => false,
+        }
+    }
+}
+
+/// All instances of a place, added up.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Report {
+    pub instances: usize,
+    /// Settled: their own tests hold. The hidden tests are for `grade` to say.
+    pub settled: usize,
+    pub with_patch: usize,
+    pub failed: usize,
+    pub calls: u64,
+    pub prompt_tokens: u64,
+    pub output_tokens: u64,
+    pub dollars: f64,
+    pub seconds: f64,
+}
+
+impl Report {
+    pub fn add(&mut self, record: &Record) {
+        let spent = record.spent();
+        self.instances += 1;
+        self.settled += usize::from(record.is_settled());
+        self.with_patch += usize::from(!record.patch().is_empty());
+        self.failed += usize::from(matches!(record.outcome, Outcome::Failed { .. }));
+        self.calls += u64::from(spent.calls);
+        self.prompt_tokens += spent.prompt_tokens.0;
+        self.output_tokens += spent.output_tokens.0;
+        self.dollars += spent.dollars.0;
+        self.seconds += record.seconds;
+    }
+
+    pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
+        let mut report = Report::default();
+        for record in records {
+            report.add(record);
+        }
+        report
+    }
+}

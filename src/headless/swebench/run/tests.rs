@@ -1,0 +1,306 @@
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use super::*;
+
+/// Reads its task and answers with what a run would say at its end; what it does before stands in the task.
+const PROGRAM: &str = r#"#!/bin/sh
+task=$(cat)
+case "$task" in
+  *wedge*) sleep 600 ;;
+  *crash*) echo "the model is gone" >&2; exit 3 ;;
+esac
+echo "not an event"
+mkdir -p "$STORIES"
+run="r$$"
+echo "$task" > "$STORIES/$run.jsonl"
+echo "$*" > "$STORIES/arguments"
+ls > "$STORIES/beside"
+cat <<END
+{"run":"$run","seq":1,"at_ms":5,"event":{"event":"run_finished","stop_reason":{"reason":"settled"},"applied":["a.py::f"],"diff":"--- a/a.py\n+++ b/a.py\n","spent":{"calls":2,"prompt_tokens":10,"cached_tokens":0,"output_tokens":5,"dollars":0.5,"seconds":1.0,"waiting_seconds":0.0,"messages":0,"agents":1},"summary":"done","tally":[]}}
+END
+"#;
+
+struct Bed {
+    _dir: tempfile::TempDir,
+    out: PathBuf,
+    runs: Runs,
+    commit: String,
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn bed() -> Bed {
+    let dir = tempfile::tempdir().unwrap();
+    let repository = dir.path().join("repos/a__b");
+    std::fs::create_dir_all(&repository).unwrap();
+    std::fs::write(repository.join("a.py"), "def f():\n    pass\n").unwrap();
+    git(&repository, &["init", "-q"]);
+    git(&repository, &["add", "-A"]);
+    git(&repository, &["commit", "-q", "-m", "base"]);
+    let commit = git(&repository, &["rev-parse", "HEAD"]);
+    let cache = dir.path().join("cache");
+    let program = dir.path().join("program");
+    let stories = cache.join("runs");
+    let text = PROGRAM.replace("$STORIES", &stories.to_string_lossy());
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Bed {
+        out: dir.path().join("out"),
+        runs: Runs {
+            repositories: Repositories {
+                directory: dir.path().join("repos"),
+                ..Repositories::default()
+            },
+            environments: BTreeMap::new(),
+            cache,
+            program,
+            arguments: vec!["--driver".into(), "swarm".into()],
+            seconds: 60,
+            workers: 2,
+            dollars: None,
+        },
+        commit,
+        _dir: dir,
+    }
+}
+
+impl Bed {
+    fn task(&self, id: &str, statement: &str) -> Task {
+        Task {
+            id: id.into(),
+            repo: "a/b".into(),
+            base_commit: self.commit.clone(),
+            problem_statement: statement.into(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        self.place_as(Kept::Everything)
+    }
+
+    fn place_as(&self, kept: Kept) -> Place {
+        Place::open(&self.out, settings("m"), kept).unwrap()
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.out.join(file)).unwrap()
+    }
+}
+
+fn settings(model: &str) -> Settings {
+    Settings {
+        dataset: "set.jsonl".into(),
+        driver: "swarm".into(),
+        model: model.into(),
+    }
+}
+
+fn outcomes(place: &Place) -> Vec<(String, bool)> {
+    let records = place.records().unwrap().into_values();
+    let said = |record: Record| (record.instance_id.clone(), record.is_settled());
+    records.map(said).collect()
+}
+
+#[tokio::test]
+async fn each_instance_leaves_its_record_its_story_and_its_prediction() {
+    let bed = bed();
+    let (one, two) = (
+        bed.task("a__b-1", "First.\nMore."),
+        bed.task("a__b-2", "crash"),
+    );
+    let place = bed.place();
+    let mut seen = Vec::new();
+    let tasks = [&one, &two];
+    let ended = bed.runs.all(&tasks, &place, |record| {
+        seen.push(record.instance_id.clone())
+    });
+    assert_eq!(ended.await.unwrap(), Ended::All);
+    seen.sort();
+    assert_eq!(seen, ["a__b-1", "a__b-2"]);
+    assert_eq!(
+        bed.read("instances/a__b-1/trajectory.jsonl"),
+        "First.\nMore.\n"
+    );
+    let records = place.records().unwrap();
+    assert!(records["a__b-1"].is_settled());
+    let Outcome::Failed { why } = &records["a__b-2"].outcome else {
+        panic!("{records:?}");
+    };
+    assert!(
+        why.contains("the model is gone") && why.contains('3'),
+        "{why}"
+    );
+    let predictions = bed.read("predictions.jsonl");
+    let mut lines = predictions.lines();
+    assert_eq!(
+        lines.next().unwrap(),
+        r#"{"instance_id":"a__b-1","model_name_or_path":"m","model_patch":"--- a/a.py\n+++ b/a.py\n"}"#
+    );
+    assert!(lines.next().unwrap().contains(r#""model_patch":"""#));
+    let report: serde_json::Value = serde_json::from_str(&bed.read("report.json")).unwrap();
+    assert_eq!(report["settled"], 1);
+    assert_eq!(report["failed"], 1);
+    assert_eq!(report["prompt_tokens"], 10);
+    assert!(!bed.out.join("work/a__b-1").exists());
+}
+
+#[tokio::test]
+async fn a_process_is_given_the_task_and_a_checkout_without_history_and_nothing_else() {
+    let bed = bed();
+    let task = bed.task("a__b-1", "First.");
+    bed.runs.all(&[&task], &bed.place(), |_| {}).await.unwrap();
+    let stories = bed.runs.cache.join("runs");
+    let arguments = std::fs::read_to_string(stories.join("arguments")).unwrap();
+    let checkout = bed.out.canonicalize().unwrap().join("work/a__b-1/checkout");
+    assert_eq!(
+        arguments.trim(),
+        format!(
+            "run - --json --end-with-parent --repo {} --driver swarm",
+            checkout.display()
+        )
+    );
+}
+
+#[tokio::test]
+async fn what_is_done_is_not_done_again_and_what_failed_only_when_wished() {
+    let bed = bed();
+    let (one, two) = (bed.task("a__b-1", "First."), bed.task("a__b-2", "crash"));
+    bed.runs
+        .all(&[&one, &two], &bed.place(), |_| {})
+        .await
+        .unwrap();
+    // Half a record that was being written, and a checkout of a run that was killed.
+    std::fs::create_dir_all(bed.out.join("instances/a__b-3")).unwrap();
+    std::fs::write(bed.out.join("instances/a__b-3/result.new"), "{").unwrap();
+    std::fs::create_dir_all(bed.out.join("work/a__b-3/checkout")).unwrap();
+    let mended = bed.task("a__b-2", "Second.");
+    let mut seen = 0;
+    let place = bed.place();
+    assert!(!bed.out.join("work").exists());
+    bed.runs
+        .all(&[&one, &mended], &place, |_| seen += 1)
+        .await
+        .unwrap();
+    assert_eq!(seen, 0);
+    drop(place);
+    let place = bed.place_as(Kept::Finished);
+    assert_eq!(bed.read("predictions.jsonl").lines().count(), 1);
+    bed.runs
+        .all(&[&one, &mended], &place, |_| seen += 1)
+        .await
+        .unwrap();
+    assert_eq!(seen, 1);
+    let both = [("a__b-1".to_owned(), true), ("a__b-2".to_owned(), true)];
+    assert_eq!(outcomes(&place), both);
+}
+
+#[tokio::test]
+async fn a_wedged_instance_is_ended_and_the_others_go_on() {
+    let mut bed = bed();
+    bed.runs.seconds = 0;
+    let (one, two) = (bed.task("a__b-1", "wedge"), bed.task("a__b-2", "Second."));
+    let place = bed.place();
+    let child = Child {
+        program: &bed.runs.program,
+        arguments: &[],
+        checkout: &bed.out,
+        variables: Vec::new(),
+        limit: Duration::from_millis(200),
+    };
+    let why = child.run(&one.problem_statement).await.unwrap_err();
+    assert!(why.contains("was ended"), "{why}");
+    bed.runs.all(&[&two], &place, |_| {}).await.unwrap();
+    assert_eq!(outcomes(&place), [("a__b-2".to_owned(), true)]);
+}
+
+#[tokio::test]
+async fn no_instance_begins_after_the_money_is_spent() {
+    let mut bed = bed();
+    bed.runs.workers = 1;
+    bed.runs.dollars = Some(Dollars(0.9));
+    let tasks: Vec<Task> = (0..4)
+        .map(|at| bed.task(&format!("a__b-{at}"), "Do."))
+        .collect();
+    let tasks: Vec<&Task> = tasks.iter().collect();
+    let ended = bed.runs.all(&tasks, &bed.place(), |_| {}).await.unwrap();
+    assert_eq!(ended, Ended::BudgetSpent);
+    assert_eq!(bed.read("predictions.jsonl").lines().count(), 2);
+    // What was spent before counts.
+    bed.runs.all(&tasks, &bed.place(), |_| {}).await.unwrap();
+    assert_eq!(bed.read("predictions.jsonl").lines().count(), 2);
+}
+
+#[test]
+fn a_folder_belongs_to_one_run_and_one_process() {
+    let bed = bed();
+    let place = bed.place();
+    let taken = Place::open(&bed.out, settings("m"), Kept::Everything).unwrap_err();
+    assert!(matches!(taken, PlaceError::Taken(_)), "{taken}");
+    drop(place);
+    let other = Place::open(&bed.out, settings("n"), Kept::Everything).unwrap_err();
+    assert!(
+        other
+            .to_string()
+            .contains("by m (swarm), not with set.jsonl by n"),
+        "{other}"
+    );
+    std::fs::create_dir_all(bed.out.join("instances/a__b-1")).unwrap();
+    std::fs::write(bed.out.join("instances/a__b-1/result.json"), "{").unwrap();
+    let broken = Place::open(&bed.out, settings("m"), Kept::Everything).unwrap_err();
+    assert!(
+        broken.to_string().contains("a__b-1/result.json"),
+        "{broken}"
+    );
+}
+
+#[tokio::test]
+async fn an_environment_comes_first_on_the_path() {
+    let mut bed = bed();
+    let environment = Environment {
+        instance_id: "a__b-1".into(),
+        python: "3".into(),
+        pip: Vec::new(),
+        env: BTreeMap::from([
+            ("HERE".into(), "$PWD/x".into()),
+            ("URL".into(), "http://127.0.0.1:PORT/  # serve PORT".into()),
+        ]),
+        test_cmd_f2p: "hidden".into(),
+        test_cmd_p2p: "hidden".into(),
+    };
+    let variables = environment.variables(Path::new("/env"), Path::new("/checkout"));
+    assert!(variables[0].1.starts_with("/env/bin:"), "{variables:?}");
+    assert!(variables.contains(&("HERE".into(), "/checkout/x".into())));
+    assert!(
+        !variables
+            .iter()
+            .any(|(name, value)| name == "URL" || value.contains("hidden"))
+    );
+    // One that cannot be built is told, and costs only its instance.
+    let python = "9.99".to_owned();
+    let missing = Environment {
+        python,
+        ..environment
+    };
+    bed.runs.environments = BTreeMap::from([("a__b-1".into(), missing)]);
+    let place = bed.place();
+    bed.runs
+        .all(&[&bed.task("a__b-1", "Do.")], &place, |_| {})
+        .await
+        .unwrap();
+    let records = place.records().unwrap();
+    let Outcome::Failed { why } = &records["a__b-1"].outcome else {
+        panic!("{records:?}");
+    };
+    assert!(why.contains("9.99"), "{why}");
+}

@@ -1,0 +1,184 @@
+//! Many instances through the shipped program: killed at any moment and begun again, each is done once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const INSTANCES: usize = 24;
+const KILLS: u32 = 10;
+const CODE: &str = "def double(n):\n    return n + n + 1\n";
+const MENDED: &str = "def double(n):\n    return n + n\n";
+const TEST: &str = "import unittest\n\nimport code_of\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        \
+                    self.assertEqual(code_of.double(2), 4)\n";
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn exchange(conversation: &str, role: &str, text: &str, calls: Value) -> String {
+    let reply = json!({
+        "model": "recorded", "text": text, "tool_calls": calls, "finish": "stop",
+        "usage": {"prompt": 1, "cached": 0, "output": 1}, "cost": 0.0, "calls": 1,
+    });
+    let exchange = json!({
+        "conversation": conversation, "role": role, "ordinal": 0, "prompt": [], "tools": [],
+        "reply": {"Ok": reply}, "millis": 1,
+    });
+    json!({ "exchange": exchange }).to_string()
+}
+
+/// A scout that gives the change along with its pick, and a proxy user that takes it.
+fn recording(file: &Path) {
+    let pick = json!({"symbols": [{"symbol": "code_of.py::double", "why": "w", "source": MENDED}]});
+    let wake = json!([{"id": "c", "name": "wake", "arguments": pick.to_string()}]);
+    let lines = [
+        exchange("scout", "scout", "", wake),
+        exchange("proxy code_of.py::double", "proxy", "ACCEPT", json!([])),
+    ];
+    std::fs::write(file, lines.join("\n")).unwrap();
+}
+
+/// A repository, and a data set whose instances are all the same slip.
+fn data(root: &Path) {
+    let repository = root.join("repos/a__b");
+    std::fs::create_dir_all(&repository).unwrap();
+    std::fs::write(repository.join("code_of.py"), CODE).unwrap();
+    std::fs::write(repository.join("test_it.py"), TEST).unwrap();
+    git(&repository, &["init", "-q"]);
+    git(&repository, &["add", "-A"]);
+    git(&repository, &["commit", "-q", "-m", "base"]);
+    let commit = git(&repository, &["rev-parse", "HEAD"]);
+    let rows = (0..INSTANCES).map(|at| {
+        let row = json!({
+            "instance_id": format!("a__b-{at}"), "repo": "a/b", "base_commit": commit,
+            "problem_statement": "double(2) gives 5", "patch": "SECRET-PATCH", "test_patch": "SECRET-TESTS",
+            "FAIL_TO_PASS": ["SECRET-NAME"], "hints_text": "SECRET-HINT",
+        });
+        format!("{row}\n")
+    });
+    std::fs::write(root.join("set.jsonl"), rows.collect::<String>()).unwrap();
+    recording(&root.join("recording.jsonl"));
+}
+
+fn starling(root: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
+    let model = format!("replay:{}", root.join("recording.jsonl").display());
+    command
+        .args([
+            "swebench",
+            "run",
+            "--workers",
+            "4",
+            "--model",
+            &model,
+            "--dataset",
+        ])
+        .arg(root.join("set.jsonl"))
+        .arg("--repos")
+        .arg(root.join("repos"))
+        .arg("--out")
+        .arg(root.join("out"))
+        .args(["--budget-seconds", "120", "--json"])
+        .env("STARLING_CACHE_DIR", root.join("cache"))
+        .env("XDG_CONFIG_HOME", root.join("cache"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn results(root: &Path) -> usize {
+    let Ok(folders) = std::fs::read_dir(root.join("out/instances")) else {
+        return 0;
+    };
+    folders
+        .filter(|folder| folder.as_ref().unwrap().path().join("result.json").exists())
+        .count()
+}
+
+/// Waits until there are so many results.
+fn wait_for(root: &Path, count: usize) {
+    let began = Instant::now();
+    while results(root) < count {
+        assert!(
+            began.elapsed() < Duration::from_secs(120),
+            "no instance is done"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn killed_ten_times_each_instance_is_done_once() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = dir.path();
+    data(root);
+    let mut finished: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for kill in 0..KILLS {
+        let mut run = starling(root).spawn().unwrap();
+        // Between results and just after one, at moments that no two kills share.
+        wait_for(root, (results(root) + 1).min(INSTANCES - 1));
+        std::thread::sleep(Duration::from_millis(u64::from(kill) * 37));
+        run.kill().unwrap();
+        run.wait().unwrap();
+        // What was whole stays as it is: no instance is run twice.
+        for (place, bytes) in &finished {
+            assert_eq!(
+                &std::fs::read(place).unwrap(),
+                bytes,
+                "{place} was written again"
+            );
+        }
+        for at in 0..INSTANCES {
+            let place = root.join(format!("out/instances/a__b-{at}/result.json"));
+            if let Ok(bytes) = std::fs::read(&place) {
+                finished.insert(place.display().to_string(), bytes);
+            }
+        }
+    }
+    let output = starling(root).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{complaint}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["instances"], INSTANCES);
+    assert_eq!(report["settled"], INSTANCES, "{complaint}");
+    let text = std::fs::read_to_string(root.join("out/predictions.jsonl")).unwrap();
+    let mut ids: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let prediction: Value = serde_json::from_str(line).unwrap();
+        assert!(
+            prediction["model_patch"]
+                .as_str()
+                .unwrap()
+                .contains("+    return n + n\n")
+        );
+        ids.push(prediction["instance_id"].as_str().unwrap().to_owned());
+    }
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), INSTANCES);
+    assert_eq!(text.lines().count(), INSTANCES);
+    for id in &ids {
+        let story = root.join("out/instances").join(id).join("trajectory.jsonl");
+        let story = std::fs::read_to_string(story).unwrap();
+        let last = story.lines().last().unwrap();
+        let last: Value = serde_json::from_str(last).unwrap();
+        assert_eq!(last["event"]["event"], "run_finished");
+        assert!(
+            !story.contains("SECRET"),
+            "{id}: a run saw what belongs to the grader"
+        );
+    }
+    assert!(!root.join("out/work").join(&ids[0]).exists());
+}
