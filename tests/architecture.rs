@@ -145,6 +145,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "runner",
             "server",
             "swarm",
+            "model",
         ],
         &["crate::cli"],
     ),

@@ -73,8 +73,12 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     {
         return say("base_url", "holds a user or a password; use api_key_env");
     }
-    if model.kind == ModelKind::Replay && model.path.is_none() {
-        return say("path", "is missing: a replay is read from a file");
+    let is_read = matches!(model.kind, ModelKind::Replay | ModelKind::Oracle);
+    if is_read && model.path.is_none() {
+        return say(
+            "path",
+            "is missing: a replay or an oracle is read from a file",
+        );
     }
     let prices = [
         ("price_prompt", model.price_prompt),

@@ -1,4 +1,4 @@
-//! Models: adapters (an OpenAI-compatible endpoint, weights in the process, a replay) and the layers
+//! Models: adapters (an OpenAI-compatible endpoint, weights in the process, a replay, an oracle) and the layers
 //! that every one of them is wrapped in (deadlines, retries, fallbacks; long answers joined).
 
 pub mod openai;
@@ -6,6 +6,7 @@ pub mod price;
 pub mod resilient;
 
 pub mod continuing;
+pub mod oracle;
 pub mod registry;
 pub mod replay;
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) async fn examine(
         findings.push(match source.settings.kind {
             ModelKind::Openai => endpoint(source, variables).await,
             ModelKind::Gguf => local(source),
-            ModelKind::Replay => replay(source),
+            ModelKind::Replay | ModelKind::Oracle => read_answers(source),
         });
         findings.extend(unpriced(source, config.limits.dollars));
     }
@@ -128,10 +128,11 @@ fn local(source: &ModelSource) -> Finding {
     }
 }
 
-fn replay(source: &ModelSource) -> Finding {
+/// A recording, or a known change.
+fn read_answers(source: &ModelSource) -> Finding {
     let path = source.settings.path.as_deref().unwrap_or_default();
     match Path::new(path).is_file() {
-        true => Finding::ok(title(source), format!("answers recorded in {path}")),
+        true => Finding::ok(title(source), format!("answers stand in {path}")),
         false => Finding::fail(
             title(source),
             format!("{path} is no file"),

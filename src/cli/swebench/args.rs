@@ -73,7 +73,7 @@ pub struct RunArgs {
     /// is found.
     #[arg(long, value_name = "FILE")]
     pub environments: Option<PathBuf>,
-    /// The model, as of `starling run`.
+    /// The model, as of `starling run`; `oracle` answers from the known changes themselves.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// One agent per symbol, or one agent over all symbols.

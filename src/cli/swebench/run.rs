@@ -13,10 +13,14 @@ use crate::cli::view::words;
 use crate::cli::{Outcome, WrongUse};
 use crate::headless::swebench::{
     self as bench, Ended, Instance, Kept, Place, PlaceError, Record, Report, Runs, Settings,
-    read_environments,
+    known_changes, read_environments,
 };
+use crate::model::oracle::KnownChange;
 use crate::ports::Dollars;
 use crate::workspace::cache_dir;
+
+/// In place of a model: answers made of the known changes.
+const ORACLE: &str = "oracle";
 
 pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let instances = shard(chosen(&args.data)?, args);
@@ -35,6 +39,7 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
         cache: cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?,
         program: std::env::current_exe().context("this program cannot find itself")?,
         arguments: arguments(args),
+        oracle: oracle(args, &instances).await,
         seconds: args.budget_seconds,
         workers: args.workers,
         dollars: args.budget_usd_all.map(Dollars),
@@ -101,7 +106,7 @@ fn arguments(args: &RunArgs) -> Vec<OsString> {
         .into();
     let mut add = |name: &str, value: String| words.extend([name.into(), value.into()]);
     add("--budget-seconds", args.budget_seconds.to_string());
-    if let Some(model) = &args.model {
+    if let Some(model) = args.model.as_ref().filter(|model| *model != ORACLE) {
         add("--model", model.clone());
     }
     if let Some(dollars) = args.budget_usd {
@@ -111,6 +116,23 @@ fn arguments(args: &RunArgs) -> Vec<OsString> {
         add("-c", set.clone());
     }
     words
+}
+
+async fn oracle(
+    args: &RunArgs,
+    instances: &[Instance],
+) -> Option<BTreeMap<String, Vec<KnownChange>>> {
+    if args.model.as_deref() != Some(ORACLE) {
+        return None;
+    }
+    let mut known = BTreeMap::new();
+    for instance in instances {
+        match known_changes(instance, &args.data.repositories()).await {
+            Ok(changes) => drop(known.insert(instance.task.id.clone(), changes)),
+            Err(error) => eprintln!("{}: {error}", instance.task.id),
+        }
+    }
+    Some(known)
 }
 
 /// One line that lives, and one for each instance as it is done.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{ModelSource, Variables};
 use crate::config::{ModelConfig, ModelKind, OutputLimitField};
 use crate::model::openai::{ApiKey, OpenAiModel, OpenAiOptions, OutputLimit};
+use crate::model::oracle::Oracle;
 use crate::model::price::{Price, list_price};
 use crate::model::replay::Replay;
 use crate::ports::{ChatModel, ModelError, ModelProfile, Tokens, ToolCalling};
@@ -30,6 +31,7 @@ pub(super) fn open(
         }
         ModelKind::Gguf => open_weights(source),
         ModelKind::Replay => Ok(Arc::new(open_replay(source)?)),
+        ModelKind::Oracle => Ok(Arc::new(open_oracle(source)?)),
     }
 }
 
@@ -40,6 +42,7 @@ pub(super) fn check(source: &ModelSource, variables: Variables<'_>) -> Result<()
         ModelKind::Openai => OpenAiModel::check(&endpoint_options(source, variables)?),
         ModelKind::Gguf => weights_path(source).map(drop),
         ModelKind::Replay => open_replay(source).map(drop),
+        ModelKind::Oracle => open_oracle(source).map(drop),
     }
 }
 
@@ -47,7 +50,7 @@ pub(super) fn check(source: &ModelSource, variables: Variables<'_>) -> Result<()
 pub fn price(source: &ModelSource) -> Option<Price> {
     let settings = &source.settings;
     match (settings.kind, settings.price_prompt, settings.price_output) {
-        (ModelKind::Gguf | ModelKind::Replay, _, _) => Some(Price::FREE),
+        (ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle, _, _) => Some(Price::FREE),
         (ModelKind::Openai, Some(prompt), Some(output)) => Some(Price {
             prompt,
             cached: settings.price_cached.unwrap_or(prompt),
@@ -119,6 +122,12 @@ fn open_replay(source: &ModelSource) -> Result<Replay, ModelError> {
     let profile = profile(source, REPLAY_WINDOW, ToolCalling::Native);
     let path = source.settings.path.as_deref().unwrap_or_default();
     Replay::open(profile, Path::new(path))
+}
+
+fn open_oracle(source: &ModelSource) -> Result<Oracle, ModelError> {
+    let profile = profile(source, REPLAY_WINDOW, ToolCalling::Native);
+    let path = source.settings.path.as_deref().unwrap_or_default();
+    Oracle::open(profile, Path::new(path))
 }
 
 #[cfg(feature = "local")]

@@ -108,6 +108,7 @@ fn specification(text: &str) -> Option<ModelConfig> {
     match kind {
         "gguf" => Some(of_file(ModelKind::Gguf)),
         "replay" => Some(of_file(ModelKind::Replay)),
+        "oracle" => Some(of_file(ModelKind::Oracle)),
         "openai" => Some(ModelConfig {
             model: Some(rest.to_owned()),
             ..ModelConfig::default()

@@ -14,6 +14,7 @@ use futures::StreamExt;
 use super::dataset::Task;
 use super::environment::Environment;
 use super::git::{self, Repositories};
+use crate::model::oracle::KnownChange;
 use crate::ports::Dollars;
 use child::Child;
 
@@ -37,6 +38,8 @@ pub struct Runs {
     pub arguments: Vec<OsString>,
     /// Seconds that one run may take.
     pub seconds: u64,
+    /// Answers made of known changes, in place of a model.
+    pub oracle: Option<BTreeMap<String, Vec<KnownChange>>>,
     /// So many at a time.
     pub workers: usize,
     /// No instance is begun after so much is spent.
@@ -117,9 +120,22 @@ impl Runs {
             }
             None => Vec::new(),
         };
+        let mut arguments = self.arguments.clone();
+        if let Some(oracle) = &self.oracle {
+            let known = oracle
+                .get(&task.id)
+                .ok_or("nothing is known of its change")?;
+            let file = work.join("known.json");
+            let known = serde_json::to_vec(known).map_err(text)?;
+            std::fs::write(&file, known).map_err(text)?;
+            arguments.extend([
+                "--model".into(),
+                format!("oracle:{}", file.display()).into(),
+            ]);
+        }
         let child = Child {
             program: &self.program,
-            arguments: &self.arguments,
+            arguments: &arguments,
             checkout: &checkout,
             variables,
             limit: Duration::from_secs(self.seconds) + GRACE,

@@ -66,6 +66,7 @@ fn bed() -> Bed {
             cache,
             program,
             arguments: vec!["--driver".into(), "swarm".into()],
+            oracle: None,
             seconds: 60,
             workers: 2,
             dollars: None,
