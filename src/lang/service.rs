@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -138,6 +139,8 @@ pub struct LanguageServers {
     thorough: Option<Keeper>,
     /// Why there is none.
     none: String,
+    /// Whether that was told.
+    told: AtomicBool,
     stops: BTreeSet<ProblemKind>,
     deadline: Duration,
     known: Answers,
@@ -158,6 +161,7 @@ impl LanguageServers {
             fast,
             thorough,
             none,
+            told: AtomicBool::new(false),
             stops: wanted.stops.clone(),
             deadline: wanted.deadline,
             known: Arc::default(),
@@ -169,7 +173,7 @@ impl LanguageServers {
     }
 
     fn keeper(&self, request: &TextRequest) -> Result<Keeper, String> {
-        if !request.file.as_str().ends_with(".py") && !request.file.as_str().ends_with(".pyi") {
+        if !is_known(&request.file) {
             return Err(format!("no language server knows {}", request.file));
         }
         let keeper = match request.effort {
@@ -178,6 +182,12 @@ impl LanguageServers {
         };
         keeper.clone().ok_or_else(|| self.none.clone())
     }
+}
+
+/// Whether the servers know the language of a file.
+fn is_known(file: &FilePath) -> bool {
+    let ending = file.as_str().rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| matches!(ending, "py" | "pyi"))
 }
 
 async fn diagnose(
@@ -235,11 +245,12 @@ impl LanguageService for LanguageServers {
         }
     }
 
-    fn has(&self, effort: Effort) -> bool {
-        match effort {
-            Effort::Fast => self.fast.is_some(),
-            Effort::Thorough => self.thorough.is_some(),
-        }
+    fn has(&self, effort: Effort, file: &FilePath) -> bool {
+        let keeper = match effort {
+            Effort::Fast => &self.fast,
+            Effort::Thorough => &self.thorough,
+        };
+        keeper.is_some() && is_known(file)
     }
 
     fn prepare(&self, request: TextRequest) {
@@ -270,8 +281,9 @@ impl LanguageService for LanguageServers {
     }
 
     fn news(&self) -> Vec<String> {
-        self.keepers()
-            .flat_map(|keeper| keeper.news.take())
-            .collect()
+        let none = self.keepers().next().is_none() && !self.told.swap(true, Ordering::Relaxed);
+        let none = none.then(|| self.none.clone());
+        let news = self.keepers().flat_map(|keeper| keeper.news.take());
+        none.into_iter().chain(news).collect()
     }
 }

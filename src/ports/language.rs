@@ -98,8 +98,8 @@ pub struct TextRequest {
 pub trait LanguageService: Send + Sync {
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics;
 
-    /// Whether a service answers at this effort.
-    fn has(&self, effort: Effort) -> bool {
+    /// Whether there is a service at this effort for a file.
+    fn has(&self, effort: Effort, _file: &FilePath) -> bool {
         effort == Effort::Fast
     }
 

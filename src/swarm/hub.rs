@@ -73,6 +73,8 @@ pub(super) struct State {
     pub waiting: BTreeMap<ProposalId, Waiting>,
     /// Changed contracts whose callers were told: the last draft of each.
     pub changes: HashMap<SymbolPath, Arc<(Draft, Mentions)>>,
+    /// The words of problems that the approver saw with what it said yes to.
+    pub accepted_problems: BTreeSet<String>,
     /// What the approver said yes to, applied or about to be.
     pub accepted: Vec<Accepted>,
     pub exhausted: Option<String>,
@@ -173,6 +175,7 @@ impl Hub {
             applied: Vec::new(),
             waiting: BTreeMap::new(),
             changes: HashMap::new(),
+            accepted_problems: BTreeSet::new(),
             accepted: Vec::new(),
             exhausted: None,
             unapplied: None,

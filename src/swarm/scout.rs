@@ -70,15 +70,10 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
         ToolCalling::Text => ScoutSystemText {}.render(),
     };
     let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
-    let Material {
-        shown,
-        more,
-        imports,
-    } = material(hub, Role::Scout);
+    let Material { shown, imports } = material(hub, Role::Scout);
     let candidates = ScoutPrompt {
         candidates: shown,
         imports,
-        more,
     };
     let frozen = hub.frozen.get().cloned().unwrap_or_default();
     conversation.user(format!("{frozen}\n{}", candidates.render()));

@@ -135,7 +135,10 @@ async fn what_is_known_is_not_asked_again_and_stops_as_configured() {
         assert_eq!(words(&problems), ["x|"]);
         assert!(problems[0].stops);
     }
-    assert!(servers.has(Effort::Fast) && !servers.has(Effort::Thorough));
+    let file = |name: &str| crate::syntax::FilePath::new(name);
+    assert!(servers.has(Effort::Fast, &file("a.py")));
+    assert!(!servers.has(Effort::Fast, &file("a.toml")));
+    assert!(!servers.has(Effort::Thorough, &file("a.py")));
     let news = servers.news();
     assert_eq!(news.len(), 1);
     assert!(news[0].starts_with("scripted 1.0 was started in "));
@@ -150,6 +153,8 @@ async fn without_a_server_the_reasons_are_told() {
         panic!("known without a server");
     };
     assert_eq!(reason, "no language server: ty: not installed; pylsp: no");
+    assert_eq!(servers.news(), [reason], "told once in a run");
+    assert!(servers.news().is_empty());
     let keeper = Script::good(Manner::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper), None, &[], &wanted());
     let other = request("a.txt", "x", None, LONG);
