@@ -10,12 +10,14 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::find::{Places, Program};
-use super::keeper::{BLIND, Keeper};
+use super::keeper::{BLIND, Keeper, Said};
 use super::known::settings;
+use super::names;
 use super::process;
 use super::session::{About, Session};
 use crate::ports::{
-    Diagnostics, Effort, LanguageService, Problem, ProblemKind, Severity, TextRequest,
+    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,
+    TextRequest,
 };
 use crate::syntax::FilePath;
 use crate::text::ContentHash;
@@ -182,6 +184,22 @@ impl LanguageServers {
         };
         keeper.clone().ok_or_else(|| self.none.clone())
     }
+
+    /// Questions about names start nothing: the index answers them as well.
+    fn ready(&self, request: &TextRequest) -> Result<Keeper, String> {
+        let keeper = self.keeper(request)?;
+        match keeper.is_ready() {
+            true => Ok(keeper),
+            false => Err(format!("{}: it is not ready", keeper.name)),
+        }
+    }
+}
+
+fn answer<T>(said: Said<T>) -> Answer<T> {
+    match said {
+        Ok((tool, value)) => Answer::Known { tool, value },
+        Err(reason) => Answer::Unknown { reason },
+    }
 }
 
 /// Whether the servers know the language of a file.
@@ -277,6 +295,33 @@ impl LanguageService for LanguageServers {
                 tracing::debug!(why, "no quick fixes");
                 Vec::new()
             }
+        }
+    }
+
+    async fn spots(
+        &self,
+        mut request: TextRequest,
+        at: usize,
+        relation: Relation,
+    ) -> Answer<Vec<Spot>> {
+        request.deadline = request.deadline.min(self.deadline);
+        let found = async {
+            let keeper = self.ready(&request)?;
+            let (tool, places) = keeper.places(request.clone(), at, relation).await?;
+            let look = move || names::spots(&places, &request, &keeper.root);
+            match tokio::task::spawn_blocking(look).await {
+                Ok(spots) => Ok((tool, spots)),
+                Err(_) => Err("internal error while places were read; see the log".to_owned()),
+            }
+        };
+        answer(found.await)
+    }
+
+    async fn hover(&self, mut request: TextRequest, at: usize) -> Answer<String> {
+        request.deadline = request.deadline.min(self.deadline);
+        match self.ready(&request) {
+            Ok(keeper) => answer(keeper.hover(request, at).await),
+            Err(reason) => Answer::Unknown { reason },
         }
     }
 
