@@ -373,7 +373,7 @@ async fn gather(hub: &Arc<Hub>, party: &Party, action: &Action) -> Option<String
         | Action::Outline(_)
         | Action::Search(_)
         | Action::Definition(_)
-        | Action::References(_) => tools::look(hub, action),
+        | Action::References(_) => tools::look(hub, party.symbol(), action).await,
         Action::Request(_)
         | Action::Intent(_)
         | Action::Propose(_)

@@ -258,20 +258,17 @@ pub(super) fn diff(hub: &Hub, members: &[(ProposalId, Waiting)]) -> String {
 
 /// The workspace with all proposals that wait, as it will be when they are accepted.
 pub(super) fn with_all_that_wait(hub: &Hub) -> Lookup {
-    let (world, index, waiting) = {
+    let (world, index, waiting, served) = {
         let state = hub.state();
-        (
-            state.world.clone(),
-            Arc::clone(&state.index),
-            state.waiting.clone(),
-        )
+        let (index, served) = (Arc::clone(&state.index), Arc::clone(&state.served));
+        (state.world.clone(), index, state.waiting.clone(), served)
     };
     if waiting.is_empty() {
-        return Lookup::new(world, index);
+        return Lookup::new(world, index).with_served(served);
     }
     let world = laid_over(&world, waiting.values().map(|one| &one.draft));
     let index = Arc::new(index.after(world.clone()));
-    Lookup::new(world, index)
+    Lookup::new(world, index).with_served(served)
 }
 
 /// The workspace with several drafts; one that does not fit over the others is left out.

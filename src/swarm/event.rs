@@ -41,6 +41,16 @@ pub enum Party {
     Solo,
 }
 
+impl Party {
+    /// The symbol that an agent owns.
+    pub fn symbol(&self) -> Option<&SymbolPath> {
+        match self {
+            Party::Agent(symbol) => Some(symbol),
+            Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => None,
+        }
+    }
+}
+
 /// How an answer to a question came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

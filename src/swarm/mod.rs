@@ -21,6 +21,7 @@ mod followup;
 mod gate;
 mod hub;
 mod last_look;
+mod learn;
 pub mod ledger;
 mod lookup;
 mod material;

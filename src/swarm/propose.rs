@@ -14,6 +14,7 @@ use super::event::{Event, Party, TestPhase};
 use super::followup;
 use super::gate::{self, Draft};
 use super::hub::{Accepted, Hub};
+use super::learn;
 use super::proposal::{Evidence, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
 use super::review;
@@ -214,6 +215,7 @@ async fn checked(
 }
 
 async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Option<TestReport>) {
+    learn::for_follow_ups(hub, &draft.breaking).await;
     let owners = followup::owners_of_broken(hub, draft);
     let callers = owners.into_iter().take(followup::OWNERS_MOST).collect();
     let (mut evidence, report) = gate::check(hub, draft, callers).await;

@@ -103,7 +103,7 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
             let text = match &one.action {
                 Err(error) => error.clone(),
                 Ok(Action::Wake(_)) => String::new(),
-                Ok(action) => tools::look(hub, action).unwrap_or_default(),
+                Ok(action) => tools::look(hub, None, action).await.unwrap_or_default(),
             };
             (one, text)
         }))
