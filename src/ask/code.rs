@@ -71,12 +71,16 @@ impl Code {
     }
 
     fn read(&self, targets: &[String]) -> String {
-        let each = Tokens((LOOK.0 / targets.len().max(1) as u64).max(LEAST.0));
-        let texts: Vec<String> = targets
+        let each = Tokens((LOOK.0 / targets.len().clamp(1, TARGETS) as u64).max(LEAST.0));
+        let (read, left) = targets.split_at(targets.len().min(TARGETS));
+        let mut texts: Vec<String> = read
             .iter()
-            .take(TARGETS)
             .map(|target| self.read_one(target.trim(), each))
             .collect();
+        if !left.is_empty() {
+            let left = left.join(", ");
+            texts.push(format!("[{TARGETS} are read at once; left: {left}]"));
+        }
         texts.join("\n")
     }
 

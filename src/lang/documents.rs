@@ -48,6 +48,35 @@ impl Documents {
     /// What brings the server to these texts and no others, and the version of `asked` among them:
     /// a new one each time, so that the server speaks of it anew.
     pub fn sync(&mut self, texts: &Texts<'_>, asked: &FilePath) -> (Vec<Notification>, i64) {
+        let mut told = self.close_others(texts);
+        // What the asked file depends on is said before it.
+        for (file, text) in texts.iter().filter(|(file, _)| **file != asked) {
+            told.extend(self.put(file, text.cloned().unwrap_or_default(), Anew::No));
+        }
+        let text = texts.get(asked).copied().flatten().cloned();
+        told.extend(self.put(asked, text.unwrap_or_default(), Anew::Yes));
+        (told, self.last)
+    }
+
+    /// What brings the server to these texts and no others; nothing where it has them.
+    pub fn show(&mut self, texts: &Texts<'_>) -> Vec<Notification> {
+        let mut told = self.close_others(texts);
+        for (file, text) in texts {
+            told.extend(self.put(file, text.cloned().unwrap_or_default(), Anew::No));
+        }
+        told
+    }
+
+    /// Whether the server has these texts and no others.
+    pub fn has(&self, texts: &Texts<'_>) -> bool {
+        let is_open = |(file, text): (&&FilePath, &Option<&Arc<str>>)| {
+            let text = text.map_or("", |text| &**text);
+            self.open.get(*file).is_some_and(|open| **open == *text)
+        };
+        self.open.len() == texts.len() && texts.iter().all(is_open)
+    }
+
+    fn close_others(&mut self, texts: &Texts<'_>) -> Vec<Notification> {
         let mut told = Vec::new();
         let gone: Vec<FilePath> = self
             .open
@@ -58,13 +87,7 @@ impl Documents {
         for file in gone {
             told.extend(self.close(&file));
         }
-        // What the asked file depends on is said before it.
-        for (file, text) in texts.iter().filter(|(file, _)| **file != asked) {
-            told.extend(self.put(file, text.cloned().unwrap_or_default(), Anew::No));
-        }
-        let text = texts.get(asked).copied().flatten().cloned();
-        told.extend(self.put(asked, text.unwrap_or_default(), Anew::Yes));
-        (told, self.last)
+        told
     }
 
     fn close(&mut self, file: &FilePath) -> Vec<Notification> {
@@ -220,6 +243,21 @@ mod tests {
                 "didChange a.py 35"
             ]
         );
+    }
+
+    #[test]
+    fn what_it_has_is_not_shown_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut documents = Documents::new(dir.path().to_owned());
+        let file = FilePath::new("a.py");
+        let (one, other): (Arc<str>, Arc<str>) = ("x".into(), "y".into());
+        let texts = |text| Texts::from([(&file, Some(text))]);
+        assert!(!documents.has(&texts(&one)));
+        assert_eq!(documents.show(&texts(&one)).len(), 1);
+        assert!(documents.has(&texts(&one)) && !documents.has(&texts(&other)));
+        assert_eq!(documents.show(&texts(&one)), []);
+        assert_eq!(documents.show(&texts(&other)).len(), 1);
+        assert!(!documents.has(&Texts::new()));
     }
 
     #[test]

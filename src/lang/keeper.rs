@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,8 +12,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::documents::Fate;
 use super::link::Launch;
+use super::names::Place;
 use super::session::{About, Asked, Failure, Session};
-use crate::ports::{Problem, TextRequest};
+use crate::ports::{Problem, Relation, TextRequest};
 use crate::syntax::FilePath;
 use crate::workspace::Stamp;
 
@@ -38,8 +40,10 @@ const QUEUE: usize = 64;
 /// News that nobody asks for.
 const NEWS: usize = 100;
 
+/// What a tool says, or why nothing is known.
+pub(super) type Said<T> = Result<(String, T), String>;
 /// The problems of a text, and the tool that found them.
-pub(super) type Found = Result<(String, Vec<Problem>), String>;
+pub(super) type Found = Said<Vec<Problem>>;
 
 enum Job {
     Diagnose {
@@ -52,6 +56,19 @@ enum Job {
         problem: Problem,
         deadline: Instant,
         tell: oneshot::Sender<Result<Vec<String>, String>>,
+    },
+    Places {
+        request: TextRequest,
+        at: usize,
+        relation: Relation,
+        deadline: Instant,
+        tell: oneshot::Sender<Said<Vec<Place>>>,
+    },
+    Hover {
+        request: TextRequest,
+        at: usize,
+        deadline: Instant,
+        tell: oneshot::Sender<Said<String>>,
     },
     /// The files as they are on disk.
     Disk(Vec<(FilePath, Stamp)>),
@@ -80,8 +97,11 @@ impl News {
 #[derive(Debug, Clone)]
 pub(super) struct Keeper {
     pub name: String,
+    pub root: PathBuf,
     pub news: News,
     jobs: mpsc::Sender<Job>,
+    /// Whether the server runs and has been greeted.
+    ready: Arc<AtomicBool>,
 }
 
 impl Keeper {
@@ -90,6 +110,8 @@ impl Keeper {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let news = News::default();
         let name = about.name.clone();
+        let root = about.root.clone();
+        let ready = Arc::default();
         let state = State {
             about,
             launch,
@@ -98,9 +120,61 @@ impl Keeper {
             trouble: Trouble::default(),
             late: 0,
             disk: HashMap::new(),
+            ready: Arc::clone(&ready),
         };
         tokio::spawn(keep(state, queue));
-        Keeper { name, news, jobs }
+        Keeper {
+            name,
+            root,
+            news,
+            jobs,
+            ready,
+        }
+    }
+
+    /// Whether a question about a name has an answer soon. Nothing is started for one.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// The places that stand in a relation to the name at a byte.
+    ///
+    /// # Errors
+    /// Why they are not known.
+    pub async fn places(
+        &self,
+        request: TextRequest,
+        at: usize,
+        relation: Relation,
+    ) -> Said<Vec<Place>> {
+        let (tell, answer) = oneshot::channel();
+        let deadline = Instant::now() + request.deadline;
+        let late = Failure::Late(request.deadline.as_millis());
+        let job = Job::Places {
+            request,
+            at,
+            relation,
+            deadline,
+            tell,
+        };
+        self.wait(job, answer, deadline, &late).await
+    }
+
+    /// What is said of the name at a byte.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    pub async fn hover(&self, request: TextRequest, at: usize) -> Said<String> {
+        let (tell, answer) = oneshot::channel();
+        let deadline = Instant::now() + request.deadline;
+        let late = Failure::Late(request.deadline.as_millis());
+        let job = Job::Hover {
+            request,
+            at,
+            deadline,
+            tell,
+        };
+        self.wait(job, answer, deadline, &late).await
     }
 
     /// The problems of a text.
@@ -184,6 +258,7 @@ struct State {
     late: u32,
     /// The files on disk as the server may know them.
     disk: HashMap<FilePath, Stamp>,
+    ready: Arc<AtomicBool>,
 }
 
 async fn keep(mut state: State, mut queue: mpsc::Receiver<Job>) {
@@ -192,38 +267,97 @@ async fn keep(mut state: State, mut queue: mpsc::Receiver<Job>) {
             Ok(job) => job,
             Err(_) => {
                 state.session = None;
+                state.ready.store(false, Ordering::Relaxed);
                 queue.recv().await
             }
         };
-        match job {
-            None => return,
-            Some(Job::Disk(files)) => state.disk_is(files),
-            Some(Job::Diagnose {
-                request,
-                deadline,
-                tell,
-            }) => {
-                if !tell.is_closed() {
-                    let found = state.diagnose(&request, deadline).await;
-                    let _ = tell.send(found);
-                }
-            }
-            Some(Job::Imports {
-                request,
-                problem,
-                deadline,
-                tell,
-            }) => {
-                if !tell.is_closed() {
-                    let found = state.imports(&request, problem, deadline).await;
-                    let _ = tell.send(found);
-                }
-            }
-        }
+        let Some(job) = job else { return };
+        state.carry_out(job).await;
+        let is_up = state.session.as_ref().is_some_and(|one| !one.is_closed());
+        state.ready.store(is_up, Ordering::Relaxed);
     }
 }
 
 impl State {
+    /// Nothing is asked for somebody who does not wait any more.
+    async fn carry_out(&mut self, job: Job) {
+        match job {
+            Job::Disk(files) => self.disk_is(files),
+            Job::Diagnose {
+                request,
+                deadline,
+                tell,
+            } if !tell.is_closed() => {
+                let _ = tell.send(self.diagnose(&request, deadline).await);
+            }
+            Job::Imports {
+                request,
+                problem,
+                deadline,
+                tell,
+            } if !tell.is_closed() => {
+                let _ = tell.send(self.imports(&request, problem, deadline).await);
+            }
+            Job::Places {
+                request,
+                at,
+                relation,
+                deadline,
+                tell,
+            } if !tell.is_closed() => {
+                let _ = tell.send(self.places(&request, at, relation, deadline).await);
+            }
+            Job::Hover {
+                request,
+                at,
+                deadline,
+                tell,
+            } if !tell.is_closed() => {
+                let _ = tell.send(self.hover(&request, at, deadline).await);
+            }
+            Job::Diagnose { .. } | Job::Imports { .. } | Job::Places { .. } | Job::Hover { .. } => {
+            }
+        }
+    }
+
+    async fn places(
+        &mut self,
+        request: &TextRequest,
+        at: usize,
+        relation: Relation,
+        deadline: Instant,
+    ) -> Said<Vec<Place>> {
+        let asked = Asked { request, deadline };
+        let (tool, session) = self.running()?;
+        let found = session.places(&asked, at, relation).await;
+        Ok((tool, self.of_name(found).await?))
+    }
+
+    async fn hover(&mut self, request: &TextRequest, at: usize, deadline: Instant) -> Said<String> {
+        let asked = Asked { request, deadline };
+        let (tool, session) = self.running()?;
+        let found = session.hover(&asked, at).await;
+        Ok((tool, self.of_name(found).await?))
+    }
+
+    fn running(&mut self) -> Result<(String, &mut Session), String> {
+        match &mut self.session {
+            Some(session) if !session.is_closed() => Ok((session.tool.clone(), session)),
+            Some(_) | None => Err(format!("{}: it does not run", self.about.name)),
+        }
+    }
+
+    /// A server that is slow with a name may be quick with problems: only its end counts against it.
+    async fn of_name<T>(&mut self, found: Result<T, Failure>) -> Result<T, String> {
+        match found {
+            Ok(found) => Ok(found),
+            Err(failure @ (Failure::Gone | Failure::Unprovable)) => self.judged(Err(failure)).await,
+            Err(failure @ (Failure::Late(_) | Failure::Refused(_) | Failure::Unreadable(_))) => {
+                Err(format!("{}: {failure}", self.about.name))
+            }
+        }
+    }
+
     async fn diagnose(&mut self, request: &TextRequest, deadline: Instant) -> Found {
         let asked = Asked { request, deadline };
         let session = self.ready().await?;

@@ -12,6 +12,7 @@ mod heard;
 mod keeper;
 mod known;
 mod link;
+mod names;
 mod process;
 mod quickfix;
 mod service;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,12 +10,14 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::find::{Places, Program};
-use super::keeper::{BLIND, Keeper};
+use super::keeper::{BLIND, Keeper, Said};
 use super::known::settings;
+use super::names;
 use super::process;
 use super::session::{About, Session};
 use crate::ports::{
-    Diagnostics, Effort, LanguageService, Problem, ProblemKind, Severity, TextRequest,
+    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,
+    TextRequest,
 };
 use crate::syntax::FilePath;
 use crate::text::ContentHash;
@@ -138,6 +141,8 @@ pub struct LanguageServers {
     thorough: Option<Keeper>,
     /// Why there is none.
     none: String,
+    /// Whether that was told.
+    told: AtomicBool,
     stops: BTreeSet<ProblemKind>,
     deadline: Duration,
     known: Answers,
@@ -158,6 +163,7 @@ impl LanguageServers {
             fast,
             thorough,
             none,
+            told: AtomicBool::new(false),
             stops: wanted.stops.clone(),
             deadline: wanted.deadline,
             known: Arc::default(),
@@ -169,7 +175,7 @@ impl LanguageServers {
     }
 
     fn keeper(&self, request: &TextRequest) -> Result<Keeper, String> {
-        if !request.file.as_str().ends_with(".py") && !request.file.as_str().ends_with(".pyi") {
+        if !is_known(&request.file) {
             return Err(format!("no language server knows {}", request.file));
         }
         let keeper = match request.effort {
@@ -178,6 +184,28 @@ impl LanguageServers {
         };
         keeper.clone().ok_or_else(|| self.none.clone())
     }
+
+    /// Questions about names start nothing: the index answers them as well.
+    fn ready(&self, request: &TextRequest) -> Result<Keeper, String> {
+        let keeper = self.keeper(request)?;
+        match keeper.is_ready() {
+            true => Ok(keeper),
+            false => Err(format!("{}: it is not ready", keeper.name)),
+        }
+    }
+}
+
+fn answer<T>(said: Said<T>) -> Answer<T> {
+    match said {
+        Ok((tool, value)) => Answer::Known { tool, value },
+        Err(reason) => Answer::Unknown { reason },
+    }
+}
+
+/// Whether the servers know the language of a file.
+fn is_known(file: &FilePath) -> bool {
+    let ending = file.as_str().rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| matches!(ending, "py" | "pyi"))
 }
 
 async fn diagnose(
@@ -235,11 +263,12 @@ impl LanguageService for LanguageServers {
         }
     }
 
-    fn has(&self, effort: Effort) -> bool {
-        match effort {
-            Effort::Fast => self.fast.is_some(),
-            Effort::Thorough => self.thorough.is_some(),
-        }
+    fn has(&self, effort: Effort, file: &FilePath) -> bool {
+        let keeper = match effort {
+            Effort::Fast => &self.fast,
+            Effort::Thorough => &self.thorough,
+        };
+        keeper.is_some() && is_known(file)
     }
 
     fn prepare(&self, request: TextRequest) {
@@ -269,9 +298,37 @@ impl LanguageService for LanguageServers {
         }
     }
 
+    async fn spots(
+        &self,
+        mut request: TextRequest,
+        at: usize,
+        relation: Relation,
+    ) -> Answer<Vec<Spot>> {
+        request.deadline = request.deadline.min(self.deadline);
+        let found = async {
+            let keeper = self.ready(&request)?;
+            let (tool, places) = keeper.places(request.clone(), at, relation).await?;
+            let look = move || names::spots(&places, &request, &keeper.root);
+            match tokio::task::spawn_blocking(look).await {
+                Ok(spots) => Ok((tool, spots)),
+                Err(_) => Err("internal error while places were read; see the log".to_owned()),
+            }
+        };
+        answer(found.await)
+    }
+
+    async fn hover(&self, mut request: TextRequest, at: usize) -> Answer<String> {
+        request.deadline = request.deadline.min(self.deadline);
+        match self.ready(&request) {
+            Ok(keeper) => answer(keeper.hover(request, at).await),
+            Err(reason) => Answer::Unknown { reason },
+        }
+    }
+
     fn news(&self) -> Vec<String> {
-        self.keepers()
-            .flat_map(|keeper| keeper.news.take())
-            .collect()
+        let none = self.keepers().next().is_none() && !self.told.swap(true, Ordering::Relaxed);
+        let none = none.then(|| self.none.clone());
+        let news = self.keepers().flat_map(|keeper| keeper.news.take());
+        none.into_iter().chain(news).collect()
     }
 }

@@ -9,12 +9,13 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::convert;
-use super::documents::{Documents, Fate, Notification, uri, watched};
+use super::documents::{Documents, Fate, Notification, Texts, uri, watched};
 use super::heard::{Awaited, Heard, listener};
 use super::link::Link;
+use super::names::{self, Place};
 use super::process::Process;
 use super::quickfix;
-use crate::ports::{Effort, Problem, Severity, TextRequest};
+use crate::ports::{Effort, Problem, Relation, Severity, TextRequest};
 use crate::rpc::{Connection, RequestError};
 use crate::syntax::FilePath;
 use crate::text::Encoding;
@@ -238,14 +239,69 @@ impl Session {
         ))
     }
 
+    /// The places that stand in a relation to the name at a byte of the text, as the server writes them.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn places(
+        &mut self,
+        asked: &Asked<'_>,
+        at: usize,
+        relation: Relation,
+    ) -> Result<Vec<Place>, Failure> {
+        let (method, provider) = match relation {
+            Relation::Definitions => ("textDocument/definition", "definitionProvider"),
+            Relation::References => ("textDocument/references", "referencesProvider"),
+            Relation::Implementations => ("textDocument/implementation", "implementationProvider"),
+        };
+        let mut params = self.about(asked, at, provider).await?;
+        if relation == Relation::References {
+            params["context"] = json!({"includeDeclaration": false});
+        }
+        let answer = self.request(method, params, asked).await?;
+        names::places(answer, self.encoding).map_err(Failure::Unreadable)
+    }
+
+    /// What the server says of the name at a byte of the text.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn hover(&mut self, asked: &Asked<'_>, at: usize) -> Result<String, Failure> {
+        let params = self.about(asked, at, "hoverProvider").await?;
+        let answer = self.request("textDocument/hover", params, asked).await?;
+        Ok(names::hover(&answer))
+    }
+
+    /// Shows the texts of a question about a name; what speaks of the name.
+    async fn about(
+        &mut self,
+        asked: &Asked<'_>,
+        at: usize,
+        provider: &str,
+    ) -> Result<Value, Failure> {
+        let provided = &self.capabilities[provider];
+        if provided.is_null() || *provided == Value::Bool(false) {
+            return Err(Failure::Refused(format!("it has no {provider}")));
+        }
+        let texts = texts(asked.request);
+        if !self.documents.has(&texts) {
+            // Diagnostics of texts that are shown in passing must not pass for those of later ones.
+            match self.pulls() || self.names_versions {
+                true => {
+                    let told = self.documents.show(&texts);
+                    self.tell(told);
+                }
+                false => drop(self.raw(asked).await?),
+            }
+        }
+        let uri = self.documents.uri(&asked.request.file);
+        let position = names::position(&asked.request.text, at, self.encoding);
+        Ok(json!({"textDocument": {"uri": uri}, "position": position}))
+    }
+
     async fn raw(&mut self, asked: &Asked<'_>) -> Result<Vec<Value>, Failure> {
         let request = asked.request;
-        let texts = request
-            .overlay
-            .iter()
-            .map(|(file, text)| (file, text.as_ref()));
-        let mut texts: super::documents::Texts<'_> = texts.collect();
-        texts.insert(&request.file, Some(&request.text));
+        let texts = texts(request);
         let was_open = self.documents.is_open(&request.file);
         let (notifications, version) = self.documents.sync(&texts, &request.file);
         let awaited = Awaited {
@@ -284,16 +340,25 @@ impl Session {
     async fn pull(&self, asked: &Asked<'_>) -> Result<Vec<Value>, Failure> {
         let uri = self.documents.uri(&asked.request.file);
         let params = json!({"textDocument": {"uri": uri}});
+        let mut answer = self.request(PULL, params, asked).await?;
+        match answer["items"].take() {
+            Value::Array(items) if answer["kind"] != "unchanged" => Ok(items),
+            _ => Err(Failure::Unreadable("no list of diagnostics".to_owned())),
+        }
+    }
+
+    /// Asks, and asks again where the server takes its own answer back.
+    async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        asked: &Asked<'_>,
+    ) -> Result<Value, Failure> {
         let mut last = Failure::Gone;
         for _ in 0..RETRIES {
-            let request = self.connection.ask(PULL, params.clone(), asked.deadline);
+            let request = self.connection.ask(method, params.clone(), asked.deadline);
             match request.await {
-                Ok(mut answer) => {
-                    return match answer.value["items"].take() {
-                        Value::Array(items) if answer.value["kind"] != "unchanged" => Ok(items),
-                        _ => Err(Failure::Unreadable("no list of diagnostics".to_owned())),
-                    };
-                }
+                Ok(answer) => return Ok(answer.value),
                 Err(RequestError::Refused { code, message }) if AGAIN.contains(&code) => {
                     last = Failure::Refused(message);
                 }
@@ -379,6 +444,14 @@ impl Session {
     }
 }
 
+/// All texts of a question.
+fn texts(request: &TextRequest) -> Texts<'_> {
+    let others = request.overlay.iter();
+    let mut texts: Texts<'_> = others.map(|(file, text)| (file, text.as_ref())).collect();
+    texts.insert(&request.file, Some(&request.text));
+    texts
+}
+
 /// The parameters of `initialize`.
 fn greeting(about: &About) -> Value {
     let root = uri(&about.root);
@@ -404,6 +477,10 @@ fn greeting(about: &About) -> Value {
                 "publishDiagnostics": {"versionSupport": true, "tagSupport": {"valueSet": [1, 2]}},
                 "diagnostic": {"dynamicRegistration": true},
                 "documentSymbol": {},
+                "definition": {"linkSupport": true},
+                "implementation": {"linkSupport": true},
+                "references": {},
+                "hover": {"contentFormat": ["plaintext", "markdown"]},
                 "codeAction": {
                     "dataSupport": true,
                     "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix"]}},

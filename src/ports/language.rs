@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::syntax::FilePath;
-use crate::text::ByteRange;
+use crate::text::{ByteRange, ContentHash};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -80,6 +80,39 @@ pub enum Effort {
     Thorough,
 }
 
+/// What is asked about a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// Where it is defined.
+    Definitions,
+    /// Where it is used, its definition aside.
+    References,
+    /// What overrides it.
+    Implementations,
+}
+
+/// A name somewhere in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Spot {
+    pub file: FilePath,
+    pub range: ByteRange,
+    /// Of the text in which it stands there: in any other, it means nothing.
+    pub of: ContentHash,
+}
+
+/// An answer about a name in exactly the text that was asked about, or the reason why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer<T> {
+    Known {
+        /// Its name and version.
+        tool: String,
+        value: T,
+    },
+    Unknown {
+        reason: String,
+    },
+}
+
 /// A file of one state of the workspace.
 #[derive(Debug, Clone)]
 pub struct TextRequest {
@@ -98,8 +131,8 @@ pub struct TextRequest {
 pub trait LanguageService: Send + Sync {
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics;
 
-    /// Whether a service answers at this effort.
-    fn has(&self, effort: Effort) -> bool {
+    /// Whether there is a service at this effort for a file.
+    fn has(&self, effort: Effort, _file: &FilePath) -> bool {
         effort == Effort::Fast
     }
 
@@ -110,6 +143,27 @@ pub trait LanguageService: Send + Sync {
     /// service's quick fixes offer them; empty where it offers none.
     async fn imports(&self, _request: TextRequest, _problem: &Problem) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The places in the workspace that stand in a relation to the name at a byte of the text. Only a
+    /// service that is ready answers: nothing is started for that.
+    async fn spots(
+        &self,
+        _request: TextRequest,
+        _at: usize,
+        _relation: Relation,
+    ) -> Answer<Vec<Spot>> {
+        Answer::Unknown {
+            reason: "there is no language server".to_owned(),
+        }
+    }
+
+    /// What a service has to say of the name at a byte of the text: a signature, a docstring. Empty where
+    /// it knows nothing. Only a service that is ready answers.
+    async fn hover(&self, _request: TextRequest, _at: usize) -> Answer<String> {
+        Answer::Unknown {
+            reason: "there is no language server".to_owned(),
+        }
     }
 
     /// What happened to services since this was asked last: starts, crashes.

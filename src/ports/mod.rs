@@ -9,7 +9,8 @@ mod tests;
 pub use approver::{Approver, IntentView, ProposalView, Verdict};
 pub use editor::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
 pub use language::{
-    Diagnostics, Effort, LanguageService, Problem, ProblemKind, Severity, TextRequest,
+    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,
+    TextRequest,
 };
 pub use model::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, Finish, Message, ModelError,

@@ -102,6 +102,11 @@ pub trait TestRunner: Send + Sync {
     /// Who chose the command.
     fn chosen(&self) -> Chosen;
 
+    /// The version of the Python that runs the tests, where it is known.
+    fn python(&self) -> Option<String> {
+        None
+    }
+
     /// Whether a selection of tests makes a difference to the command.
     fn selects(&self) -> bool;
 

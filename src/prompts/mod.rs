@@ -120,6 +120,8 @@ fixed_prompts![
 #[derive(Debug, Clone, Serialize)]
 pub struct TaskPrompt {
     pub task: String,
+    /// The version of the Python that runs the tests; empty where it is not known.
+    pub python: String,
     /// The repository's AGENTS.md, capped; empty when there is none.
     pub rules: String,
     /// What the tests said before the run; empty when they were not run or all pass.
@@ -228,8 +230,6 @@ pub struct ScoutPrompt {
     pub candidates: Vec<Excerpt>,
     /// What the file of the best imports.
     pub imports: String,
-    /// Symbol paths that found no room.
-    pub more: Vec<String>,
 }
 
 impl Prompt for ScoutPrompt {
@@ -242,8 +242,6 @@ pub struct SoloPrompt {
     pub candidates: Vec<Excerpt>,
     /// What the file of the best imports.
     pub imports: String,
-    /// Symbol paths that found no room.
-    pub more: Vec<String>,
     pub cause: String,
 }
 
@@ -255,7 +253,10 @@ impl Prompt for SoloPrompt {
 #[derive(Debug, Clone, Serialize)]
 pub struct ProxyPrompt {
     pub task: String,
+    /// Whose intent it is.
     pub symbol: String,
+    /// What a proposal changes; empty for an intent.
+    pub symbols: Vec<String>,
     pub reason: String,
     /// Empty for an intent.
     pub diff: String,

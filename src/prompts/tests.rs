@@ -32,6 +32,7 @@ fn every_template_renders_with_its_struct() {
     assert!(fixed.iter().all(|text| text.len() > 80), "{fixed:?}");
     let task = TaskPrompt {
         task: "T <b>&".into(),
+        python: "3.9".into(),
         rules: "R".into(),
         failures: "F".into(),
     }
@@ -40,6 +41,7 @@ fn every_template_renders_with_its_struct() {
         task.contains("T <b>&"),
         "prompts are plain text, nothing is escaped: {task}"
     );
+    assert!(task.contains("with Python 3.9.\n"), "{task}");
     let symbol = SymbolPrompt {
         symbol: "a.py::f".into(),
         kind: "function".into(),
@@ -69,6 +71,7 @@ fn every_template_renders_with_its_struct() {
         "change_request",
         "follow_up",
         "failed_tests",
+        "problems",
         "steered",
         "declined",
     ] {
@@ -84,7 +87,6 @@ fn every_template_renders_with_its_struct() {
         ScoutPrompt {
             candidates: vec![excerpt()],
             imports: "a.py has:\nimport os".into(),
-            more: vec!["b.py::h".into()]
         }
         .render()
         .contains("a.py::f")
@@ -93,7 +95,6 @@ fn every_template_renders_with_its_struct() {
         SoloPrompt {
             candidates: vec![excerpt()],
             imports: "a.py has:\nimport os".into(),
-            more: vec!["b.py::h".into()],
             cause: "C".into()
         }
         .render()
@@ -102,13 +103,15 @@ fn every_template_renders_with_its_struct() {
     let proxy = ProxyPrompt {
         task: "T".into(),
         symbol: "a.py::f".into(),
+        symbols: vec!["a.py::f".into(), "b.py::g".into()],
         reason: "R".into(),
         diff: "D".into(),
         evidence: "E".into(),
         accepted: String::new(),
         others: vec!["b.py::g".into()],
     };
-    assert!(proxy.render().contains('D'));
+    let head = "Proposal for `a.py::f`, `b.py::g`\n";
+    assert!(proxy.render().contains(head), "{}", proxy.render());
     let editor = EditorPrompt {
         symbol: "a.py::f".into(),
         language: "python".into(),

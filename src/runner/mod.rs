@@ -9,6 +9,7 @@ mod parse;
 mod sandbox;
 #[cfg(test)]
 mod tests;
+mod version;
 
 pub use command::quote;
 pub use message::frames;
@@ -151,6 +152,13 @@ impl TestRunner for ProjectTests {
             Ok(Suite::Given(_)) => Chosen::ByUser,
             Ok(Suite::Own { .. }) | Err(_) => Chosen::Found,
         }
+    }
+
+    fn python(&self) -> Option<String> {
+        let path = self.environment.get(&OsString::from("PATH"));
+        let line = self.command()?;
+        let program = version::program_of(&line, &self.root, path.map(OsString::as_os_str));
+        version::of_program(&program?)
     }
 
     fn selects(&self) -> bool {

@@ -152,6 +152,7 @@ fn doing(event: &Event) -> Option<String> {
         | Event::TurnFailed { .. }
         | Event::Notice { .. }
         | Event::LanguageServer { .. }
+        | Event::Diagnosed { .. }
         | Event::Malformed { .. }
         | Event::ToolUsed { .. }
         | Event::Answered { .. }

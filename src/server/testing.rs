@@ -9,6 +9,7 @@ pub fn evidence() -> Evidence {
             reason: reason.clone(),
         },
         diagnostics: DiagnosticEvidence::Unknown { reason },
+        imports: Default::default(),
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),

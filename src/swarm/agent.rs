@@ -119,6 +119,7 @@ fn with_something_to_do(hub: &Hub, party: &Party, causes: Vec<Cause>) -> Vec<Cau
         Cause::Picked { .. }
         | Cause::ChangeRequest { .. }
         | Cause::FailedTests { .. }
+        | Cause::Problems { .. }
         | Cause::Steered { .. }
         | Cause::Declined { .. } => true,
     };
@@ -143,6 +144,7 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
         Cause::Picked { .. }
         | Cause::FailedTests { .. }
+        | Cause::Problems { .. }
         | Cause::Steered { .. }
         | Cause::Declined { .. } => false,
     });
@@ -172,6 +174,7 @@ fn wave_of(cause: &Cause) -> u32 {
         Cause::Picked { .. }
         | Cause::ChangeRequest { .. }
         | Cause::FailedTests { .. }
+        | Cause::Problems { .. }
         | Cause::Steered { .. }
         | Cause::Declined { .. } => 0,
     }
@@ -370,7 +373,7 @@ async fn gather(hub: &Arc<Hub>, party: &Party, action: &Action) -> Option<String
         | Action::Outline(_)
         | Action::Search(_)
         | Action::Definition(_)
-        | Action::References(_) => tools::look(hub, action),
+        | Action::References(_) => tools::look(hub, party.symbol(), action).await,
         Action::Request(_)
         | Action::Intent(_)
         | Action::Propose(_)

@@ -1,10 +1,11 @@
 //! Applying approved drafts to the user's text, and taking them back.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::Event;
 use super::gate::Draft;
-use super::hub::Hub;
+use super::hub::{Hub, State};
 use super::proposal::{ProposalId, TestEvidence};
 use super::run::UndoError;
 use crate::ports::{ApplyError, Current, EditorError, Effect, FileEdit, TestReport};
@@ -43,6 +44,22 @@ enum Emptied {
     Stays,
     /// It was made by the agents.
     Goes,
+}
+
+/// The files that were changed and in which nobody has typed since: what is wrong in them, the changes
+/// brought.
+pub(super) fn untouched_since(state: &State) -> Vec<FilePath> {
+    let mut last: BTreeMap<&FilePath, &Arc<str>> = BTreeMap::new();
+    for applied in &state.applied {
+        last.insert(&applied.file, &applied.after);
+    }
+    let is_as_left = |(file, after): &(&FilePath, &Arc<str>)| {
+        state.world.read(file).is_ok_and(|text| text == **after)
+    };
+    last.into_iter()
+        .filter(is_as_left)
+        .map(|(file, _)| file.clone())
+        .collect()
 }
 
 /// The file after an edit.

@@ -194,7 +194,8 @@ async fn look_up(hub: &Arc<Hub>, chain: &[Party], asked: Asked) -> (Asked, Strin
         Ok(Action::Ask(question)) => {
             ask(hub, chain.to_vec(), &question.symbol, &question.question).await
         }
-        Ok(action) => tools::look(hub, action)
+        Ok(action) => tools::look(hub, chain.last().and_then(Party::symbol), action)
+            .await
             .unwrap_or_else(|| "An answer cannot change anything.".to_owned()),
     };
     (asked, text)

@@ -8,7 +8,7 @@ use super::gate::Draft;
 use super::lookup::{Found, Lookup};
 use crate::index::{Certainty, Usage, is_test_file};
 use crate::syntax::{
-    Contract, FilePath, Receiver, SymbolKind, SymbolPath, SymbolTree, arguments, object_of,
+    Contract, FilePath, Receiver, Symbol, SymbolKind, SymbolPath, SymbolTree, arguments, object_of,
 };
 
 /// Uses of one symbol that are looked at.
@@ -85,10 +85,7 @@ pub(super) fn broken(
 
 /// The uses of a symbol, and of its class where it makes the objects of one, that are no mere guesses.
 fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
-    let of = |symbol: &SymbolPath| {
-        let index = lookup.index();
-        index.references(&symbol.to_string(), REFERENCES_MOST).found
-    };
+    let of = |symbol: &SymbolPath| lookup.usages(&symbol.to_string(), REFERENCES_MOST).found;
     let mut found = of(symbol);
     if makes(symbol)
         && let Some((class, _)) = symbol.name.rsplit_once('.')
@@ -201,6 +198,11 @@ fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Site>
             }
         }
     }
+    for path in lookup.overrides(changed) {
+        let is_known = sites.iter().any(|site| site.symbol == path);
+        let own = lookup.symbol(&path).ok().filter(|_| !is_known);
+        sites.extend(own.and_then(|own| misfit(&own.tree, &own.symbol, new)));
+    }
     sites
 }
 
@@ -228,10 +230,14 @@ fn heirs(lookup: &Lookup, class: &SymbolPath) -> Vec<Found> {
 
 fn override_in(heir: &Found, method: &str, new: &Contract) -> Option<Site> {
     let name = format!("{}.{method}", heir.symbol.path.name);
-    let own = heir.tree.find(&name)?;
+    misfit(&heir.tree, heir.tree.find(&name)?, new)
+}
+
+/// A method that cannot stand in for the one that it overrides.
+fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<Site> {
     (!own.contract.stands_in_for(new)).then(|| Site {
         symbol: own.path.clone(),
-        line: heir.tree.line_of(own),
+        line: tree.line_of(own),
         is_override: true,
     })
 }

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::diagnose;
 use super::event::{Driver, Event, Party, TestPhase};
+use super::findings::DiagnosticEvidence;
 use super::gate::{self, Draft};
 use super::hub::Hub;
 use super::lookup::Lookup;
@@ -13,7 +15,7 @@ use super::settle;
 use super::tools::test_deadline;
 use crate::ports::Verdict;
 use crate::syntax::{FilePath, SymbolPath};
-use crate::text::ChangeSet;
+use crate::text::{ChangeSet, new_file_diff, unified_diff};
 use crate::workspace::Snapshot;
 
 /// How far a proposal that waits has come.
@@ -44,6 +46,7 @@ pub(super) struct Set {
     /// All that were tested: the members, and those that pass by themselves.
     with: BTreeMap<ProposalId, SymbolPath>,
     tests: TestEvidence,
+    diagnostics: DiagnosticEvidence,
     /// What the approver said to all of them; `None`: it was not asked, for they fail together as well.
     verdict: Option<(Party, Verdict)>,
 }
@@ -88,8 +91,15 @@ impl Drop for Place {
 }
 
 /// Whether a proposal should be looked at with others: it breaks tests, or mends none of those that it
-/// is to mend.
-pub(super) fn stage(tests: &TestEvidence, is_to_mend: bool) -> Stage {
+/// is to mend, or it brings problems that have to be mended.
+pub(super) fn stage(
+    tests: &TestEvidence,
+    diagnostics: &DiagnosticEvidence,
+    is_to_mend: bool,
+) -> Stage {
+    if diagnostics.stopping().next().is_some() {
+        return Stage::NeedsOthers;
+    }
     match tests {
         TestEvidence::Unknown { .. } => Stage::Passes,
         TestEvidence::Known {
@@ -140,11 +150,12 @@ where
     if with.len() < 2 {
         return None;
     }
-    let tests = tested(hub, id, &with).await;
-    let passes = stage(&tests, hub.state().wants_green) == Stage::Passes;
+    let (tests, diagnostics) = tokio::join!(tested(hub, id, &with), diagnosed(hub, &with));
+    let passes = stage(&tests, &diagnostics, hub.state().wants_green) == Stage::Passes;
     let mut set = Set {
         members: members.keys().copied().collect(),
         tests,
+        diagnostics,
         with: with
             .iter()
             .map(|(id, one)| (*id, one.symbol.clone()))
@@ -169,6 +180,7 @@ impl Set {
             together: Together {
                 with,
                 tests: self.tests.clone(),
+                diagnostics: self.diagnostics.clone(),
             },
             verdict: self.verdict.clone(),
         }
@@ -214,35 +226,66 @@ async fn tested(hub: &Arc<Hub>, id: ProposalId, with: &[(ProposalId, Waiting)]) 
     TestEvidence::compare(&failing, &report)
 }
 
+/// The problems that these proposals bring together, in the one text of all of them.
+async fn diagnosed(hub: &Arc<Hub>, with: &[(ProposalId, Waiting)]) -> DiagnosticEvidence {
+    let world = hub.state().world.clone();
+    let drafts = || with.iter().map(|(_, one)| &one.draft);
+    let files: BTreeSet<FilePath> = drafts().map(|draft| draft.file.clone()).collect();
+    let files: Vec<FilePath> = files.into_iter().collect();
+    diagnose::diagnostics(hub, &world, &laid_over(&world, drafts()), &files).await
+}
+
+/// What these proposals change, each file once. One that does not fit over the others stands by itself.
+pub(super) fn diff(hub: &Hub, members: &[(ProposalId, Waiting)]) -> String {
+    let world = hub.state().world.clone();
+    let mut now = world.clone();
+    let mut apart = String::new();
+    for (_, one) in members {
+        match over(&now, &one.draft) {
+            Some(text) => now = now.with(one.draft.file.clone(), Some(text)),
+            None => apart.push_str(&one.diff),
+        }
+    }
+    let files: BTreeSet<&FilePath> = members.iter().map(|(_, one)| &one.draft.file).collect();
+    let of_file = |file: &FilePath| match (world.read(file), now.read(file)) {
+        (Ok(before), Ok(after)) => unified_diff(file.as_str(), &before, &after),
+        (Err(_), Ok(after)) => new_file_diff(file.as_str(), &after),
+        (_, Err(_)) => String::new(),
+    };
+    let diffs = files.into_iter().map(of_file);
+    diffs.chain([apart]).collect()
+}
+
 /// The workspace with all proposals that wait, as it will be when they are accepted.
 pub(super) fn with_all_that_wait(hub: &Hub) -> Lookup {
-    let (world, index, waiting) = {
+    let (world, index, waiting, served) = {
         let state = hub.state();
-        (
-            state.world.clone(),
-            Arc::clone(&state.index),
-            state.waiting.clone(),
-        )
+        let (index, served) = (Arc::clone(&state.index), Arc::clone(&state.served));
+        (state.world.clone(), index, state.waiting.clone(), served)
     };
     if waiting.is_empty() {
-        return Lookup::new(world, index);
+        return Lookup::new(world, index).with_served(served);
     }
     let world = laid_over(&world, waiting.values().map(|one| &one.draft));
     let index = Arc::new(index.after(world.clone()));
-    Lookup::new(world, index)
+    Lookup::new(world, index).with_served(served)
 }
 
 /// The workspace with several drafts; one that does not fit over the others is left out.
 fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> Snapshot {
     let mut world = world.clone();
     for draft in drafts {
-        let file: &FilePath = &draft.file;
-        let now: Arc<str> = world.read(file).unwrap_or_else(|_| "".into());
-        let changes = ChangeSet::between(&draft.base, &draft.text);
-        let over = changes.rebase(&ChangeSet::between(&draft.base, &now));
-        if let Some(text) = over.ok().and_then(|changes| changes.apply(&now).ok()) {
-            world = world.with(file.clone(), Some(text.into()));
+        if let Some(text) = over(&world, draft) {
+            world = world.with(draft.file.clone(), Some(text));
         }
     }
     world
+}
+
+/// The text of a draft's file with the draft; `None` where it does not fit over what is there.
+fn over(world: &Snapshot, draft: &Draft) -> Option<Arc<str>> {
+    let now: Arc<str> = world.read(&draft.file).unwrap_or_else(|_| "".into());
+    let changes = ChangeSet::between(&draft.base, &draft.text);
+    let over = changes.rebase(&ChangeSet::between(&draft.base, &now));
+    Some(over.ok()?.apply(&now).ok()?.into())
 }

@@ -47,8 +47,6 @@ pub(super) struct Caps {
     pub candidate: Tokens,
     /// Of a class that does not fit.
     pub class: Tokens,
-    /// Candidates that are only named.
-    pub more: usize,
 }
 
 impl Caps {
@@ -70,7 +68,6 @@ impl Caps {
                 best: Tokens(1_000),
                 candidate: Tokens(400),
                 class: Tokens(220),
-                more: 8,
             },
             true => Caps {
                 task: Tokens(1_000),
@@ -87,7 +84,6 @@ impl Caps {
                 best: Tokens(150),
                 candidate: Tokens(150),
                 class: Tokens(150),
-                more: 0,
             },
         }
     }
@@ -107,6 +103,7 @@ pub(super) fn frozen(hub: &Hub, before: Option<&TestReport>) -> String {
         .unwrap_or_default();
     TaskPrompt {
         task: cap(&hub.task.text, caps.task),
+        python: hub.outside.tests.python().unwrap_or_default(),
         rules,
         failures,
     }
@@ -238,6 +235,11 @@ pub(super) fn cause_text(cause: &Cause) -> String {
         },
         Cause::FailedTests { message } => CausePrompt {
             kind: "failed_tests",
+            text: tail(message, 5_000).to_owned(),
+            ..CausePrompt::default()
+        },
+        Cause::Problems { message } => CausePrompt {
+            kind: "problems",
             text: tail(message, 5_000).to_owned(),
             ..CausePrompt::default()
         },
@@ -436,15 +438,10 @@ fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt>
 
 fn solo_prompt(hub: &Hub, cause: String) -> String {
     debug_assert_eq!(hub.task.driver, Driver::Single);
-    let Material {
-        shown,
-        more,
-        imports,
-    } = material(hub, Role::Agent);
+    let Material { shown, imports } = material(hub, Role::Agent);
     SoloPrompt {
         candidates: shown,
         imports,
-        more,
         cause,
     }
     .render()

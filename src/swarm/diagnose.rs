@@ -7,9 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::event::Event;
-use super::gate::Draft;
+use super::findings::{DiagnosticEvidence, ImportMends};
 use super::hub::Hub;
-use super::proposal::DiagnosticEvidence;
 use crate::ports::{Diagnostics, Effort, Problem, Severity, TextRequest};
 use crate::syntax::{FilePath, SymbolTree};
 use crate::workspace::Snapshot;
@@ -44,65 +43,104 @@ pub(super) fn prepare(hub: &Arc<Hub>, file: &FilePath) {
     };
     let language = &hub.outside.language;
     for effort in [Effort::Fast, Effort::Thorough] {
-        if language.has(effort) {
+        if language.has(effort, file) {
             language.prepare(request(&world, file, &text, effort));
         }
     }
 }
 
-/// Only the problems that the draft brings. A thorough service is asked as well, unless the fast one
-/// found enough.
+/// Only the problems that a change of some files brings, in these files. A thorough service is asked
+/// as well, unless the fast one found enough.
 pub(super) async fn diagnostics(
     hub: &Arc<Hub>,
-    world: &Snapshot,
-    draft: &Draft,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
 ) -> DiagnosticEvidence {
-    let fast = compare(hub, world, draft, Effort::Fast).await;
-    let goes_on = hub.outside.language.has(Effort::Thorough) && fast.stopping().next().is_none();
-    let found = match goes_on {
-        false => fast,
-        true => fast.and(compare(hub, world, draft, Effort::Thorough).await),
+    let mut found = compare_all(hub, before, after, files, Effort::Fast).await;
+    if found.stopping().next().is_none() {
+        found = found.and(compare_all(hub, before, after, files, Effort::Thorough).await);
+    }
+    tell_news(hub);
+    found
+}
+
+/// The same for the last check: by the thorough service where there is one.
+pub(super) async fn last_look(
+    hub: &Arc<Hub>,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> DiagnosticEvidence {
+    let language = &hub.outside.language;
+    let is_thorough = |file: &FilePath| language.has(Effort::Thorough, file);
+    let effort = match files.iter().any(is_thorough) {
+        true => Effort::Thorough,
+        false => Effort::Fast,
     };
+    let found = compare_all(hub, before, after, files, effort).await;
+    tell_news(hub);
+    found
+}
+
+fn tell_news(hub: &Hub) {
     for what in hub.outside.language.news() {
         hub.event(Event::LanguageServer { what });
+    }
+}
+
+async fn compare_all(
+    hub: &Arc<Hub>,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+    effort: Effort,
+) -> DiagnosticEvidence {
+    let mut found = DiagnosticEvidence::Absent;
+    for file in files {
+        if hub.outside.language.has(effort, file) {
+            found = found.and(compare(hub, before, after, file, effort).await);
+        }
     }
     found
 }
 
 async fn compare(
     hub: &Arc<Hub>,
-    world: &Snapshot,
-    draft: &Draft,
+    before: &Snapshot,
+    after: &Snapshot,
+    file: &FilePath,
     effort: Effort,
 ) -> DiagnosticEvidence {
     let began = Instant::now();
-    let language = &hub.outside.language;
-    let base = world.read(&draft.file).ok();
+    let Ok(text) = after.read(file) else {
+        return DiagnosticEvidence::Absent;
+    };
+    let ask = async |world: &Snapshot, text: &Arc<str>| {
+        let asked = request(world, file, text, effort);
+        hub.outside.language.diagnostics(asked).await
+    };
+    let base = before.read(file).ok();
     // In this order: the server ends with the text that is likeliest to be asked about next.
-    let before = match &base {
-        Some(text) => {
-            let asked = request(world, &draft.file, text, effort);
-            match language.diagnostics(asked).await {
-                Diagnostics::Known { problems, .. } => problems,
-                Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
-            }
-        }
+    let old = match &base {
+        Some(text) => match ask(before, text).await {
+            Diagnostics::Known { problems, .. } => problems,
+            Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
+        },
         // A new file has no problems before.
         None => Vec::new(),
     };
-    let asked = request(world, &draft.file, &draft.text, effort);
-    match language.diagnostics(asked).await {
+    match ask(after, &text).await {
         Diagnostics::Unknown { reason } => DiagnosticEvidence::Unknown { reason },
         Diagnostics::Known { tool, problems } => DiagnosticEvidence::Known {
             tool,
-            before: before.len(),
+            before: old.len(),
             after: problems.len(),
             new: new_problems(
-                &CheckedText::new(&draft.file, base.unwrap_or_default(), &before),
-                &CheckedText::new(&draft.file, Arc::clone(&draft.text), &problems),
+                &CheckedText::new(file, base.unwrap_or_default(), &old),
+                &CheckedText::new(file, text, &problems),
             ),
             millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            mended: draft.mended.clone(),
             unknown: None,
         },
     }
@@ -155,23 +193,30 @@ pub fn new_problems(before: &CheckedText<'_>, after: &CheckedText<'_>) -> Vec<Pr
     new
 }
 
-/// Why problems send a change back; `None` when none of them must be mended.
-pub(super) fn objection(evidence: &DiagnosticEvidence) -> Option<String> {
-    let stopping: Vec<String> = evidence
-        .stopping()
-        .take(10)
-        .map(|problem| format!("{}:{}: {}", problem.file, problem.line, problem.message))
-        .collect();
-    (!stopping.is_empty()).then(|| {
-        format!(
-            "Not shown to the approver: this change brings problems that were not there before.\n{}",
-            stopping.join("\n")
-        )
-    })
+/// Problems as their owners are told of them.
+pub(super) fn stopping(evidence: &DiagnosticEvidence) -> Vec<String> {
+    let line =
+        |problem: &Problem| format!("{}:{}: {}", problem.file, problem.line, problem.message);
+    evidence.stopping().take(10).map(line).collect()
+}
+
+/// Why problems send a change back, with the imports that may mend them; `None` when none of them must
+/// be mended.
+pub(super) fn objection(evidence: &DiagnosticEvidence, imports: &ImportMends) -> Option<String> {
+    let mut lines = stopping(evidence);
+    if lines.is_empty() {
+        return None;
+    }
+    lines.extend(imports.unclear.iter().map(ToString::to_string));
+    Some(format!(
+        "Not shown to the approver: this change brings problems that were not there before.\n{}",
+        lines.join("\n")
+    ))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::findings::UnclearImport;
     use super::*;
     use crate::ports::ProblemKind;
 
@@ -235,13 +280,23 @@ mod tests {
             after: new.len(),
             new,
             millis: 1,
-            mended: Vec::new(),
             unknown: None,
         };
+        let imports = ImportMends {
+            unclear: vec![UnclearImport {
+                name: "a".to_owned(),
+                statements: vec!["from m import a".to_owned(), "import a".to_owned()],
+            }],
+            ..ImportMends::default()
+        };
+        let objection = |found: &DiagnosticEvidence| super::objection(found, &imports);
         assert_eq!(objection(&known(vec![shown.clone()])), None);
         let both = known(vec![shown, problem(3, "a name", Severity::Error)]);
         let why = objection(&both).unwrap();
-        assert!(why.ends_with("\na.py:3: a name"), "{why}");
+        assert!(
+            why.ends_with("\na.py:3: a name\n`a` needs an import: `from m import a` or `import a`"),
+            "{why}"
+        );
         let unknown = DiagnosticEvidence::Unknown {
             reason: "slow".to_owned(),
         };
@@ -253,6 +308,5 @@ mod tests {
         assert_eq!(unknown.and(both.clone()).stopping().count(), 1);
         let twice = both.clone().and(both);
         assert_eq!(twice.stopping().count(), 2);
-        assert!(twice.to_string().contains("(ty, ty)"), "{twice}");
     }
 }

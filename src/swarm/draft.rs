@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::agent::Mind;
 use super::context::is_small;
 use super::event::Party;
+use super::findings::ImportMends;
 use super::gate::{Draft, contract_changes};
 use super::hub::Hub;
 use super::mend;
@@ -60,6 +61,11 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         parse(&file, &base)
     };
     nothing_left_out(&base, change)?;
+    let (wanted, unused) = imports(&base_tree, &target, change);
+    let change = &Propose {
+        imports: wanted,
+        ..change.clone()
+    };
     let rewrites = rewrites(&base_tree, &target, change)?;
     let done = rewrite(&base_tree, &rewrites).map_err(|error| Refusal::Unusable {
         why: error.to_string(),
@@ -79,8 +85,28 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         contract,
         breaking,
         applied,
-        mended: Vec::new(),
+        imports: ImportMends {
+            left_out: unused,
+            ..ImportMends::default()
+        },
     })
+}
+
+/// The imports that a proposal asks for: those that its text uses, and the others. Where it does
+/// nothing else, they are for others to use.
+fn imports(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> (Vec<String>, Vec<String>) {
+    let code = Propose {
+        imports: Vec::new(),
+        ..change.clone()
+    };
+    let done = match change.imports.is_empty() {
+        true => None,
+        false => rewrites(tree, target, &code).ok(),
+    };
+    match done.and_then(|rewrites| rewrite(tree, &rewrites).ok()) {
+        Some(done) => mend::used_imports(&change.imports, &done.text),
+        None => (change.imports.clone(), Vec::new()),
+    }
 }
 
 fn parse(file: &FilePath, text: &Arc<str>) -> SymbolTree {
@@ -178,7 +204,7 @@ fn new_file(hub: &Hub, file: FilePath, change: &Propose) -> Result<Draft, Refusa
         contract,
         breaking,
         applied,
-        mended: Vec::new(),
+        imports: ImportMends::default(),
     })
 }
 

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::findings::DiagnosticEvidence;
 use super::ledger::{Limits, Spent};
 use super::proposal::{Evidence, ProposalId};
 use crate::ports::{Dollars, Exchange, Finish, ModelNotice, Role, TestReport, Usage, Verdict};
-use crate::syntax::SymbolPath;
+use crate::syntax::{FilePath, SymbolPath};
 
 /// Names a run, unique on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -38,6 +39,16 @@ pub enum Party {
     Agent(SymbolPath),
     /// The one agent of `--driver single`.
     Solo,
+}
+
+impl Party {
+    /// The symbol that an agent owns.
+    pub fn symbol(&self) -> Option<&SymbolPath> {
+        match self {
+            Party::Agent(symbol) => Some(symbol),
+            Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => None,
+        }
+    }
 }
 
 /// How an answer to a question came about.
@@ -77,6 +88,10 @@ pub enum Cause {
     FailedTests {
         message: String,
     },
+    /// The last look found what has to be mended.
+    Problems {
+        message: String,
+    },
     Steered {
         text: String,
     },
@@ -97,6 +112,7 @@ impl Cause {
                 changed, changes, ..
             } => format!("follow {changed}: {}", changes.join("; ")),
             Cause::FailedTests { .. } => "mend tests that fail".to_owned(),
+            Cause::Problems { .. } => "mend problems that the changes brought".to_owned(),
             Cause::Steered { text } => text.clone(),
             Cause::Declined { reason, .. } => format!("declined: {reason}"),
         }
@@ -278,6 +294,11 @@ pub enum Event {
     /// What happened to a language server: started, crashed.
     LanguageServer {
         what: String,
+    },
+    /// All touched files were diagnosed once more, as one text.
+    Diagnosed {
+        files: Vec<FilePath>,
+        found: DiagnosticEvidence,
     },
     /// The gate sent it back.
     ProposalRefused {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::diagnose;
+use super::findings::ImportMends;
 use super::flaky;
 use super::hub::Hub;
 use super::proposal::{Evidence, TestEvidence};
@@ -30,8 +31,8 @@ pub(super) struct Draft {
     pub breaking: Vec<SymbolPath>,
     /// How many proposals had been applied when it was made.
     pub applied: usize,
-    /// Imports that it lacked and that were added to it.
-    pub mended: Vec<String>,
+    /// What was done about its imports.
+    pub imports: ImportMends,
 }
 
 /// Checks a draft in a shadow: diagnostics of the file, then the tests.
@@ -47,7 +48,7 @@ pub(super) async fn check(
     };
     let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
     let (diagnostics, report) = tokio::join!(
-        diagnose::diagnostics(hub, &world, draft),
+        diagnose::diagnostics(hub, &world, &with_draft, std::slice::from_ref(&draft.file)),
         tests(hub, &with_draft)
     );
     let tests = match &report {
@@ -62,6 +63,7 @@ pub(super) async fn check(
     let evidence = Evidence {
         tests,
         diagnostics,
+        imports: draft.imports.clone(),
         losses: draft.losses.clone(),
         contract: draft.contract.clone(),
         callers,

@@ -16,7 +16,7 @@ use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
 use super::excerpt::Focus;
 use super::gate::Draft;
 use super::ledger::Ledger;
-use super::lookup::Lookup;
+use super::lookup::{Lookup, Served};
 use super::proposal::{ProposalId, TestEvidence};
 use super::protocol::Propose;
 use super::run::{Outside, Task};
@@ -60,6 +60,8 @@ pub(super) struct State {
     pub answers: HashMap<(SymbolPath, String), String>,
     /// What readers look for, as the task and the failing tests say.
     pub focus: Arc<Focus>,
+    /// What a language server said of names.
+    pub served: Arc<Served>,
     pub located: Vec<super::event::Candidate>,
     pub before: Option<TestReport>,
     /// The task is about tests that fail: they are to pass in the end.
@@ -73,6 +75,8 @@ pub(super) struct State {
     pub waiting: BTreeMap<ProposalId, Waiting>,
     /// Changed contracts whose callers were told: the last draft of each.
     pub changes: HashMap<SymbolPath, Arc<(Draft, Mentions)>>,
+    /// The words of problems that the approver saw with what it said yes to.
+    pub accepted_problems: BTreeSet<String>,
     /// What the approver said yes to, applied or about to be.
     pub accepted: Vec<Accepted>,
     pub exhausted: Option<String>,
@@ -165,6 +169,7 @@ impl Hub {
             agents: BTreeMap::new(),
             answers: HashMap::new(),
             focus: Arc::new(Focus::of(&task.text)),
+            served: Arc::default(),
             located: Vec::new(),
             before: None,
             wants_green: false,
@@ -173,6 +178,7 @@ impl Hub {
             applied: Vec::new(),
             waiting: BTreeMap::new(),
             changes: HashMap::new(),
+            accepted_problems: BTreeSet::new(),
             accepted: Vec::new(),
             exhausted: None,
             unapplied: None,
@@ -212,7 +218,9 @@ impl Hub {
     pub fn lookup(&self) -> Lookup {
         let state = self.state();
         let lookup = Lookup::new(state.world.clone(), Arc::clone(&state.index));
-        lookup.with_focus(Arc::clone(&state.focus))
+        lookup
+            .with_focus(Arc::clone(&state.focus))
+            .with_served(Arc::clone(&state.served))
     }
 
     /// The user's text as the editor has it now: the run's world follows it.

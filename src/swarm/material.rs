@@ -1,5 +1,5 @@
 //! What a run begins with, gathered without a model: the sources that a good engineer would look at
-//! first, and the names of what may come next.
+//! first.
 
 use super::beginning::{Candidate, Standing, candidates};
 use super::context::{self, Caps};
@@ -20,11 +20,10 @@ const CUT: &str = " not shown";
 /// With less room than this nothing more is shown.
 const LEAST: Tokens = Tokens(80);
 
-/// Sources, best first, and candidates that found no room.
+/// Sources, best first.
 #[derive(Debug, Default)]
 pub(super) struct Material {
     pub shown: Vec<Excerpt>,
-    pub more: Vec<String>,
     /// What the file of the best imports.
     pub imports: String,
 }
@@ -62,9 +61,6 @@ pub(super) fn material(hub: &Hub, role: Role) -> Material {
         let is_test = is_test_file(&symbol.file);
         let is_best = best > 0 && !is_test && standing == Standing::Itself;
         if is_known || left < LEAST || is_test && tests == 0 {
-            if !is_test && !symbol.is_module() {
-                material.more.push(symbol.to_string());
-            }
             continue;
         }
         tests -= usize::from(is_test);
@@ -79,7 +75,6 @@ pub(super) fn material(hub: &Hub, role: Role) -> Material {
         left = left.saturating_sub(Tokens::estimate(&one.source) + Tokens(20));
         material.shown.push(one);
     }
-    material.more.truncate(caps.more);
     let first = material
         .shown
         .first()

@@ -1,18 +1,23 @@
-//! Imports that a draft lacks, added before anything is checked or a model is asked.
+//! Imports that a draft lacks or does not use, mended before anything is checked or a model is asked.
 
 use std::sync::Arc;
 
 use super::diagnose::request;
+use super::findings::{ImportMends, UnclearImport};
 use super::gate::Draft;
 use super::hub::Hub;
 use crate::index::{Importable, undefined_names};
-use crate::ports::{Diagnostics, Effort, ProblemKind};
+use crate::ports::{Diagnostics, Effort, Problem, ProblemKind};
 use crate::syntax::{FilePath, Language, Rewrite, SymbolPath, SymbolTree, rewrite};
 
 /// A change that lacks more names has other troubles.
 const MOST: usize = 6;
 
-/// The draft with the imports that it lacks, where it is clear which.
+/// Places that are offered for one name.
+const CHOICES: usize = 4;
+
+/// The draft with the imports that it lacks, where it is clear which; else the draft says which there
+/// are.
 pub(super) async fn mended(hub: &Arc<Hub>, draft: Draft) -> Draft {
     if Language::of(&draft.file) == Language::Plain {
         return draft;
@@ -22,16 +27,71 @@ pub(super) async fn mended(hub: &Arc<Hub>, draft: Draft) -> Draft {
     if lacking.is_empty() || lacking.len() > MOST {
         return draft;
     }
-    let mut statements = Vec::new();
-    for name in &lacking {
-        let known = hub.lookup().index().importable(name, &draft.file);
-        let found = match known.is_empty() {
-            false => clear(&known),
-            true => offered(hub, &draft, name).await,
+    let (mut clear, mut unclear) = (Vec::new(), Vec::new());
+    for name in lacking {
+        let known = hub.lookup().index().importable(&name, &draft.file);
+        let choices = match known.is_empty() {
+            false => choices(known),
+            true => offered(hub, &draft, &name).await,
         };
-        statements.extend(found);
+        match choices.as_slice() {
+            [] => {}
+            [one] => clear.push(one.clone()),
+            [..] => unclear.push(UnclearImport {
+                name,
+                statements: choices,
+            }),
+        }
     }
-    with_imports(draft, &tree, statements)
+    let mut draft = with_imports(draft, &tree, clear);
+    draft.imports.unclear = unclear;
+    draft
+}
+
+/// What is left of the statements that a change asks for when those of which its text uses nothing are
+/// left out: they serve no purpose, and would be found fault with. A change that does nothing else is
+/// meant for others.
+pub(super) fn used_imports(imports: &[String], text: &str) -> (Vec<String>, Vec<String>) {
+    let is_used = |statement: &&String| {
+        let names = imported_names(statement);
+        names.is_empty() || names.iter().any(|name| has_word(text, name))
+    };
+    let (used, unused): (Vec<&String>, Vec<&String>) = imports.iter().partition(is_used);
+    (
+        used.into_iter().cloned().collect(),
+        unused.into_iter().cloned().collect(),
+    )
+}
+
+/// The names that a statement binds; none where it is not plain which.
+fn imported_names(statement: &str) -> Vec<String> {
+    let statement = statement.split('#').next().unwrap_or_default().trim();
+    let names = match statement.strip_prefix("from ") {
+        Some(rest) if rest.trim_start().starts_with("__future__") => return Vec::new(),
+        Some(rest) => rest.split_once(" import ").map(|(_, names)| names),
+        None => statement.strip_prefix("import "),
+    };
+    let Some(names) = names.filter(|names| !names.contains('*')) else {
+        return Vec::new();
+    };
+    let bound = |name: &str| {
+        let name = name.trim();
+        let last = name.rsplit(" as ").next().unwrap_or(name);
+        let first = last.split('.').next().unwrap_or(last);
+        first.trim().to_owned()
+    };
+    let names = names.trim_matches(['(', ')', ' ']).split(',').map(bound);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether a name stands in a text, even in a string or a comment: annotations are strings at times.
+fn has_word(text: &str, name: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
 }
 
 /// Names that the text reads and nothing in it defines, and that were not so before.
@@ -42,32 +102,37 @@ fn lacking(draft: &Draft, after: &SymbolTree) -> Vec<String> {
     new.filter(|name| !known.contains(name)).collect()
 }
 
-/// The statement that the workspace uses: the only one, or by far the most used.
-fn clear(known: &[Importable]) -> Option<String> {
-    match known {
-        [] => None,
-        [one] => Some(one.statement.clone()),
-        [first, second, ..] => (first.uses > 2 * second.uses).then(|| first.statement.clone()),
-    }
+/// The statement that the workspace uses, where it is the only one or by far the most used; else the
+/// most used of them.
+fn choices(known: Vec<Importable>) -> Vec<String> {
+    let is_clear = match known.as_slice() {
+        [] | [_] => true,
+        [first, second, ..] => first.uses > 2 * second.uses,
+    };
+    let most = if is_clear { 1 } else { CHOICES };
+    let statements = known.into_iter().map(|one| one.statement);
+    statements.take(most).collect()
 }
 
-/// The one statement that a language server offers for a name that it does not know either.
-async fn offered(hub: &Arc<Hub>, draft: &Draft, name: &str) -> Option<String> {
+/// The statements that a language server offers for a name that it does not know either.
+async fn offered(hub: &Arc<Hub>, draft: &Draft, name: &str) -> Vec<String> {
     let world = hub.state().world.clone();
     let language = &hub.outside.language;
     let asked = || request(&world, &draft.file, &draft.text, Effort::Fast);
     let Diagnostics::Known { problems, .. } = language.diagnostics(asked()).await else {
-        return None;
+        return Vec::new();
     };
     let is_about =
         |range: crate::text::ByteRange| draft.text.get(range.start..range.end) == Some(name);
-    let problem = problems
-        .iter()
-        .find(|problem| problem.kind == ProblemKind::Name && problem.range.is_some_and(is_about))?;
-    match language.imports(asked(), problem).await.as_slice() {
-        [one] => Some(one.clone()),
-        _ => None,
-    }
+    let is_it = |problem: &&Problem| {
+        problem.kind == ProblemKind::Name && problem.range.is_some_and(is_about)
+    };
+    let Some(problem) = problems.iter().find(is_it) else {
+        return Vec::new();
+    };
+    let mut offered = language.imports(asked(), problem).await;
+    offered.truncate(CHOICES);
+    offered
 }
 
 /// The draft with these imports; as it was where they do not fit in.
@@ -87,7 +152,10 @@ fn with_imports(draft: Draft, tree: &SymbolTree, statements: Vec<String>) -> Dra
     Draft {
         text: done.text.as_str().into(),
         symbols,
-        mended: statements,
+        imports: ImportMends {
+            added: statements,
+            ..draft.imports
+        },
         ..draft
     }
 }
@@ -110,7 +178,7 @@ mod tests {
             contract: Vec::new(),
             breaking: Vec::new(),
             applied: 0,
-            mended: Vec::new(),
+            imports: ImportMends::default(),
         }
     }
 
@@ -129,18 +197,42 @@ mod tests {
 
     #[test]
     fn a_statement_is_clear_when_nearly_all_use_it() {
-        let one = |statement: &str, uses| Importable {
-            statement: statement.to_owned(),
-            uses,
+        let choices = |known: &[(&str, usize)]| {
+            let one = |(statement, uses): &(&str, usize)| Importable {
+                statement: (*statement).to_owned(),
+                uses: *uses,
+            };
+            super::choices(known.iter().map(one).collect())
         };
-        let clear = |known: &[Importable]| super::clear(known);
-        assert_eq!(clear(&[]), None);
-        assert_eq!(clear(&[one("import a", 0)]), Some("import a".to_owned()));
-        let many = [one("import a", 7), one("import b", 3)];
-        assert_eq!(clear(&many), Some("import a".to_owned()));
-        assert_eq!(clear(&[one("import a", 6), one("import b", 3)]), None);
-        assert_eq!(clear(&[one("import a", 0), one("import b", 0)]), None);
-        assert!(clear(&[one("import a", 1), one("import b", 0)]).is_some());
+        assert_eq!(choices(&[]), [""; 0]);
+        assert_eq!(choices(&[("a", 0)]), ["a"]);
+        assert_eq!(choices(&[("a", 7), ("b", 3)]), ["a"]);
+        assert_eq!(choices(&[("a", 1), ("b", 0)]), ["a"]);
+        // Else it is said which there are.
+        assert_eq!(choices(&[("a", 6), ("b", 3)]), ["a", "b"]);
+        let many = [("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)];
+        assert_eq!(choices(&many).len(), CHOICES);
+    }
+
+    #[test]
+    fn what_a_change_asks_for_and_does_not_use_is_left_out() {
+        let text = "def f(x: 'Maybe'):\n    return np.sum(x) + os.sep  # see json\n";
+        let asked = [
+            "import os.path",
+            "import numpy as np",
+            "from typing import Maybe",
+            "import json",
+            "import re",
+            "from a import (b, c)",
+            "from a import sep, d",
+            "from __future__ import annotations",
+            "from b import *",
+            "what",
+        ];
+        let asked = asked.map(str::to_owned);
+        let (used, unused) = used_imports(&asked, text);
+        assert_eq!(unused, ["import re", "from a import (b, c)"]);
+        assert_eq!(used.len(), 8);
     }
 
     #[test]
@@ -152,11 +244,11 @@ mod tests {
             &*after.text,
             "import os\nfrom pathlib import Path\n\n\ndef f():\n    Path()\n"
         );
-        assert_eq!(after.mended, statements);
+        assert_eq!(after.imports.added, statements);
         let names: Vec<&str> = after.symbols.iter().map(|path| &*path.name).collect();
         assert_eq!(names, ["f", ""]);
         let odd = with_imports(before.clone(), &tree(&before), vec!["what".to_owned()]);
         assert_eq!(odd.text, before.text);
-        assert!(odd.mended.is_empty());
+        assert!(odd.imports.is_empty());
     }
 }

@@ -15,10 +15,13 @@ mod draft;
 pub mod event;
 mod excerpt;
 mod failing;
+mod findings;
 mod flaky;
 mod followup;
 mod gate;
 mod hub;
+mod last_look;
+mod learn;
 pub mod ledger;
 mod lookup;
 mod material;
@@ -38,8 +41,9 @@ pub use event::{
     AgentOutcome, AnswerSource, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
     RunId, Stamped, StopReason, TestPhase,
 };
+pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
-pub use proposal::{DiagnosticEvidence, Evidence, Fate, ProposalId, TestEvidence, Together};
+pub use proposal::{Evidence, Fate, ProposalId, TestEvidence, Together};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 
 /// What those share with a run who only read: looking things up, and how tools are described.

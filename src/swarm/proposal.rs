@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ports::{Problem, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
+use super::findings::{DiagnosticEvidence, ImportMends};
+use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::syntax::{Loss, SymbolPath};
 
 /// Of the messages of failing tests.
@@ -67,136 +68,14 @@ impl Fate {
     }
 }
 
-/// What the diagnostics say about a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "diagnostics", rename_all = "snake_case")]
-pub enum DiagnosticEvidence {
-    Unknown {
-        reason: String,
-    },
-    /// Only problems that the change brought.
-    Known {
-        /// With its version.
-        tool: String,
-        new: Vec<Problem>,
-        /// How many problems there were without the change, and with it.
-        #[serde(default)]
-        before: usize,
-        #[serde(default)]
-        after: usize,
-        #[serde(default)]
-        millis: u64,
-        /// Imports that the change lacked and that were added to it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        mended: Vec<String>,
-        /// Why another service that was asked as well knows nothing.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        unknown: Option<String>,
-    },
-}
-
-impl DiagnosticEvidence {
-    /// New problems that must be mended.
-    pub fn stopping(&self) -> impl Iterator<Item = &Problem> {
-        let new = match self {
-            DiagnosticEvidence::Unknown { .. } => &[],
-            DiagnosticEvidence::Known { new, .. } => new.as_slice(),
-        };
-        new.iter().filter(|problem| problem.stops)
-    }
-
-    /// What two services found, together.
-    pub fn and(mut self, other: DiagnosticEvidence) -> DiagnosticEvidence {
-        use DiagnosticEvidence::{Known, Unknown};
-        match (&mut self, other) {
-            (Unknown { reason }, mut other) => {
-                match &mut other {
-                    Known { unknown, .. } => *unknown = Some(std::mem::take(reason)),
-                    Unknown { reason: more } => *more = format!("{reason}; {more}"),
-                }
-                other
-            }
-            (Known { unknown, .. }, Unknown { reason }) => {
-                *unknown = Some(reason);
-                self
-            }
-            (
-                Known {
-                    tool,
-                    new,
-                    before,
-                    after,
-                    millis,
-                    ..
-                },
-                Known {
-                    tool: other_tool,
-                    new: more_new,
-                    before: more_before,
-                    after: more_after,
-                    millis: more_millis,
-                    ..
-                },
-            ) => {
-                *tool = format!("{tool}, {other_tool}");
-                new.extend(more_new);
-                *before += more_before;
-                *after += more_after;
-                *millis += more_millis;
-                self
-            }
-        }
-    }
-}
-
-impl fmt::Display for DiagnosticEvidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DiagnosticEvidence::Unknown { reason } => {
-                writeln!(f, "diagnostics: unknown ({reason})")
-            }
-            DiagnosticEvidence::Known {
-                tool,
-                new,
-                before,
-                after,
-                millis,
-                mended,
-                unknown,
-            } => {
-                let tools = match unknown {
-                    Some(reason) => format!("{tool}; unknown: {reason}"),
-                    None => tool.clone(),
-                };
-                let count = match new.len() {
-                    0 => "no new problem".to_owned(),
-                    count => format!("{count} new"),
-                };
-                let counts = format!("{before} before, {after} after");
-                writeln!(f, "diagnostics: {count} ({tools}) in {millis} ms, {counts}")?;
-                for problem in new.iter().take(10) {
-                    let Problem {
-                        file,
-                        line,
-                        message,
-                        ..
-                    } = problem;
-                    writeln!(f, "  {file}:{line}: {message}")?;
-                }
-                match mended.is_empty() {
-                    true => Ok(()),
-                    false => writeln!(f, "  added to it: {}", mended.join("; ")),
-                }
-            }
-        }
-    }
-}
-
 /// Everything that was found out about a proposal before it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     pub tests: TestEvidence,
     pub diagnostics: DiagnosticEvidence,
+    /// What was done about its imports.
+    #[serde(default, skip_serializing_if = "ImportMends::is_empty")]
+    pub imports: ImportMends,
     /// What the change takes away besides what it rewrites.
     pub losses: Vec<Loss>,
     /// How the contract changes, in words; empty when it does not.
@@ -215,33 +94,53 @@ pub struct Together {
     /// The others.
     pub with: Vec<SymbolPath>,
     pub tests: TestEvidence,
+    /// Of all files that they change.
+    #[serde(default)]
+    pub diagnostics: DiagnosticEvidence,
+}
+
+impl Together {
+    /// Who else, in words.
+    fn others(&self) -> String {
+        let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
+        match names.len() {
+            1 => format!("the other waiting proposal ({})", names[0]),
+            count => format!("the {count} other waiting proposals ({})", few(&names)),
+        }
+    }
+
+    /// Whether nothing speaks against all of them together: then what each does alone is no matter.
+    pub fn passes(&self) -> bool {
+        let tests = match &self.tests {
+            TestEvidence::Unknown { .. } => true,
+            TestEvidence::Known { broken, .. } => broken.is_empty(),
+        };
+        tests && self.diagnostics.stopping().next().is_none()
+    }
 }
 
 impl fmt::Display for Together {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
-        let others = match names.len() {
-            1 => format!("the other waiting proposal ({})", names[0]),
-            count => format!("the {count} other waiting proposals ({})", few(&names)),
-        };
-        let TestEvidence::Known {
-            outcome,
-            details,
-            broken,
-            still_failing,
-            ..
-        } = &self.tests
-        else {
-            return writeln!(f, "with {others}: unknown");
-        };
-        writeln!(f, "with {others}: {}", outcome.word())?;
-        for (fate, ids) in self.tests.fates() {
-            writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
+        let others = self.others();
+        match &self.tests {
+            TestEvidence::Unknown { .. } => writeln!(f, "tests with {others}: unknown")?,
+            TestEvidence::Known {
+                outcome,
+                details,
+                broken,
+                still_failing,
+                ..
+            } => {
+                writeln!(f, "tests with {others}: {}", outcome.word())?;
+                for (fate, ids) in self.tests.fates() {
+                    writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
+                }
+                if !broken.is_empty() || !still_failing.is_empty() {
+                    writeln!(f, "{details}")?;
+                }
+            }
         }
-        match broken.is_empty() && still_failing.is_empty() {
-            true => Ok(()),
-            false => writeln!(f, "{details}"),
-        }
+        write!(f, "{}", self.diagnostics)
     }
 }
 
@@ -425,8 +324,32 @@ pub fn tail(text: &str, cap: usize) -> &str {
 
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.tests {
-            TestEvidence::Unknown { reason } => writeln!(f, "tests: unknown ({reason})")?,
+        match &self.together {
+            Some(together) if together.passes() => write!(f, "{together}")?,
+            Some(together) => write!(f, "{}{together}{}", self.tests, self.diagnostics)?,
+            None => write!(f, "{}{}", self.tests, self.diagnostics)?,
+        }
+        write!(f, "{}", self.imports)?;
+        for loss in &self.losses {
+            writeln!(f, "loses {loss}")?;
+        }
+        if self.contract.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "contract: {}", self.contract.join("; "))?;
+        let callers: Vec<String> = self.callers.iter().map(ToString::to_string).collect();
+        let callers = match callers.is_empty() {
+            true => "none".to_owned(),
+            false => few(&callers),
+        };
+        writeln!(f, "callers to follow up: {callers}")
+    }
+}
+
+impl fmt::Display for TestEvidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (command, outcome, passed, fails, details, millis) = match self {
+            TestEvidence::Unknown { reason } => return writeln!(f, "tests: unknown ({reason})"),
             TestEvidence::Known {
                 command,
                 outcome,
@@ -437,52 +360,24 @@ impl fmt::Display for Evidence {
                 millis,
                 fixed: _,
             } => {
-                let seconds = *millis as f64 / 1000.0;
-                let passed = if *passed == 0 {
-                    String::new()
-                } else {
-                    format!(": {passed} pass")
-                };
-                let alone = if self.together.is_some() {
-                    " alone"
-                } else {
-                    ""
-                };
-                writeln!(
-                    f,
-                    "tests{alone}: `{command}` {} in {seconds:.1} s{passed}",
-                    outcome.word()
-                )?;
-                for (fate, ids) in self.tests.fates() {
-                    writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
-                }
                 let fails = !broken.is_empty() || !still_failing.is_empty();
-                match &self.together {
-                    // What fails alone is of little interest then.
-                    Some(together) => write!(f, "{together}")?,
-                    None if fails => writeln!(f, "{details}")?,
-                    None => {}
-                }
+                (command, outcome, passed, fails, details, millis)
             }
+        };
+        let seconds = *millis as f64 / 1000.0;
+        let passed = match passed {
+            0 => String::new(),
+            passed => format!(": {passed} pass"),
+        };
+        let outcome = outcome.word();
+        writeln!(f, "tests: `{command}` {outcome} in {seconds:.1} s{passed}")?;
+        for (fate, ids) in self.fates() {
+            writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
         }
-        write!(f, "{}", self.diagnostics)?;
-        for loss in &self.losses {
-            writeln!(f, "loses {loss}")?;
+        match fails {
+            false => Ok(()),
+            true => writeln!(f, "{details}"),
         }
-        if !self.contract.is_empty() {
-            writeln!(f, "contract: {}", self.contract.join("; "))?;
-            let callers: Vec<String> = self.callers.iter().map(ToString::to_string).collect();
-            writeln!(
-                f,
-                "callers to follow up: {}",
-                if callers.is_empty() {
-                    "none".into()
-                } else {
-                    few(&callers)
-                }
-            )?;
-        }
-        Ok(())
     }
 }
 

@@ -14,6 +14,7 @@ use super::event::{Event, Party, TestPhase};
 use super::followup;
 use super::gate::{self, Draft};
 use super::hub::{Accepted, Hub};
+use super::learn;
 use super::proposal::{Evidence, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
 use super::review;
@@ -66,7 +67,7 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     };
     let place = Place::take(hub, id, waiting);
     let (draft, diff, evidence, report) = checked(hub, mind, change, draft, id).await;
-    let stage = company::stage(&evidence.tests, mind.failing);
+    let stage = company::stage(&evidence.tests, &evidence.diagnostics, mind.failing);
     place.checked(&draft, &diff, &evidence, stage);
     let made = Made {
         id,
@@ -141,7 +142,10 @@ async fn concluded(
     known: (TestEvidence, Option<TestReport>),
 ) -> Outcome {
     let Made {
-        id, draft, diff, ..
+        id,
+        draft,
+        diff,
+        evidence,
     } = made;
     hub.event(Event::ProposalReviewed {
         proposal: id,
@@ -151,6 +155,9 @@ async fn concluded(
     match verdict {
         Verdict::Accept => {
             mind.rejected = None;
+            let problems = evidence.diagnostics.stopping();
+            let problems: Vec<String> = problems.map(|one| one.message.clone()).collect();
+            hub.state().accepted_problems.extend(problems);
             hub.state().accepted.push(Accepted {
                 id,
                 symbol: main_symbol(mind, &draft),
@@ -208,6 +215,7 @@ async fn checked(
 }
 
 async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Option<TestReport>) {
+    learn::for_follow_ups(hub, &draft.breaking).await;
     let owners = followup::owners_of_broken(hub, draft);
     let callers = owners.into_iter().take(followup::OWNERS_MOST).collect();
     let (mut evidence, report) = gate::check(hub, draft, callers).await;
@@ -276,7 +284,7 @@ fn objection(
         mind.entangled || hub.at_work().len() > 1 && tool_calling(hub) == ToolCalling::Native;
     let looked_at = hub.task.approval != Approval::Auto;
     let excused = !draft.breaking.is_empty() || change.more || (in_company && looked_at);
-    if let Some(why) = diagnose::objection(&evidence.diagnostics)
+    if let Some(why) = diagnose::objection(&evidence.diagnostics, &evidence.imports)
         && !excused
     {
         return Some(why);
@@ -360,6 +368,7 @@ async fn decide_on_set(
         if let Some(theirs) = &other.evidence {
             evidence.losses.extend(theirs.losses.clone());
             evidence.contract.extend(theirs.contract.clone());
+            evidence.imports.extend(&theirs.imports);
         }
     }
     // The callers that are among the parts are seen to.
@@ -382,7 +391,7 @@ async fn decide_on_set(
             .flat_map(|(_, one)| one.draft.symbols.clone())
             .collect(),
         reason,
-        diff: members.iter().map(|(_, one)| one.diff.as_str()).collect(),
+        diff: company::diff(&hub, &members),
         evidence: evidence.to_string(),
     };
     let with = members
@@ -582,7 +591,7 @@ mod tests {
             contract: Vec::new(),
             breaking: Vec::new(),
             applied: 0,
-            mended: Vec::new(),
+            imports: Default::default(),
         }
     }
 

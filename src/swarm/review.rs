@@ -9,9 +9,12 @@ use super::hub::{Accepted, Hub};
 use super::lookup::cap;
 use crate::ports::{IntentView, ProposalView, Role, Tokens, Verdict};
 use crate::prompts::{Prompt, ProxyPrompt, ProxySystem};
+use crate::syntax::SymbolPath;
 
 /// Of the diffs that were accepted before.
 const ACCEPTED: Tokens = Tokens(2_000);
+/// Symbols that a proposal's head names.
+const NAMES: usize = 8;
 /// An unreadable decision is asked for again this often.
 const TRIES: u32 = 2;
 
@@ -20,6 +23,7 @@ pub(super) async fn by_proxy(hub: &Arc<Hub>, view: &ProposalView) -> Verdict {
     let prompt = ProxyPrompt {
         task: cap(&hub.task.text, Tokens(4_000)),
         symbol: view.symbol.to_string(),
+        symbols: changed(view),
         reason: view.reason.clone(),
         diff: cap(&view.diff, Tokens(4_000)),
         evidence: cap(&view.evidence, Tokens(1_500)),
@@ -29,11 +33,30 @@ pub(super) async fn by_proxy(hub: &Arc<Hub>, view: &ProposalView) -> Verdict {
     decide(hub, format!("proxy {}", view.symbol), prompt).await
 }
 
+/// What a proposal changes, its owner's symbol first; what is nested in another goes with it.
+fn changed(view: &ProposalView) -> Vec<String> {
+    let mut names: Vec<&SymbolPath> = vec![&view.symbol];
+    for symbol in &view.symbols {
+        // Imports come along with a change.
+        let is_said = names.iter().any(|said| said.encloses(symbol)) || symbol.is_module();
+        if !is_said {
+            names.push(symbol);
+        }
+    }
+    let more = names.len().saturating_sub(NAMES);
+    let mut names: Vec<String> = names.iter().take(NAMES).map(ToString::to_string).collect();
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names
+}
+
 /// Decides on an intent.
 pub(super) async fn intent_by_proxy(hub: &Arc<Hub>, view: &IntentView) -> Verdict {
     let prompt = ProxyPrompt {
         task: cap(&hub.task.text, Tokens(4_000)),
         symbol: view.symbol.to_string(),
+        symbols: Vec::new(),
         reason: format!("{}\nWhy: {}", view.intent, view.reason),
         diff: String::new(),
         evidence: String::new(),
@@ -135,6 +158,31 @@ fn read_verdict(text: &str) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_names_all_that_a_proposal_changes() {
+        let path = |path: &str| path.parse::<SymbolPath>().unwrap();
+        let names = |own: &str, symbols: &[&str]| {
+            changed(&ProposalView {
+                id: 1,
+                symbol: path(own),
+                symbols: symbols.iter().map(|one| path(one)).collect(),
+                reason: String::new(),
+                diff: String::new(),
+                evidence: String::new(),
+            })
+        };
+        let own = names(
+            "a.py::A.f",
+            &["a.py::A.f", "a.py::", "b.py::g", "b.py::g.h"],
+        );
+        assert_eq!(own, ["a.py::A.f", "b.py::g"]);
+        assert_eq!(names("a.py::", &["a.py::"]), ["a.py::"]);
+        let many: Vec<String> = (0..12).map(|at| format!("a.py::f{at}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let shown = names("a.py::f0", &many);
+        assert_eq!((shown.len(), shown[8].as_str()), (9, "4 more"));
+    }
 
     #[test]
     fn decisions_are_read_in_any_dress() {

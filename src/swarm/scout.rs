@@ -70,15 +70,10 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
         ToolCalling::Text => ScoutSystemText {}.render(),
     };
     let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
-    let Material {
-        shown,
-        more,
-        imports,
-    } = material(hub, Role::Scout);
+    let Material { shown, imports } = material(hub, Role::Scout);
     let candidates = ScoutPrompt {
         candidates: shown,
         imports,
-        more,
     };
     let frozen = hub.frozen.get().cloned().unwrap_or_default();
     conversation.user(format!("{frozen}\n{}", candidates.render()));
@@ -108,7 +103,7 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
             let text = match &one.action {
                 Err(error) => error.clone(),
                 Ok(Action::Wake(_)) => String::new(),
-                Ok(action) => tools::look(hub, action).unwrap_or_default(),
+                Ok(action) => tools::look(hub, None, action).await.unwrap_or_default(),
             };
             (one, text)
         }))

@@ -7,6 +7,7 @@ use super::event::{Cause, Driver, Event, TestPhase};
 use super::failing::compared;
 use super::gate;
 use super::hub::Hub;
+use super::last_look::{self, last_look};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
 use crate::index::{frames, is_test_file};
 use crate::ports::{TestCase, TestReport, TestStatus};
@@ -17,18 +18,23 @@ const ROUNDS: u32 = 2;
 /// Of the output of a test command that named no test, in bytes.
 const OUTPUT_MOST: usize = 4_000;
 
-/// Waits until all is quiet, tests what came of it, and wakes owners of failures while that may help.
+/// Waits until all is quiet, tests and diagnoses what came of it, and wakes owners of failures while that
+/// may help.
 /// Gives the tests that fail at the end: those that the changes broke, and those that failed before.
 pub(super) async fn settle(hub: &Arc<Hub>) -> Vec<String> {
     let mut round = 0;
     loop {
         hub.quiet().await;
-        let Some(report) = latest_report(hub).await else {
-            return Vec::new();
-        };
-        let failing = failing_ids(&report);
-        let spent = round >= ROUNDS || hub.state().exhausted.is_some();
-        if failing.is_empty() || spent || !wake_owners(hub, &report) {
+        let (report, problems) = tokio::join!(latest_report(hub), last_look(hub));
+        let failing = report.as_ref().map(failing_ids).unwrap_or_default();
+        if round >= ROUNDS || hub.state().exhausted.is_some() {
+            return failing;
+        }
+        let mut woken = last_look::wake_owners(hub, &problems);
+        if let Some(report) = report.filter(|_| !failing.is_empty()) {
+            woken |= wake_owners(hub, &report);
+        }
+        if !woken {
             return failing;
         }
         round += 1;

@@ -7,13 +7,20 @@ use std::time::Duration;
 use super::event::{Event, Party};
 use super::gate;
 use super::hub::Hub;
+use super::learn;
 use super::lookup::cap;
 use super::proposal::{TestEvidence, tail};
 use super::protocol::{Action, Asked, RunTests};
 use crate::ports::{TestOutcome, Tokens};
+use crate::syntax::SymbolPath;
 
 /// Answers a reading action from the workspace as it is now; `None` for every other action.
-pub(super) fn look(hub: &Hub, action: &Action) -> Option<String> {
+/// `from` is the symbol of whoever looks.
+pub(super) async fn look(
+    hub: &Arc<Hub>,
+    from: Option<&SymbolPath>,
+    action: &Action,
+) -> Option<String> {
     let lookup = hub.lookup();
     match action {
         Action::Read(read) => Some(lookup.read(&read.symbols)),
@@ -22,8 +29,11 @@ pub(super) fn look(hub: &Hub, action: &Action) -> Option<String> {
             let within = search.path.as_deref().unwrap_or_default();
             Some(lookup.search(&search.query, within))
         }
-        Action::Definition(name) => Some(lookup.definition(&name.name)),
-        Action::References(name) => Some(lookup.references(&name.name)),
+        Action::Definition(name) => Some(learn::definition(hub, from, &name.name).await),
+        Action::References(name) => {
+            learn::uses_of_name(hub, &name.name).await;
+            Some(hub.lookup().references(&name.name))
+        }
         Action::Ask(_)
         | Action::Request(_)
         | Action::Intent(_)

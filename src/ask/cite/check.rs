@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Citation, Cited, Claim, words};
-use crate::syntax::{FilePath, SymbolTree};
+use crate::syntax::{FilePath, Symbol, SymbolTree};
 use crate::workspace::Snapshot;
 
 /// So many lines around a cited one are taken for it.
@@ -85,6 +85,9 @@ impl Checker {
         }
         let last = last.min(count);
         let moved = |line: u32| text.citation(file, line, (line + (last - first)).min(count));
+        if let Some(line) = text.of_another(first, last, cited) {
+            return Ok(moved(line));
+        }
         if text.bears_out(first, last, claim) || text.says_so(first, last, &cited.words) {
             return Ok(text.citation(file, first, last));
         }
@@ -137,6 +140,46 @@ impl<'t> Lines<'t> {
                 .any(|name| claim.names.contains(*name))
         };
         bears(owner) || self.near(first, last).any(bears)
+    }
+
+    /// Where the symbol that a claim speaks of is defined in this file, when the cited lines are another
+    /// one's: the citation itself says whose lines they are to be, or nothing in them names it and no
+    /// other word of the claim stands there.
+    fn of_another(&self, first: u32, last: u32, cited: &Cited) -> Option<u32> {
+        let meant = self.meant(cited);
+        let overlaps = |symbol: &&Symbol| {
+            symbol.lines.0 <= last.saturating_add(NEAR)
+                && symbol.lines.1.saturating_add(NEAR) >= first
+        };
+        let one = meant.first().filter(|_| !meant.iter().any(overlaps))?;
+        let is_named = (first..=last).any(|line| {
+            let names = names_of(self.line(line));
+            meant
+                .iter()
+                .any(|one| names.contains(&one.path.base_name()))
+        });
+        let of_names = cited.members.iter().flat_map(|name| words(name));
+        let of_names: BTreeSet<String> = of_names.collect();
+        let others = &cited.words - &of_names;
+        let speaks = is_named || self.says_so(first, last, &others);
+        (cited.mark.symbol.is_some() || !speaks).then(|| self.tree.line_of(one))
+    }
+
+    /// The symbols of this file that a citation is about: the one that it names, else those that its
+    /// claim names as members of something.
+    fn meant(&self, cited: &Cited) -> Vec<&'t Symbol> {
+        let is_it = |symbol: &&Symbol, name: &str| {
+            let path = &symbol.path.name;
+            let ends = path.strip_suffix(name);
+            ends.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        };
+        let symbols = self.tree.symbols().iter();
+        match &cited.mark.symbol {
+            Some(name) => symbols.filter(|symbol| is_it(symbol, name)).collect(),
+            None => symbols
+                .filter(|symbol| cited.members.iter().any(|name| is_it(symbol, name)))
+                .collect(),
+        }
     }
 
     /// Whether the lines themselves share a significant word with these.

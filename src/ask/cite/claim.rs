@@ -12,6 +12,8 @@ pub struct Cited {
     pub mark: Mark,
     /// Significant words between the citation before it and this one.
     pub words: BTreeSet<String>,
+    /// Members of something (`Class.method`) that the sentence names as code.
+    pub members: BTreeSet<String>,
 }
 
 /// One sentence.
@@ -97,7 +99,12 @@ fn cited(
         }
         at = mark.span.end;
         let words = lead.clone();
-        found.push(Cited { mark, words });
+        let members = members(&block[span.clone()]);
+        found.push(Cited {
+            mark,
+            words,
+            members,
+        });
     }
     found
 }
@@ -199,6 +206,14 @@ fn quoted(prose: &str) -> BTreeSet<String> {
         }
     }
     names
+}
+
+/// What stands in back-quotes and is nothing but names with dots between them.
+fn members(prose: &str) -> BTreeSet<String> {
+    let quoted = prose.split('`').skip(1).step_by(2);
+    let names = quoted.map(|part| part.trim().trim_end_matches("()"));
+    let is_member = |name: &&str| name.contains('.') && name.split('.').all(is_name);
+    names.filter(is_member).map(str::to_owned).collect()
 }
 
 /// The names of code in a text: in back-quotes, called, or written as only code is.

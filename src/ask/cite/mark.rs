@@ -10,6 +10,8 @@ pub struct Mark {
     pub span: Range<usize>,
     /// The path as written.
     pub path: String,
+    /// The symbol that is written behind it.
+    pub symbol: Option<String>,
     /// First and last line, at least one pair.
     pub lines: Vec<(u32, u32)>,
 }
@@ -33,11 +35,19 @@ pub fn marks(text: &str) -> Vec<Mark> {
         if let Some(start) = path_before(&text[from..digit - joint.len()]) {
             let start = from + start;
             let written = text[start..digit - joint.len()].trim_end_matches('`');
-            let path = written.split("::").next().unwrap_or(written);
+            let (path, symbol) = match written.split_once("::") {
+                Some((path, symbol)) => (path, Some(symbol).filter(|symbol| !symbol.is_empty())),
+                None => (written, None),
+            };
             if is_path(path) && !lines.is_empty() {
-                let path = path.to_owned();
+                let (path, symbol) = (path.to_owned(), symbol.map(str::to_owned));
                 let span = start..end;
-                found.push(Mark { span, path, lines });
+                found.push(Mark {
+                    span,
+                    path,
+                    symbol,
+                    lines,
+                });
             }
         }
     }

@@ -112,6 +112,28 @@ fn a_line_a_little_off_is_mended() {
 }
 
 #[test]
+fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
+    // Line 11 is the head of `pay`.
+    assert_eq!(
+        places("`Cart.total` multiplies [lib/shop.py:11]."),
+        ["lib/shop.py:7"]
+    );
+    assert_eq!(
+        places("`Cart.total()` comes next [lib/shop.py::Cart.total:13]."),
+        ["lib/shop.py:7"]
+    );
+    // It is called there, what else it says stands there, or it is not of this file.
+    for right in [
+        "`Cart.total` is asked for [lib/shop.py:13].",
+        "`Cart.total` comes when the till is open [lib/shop.py:12].",
+        "`Till.total` multiplies for the cart [lib/shop.py:11].",
+        "`Cart.total` belongs to it [lib/shop.py:4-13].",
+    ] {
+        assert!(check(right).moved.is_empty(), "{right}");
+    }
+}
+
+#[test]
 fn a_short_path_is_completed_and_a_range_ends_with_the_file() {
     assert_eq!(
         places("`pay` it is [shop.py:11-99]."),

@@ -144,6 +144,7 @@ impl RunState {
             | Event::ChangeDeclined { .. }
             | Event::CandidateChosen { .. }
             | Event::LanguageServer { .. }
+            | Event::Diagnosed { .. }
             | Event::ProposalUndone { .. }
             | Event::FollowedUp { .. }
             | Event::Steered { .. } => {}
@@ -325,6 +326,7 @@ impl RunState {
                 changed, changes, ..
             } => (Some(Party::Agent(changed.clone())), changes.join("; ")),
             Cause::FailedTests { message } => (None, format!("tests fail: {message}")),
+            Cause::Problems { message } => (None, format!("problems: {message}")),
             Cause::Steered { text } => (None, format!("you: {text}")),
             Cause::Declined { reason, .. } => (None, format!("declined: {reason}")),
         };

@@ -22,6 +22,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::FollowedUp { .. }
         | Event::FollowUpMissed { .. }
         | Event::LanguageServer { .. }
+        | Event::Diagnosed { .. }
         | Event::Steered { .. } => of_run(event),
         Event::AgentWoken { .. }
         | Event::AgentFinished { .. }
@@ -93,6 +94,8 @@ fn of_run(event: &Event) -> Vec<Line> {
         vec![said("!", Style::Warning, &changed.to_string(), &text)]
     } else if let Event::LanguageServer { what } = event {
         vec![Line::of(Style::Dim, &format!("• {what}"))]
+    } else if let Event::Diagnosed { found, .. } = event {
+        diagnostics_evidence(found)
     } else if let Event::Steered { text, .. } = event {
         vec![said("→", Style::Accent, "you", text)]
     } else {
@@ -294,6 +297,11 @@ fn woken(agent: &str, cause: &Cause) -> Vec<Line> {
                 &format!("looks at failing tests: {first}"),
             )]
         }
+        Cause::Problems { message } => {
+            let first = message.trim().lines().next().unwrap_or_default();
+            let text = format!("looks at a problem: {first}");
+            vec![said("→", Style::Warning, agent, &text)]
+        }
     }
 }
 
@@ -381,28 +389,20 @@ fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
 
 /// Evidence as far as a person needs it to decide; the trajectory holds all of it.
 fn evidence(found: &Evidence) -> Vec<Line> {
-    let mut lines = tests_evidence(&found.tests);
-    match &found.diagnostics {
-        DiagnosticEvidence::Unknown { reason } => {
-            lines.push(fact(
-                "diagnostics",
-                Style::Dim,
-                &format!("unknown: {reason}"),
-            ));
+    let mut lines = Vec::new();
+    // What a part of a set does alone is no matter then.
+    let (tests, diagnostics) = match &found.together {
+        Some(together) if together.passes() => {
+            let with: Vec<String> = together.with.iter().map(ToString::to_string).collect();
+            lines.push(fact("checked with", Style::Plain, &words::few(&with)));
+            (&together.tests, &together.diagnostics)
         }
-        DiagnosticEvidence::Known {
-            tool, new, millis, ..
-        } if new.is_empty() => {
-            let text = format!("no new problem ({tool}, {millis} ms)");
-            lines.push(fact("diagnostics", Style::Dim, &text));
-        }
-        DiagnosticEvidence::Known { new, .. } => {
-            let problem = |problem: &crate::ports::Problem| {
-                let text = format!("{}:{}: {}", problem.file, problem.line, problem.message);
-                fact("new problem", Style::Bad, &text)
-            };
-            lines.extend(new.iter().take(LINES).map(problem));
-        }
+        Some(_) | None => (&found.tests, &found.diagnostics),
+    };
+    lines.extend(tests_evidence(tests));
+    lines.extend(diagnostics_evidence(diagnostics));
+    for line in found.imports.to_string().lines() {
+        lines.push(Line::of(Style::Dim, &format!("  {line}")));
     }
     let loss = |loss: &crate::syntax::Loss| fact("loses", Style::Warning, &loss.to_string());
     lines.extend(found.losses.iter().map(loss));
@@ -412,6 +412,30 @@ fn evidence(found: &Evidence) -> Vec<Line> {
         lines.push(fact("callers", Style::Plain, &words::few(&callers)));
     }
     lines
+}
+
+/// What there was to say once is not said with every change.
+fn diagnostics_evidence(found: &DiagnosticEvidence) -> Vec<Line> {
+    match found {
+        DiagnosticEvidence::Absent => Vec::new(),
+        DiagnosticEvidence::Unknown { reason } => {
+            let text = format!("unknown: {reason}");
+            vec![fact("diagnostics", Style::Dim, &text)]
+        }
+        DiagnosticEvidence::Known {
+            tool, new, millis, ..
+        } if new.is_empty() => {
+            let text = format!("no new problem ({tool}, {millis} ms)");
+            vec![fact("diagnostics", Style::Dim, &text)]
+        }
+        DiagnosticEvidence::Known { new, .. } => {
+            let problem = |problem: &crate::ports::Problem| {
+                let text = format!("{}:{}: {}", problem.file, problem.line, problem.message);
+                fact("new problem", Style::Bad, &text)
+            };
+            new.iter().take(LINES).map(problem).collect()
+        }
+    }
 }
 
 fn tests_evidence(found: &TestEvidence) -> Vec<Line> {

@@ -37,6 +37,7 @@ fn evidence() -> Evidence {
         diagnostics: DiagnosticEvidence::Unknown {
             reason: "no language server".to_owned(),
         },
+        imports: Default::default(),
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),

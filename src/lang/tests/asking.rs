@@ -11,7 +11,7 @@ use super::scripted::*;
 use crate::lang::keeper::Keeper;
 use crate::lang::service::{LanguageServers, Wanted};
 use crate::lang::session::About;
-use crate::ports::{Diagnostics, Effort, LanguageService, ProblemKind};
+use crate::ports::{Answer, Diagnostics, Effort, LanguageService, ProblemKind, Relation};
 
 const LONG: Duration = Duration::from_secs(5);
 
@@ -135,7 +135,10 @@ async fn what_is_known_is_not_asked_again_and_stops_as_configured() {
         assert_eq!(words(&problems), ["x|"]);
         assert!(problems[0].stops);
     }
-    assert!(servers.has(Effort::Fast) && !servers.has(Effort::Thorough));
+    let file = |name: &str| crate::syntax::FilePath::new(name);
+    assert!(servers.has(Effort::Fast, &file("a.py")));
+    assert!(!servers.has(Effort::Fast, &file("a.toml")));
+    assert!(!servers.has(Effort::Thorough, &file("a.py")));
     let news = servers.news();
     assert_eq!(news.len(), 1);
     assert!(news[0].starts_with("scripted 1.0 was started in "));
@@ -150,6 +153,8 @@ async fn without_a_server_the_reasons_are_told() {
         panic!("known without a server");
     };
     assert_eq!(reason, "no language server: ty: not installed; pylsp: no");
+    assert_eq!(servers.news(), [reason], "told once in a run");
+    assert!(servers.news().is_empty());
     let keeper = Script::good(Manner::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper), None, &[], &wanted());
     let other = request("a.txt", "x", None, LONG);
@@ -168,4 +173,40 @@ async fn the_service_waits_no_longer_than_it_is_configured_to() {
     let answer = servers.diagnostics(ask("x")).await;
     assert!(matches!(answer, Diagnostics::Unknown { .. }));
     assert!(began.elapsed() <= Duration::from_millis(3002));
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_about_names_start_nothing() {
+    let keeper = Script::good(Manner::Pull).keeper(1);
+    let servers = LanguageServers::of(Some(keeper), None, &[], &wanted());
+    let Answer::Unknown { reason } = servers.hover(ask("x"), 0).await else {
+        panic!("known without a server");
+    };
+    assert_eq!(reason, "scripted: it is not ready");
+    servers.diagnostics(ask("x")).await;
+    let Answer::Known { tool, value } = servers.hover(ask("xy"), 0).await else {
+        panic!("not known");
+    };
+    assert_eq!((tool.as_str(), value.as_str()), ("scripted 1.0", "xy|"));
+    let text = "a text that is long enough";
+    let found = servers.spots(ask(text), 0, Relation::References).await;
+    let Answer::Known { value, .. } = found else {
+        panic!("{found:?}");
+    };
+    assert_eq!(value[0].file.as_str(), "a.py");
+    assert_eq!(value[0].of, crate::text::ContentHash::of(text));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_slow_with_names_is_not_started_anew() {
+    let mut script = Script::good(Manner::Pull);
+    script.slow_names = 100;
+    let keeper = script.keeper(1);
+    keeper.diagnose(ask("x")).await.unwrap();
+    for _ in 0..5 {
+        let why = keeper.hover(ask("x"), 0).await.unwrap_err();
+        assert_eq!(why, "scripted: no answer within 5000 ms");
+    }
+    keeper.diagnose(ask("y")).await.unwrap();
+    assert_eq!(keeper.news.take().len(), 1, "it was started once");
 }

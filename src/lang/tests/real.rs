@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
-use crate::ports::{Diagnostics, Effort, LanguageService, Problem, ProblemKind, TextRequest};
+use crate::ports::{
+    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, TextRequest,
+};
 use crate::syntax::FilePath;
 use crate::workspace::{Overlay, Workspace};
 
@@ -141,6 +143,69 @@ async fn checks_texts_that_are_not_on_disk(server: &str) {
     assert_eq!(fixture.tree(), before, "nothing was written");
 }
 
+/// What a server without types is good for: the kinds of errors that it finds, and no other.
+async fn finds(server: &str, kinds: &[ProblemKind]) {
+    let Some(fixture) = fixture() else {
+        return;
+    };
+    let before = fixture.tree();
+    let servers = fixture.service(server);
+    let unknown = SHOP.replace("total(cart, 3)", "missing(cart)");
+    let broken = SHOP.replace("(cart, 3)", "(cart,, 3)");
+    let texts = [(ProblemKind::Name, unknown), (ProblemKind::Syntax, broken)];
+    for (kind, text) in texts {
+        assert_eq!(errors(&servers, "shop/buy.py", SHOP, &[]).await, []);
+        let found = errors(&servers, "shop/buy.py", &text, &[]).await;
+        let is_it = found.contains(&(kind, 5));
+        assert_eq!(is_it, kinds.contains(&kind), "{found:?}");
+    }
+    assert_eq!(fixture.tree(), before, "nothing was written");
+}
+
+/// Names, in a text that is not on disk: it begins with one more line.
+async fn knows_names(server: &str) {
+    let Some(fixture) = fixture() else {
+        return;
+    };
+    let servers = fixture.service(server);
+    let later = format!("# later\n{SHOP}");
+    errors(&servers, "shop/buy.py", &later, &[]).await;
+    let places = async |file: &str, text: &str, overlay: &[_], name: &str, relation| {
+        let at = text.rfind(name).unwrap();
+        let found = servers
+            .spots(asked(file, text, overlay), at, relation)
+            .await;
+        let Answer::Known { value, .. } = found else {
+            panic!("{found:?}");
+        };
+        let mut places: Vec<(String, usize)> = value
+            .iter()
+            .map(|spot| (spot.file.to_string(), spot.range.start))
+            .collect();
+        places.sort();
+        places
+    };
+    let overlay = [("shop/buy.py", Some(later.as_str()))];
+    let defined = places("shop/buy.py", &later, &[], "total", Relation::Definitions).await;
+    assert_eq!(defined, [("shop/price.py".to_owned(), 4)]);
+    let used = places(
+        "shop/price.py",
+        PRICE,
+        &overlay,
+        "total",
+        Relation::References,
+    )
+    .await;
+    let call = ("shop/buy.py".to_owned(), later.rfind("total").unwrap());
+    assert!(used.contains(&call), "{used:?}");
+    let at = later.rfind("total").unwrap();
+    let told = servers.hover(asked("shop/buy.py", &later, &[]), at).await;
+    let Answer::Known { value, .. } = told else {
+        panic!("{told:?}");
+    };
+    assert!(value.contains("total") && value.contains("tax"), "{value}");
+}
+
 /// A name without its import, mended by the server's quick fix.
 async fn offers_imports(server: &str) {
     let Some(fixture) = fixture() else {
@@ -180,4 +245,34 @@ async fn ty_offers_imports() {
 #[tokio::test]
 async fn basedpyright_offers_imports() {
     offers_imports("basedpyright").await;
+}
+
+#[tokio::test]
+async fn jedi_finds_what_cannot_be_parsed() {
+    finds("jedi-language-server", &[ProblemKind::Syntax]).await;
+}
+
+#[tokio::test]
+async fn pylsp_finds_names_that_nothing_defines() {
+    finds("pylsp", &[ProblemKind::Name, ProblemKind::Syntax]).await;
+}
+
+#[tokio::test]
+async fn ty_knows_names() {
+    knows_names("ty").await;
+}
+
+#[tokio::test]
+async fn basedpyright_knows_names() {
+    knows_names("basedpyright").await;
+}
+
+#[tokio::test]
+async fn jedi_knows_names() {
+    knows_names("jedi-language-server").await;
+}
+
+#[tokio::test]
+async fn pylsp_knows_names() {
+    knows_names("pylsp").await;
 }

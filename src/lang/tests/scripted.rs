@@ -61,6 +61,8 @@ pub struct Script {
     pub wrong_version: u64,
     pub garbage: u64,
     pub refuse: u64,
+    /// It says nothing of a name.
+    pub slow_names: u64,
     /// It finds nothing wrong in anything.
     pub blind: bool,
     /// After so many texts it says nothing any more; 0: never.
@@ -79,6 +81,7 @@ impl Script {
             wrong_version: 0,
             garbage: 0,
             refuse: 0,
+            slow_names: 0,
             blind: false,
             silent_after: 0,
         }
@@ -294,6 +297,18 @@ impl Server {
                 let result = json!({"kind": "full", "items": self.report(&uri)});
                 self.answer(&id, result);
             }
+            "textDocument/definition"
+            | "textDocument/references"
+            | "textDocument/implementation" => {
+                let uri = params["textDocument"]["uri"].as_str().unwrap().to_owned();
+                let places = self.places(&uri);
+                self.answer_of_name(&id, places);
+            }
+            "textDocument/hover" => {
+                let uri = params["textDocument"]["uri"].as_str().unwrap();
+                let text = json!({"contents": self.seen(uri)});
+                self.answer_of_name(&id, text);
+            }
             // A server that reads in order has read the texts before: a quick answer.
             "textDocument/documentSymbol" => {
                 let answer = json!({"jsonrpc": "2.0", "id": id, "result": []});
@@ -314,9 +329,19 @@ impl Server {
                 "textDocumentSync": 1,
                 "diagnosticProvider": pull,
                 "documentSymbolProvider": true,
+                "definitionProvider": true,
+                "referencesProvider": {},
+                "implementationProvider": true,
+                "hoverProvider": true,
             },
         });
         self.answer(id, result);
+    }
+
+    fn answer_of_name(&mut self, id: &Value, result: Value) {
+        if !self.dice.in_hundred(self.script.slow_names) {
+            self.answer(id, result);
+        }
     }
 
     fn answer(&mut self, id: &Value, result: Value) {
@@ -379,14 +404,33 @@ impl Server {
         if self.script.blind {
             return json!([]);
         }
-        let other = self.texts.get("file:///p/other.py").map(String::as_str);
-        let text = self.texts.get(uri).map_or("nothing", String::as_str);
         let at = json!({"line": 0, "character": 0});
         json!([{
             "range": {"start": at, "end": at},
             "severity": 1,
-            "message": seen(text, other),
+            "message": self.seen(uri),
         }])
+    }
+
+    fn seen(&self, uri: &str) -> String {
+        let other = self.texts.get("file:///p/other.py").map(String::as_str);
+        let text = self.texts.get(uri).map_or("nothing", String::as_str);
+        seen(text, other)
+    }
+
+    /// A place in the text, as long as what was seen: it fits no other text.
+    fn places(&self, uri: &str) -> Value {
+        let length = self.seen(uri).len();
+        let range = json!({
+            "start": {"line": 0, "character": length},
+            "end": {"line": 0, "character": 2 * length},
+        });
+        let place = json!({"uri": uri, "range": range});
+        match length % 3 {
+            0 => place,
+            1 => json!([place]),
+            _ => json!([{"targetUri": uri, "targetRange": range, "targetSelectionRange": range}]),
+        }
     }
 }
 

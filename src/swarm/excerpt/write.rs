@@ -71,8 +71,8 @@ fn write_gap<'t>(shown: &mut String, gap: &[usize], line: &impl Fn(usize) -> &'t
     };
 }
 
-/// Lines with their numbers, as far as the cap goes. Blank lines are left out; a gap is one line of its
-/// own.
+/// Lines with their numbers, as far as the cap goes. Blank lines in a row are one, without a number; a
+/// gap is one line of its own.
 pub(crate) fn numbered(
     text: &str,
     wanted: impl IntoIterator<Item = usize>,
@@ -81,13 +81,16 @@ pub(crate) fn numbered(
     let lines: Vec<&str> = text.lines().collect();
     let mut shown = String::new();
     let mut before: Option<usize> = None;
+    let mut blank = "";
     for number in wanted {
         let Some(line) = number.checked_sub(1).and_then(|at| lines.get(at)) else {
             continue;
         };
         if line.trim().is_empty() {
-            // It is no gap that it is not there.
-            before = before.map(|before| before + usize::from(before + 1 == number));
+            if before.is_some_and(|before| before + 1 == number) {
+                before = Some(number);
+                blank = "\n";
+            }
             continue;
         }
         if Tokens::estimate(&shown) > most {
@@ -98,10 +101,13 @@ pub(crate) fn numbered(
             break;
         }
         // The head of a nested symbol tells by itself that something is left out before it.
-        if before.is_some_and(|before| before + 1 < number) && !is_head(line) {
-            shown.push_str("      …\n");
-        }
-        before = Some(number);
+        let is_gap = before.is_some_and(|before| before + 1 < number);
+        shown.push_str(match is_gap {
+            true if !is_head(line) => "      …\n",
+            true => "",
+            false => blank,
+        });
+        (before, blank) = (Some(number), "");
         let line: String = line.chars().take(LINE).collect();
         let _ = writeln!(shown, "{number:>5} {line}");
     }

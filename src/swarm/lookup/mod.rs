@@ -1,6 +1,9 @@
 //! Looking things up in the workspace as it is now, as capped text for a model.
 
 mod read;
+mod served;
+
+pub(crate) use served::Served;
 
 use std::sync::Arc;
 
@@ -24,6 +27,7 @@ pub(crate) struct Lookup {
     index: Arc<Index>,
     /// What is shown first where there is no room for all.
     focus: Arc<Focus>,
+    served: Arc<Served>,
 }
 
 /// A symbol with the tree that it stands in.
@@ -44,6 +48,7 @@ impl Lookup {
             world,
             index,
             focus: Arc::default(),
+            served: Arc::default(),
         }
     }
 
@@ -161,13 +166,18 @@ impl Lookup {
         cap(&lines.join("\n"), Tokens(2_000))
     }
 
-    pub fn definition(&self, name: &str) -> String {
+    /// Where a name is defined; `meant` is the one that is meant, where that is known.
+    pub fn definition(&self, name: &str, meant: Option<&SymbolPath>) -> String {
         let found = self.index().definitions(name);
         if found.is_empty() {
             return format!("No definition of `{name}` in the workspace.");
         }
-        let paths: Vec<String> = found.iter().map(|found| found.symbol.to_string()).collect();
-        let shown = &paths[..paths.len().min(3)];
+        let others = found.iter().map(|found| &found.symbol);
+        let others = others.filter(|symbol| Some(*symbol) != meant);
+        let paths = meant.into_iter().chain(others).map(ToString::to_string);
+        let paths: Vec<String> = paths.collect();
+        let most = if meant.is_some() { 1 } else { 3 };
+        let shown = &paths[..paths.len().min(most)];
         let more = &paths[shown.len()..];
         let more = if more.is_empty() {
             String::new()
@@ -178,7 +188,7 @@ impl Lookup {
     }
 
     pub fn references(&self, name: &str) -> String {
-        let usages = self.index().references(name, REFERENCE_HITS);
+        let usages = self.usages(name, REFERENCE_HITS);
         if usages.found.is_empty() {
             return format!("No reference to `{name}` in the workspace.");
         }

@@ -94,8 +94,7 @@ async fn parts_that_fail_alone_pass_as_a_set() {
         _ => None,
     });
     let text = together.expect("evidence of the set");
-    assert!(text.contains("tests alone: `fake tests` failed"), "{text}");
-    assert!(text.contains("  BROKEN by this change (1): t1\n"), "{text}");
+    assert!(!text.contains("BROKEN"), "{text}");
     assert!(text.contains("with the other waiting proposal ("), "{text}");
     assert!(text.contains("): passed\n"), "{text}");
 }

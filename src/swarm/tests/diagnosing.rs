@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use serde_json::json;
 
 use super::bed::*;
 use crate::ports::*;
 use crate::swarm::*;
+use crate::syntax::FilePath;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
@@ -18,12 +20,19 @@ struct Finds {
     prepared: Mutex<Vec<TextRequest>>,
     knows_nothing: Mutex<Option<String>>,
     second: Option<&'static str>,
+    /// There is no such service.
+    absent: bool,
+    /// The second service finds this wrong, and knows nothing when it is first asked.
+    late: Option<&'static str>,
+    /// It finds nothing where another file holds this.
+    excuse: Option<&'static str>,
     imports: Vec<String>,
 }
 
 impl Finds {
-    fn problem(request: &TextRequest, line: usize, text: &str) -> Option<Problem> {
-        let stops = text.contains("bad");
+    fn problem(&self, request: &TextRequest, line: usize, text: &str) -> Option<Problem> {
+        let late = self.late.is_some_and(|late| text.contains(late));
+        let stops = text.contains("bad") || late && request.effort == Effort::Thorough;
         (stops || text.contains("odd")).then(|| Problem {
             file: request.file.clone(),
             line: line as u32 + 1,
@@ -48,20 +57,27 @@ impl LanguageService for Finds {
         if let Some(reason) = self.knows_nothing.lock().unwrap().clone() {
             return Diagnostics::Unknown { reason };
         }
-        if request.effort == Effort::Thorough {
+        let asked = self.asked.lock().unwrap();
+        let looks = asked.iter().filter(|one| one.effort == Effort::Thorough);
+        let is_late = self.late.is_some() && looks.count() > 1;
+        drop(asked);
+        if request.effort == Effort::Thorough && !is_late {
             let reason = self.second.unwrap_or_default().to_owned();
             return Diagnostics::Unknown { reason };
         }
-        let lines = request.text.lines().enumerate();
-        let problems = lines.filter_map(|(line, text)| Finds::problem(&request, line, text));
+        let others = request.overlay.iter().filter_map(|(_, text)| text.as_ref());
+        let excuses = |text: &Arc<str>| self.excuse.is_some_and(|excuse| text.contains(excuse));
+        let excused = others.clone().any(excuses);
+        let lines = request.text.lines().enumerate().filter(|_| !excused);
+        let problems = lines.filter_map(|(line, text)| self.problem(&request, line, text));
         Diagnostics::Known {
             tool: "finds 1.0".to_owned(),
             problems: problems.collect(),
         }
     }
 
-    fn has(&self, effort: Effort) -> bool {
-        effort == Effort::Fast || self.second.is_some()
+    fn has(&self, effort: Effort, _: &FilePath) -> bool {
+        !self.absent && (effort == Effort::Fast || self.second.is_some())
     }
 
     fn prepare(&self, request: TextRequest) {
@@ -89,6 +105,16 @@ fn checked(events: &[Event]) -> Vec<&DiagnosticEvidence> {
     for event in events {
         if let Event::ProposalChecked { evidence, .. } = event {
             found.push(&evidence.diagnostics);
+        }
+    }
+    found
+}
+
+fn imports(events: &[Event]) -> Vec<&ImportMends> {
+    let mut found = Vec::new();
+    for event in events {
+        if let Event::ProposalChecked { evidence, .. } = event {
+            found.push(&evidence.imports);
         }
     }
     found
@@ -169,10 +195,7 @@ async fn an_import_that_the_workspace_knows_is_added() {
     let events = bed.run().await;
     let text = bed.read("a.py");
     assert!(text.starts_with("from tools import helper\n"), "{text}");
-    let DiagnosticEvidence::Known { mended, .. } = checked(&events)[0] else {
-        panic!("{events:#?}");
-    };
-    assert_eq!(mended, &["from tools import helper"]);
+    assert_eq!(imports(&events)[0].added, ["from tools import helper"]);
     // No model was asked about it.
     assert_eq!(bed.model.calls(), 1);
 }
@@ -194,10 +217,10 @@ async fn what_the_workspace_does_not_know_the_server_s_quick_fix_does() {
 
 #[tokio::test(start_paused = true)]
 async fn accepted_changes_of_other_files_are_part_of_the_question() {
-    let change = serde_json::json!({
+    let change = json!({
         "reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true,
     });
-    let request = serde_json::json!({"symbol": "b.py::h", "reason": "too"});
+    let request = json!({"symbol": "b.py::h", "reason": "too"});
     let first = [
         call("propose", change),
         call("request_change", request),
@@ -237,4 +260,131 @@ async fn a_second_look_is_taken_where_the_first_found_nothing_to_mend() {
         second.contains("finds 1.0; unknown: thorough is slow"),
         "{second}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_service_that_is_said_once_and_not_with_every_change() {
+    let first = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
+    let then = json!({"reason": "r", "source": "def f(x):\n    return x + 2\n"});
+    let model = Scripted::native().on(
+        "agent a.py::f",
+        [call("propose", first), call("propose", then)],
+    );
+    let language = Arc::new(Finds {
+        absent: true,
+        ..Finds::default()
+    });
+    let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    let all = checked(&events);
+    assert_eq!(all, [&DiagnosticEvidence::Absent; 2]);
+    assert_eq!(all[0].to_string(), "");
+    assert!(language.asked.lock().unwrap().is_empty());
+    let told = |event: &&Event| matches!(event, Event::LanguageServer { .. });
+    assert!(events.iter().any(|event| told(&event)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn imports_that_a_change_does_not_use_are_left_out() {
+    let change = json!({
+        "reason": "r", "source": "def f(x):\n    return os.sep + x\n",
+        "imports": ["import os", "import re", "from typing import Any"],
+    });
+    let model = Scripted::native().on("agent a.py::f", [call("propose", change)]);
+    let mut bed = bed(&[("a.py", TWO)], model, &Arc::default()).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    let text = bed.read("a.py");
+    assert!(text.starts_with("import os\n\ndef f"), "{text}");
+    let left_out = &imports(&events)[0].left_out;
+    assert_eq!(left_out, &["import re", "from typing import Any"]);
+    assert_eq!(bed.model.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_several_places_define_is_given_back_with_them() {
+    let bad = whole("def f(x):\n    return bad(x)\n");
+    let good = whole("def f(x):\n    return x\n");
+    let model = Scripted::native().on("agent a.py::f", [bad, good]);
+    let files = [
+        ("a.py", TWO),
+        ("one.py", "def bad(x):\n    return x\n"),
+        ("two.py", "def bad(x):\n    return x\n"),
+    ];
+    let mut bed = bed(&files, model, &Arc::default()).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    let why = refusals(&events)[0];
+    assert!(
+        why.ends_with("`bad` needs an import: `from one import bad` or `from two import bad`"),
+        "{why}"
+    );
+    assert!(bed.read("a.py").starts_with("def f(x):\n    return x\n"));
+}
+
+/// The call of a function that another proposal of the same time brings.
+#[tokio::test(start_paused = true)]
+async fn proposals_that_only_pass_together_are_judged_in_one_text() {
+    let pick = |symbol: &str, source: &str| json!({"symbol": symbol, "why": "w", "source": source});
+    let picks = [
+        pick("a.py::f", "def f(x):\n    return x  # bad alone\n"),
+        pick("b.py::h", "def h():\n    return 2  # good company\n"),
+    ];
+    let model = Scripted::native()
+        .on("scout", [call("wake", json!({"symbols": picks}))])
+        .always("agent", finish("nothing to add"));
+    let language = Arc::new(Finds {
+        excuse: Some("good company"),
+        ..Finds::default()
+    });
+    let files = [("a.py", TWO), ("b.py", "def h():\n    return 1\n")];
+    let mut bed = bed(&files, model, &language).tests(|_| Vec::new());
+    let times = [1, 1, 1, 1, 1].map(std::time::Duration::from_secs);
+    *bed.test_times.lock().unwrap() = times.into();
+    let events = bed.run().await;
+    assert_eq!(refusals(&events), [""; 0], "{events:#?}");
+    assert!(bed.read("a.py").contains("bad alone") && bed.read("b.py").contains("company"));
+    let together = events.iter().find_map(|event| match event {
+        Event::ProposalChecked { evidence, .. } => evidence.together.clone(),
+        _ => None,
+    });
+    let together = together.expect("evidence of the set");
+    assert!(together.passes());
+    let DiagnosticEvidence::Known { new, .. } = together.diagnostics else {
+        panic!("{events:#?}");
+    };
+    assert!(new.is_empty(), "{new:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_the_touched_files_are_looked_at_once_more() {
+    let insists =
+        json!({"reason": "r", "source": "def f(x):\n    return x + 1  # bad\n", "insist": true});
+    let worse = json!({"reason": "r", "source": "def h():\n    return 2\n"});
+    let mended = whole("def h():\n    return 3\n");
+    let model = Scripted::native()
+        .on("agent a.py::f", [call("propose", insists)])
+        .on("agent b.py::h", [call("propose", worse), mended]);
+    let language = Arc::new(Finds {
+        second: Some("it is slow"),
+        late: Some("return 2"),
+        ..Finds::default()
+    });
+    let files = [("a.py", TWO), ("b.py", "def h():\n    return 1\n")];
+    let mut bed = bed(&files, model, &language).begin(&["a.py::f", "b.py::h"]);
+    let events = bed.run().await;
+    let looks: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Diagnosed { files, found } => Some((files.len(), found.stopping().count())),
+            _ => None,
+        })
+        .collect();
+    // What was accepted with its problem is no news; what came of both is.
+    assert_eq!(looks.first(), Some(&(2, 2)), "{events:#?}");
+    let problems = woken(&events)
+        .into_iter()
+        .filter(|(_, cause)| matches!(cause, Cause::Problems { .. }));
+    let agents: Vec<String> = problems.map(|(agent, _)| agent).collect();
+    assert_eq!(agents, ["b.py::h"]);
+    assert!(bed.read("b.py").contains("return 3"));
+    assert_eq!(stop(&events), StopReason::Settled);
 }

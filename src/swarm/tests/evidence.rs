@@ -114,6 +114,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
     Evidence {
         tests,
         diagnostics,
+        imports: ImportMends::default(),
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
@@ -144,10 +145,10 @@ fn a_reader_sees_what_breaks_with_its_details() {
             before: 2,
             after: 3,
             millis: 40,
-            mended: vec!["import os".into()],
             unknown: None,
         },
     );
+    shown.imports.added = vec!["import os".into()];
     shown.contract = vec!["f: parameter \"y\" added".into()];
     shown.callers = (0..9)
         .map(|at| format!("b.py::c{at}").parse().unwrap())
@@ -155,9 +156,40 @@ fn a_reader_sees_what_breaks_with_its_details() {
     assert_eq!(
         shown.to_string(),
         "tests: `pytest` failed in 1.2 s: 1 pass\n  fixed (1): a\n  BROKEN by this change (1): b\n\
-         b\nmessage of b\ndiagnostics: 1 new (pyright) in 40 ms, 2 before, 3 after\n  a.py:4: undefined name\n  added to it: import os\n\
+         b\nmessage of b\ndiagnostics: 1 new (pyright) in 40 ms, 2 before, 3 after\n  a.py:4: undefined name\n\
+         imports added to it: import os\n\
          contract: f: parameter \"y\" added\n\
          callers to follow up: b.py::c0, b.py::c1, b.py::c2, b.py::c3, b.py::c4, b.py::c5, b.py::c6, b.py::c7 and 1 more\n"
+    );
+}
+
+#[test]
+fn of_a_part_of_a_set_only_what_counts_is_told() {
+    use TestStatus::*;
+    let tests =
+        |outcome, status| TestEvidence::compare(&was(&[]), &report(outcome, &[("a", status)]));
+    let mut shown = evidence(
+        tests(TestOutcome::Failed, Failed),
+        DiagnosticEvidence::Absent,
+    );
+    let mut together = Together {
+        with: vec!["b.py::g".parse().unwrap()],
+        tests: tests(TestOutcome::Passed, Passed),
+        diagnostics: DiagnosticEvidence::Absent,
+    };
+    shown.together = Some(together.clone());
+    assert_eq!(
+        shown.to_string(),
+        "tests with the other waiting proposal (b.py::g): passed\n"
+    );
+    // It fails with the others as well: both count.
+    together.tests = tests(TestOutcome::Failed, Failed);
+    shown.together = Some(together);
+    let text = shown.to_string();
+    assert!(text.starts_with("tests: `pytest` failed"), "{text}");
+    assert!(
+        text.contains("tests with the other waiting proposal (b.py::g): failed\n"),
+        "{text}"
     );
 }
 
@@ -176,6 +208,9 @@ fn a_reader_sees_that_nothing_is_known() {
         shown.to_string(),
         "tests: unknown (none)\ndiagnostics: unknown (no server)\n"
     );
+    // What holds for a whole run is not said with each of its changes.
+    let shown = evidence(unknown("none"), DiagnosticEvidence::Absent);
+    assert_eq!(shown.to_string(), "tests: unknown (none)\n");
 }
 
 #[test]

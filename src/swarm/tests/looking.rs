@@ -162,11 +162,11 @@ fn search_and_references_name_the_symbol_and_the_line() {
     );
     assert!(
         lookup
-            .definition("pay")
+            .definition("pay", None)
             .starts_with("shop.py::pay lines 11-12:\ndef pay(cart):")
     );
     assert_eq!(
-        lookup.definition("zebra"),
+        lookup.definition("zebra", None),
         "No definition of `zebra` in the workspace."
     );
     assert!(lookup.outline("shop.py").contains("def total(self)"));
@@ -250,14 +250,14 @@ fn definitions_are_read_and_further_ones_named() {
         .map(|(name, text)| (name.as_str(), *text))
         .collect();
     let shop = place(&files);
-    let text = shop.lookup.definition("pay");
+    let text = shop.lookup.definition("pay", None);
     assert_eq!(text.matches("return 1").count(), 3, "{text}");
     let also = text.lines().last().unwrap();
     assert!(
         also.starts_with("Also: m") && also.matches("::pay").count() == 2,
         "{text}"
     );
-    let none = shop.lookup.definition("sell");
+    let none = shop.lookup.definition("sell", None);
     assert_eq!(none, "No definition of `sell` in the workspace.");
     let outline = shop.lookup.outline("m0.py::");
     assert!(outline.contains("def pay(cart):"), "{outline}");

@@ -1,0 +1,65 @@
+//! The last look: when all is quiet, the touched files are diagnosed once more, as one text, by the
+//! thorough service where there is one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::apply;
+use super::diagnose;
+use super::event::{Cause, Event};
+use super::findings::DiagnosticEvidence;
+use super::hub::Hub;
+use crate::ports::{Effort, Problem};
+use crate::syntax::{FilePath, SymbolPath};
+
+/// What the accepted changes brought together. Where it cannot be more than what was found of the one
+/// change by itself, nothing is asked.
+pub(super) async fn last_look(hub: &Arc<Hub>) -> DiagnosticEvidence {
+    let (before, after, files, changes) = {
+        let state = hub.state();
+        let before = hub.outside.index.snapshot().clone();
+        let files = apply::untouched_since(&state);
+        (before, state.world.clone(), files, state.applied.len())
+    };
+    let language = &hub.outside.language;
+    let is_thorough = |file: &FilePath| language.has(Effort::Thorough, file);
+    if changes < 2 && !files.iter().any(is_thorough) {
+        return DiagnosticEvidence::Absent;
+    }
+    let found = diagnose::last_look(hub, &before, &after, &files).await;
+    match found {
+        DiagnosticEvidence::Absent => {}
+        DiagnosticEvidence::Unknown { .. } | DiagnosticEvidence::Known { .. } => {
+            let found = found.clone();
+            hub.event(Event::Diagnosed { files, found });
+        }
+    }
+    found
+}
+
+/// Wakes the owners of problems that nobody has seen and accepted; says whether anybody was woken.
+pub(super) fn wake_owners(hub: &Arc<Hub>, found: &DiagnosticEvidence) -> bool {
+    let lookup = hub.lookup();
+    let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
+    let is_news = |problem: &&Problem| !hub.state().accepted_problems.contains(&problem.message);
+    for problem in found.stopping().filter(is_news) {
+        let Ok(tree) = lookup.tree(&problem.file) else {
+            continue;
+        };
+        let symbol = tree.at_line(problem.line).path.clone();
+        let owner = hub.owner_of(&symbol).unwrap_or(symbol);
+        let text = messages.entry(owner).or_default();
+        let Problem {
+            file,
+            line,
+            message,
+            ..
+        } = problem;
+        text.push_str(&format!("{file}:{line}: {message}\n"));
+    }
+    let mut woken = false;
+    for (owner, message) in messages {
+        woken |= hub.wake(&owner, Cause::Problems { message }).is_ok();
+    }
+    woken
+}
