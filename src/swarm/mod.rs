@@ -15,7 +15,6 @@ mod draft;
 pub mod event;
 mod excerpt;
 mod failing;
-mod flaky;
 mod followup;
 mod gate;
 mod hub;
@@ -30,8 +29,10 @@ mod request;
 mod review;
 mod run;
 mod scout;
+mod selection;
 mod settle;
 mod tools;
+mod trial;
 
 pub use diagnose::{CheckedText, new_problems};
 pub use event::{
@@ -39,7 +40,7 @@ pub use event::{
     RunId, Stamped, StopReason, TestPhase,
 };
 pub use ledger::{Limits, Spent};
-pub use proposal::{DiagnosticEvidence, Evidence, Fate, ProposalId, TestEvidence, Together};
+pub use proposal::{DiagnosticEvidence, Evidence, Fate, ProposalId, TestEvidence, Together, Tried};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 
 /// What those share with a run who only read: looking things up, and how tools are described.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::{Problem, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
-use crate::syntax::{Loss, SymbolPath};
+use crate::syntax::{FilePath, Loss, SymbolPath};
 
 /// Of the messages of failing tests.
 const DETAILS_MOST: Tokens = Tokens(1_100);
@@ -45,7 +45,44 @@ pub enum TestEvidence {
         /// The failures as a reader needs them, capped.
         details: String,
         millis: u64,
+        #[serde(default, skip_serializing_if = "Tried::is_all")]
+        tried: Tried,
     },
+}
+
+/// Which tests were run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "run", rename_all = "snake_case")]
+pub enum Tried {
+    /// All that the command runs.
+    #[default]
+    All,
+    /// Those that are nearest to the change, with those that were named or failed before.
+    Nearest {
+        tests: usize,
+        /// All tests of the workspace.
+        of: usize,
+        files: Vec<FilePath>,
+        /// Whether the whole command runs at the end of the run; else whole files of the nearest tests.
+        whole_at_end: bool,
+    },
+}
+
+impl Tried {
+    fn is_all(&self) -> bool {
+        match self {
+            Tried::All => true,
+            Tried::Nearest { .. } => false,
+        }
+    }
+
+    /// How many of how many, where that is not all.
+    pub fn count(&self) -> Option<String> {
+        match self {
+            Tried::All => None,
+            Tried::Nearest { tests, of, .. } => Some(format!("{tests} nearest of {of}")),
+        }
+    }
 }
 
 /// What a change makes of some tests.
@@ -313,6 +350,27 @@ impl TestEvidence {
             still_failing: is.iter().filter(|id| was.contains(*id)).cloned().collect(),
             details,
             millis: after.millis,
+            tried: Tried::All,
+        }
+    }
+
+    /// The same, of some tests that this command would run among others.
+    pub fn by(mut self, plain: String, some: Tried) -> TestEvidence {
+        match &mut self {
+            TestEvidence::Unknown { .. } => {}
+            TestEvidence::Known { command, tried, .. } => {
+                *command = plain;
+                *tried = some;
+            }
+        }
+        self
+    }
+
+    /// Whether it speaks of all that the command runs.
+    pub fn is_of_all(&self) -> bool {
+        match self {
+            TestEvidence::Unknown { .. } => true,
+            TestEvidence::Known { tried, .. } => tried.is_all(),
         }
     }
 
@@ -435,6 +493,7 @@ impl fmt::Display for Evidence {
                 still_failing,
                 details,
                 millis,
+                tried,
                 fixed: _,
             } => {
                 let seconds = *millis as f64 / 1000.0;
@@ -448,11 +507,27 @@ impl fmt::Display for Evidence {
                 } else {
                     ""
                 };
+                let some = tried
+                    .count()
+                    .map_or(String::new(), |count| format!("{count}, "));
+                let word = outcome.word();
                 writeln!(
                     f,
-                    "tests{alone}: `{command}` {} in {seconds:.1} s{passed}",
-                    outcome.word()
+                    "tests{alone}: {some}`{command}` {word} in {seconds:.1} s{passed}"
                 )?;
+                if let Tried::Nearest {
+                    files,
+                    whole_at_end,
+                    ..
+                } = tried
+                {
+                    let at_end = match whole_at_end {
+                        true => "the whole command runs",
+                        false => "the files of the nearest tests run",
+                    };
+                    let files: Vec<String> = files.iter().map(ToString::to_string).collect();
+                    writeln!(f, "  in {}; at the end of the run, {at_end}", few(&files))?;
+                }
                 for (fate, ids) in self.tests.fates() {
                     writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
                 }
