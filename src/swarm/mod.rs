@@ -1,6 +1,7 @@
 //! The swarm: one agent for each symbol that a task touches.
 
 mod agent;
+mod alone;
 mod apply;
 mod ask;
 mod beginning;
@@ -34,7 +35,7 @@ mod settle;
 mod tools;
 mod trial;
 
-pub use diagnose::{CheckedText, new_problems};
+pub use alone::Gate;
 pub use event::{
     AgentOutcome, AnswerSource, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
     RunId, Stamped, StopReason, TestPhase,

@@ -536,19 +536,32 @@ impl Bed {
             },
             editor: self.editor.clone(),
             approver: self.approver.clone(),
-            tests: Arc::new(FakeTests {
-                root,
-                judge: self.judge.take(),
-                chosen: self.chosen,
-                selects: self.selects,
-                unknown: self.unknown.clone(),
-                times: Arc::clone(&self.test_times),
-                asked: Arc::clone(&self.selected),
-            }),
+            tests: self.fake_tests(root),
             language: self.language.take().unwrap_or(Arc::new(NoLanguage)),
             index: Arc::new(Index::new(snapshot)),
         };
         start(RunId("test".into()), self.task.clone(), outside)
+    }
+
+    fn fake_tests(&mut self, root: std::path::PathBuf) -> Arc<FakeTests> {
+        Arc::new(FakeTests {
+            root,
+            judge: self.judge.take(),
+            chosen: self.chosen,
+            selects: self.selects,
+            unknown: self.unknown.clone(),
+            times: Arc::clone(&self.test_times),
+            asked: Arc::clone(&self.selected),
+        })
+    }
+
+    /// The gate over these files and tests, without a run.
+    pub fn gate(&mut self) -> Gate {
+        let root = self.dir.path().canonicalize().unwrap();
+        let workspace = Workspace::open(root.clone()).unwrap();
+        let index = Arc::new(Index::new(workspace.snapshot(Default::default())));
+        let tests = self.fake_tests(root);
+        Gate::new(index, tests, Arc::new(NoLanguage), self.task.test_deadline)
     }
 
     /// Runs to the end and gives all events.

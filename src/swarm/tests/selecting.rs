@@ -236,6 +236,29 @@ async fn a_change_without_tests_near_it_is_told_as_unknown() {
     assert!(is_applied(&events));
 }
 
+/// The same by itself, for a change that nobody proposed.
+#[tokio::test(start_paused = true)]
+async fn the_gate_by_itself_says_what_a_run_would() {
+    let breaks = |all: &str| match all.contains("or 0") {
+        true => vec![("t2".to_owned(), "assert 0".to_owned())],
+        false => vec![],
+    };
+    let mut bed = bed([]).tests(breaks);
+    let gate = bed.gate();
+    let file = crate::syntax::FilePath::new("a.py");
+    assert_eq!(
+        gate.check(&file, CHANGED.into()).await.tests.broken(),
+        ["t2"]
+    );
+    let other = CODE.replace("return x", "return x or 1");
+    let good = gate.check(&file, other.into()).await;
+    assert!(good.tests.broken().is_empty(), "{good}");
+    assert_eq!(
+        selected(&bed),
+        [sorted(&NEAR), sorted(&NEAR), sorted(&NEAR)]
+    );
+}
+
 #[test]
 fn a_quick_command_runs_whole_for_every_change() {
     let report = |outcome, millis| TestReport {
