@@ -1,6 +1,7 @@
 //! Breaks a good change in one way.
 
-use starling::syntax::{FilePath, ParameterKind, SymbolTree};
+use starling::syntax::{FilePath, ParameterKind, SymbolKind, SymbolTree};
+use starling::text::ChangeSet;
 
 use crate::{added, tree};
 
@@ -11,15 +12,27 @@ pub enum Kind {
     WrongName,
     WrongArguments,
     Syntax,
+    DroppedReturn,
+    InvertedCondition,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 4] = [
+    pub const ALL: [Kind; 6] = [
         Kind::MissingImport,
         Kind::WrongName,
         Kind::WrongArguments,
         Kind::Syntax,
+        Kind::DroppedReturn,
+        Kind::InvertedCondition,
     ];
+
+    /// Whether a text shows that it is broken; else only its tests can.
+    pub fn shows(self) -> bool {
+        match self {
+            Kind::MissingImport | Kind::WrongName | Kind::WrongArguments | Kind::Syntax => true,
+            Kind::DroppedReturn | Kind::InvertedCondition => false,
+        }
+    }
 
     pub fn words(self) -> &'static str {
         match self {
@@ -27,21 +40,95 @@ impl Kind {
             Kind::WrongName => "wrong name",
             Kind::WrongArguments => "wrong argument count",
             Kind::Syntax => "syntax error",
+            Kind::DroppedReturn => "dropped return",
+            Kind::InvertedCondition => "inverted condition",
         }
     }
 }
 
-/// The good text, broken; `None` where there is nothing to break in this way.
-pub fn variant(file: &FilePath, old: &str, good: &str, kind: Kind) -> Option<String> {
+/// The good text, broken in this way: at most one text where it shows that it is broken, else every
+/// place in the functions that the change touches, those in its own lines first, then by nearness.
+pub fn variants(file: &FilePath, old: &str, good: &str, kind: Kind) -> Vec<String> {
     let tree = tree(file, good);
     let is_code = |line: &usize| is_code(&tree, *line);
-    let lines: Vec<usize> = added(old, good).into_iter().filter(is_code).collect();
-    match kind {
+    let added: Vec<usize> = added(old, good);
+    let lines: Vec<usize> = added.iter().copied().filter(is_code).collect();
+    let one: Option<String> = match kind {
         Kind::MissingImport => missing_import(good),
         Kind::WrongName => lines.iter().find_map(|line| wrong_name(good, *line)),
         Kind::WrongArguments => wrong_arguments(&tree, &lines),
         Kind::Syntax => lines.iter().rev().find_map(|line| unclosed(good, *line)),
+        Kind::DroppedReturn => return in_functions(&tree, old, good, dropped_return),
+        Kind::InvertedCondition => return in_functions(&tree, old, good, inverted),
+    };
+    one.into_iter().collect()
+}
+
+/// All that `break_line` makes of the lines of touched functions.
+fn in_functions(
+    tree: &SymbolTree,
+    old: &str,
+    good: &str,
+    break_line: fn(&str) -> Option<String>,
+) -> Vec<String> {
+    let touched = places(old, good);
+    let functions: Vec<(usize, usize)> = touched
+        .iter()
+        .map(|line| tree.at_line(*line as u32 + 1))
+        .filter(|symbol| matches!(symbol.kind, SymbolKind::Function | SymbolKind::Method))
+        .map(|symbol| (tree.line_of(symbol) as usize - 1, symbol.lines.1 as usize))
+        .collect();
+    let within = |line: &usize| {
+        functions
+            .iter()
+            .any(|(from, to)| (from..to).contains(&line))
+    };
+    let nearness = |line: &usize| touched.iter().map(|at| at.abs_diff(*line)).min();
+    let lines: Vec<&str> = good.split('\n').collect();
+    let mut sites: Vec<usize> = (0..lines.len()).filter(within).collect();
+    sites.retain(|line| is_code(tree, *line));
+    sites.sort_by_key(nearness);
+    let broken = |at: usize| Some(with_line(good, at, Some(break_line(lines[at])?)));
+    sites.into_iter().filter_map(broken).collect()
+}
+
+/// The value is computed and not given back.
+fn dropped_return(line: &str) -> Option<String> {
+    let code = line.trim_start();
+    let value = code.strip_prefix("return ")?;
+    let indent = &line[..line.len() - code.len()];
+    (value.trim() != "None").then(|| format!("{indent}{value}"))
+}
+
+/// A condition that stands in one line, the other way round.
+fn inverted(line: &str) -> Option<String> {
+    let code = line.trim_start();
+    let indent = &line[..line.len() - code.len()];
+    let keyword = ["if ", "elif ", "while "];
+    let keyword = keyword.into_iter().find(|word| code.starts_with(word))?;
+    let condition = code[keyword.len()..].trim_end().strip_suffix(':')?;
+    let open = condition.matches(['(', '[', '{']).count();
+    let balanced = open == condition.matches([')', ']', '}']).count();
+    balanced.then(|| format!("{indent}{keyword}not ({condition}):"))
+}
+
+/// The lines of the new text where it differs, from 0; where lines only went, the one after them.
+fn places(old: &str, good: &str) -> Vec<usize> {
+    let changes = ChangeSet::between(old, good);
+    let mut shift = 0_isize;
+    let mut found = Vec::new();
+    for edit in changes.edits() {
+        let at = edit
+            .range
+            .start
+            .checked_add_signed(shift)
+            .unwrap_or_default();
+        let first = good[..good.floor_char_boundary(at)].matches('\n').count();
+        found.extend(first..=first + edit.insert.trim_end_matches('\n').matches('\n').count());
+        shift += edit.insert.len() as isize - edit.range.len() as isize;
     }
+    found.dedup();
+    found
 }
 
 /// Whether a line, from 0, is neither empty nor part of a string that goes over lines.

@@ -1,49 +1,52 @@
-//! What diagnostics catch: known good changes, which must pass, and broken variants of them, which
-//! must not.
+//! What the gate catches: known good changes, which must pass, and broken variants of them, which must
+//! not; by diagnostics alone, or with the tests that it selects by itself.
 //!
 //! ```sh
 //! cargo bench --no-default-features --bench gate -- INSTANCES CHECKOUTS SERVER [COUNT]
+//! cargo bench --no-default-features --bench gate -- INSTANCES CHECKOUTS SERVER COUNT ENVIRONMENTS CACHE ROWS
 //! ```
 //!
-//! `INSTANCES` is a file of JSON lines with `instance_id` and `patch`; `CHECKOUTS` holds the tree of
-//! each before its change, by its `instance_id`. `SERVER` is looked for on `PATH`. Nothing is
-//! written to the trees.
+//! `INSTANCES` is a file of JSON lines as SWE-bench has them; `CHECKOUTS` holds the tree of each before
+//! its change, by its `instance_id`. `SERVER` is looked for on `PATH`. Nothing is written to the trees.
+//!
+//! With `ENVIRONMENTS` (see docs/swebench.md; they are built in `CACHE`), COUNT instances that have one
+//! are taken in an order that is fixed and means nothing, and as many variants, of each kind the same
+//! number, each of another instance. A return that is dropped or a condition that is inverted stands in a
+//! function that the change touches; the first place counts where the hidden tests fail. What is found
+//! is kept in `ROWS`, and a measurement that was broken off goes on there.
 
 mod broken;
 mod patch;
+mod project;
+mod rows;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
-use starling::lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
-use starling::ports::{
-    Diagnostics, Effort, LanguageService, Problem, ProblemKind, Severity, TextRequest,
-};
-use starling::swarm::{CheckedText, new_problems};
+use starling::headless::swebench::{Environment, read_environments};
 use starling::syntax::{FilePath, SymbolTree};
-use starling::workspace::{Overlay, Workspace};
+use starling::workspace::{Overlay, Policy, Shadows, take_part};
 
 use broken::Kind;
+use patch::Patched;
+use project::{Project, Shared, with};
+use rows::{GOOD, Row, Rows};
 
-/// How many were tried, stopped and unknown; and shown with some new error.
-#[derive(Debug, Default)]
-struct Count {
-    tried: usize,
-    stopped: usize,
-    shown: usize,
-    unknown: usize,
-}
+/// Places that are tried for one broken variant.
+const PLACES: usize = 6;
+/// Gives the instances their order.
+const SEED: u64 = 4;
 
 fn main() {
+    take_part();
     let arguments: Vec<String> = std::env::args()
         .skip(1)
         .filter(|a| a != "--bench")
         .collect();
     let [instances, checkouts, server, rest @ ..] = arguments.as_slice() else {
-        println!("usage: gate INSTANCES CHECKOUTS SERVER [COUNT]");
+        println!("usage: gate INSTANCES CHECKOUTS SERVER [COUNT [ENVIRONMENTS CACHE ROWS]]");
         return;
     };
     let count = rest
@@ -55,111 +58,137 @@ fn main() {
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let mut table: BTreeMap<String, Count> = BTreeMap::new();
-    // Spread over all of them: the same repository stands in rows.
+    let checkouts = Path::new(checkouts);
+    let rows = match &rest[rest.len().min(1)..] {
+        [environments, cache, rows] => {
+            let environments = read_environments(Path::new(environments)).expect("environments");
+            let rows = Rows::open(Some(Path::new(rows)));
+            runtime.block_on(async {
+                let shared = shared(server, Path::new(cache)).await;
+                with_tests(&shared, all, checkouts, &environments, count, rows).await
+            })
+        }
+        _ => runtime.block_on(async {
+            let cache = std::env::temp_dir().join("starling-bench-gate");
+            let shared = shared(server, &cache).await;
+            by_diagnostics(&shared, &all, checkouts, count).await
+        }),
+    };
+    rows.print();
+}
+
+async fn shared(server: &str, cache: &Path) -> Shared {
+    std::fs::create_dir_all(cache).expect("the cache");
+    let cache: PathBuf = cache.canonicalize().expect("its real path");
+    let shadows = Shadows::open(&cache, Policy::default()).await;
+    Shared {
+        server: server.to_owned(),
+        shadows: shadows.expect("shadows"),
+        cache,
+    }
+}
+
+/// Every kind of variant that shows, of instances spread over all: the same repository stands in rows.
+async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count: usize) -> Rows {
+    let mut rows = Rows::open(None);
     let step = (all.len() / count).max(1);
     for instance in all.iter().step_by(step).take(count) {
-        runtime.block_on(one(instance, Path::new(checkouts), server, &mut table));
-    }
-    println!(
-        "{:<26} {:>6} {:>8} {:>8} {:>8}",
-        "", "tried", "stopped", "shown", "unknown"
-    );
-    for (what, count) in &table {
-        let Count {
-            tried,
-            stopped,
-            shown,
-            unknown,
-        } = count;
-        println!("{what:<26} {tried:>6} {stopped:>8} {shown:>8} {unknown:>8}");
-    }
-}
-
-async fn one(
-    instance: &Value,
-    checkouts: &Path,
-    server: &str,
-    table: &mut BTreeMap<String, Count>,
-) {
-    let string = |key: &str| instance[key].as_str().unwrap_or_default();
-    let id = string("instance_id");
-    let Some((file, old, good)) = patch::apply(string("patch"), &checkouts.join(id)) else {
-        println!("{id}: its patch is not one of one Python file");
-        return;
-    };
-    let file = FilePath::new(file);
-    let service = service(server, &checkouts.join(id));
-    let mut variants: Vec<(String, Arc<str>)> = vec![("the good change".to_owned(), good.clone())];
-    for kind in Kind::ALL {
-        if let Some(text) = broken::variant(&file, &old, &good, kind) {
-            variants.push((kind.words().to_owned(), text.into()));
-        }
-    }
-    let before = ask(&service, &file, &old).await;
-    for (what, text) in variants {
-        let after = ask(&service, &file, &text).await;
-        let count = table.entry(what.clone()).or_default();
-        count.tried += 1;
-        let (Some(before), Some(after)) = (&before, &after) else {
-            count.unknown += 1;
+        let id = string(instance, "instance_id");
+        let root = checkouts.join(id);
+        let Some(change) = patch::apply_one(string(instance, "patch"), &root) else {
+            println!("{id}: its patch is not one of one Python file");
             continue;
         };
-        let new = new_problems(
-            &CheckedText::new(&file, Arc::clone(&old), before),
-            &CheckedText::new(&file, text, after),
-        );
-        let stops = new.iter().any(|problem| problem.stops);
-        let errors = new
-            .iter()
-            .any(|problem| problem.severity == Severity::Error);
-        count.stopped += usize::from(stops);
-        count.shown += usize::from(errors && !stops);
-        let is_good = what == "the good change";
-        if stops == is_good {
-            let said: Vec<&str> = new.iter().map(|problem| problem.message.as_str()).collect();
-            println!("{id}: {what}: {}", said.join(" | "));
+        let project = Project::open(shared, &root, None).await;
+        let good = project
+            .gate
+            .check(&change.file, Arc::clone(&change.new))
+            .await;
+        rows.add(Row::of(id, GOOD, &good));
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.shows()) {
+            for text in broken::variants(&change.file, &change.old, &change.new, kind) {
+                let evidence = project.gate.check(&change.file, text.into()).await;
+                rows.add(Row::of(id, kind.words(), &evidence));
+            }
         }
     }
+    rows
 }
 
-fn service(server: &str, root: &Path) -> LanguageServers {
-    let root = root.canonicalize().expect("a checkout");
-    let snapshot = Workspace::open(root.clone())
-        .expect("a folder")
-        .snapshot(Overlay::new());
-    let places = Places::of_process(root, OwnPrograms::Refused);
-    let wanted = Wanted {
-        fast: vec![server.to_owned()],
-        thorough: Vec::new(),
-        stops: [
-            ProblemKind::Syntax,
-            ProblemKind::Name,
-            ProblemKind::Import,
-            ProblemKind::Call,
-        ]
-        .into(),
-        deadline: Duration::from_secs(120),
+async fn with_tests(
+    shared: &Shared,
+    mut all: Vec<Value>,
+    checkouts: &Path,
+    environments: &BTreeMap<String, Environment>,
+    count: usize,
+    mut rows: Rows,
+) -> Rows {
+    all.retain(|one| environments.contains_key(string(one, "instance_id")));
+    let place = |one: &Value| {
+        xxhash_rust::xxh3::xxh3_64_with_seed(string(one, "instance_id").as_bytes(), SEED)
     };
-    let cache = std::env::temp_dir().join("starling-bench-language");
-    ServerPool::new(cache).service(&snapshot, &places, &wanted)
-}
-
-async fn ask(service: &LanguageServers, file: &FilePath, text: &Arc<str>) -> Option<Vec<Problem>> {
-    let request = TextRequest {
-        file: file.clone(),
-        text: Arc::clone(text),
-        overlay: Vec::new(),
-        effort: Effort::Fast,
-        deadline: Duration::from_secs(120),
-    };
-    match service.diagnostics(request).await {
-        Diagnostics::Known { problems, .. } => Some(problems),
-        Diagnostics::Unknown { reason } => {
-            println!("unknown: {reason}");
-            None
+    all.sort_by_key(place);
+    let each = count.div_ceil(Kind::ALL.len());
+    for (at, instance) in all.iter().enumerate() {
+        let id = string(instance, "instance_id");
+        let root = checkouts.join(id);
+        let is_full = |kind: &Kind| rows.count(kind.words()) >= each;
+        let wants_good = rows.count(GOOD) < count && !rows.has(id, true);
+        let wants_broken = !Kind::ALL.iter().all(is_full) && !rows.has(id, false);
+        let change = patch::apply_one(string(instance, "patch"), &root);
+        let (Some(change), true) = (change, wants_good || wants_broken) else {
+            continue;
+        };
+        let project = Project::open(shared, &root, environments.get(id)).await;
+        if wants_good {
+            let text = Arc::clone(&change.new);
+            let good = project.gate.check(&change.file, text).await;
+            rows.add(Row::of(id, GOOD, &good));
+        }
+        let mut kinds = Kind::ALL;
+        kinds.rotate_left(at % Kind::ALL.len());
+        for kind in kinds.into_iter().filter(|_| wants_broken) {
+            if rows.count(kind.words()) < each
+                && let Some(text) = variant(&project, instance, &root, &change, kind).await
+            {
+                let evidence = project.gate.check(&change.file, text).await;
+                rows.add(Row::of(id, kind.words(), &evidence));
+                break;
+            }
         }
     }
+    rows
+}
+
+/// A text that is really broken in this way.
+async fn variant(
+    project: &Project<'_>,
+    instance: &Value,
+    root: &Path,
+    change: &Patched,
+    kind: Kind,
+) -> Option<Arc<str>> {
+    let mut texts = broken::variants(&change.file, &change.old, &change.new, kind).into_iter();
+    if kind.shows() {
+        return texts.next().map(Arc::from);
+    }
+    let tests = patch::apply(string(instance, "test_patch"), root)?;
+    let hidden: Overlay = tests
+        .into_iter()
+        .map(|one| (one.file, Some(one.new)))
+        .collect();
+    let good = with(&hidden, &change.file, &change.new);
+    for text in texts.take(PLACES).map(Arc::from) {
+        let broken = with(&hidden, &change.file, &text);
+        if project.is_broken(&good, &broken).await {
+            return Some(text);
+        }
+    }
+    None
+}
+
+fn string<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_default()
 }
 
 /// The lines of a text that another has not, from 0.

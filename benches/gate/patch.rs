@@ -1,7 +1,9 @@
-//! Applies a patch of one file to its text.
+//! Applies a patch to the texts of a tree.
 
 use std::path::Path;
 use std::sync::Arc;
+
+use starling::syntax::FilePath;
 
 /// Lines that become others.
 struct Hunk<'p> {
@@ -11,33 +13,60 @@ struct Hunk<'p> {
     new: Vec<&'p str>,
 }
 
-/// The file, its text and the text with the patch; `None` when it is not one of one Python file, or
-/// does not fit.
-pub fn apply(patch: &str, root: &Path) -> Option<(String, Arc<str>, Arc<str>)> {
-    let mut files = patch.lines().filter_map(|line| line.strip_prefix("--- a/"));
-    let (file, None) = (files.next()?.trim_end(), files.next()) else {
-        return None;
-    };
-    if !file.ends_with(".py") {
-        return None;
+/// A file that a patch changes.
+pub struct Patched {
+    pub file: FilePath,
+    /// Empty where the file is new.
+    pub old: Arc<str>,
+    pub new: Arc<str>,
+}
+
+/// The one Python file that a patch changes; `None` when it is not one, or does not fit.
+pub fn apply_one(patch: &str, root: &Path) -> Option<Patched> {
+    let mut all = apply(patch, root)?;
+    let one = all.pop().filter(|_| all.is_empty())?;
+    (one.file.as_str().ends_with(".py") && !one.old.is_empty()).then_some(one)
+}
+
+/// All files that a patch changes or makes; `None` when it does not fit.
+pub fn apply(patch: &str, root: &Path) -> Option<Vec<Patched>> {
+    let mut parts: Vec<Vec<&str>> = Vec::new();
+    for line in patch.lines() {
+        if line.starts_with("diff --git ") {
+            parts.push(Vec::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(line);
+        }
     }
-    let old = std::fs::read_to_string(root.join(file)).ok()?;
+    parts.iter().map(|part| of_file(part, root)).collect()
+}
+
+fn of_file(part: &[&str], root: &Path) -> Option<Patched> {
+    let path = part.iter().find_map(|line| line.strip_prefix("+++ b/"))?;
+    let file = FilePath::new(path.trim_end());
+    let is_new = part.contains(&"--- /dev/null");
+    let old = match is_new {
+        true => String::new(),
+        false => std::fs::read_to_string(root.join(file.as_str())).ok()?,
+    };
     let mut lines: Vec<&str> = old.split('\n').collect();
     // From the last: the places of those before it stay.
-    for hunk in hunks(patch)?.iter().rev() {
+    for hunk in hunks(part)?.iter().rev() {
         let count = hunk.old.len();
         let fits = |at: &usize| lines.get(*at..at + count) == Some(hunk.old.as_slice());
         let places = (0..lines.len()).filter(fits);
         let at = places.min_by_key(|at| at.abs_diff(hunk.start))?;
         lines.splice(at..at + count, hunk.new.iter().copied());
     }
-    let new = lines.join("\n");
-    Some((file.to_owned(), old.as_str().into(), new.into()))
+    let new = lines.join("\n").into();
+    let old = old.as_str().into();
+    Some(Patched { file, old, new })
 }
 
-fn hunks(patch: &str) -> Option<Vec<Hunk<'_>>> {
+fn hunks<'p>(part: &[&'p str]) -> Option<Vec<Hunk<'p>>> {
     let mut hunks: Vec<Hunk<'_>> = Vec::new();
-    for line in patch.lines() {
+    for line in part {
         if let Some(rest) = line.strip_prefix("@@ -") {
             let start: usize = rest.split([',', ' ']).next()?.parse().ok()?;
             hunks.push(Hunk {

@@ -238,6 +238,26 @@ impl Index {
         nearest::nearest_tests(self.code(), &self.snapshot, symbols, limit)
     }
 
+    /// What of a test a runner can be asked for by name: the test itself, or the body of its module,
+    /// which stands for the whole file.
+    pub fn runnable(&self, test: &SymbolPath) -> SymbolPath {
+        nearest::runnable(self.code(), test)
+    }
+
+    /// How many tests stand in a file.
+    pub fn tests_in(&self, file: &FilePath) -> usize {
+        let code = self.code();
+        code.find(file)
+            .map_or(0, |file| nearest::tests_in(code, file))
+    }
+
+    /// How many tests there are.
+    pub fn test_count(&self) -> usize {
+        let code = self.code();
+        let counts = code.files().map(|file| nearest::tests_in(code, file));
+        counts.sum()
+    }
+
     fn code(&self) -> &Code {
         &self.opened().code
     }

@@ -368,7 +368,7 @@ async fn gather(hub: &Arc<Hub>, party: &Party, action: &Action) -> Option<String
             )
             .await,
         ),
-        Action::RunTests(wanted) => Some(tools::run_tests(hub, wanted).await),
+        Action::RunTests(wanted) => Some(tools::run_tests(hub, party, wanted).await),
         Action::Read(_)
         | Action::Outline(_)
         | Action::Search(_)

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::diagnose;
 use super::event::{Driver, Event, Party, TestPhase};
 use super::findings::DiagnosticEvidence;
-use super::gate::{self, Draft};
+use super::gate::Draft;
 use super::hub::Hub;
 use super::lookup::Lookup;
 use super::proposal::{Evidence, ProposalId, TestEvidence, Together};
-use super::settle;
 use super::tools::test_deadline;
+use super::trial;
 use crate::ports::Verdict;
 use crate::syntax::{FilePath, SymbolPath};
 use crate::text::{ChangeSet, new_file_diff, unified_diff};
@@ -211,19 +211,19 @@ async fn others_are_checked(hub: &Arc<Hub>, id: ProposalId) {
 
 /// The tests over everything accepted and these proposals.
 async fn tested(hub: &Arc<Hub>, id: ProposalId, with: &[(ProposalId, Waiting)]) -> TestEvidence {
-    settle::learn_what_fails(hub).await;
-    let (world, failing) = {
-        let state = hub.state();
-        (state.world.clone(), state.failing.clone())
-    };
-    let drafts = with.iter().map(|(_, one)| &one.draft);
-    let report = gate::run_tests(hub, &laid_over(&world, drafts), Vec::new()).await;
-    hub.event(Event::TestsRun {
-        phase: TestPhase::Proposal,
-        proposal: Some(id),
-        report: report.clone(),
-    });
-    TestEvidence::compare(&failing, &report)
+    let world = hub.state().world.clone();
+    let drafts = || with.iter().map(|(_, one)| &one.draft);
+    let symbols: Vec<SymbolPath> = drafts().flat_map(|draft| draft.symbols.clone()).collect();
+    let together = laid_over(&world, drafts());
+    let (tests, report) = trial::of_change(hub, &world, &together, &symbols).await;
+    if let Some(report) = report {
+        hub.event(Event::TestsRun {
+            phase: TestPhase::Proposal,
+            proposal: Some(id),
+            report,
+        });
+    }
+    tests
 }
 
 /// The problems that these proposals bring together, in the one text of all of them.

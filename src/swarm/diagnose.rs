@@ -148,13 +148,13 @@ async fn compare(
 
 /// A text and what is wrong in it.
 #[derive(Debug)]
-pub struct CheckedText<'a> {
+pub(super) struct CheckedText<'a> {
     tree: SymbolTree,
     problems: &'a [Problem],
 }
 
 impl<'a> CheckedText<'a> {
-    pub fn new(file: &FilePath, text: Arc<str>, problems: &'a [Problem]) -> Self {
+    fn new(file: &FilePath, text: Arc<str>, problems: &'a [Problem]) -> Self {
         CheckedText {
             tree: SymbolTree::parse(file.clone(), text),
             problems,
@@ -177,7 +177,7 @@ fn matters(problem: &Problem) -> bool {
 }
 
 /// The problems that a text has and the one before it had not, as far as they matter.
-pub fn new_problems(before: &CheckedText<'_>, after: &CheckedText<'_>) -> Vec<Problem> {
+pub(super) fn new_problems(before: &CheckedText<'_>, after: &CheckedText<'_>) -> Vec<Problem> {
     let mut left: HashMap<_, usize> = HashMap::new();
     for problem in before.problems {
         *left.entry(before.key(problem)).or_default() += 1;

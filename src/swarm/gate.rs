@@ -1,15 +1,16 @@
 //! The gate: what is found out about a change before anybody is asked to approve it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::diagnose;
 use super::findings::ImportMends;
-use super::flaky;
 use super::hub::Hub;
-use super::proposal::{Evidence, TestEvidence};
+use super::proposal::Evidence;
 use super::tools::test_deadline;
+use super::trial;
 use crate::ports::{TestOutcome, TestReport, TestRequest};
 use crate::syntax::{FilePath, Loss, Symbol, SymbolKind, SymbolPath, SymbolTree};
 use crate::workspace::Snapshot;
@@ -42,24 +43,13 @@ pub(super) async fn check(
     callers: Vec<SymbolPath>,
 ) -> (Evidence, Option<TestReport>) {
     let began = Instant::now();
-    let (world, failing) = {
-        let state = hub.state();
-        (state.world.clone(), state.failing.clone())
-    };
+    let world = hub.state().world.clone();
     let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
-    let (diagnostics, report) = tokio::join!(
-        diagnose::diagnostics(hub, &world, &with_draft, std::slice::from_ref(&draft.file)),
-        tests(hub, &with_draft)
+    let files = std::slice::from_ref(&draft.file);
+    let (diagnostics, (tests, report)) = tokio::join!(
+        diagnose::diagnostics(hub, &world, &with_draft, files),
+        trial::of_change(hub, &world, &with_draft, &draft.symbols)
     );
-    let tests = match &report {
-        Some(report) => {
-            let failing = flaky::without_change(hub, &world, failing, report).await;
-            TestEvidence::compare(&failing, report)
-        }
-        None => TestEvidence::Unknown {
-            reason: "no tests were found; give a command with --test".to_owned(),
-        },
-    };
     let evidence = Evidence {
         tests,
         diagnostics,
@@ -73,27 +63,32 @@ pub(super) async fn check(
     (evidence, report)
 }
 
-async fn tests(hub: &Arc<Hub>, world: &Snapshot) -> Option<TestReport> {
-    hub.outside.tests.command()?;
-    Some(run_tests(hub, world, Vec::new()).await)
+/// Runs tests on one state of the workspace: selected ones, or all.
+pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<String>) -> TestReport {
+    run_tests_within(hub, world, select, Duration::MAX).await
 }
 
-/// Runs the tests on one state of the workspace.
-pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<String>) -> TestReport {
+/// The same for at most `longest`.
+pub(super) async fn run_tests_within(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    select: Vec<String>,
+    longest: Duration,
+) -> TestReport {
     let overlay = world
         .overlay()
         .iter()
         .map(|(file, text)| (file.clone(), text.clone()))
         .collect();
     let _turn = hub.testing.acquire().await;
-    let deadline = test_deadline(hub);
+    let deadline = test_deadline(hub).min(longest);
     let request = TestRequest {
         overlay,
         select,
         deadline,
     };
     // The runner keeps the deadline; this one holds should it fail to.
-    let late = deadline + std::time::Duration::from_secs(10);
+    let late = deadline + Duration::from_secs(10);
     match tokio::time::timeout(late, hub.outside.tests.run(request)).await {
         Ok(report) => report,
         Err(_) => TestReport {

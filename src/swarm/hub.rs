@@ -20,6 +20,7 @@ use super::lookup::{Lookup, Served};
 use super::proposal::{ProposalId, TestEvidence};
 use super::protocol::Propose;
 use super::run::{Outside, Task};
+use super::selection::{Habit, Reach};
 use crate::index::Index;
 use crate::ports::TestReport;
 use crate::syntax::{FilePath, SymbolPath};
@@ -68,6 +69,12 @@ pub(super) struct State {
     pub wants_green: bool,
     /// Tests that fail on the world as it is now, as far as is known.
     pub failing: BTreeSet<String>,
+    /// The same of the world before the run.
+    pub failing_before: BTreeSet<String>,
+    /// Tests that the task or an agent named.
+    pub named: Vec<String>,
+    pub reach: Reach,
+    pub habit: Habit,
     /// The last test run over the world as it is now.
     pub latest: Option<TestReport>,
     pub applied: Vec<Applied>,
@@ -174,6 +181,10 @@ impl Hub {
             before: None,
             wants_green: false,
             failing: BTreeSet::new(),
+            failing_before: BTreeSet::new(),
+            named: Vec::new(),
+            reach: Reach::WHOLE,
+            habit: Habit::default(),
             latest: None,
             applied: Vec::new(),
             waiting: BTreeMap::new(),

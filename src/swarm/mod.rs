@@ -1,6 +1,7 @@
 //! The swarm: one agent for each symbol that a task touches.
 
 mod agent;
+mod alone;
 mod apply;
 mod ask;
 mod beginning;
@@ -16,7 +17,6 @@ pub mod event;
 mod excerpt;
 mod failing;
 mod findings;
-mod flaky;
 mod followup;
 mod gate;
 mod hub;
@@ -33,17 +33,19 @@ mod request;
 mod review;
 mod run;
 mod scout;
+mod selection;
 mod settle;
 mod tools;
+mod trial;
 
-pub use diagnose::{CheckedText, new_problems};
+pub use alone::Gate;
 pub use event::{
     AgentOutcome, AnswerSource, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
     RunId, Stamped, StopReason, TestPhase,
 };
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
-pub use proposal::{Evidence, Fate, ProposalId, TestEvidence, Together};
+pub use proposal::{Evidence, Fate, ProposalId, TestEvidence, Together, Tried};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 
 /// What those share with a run who only read: looking things up, and how tools are described.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::findings::{DiagnosticEvidence, ImportMends};
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Tokens};
-use crate::syntax::{Loss, SymbolPath};
+use crate::syntax::{FilePath, Loss, SymbolPath};
 
 /// Of the messages of failing tests.
 const DETAILS_MOST: Tokens = Tokens(1_100);
@@ -46,7 +46,44 @@ pub enum TestEvidence {
         /// The failures as a reader needs them, capped.
         details: String,
         millis: u64,
+        #[serde(default, skip_serializing_if = "Tried::is_all")]
+        tried: Tried,
     },
+}
+
+/// Which tests were run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "run", rename_all = "snake_case")]
+pub enum Tried {
+    /// All that the command runs.
+    #[default]
+    All,
+    /// Those that are nearest to the change, with those that were named or failed before.
+    Nearest {
+        tests: usize,
+        /// All tests of the workspace.
+        of: usize,
+        files: Vec<FilePath>,
+        /// Whether the whole command runs at the end of the run; else whole files of the nearest tests.
+        whole_at_end: bool,
+    },
+}
+
+impl Tried {
+    fn is_all(&self) -> bool {
+        match self {
+            Tried::All => true,
+            Tried::Nearest { .. } => false,
+        }
+    }
+
+    /// How many of how many, where that is not all.
+    pub fn count(&self) -> Option<String> {
+        match self {
+            Tried::All => None,
+            Tried::Nearest { tests, of, .. } => Some(format!("{tests} nearest of {of}")),
+        }
+    }
 }
 
 /// What a change makes of some tests.
@@ -212,6 +249,27 @@ impl TestEvidence {
             still_failing: is.iter().filter(|id| was.contains(*id)).cloned().collect(),
             details,
             millis: after.millis,
+            tried: Tried::All,
+        }
+    }
+
+    /// The same, of some tests that this command would run among others.
+    pub fn by(mut self, plain: String, some: Tried) -> TestEvidence {
+        match &mut self {
+            TestEvidence::Unknown { .. } => {}
+            TestEvidence::Known { command, tried, .. } => {
+                *command = plain;
+                *tried = some;
+            }
+        }
+        self
+    }
+
+    /// Whether it speaks of all that the command runs.
+    pub fn is_of_all(&self) -> bool {
+        match self {
+            TestEvidence::Unknown { .. } => true,
+            TestEvidence::Known { tried, .. } => tried.is_all(),
         }
     }
 
@@ -348,7 +406,7 @@ impl fmt::Display for Evidence {
 
 impl fmt::Display for TestEvidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (command, outcome, passed, fails, details, millis) = match self {
+        let (command, outcome, passed, tried, fails, details, millis) = match self {
             TestEvidence::Unknown { reason } => return writeln!(f, "tests: unknown ({reason})"),
             TestEvidence::Known {
                 command,
@@ -358,10 +416,11 @@ impl fmt::Display for TestEvidence {
                 still_failing,
                 details,
                 millis,
+                tried,
                 fixed: _,
             } => {
                 let fails = !broken.is_empty() || !still_failing.is_empty();
-                (command, outcome, passed, fails, details, millis)
+                (command, outcome, passed, tried, fails, details, millis)
             }
         };
         let seconds = *millis as f64 / 1000.0;
@@ -370,7 +429,26 @@ impl fmt::Display for TestEvidence {
             passed => format!(": {passed} pass"),
         };
         let outcome = outcome.word();
-        writeln!(f, "tests: `{command}` {outcome} in {seconds:.1} s{passed}")?;
+        let some = tried
+            .count()
+            .map_or(String::new(), |count| format!("{count}, "));
+        writeln!(
+            f,
+            "tests: {some}`{command}` {outcome} in {seconds:.1} s{passed}"
+        )?;
+        if let Tried::Nearest {
+            files,
+            whole_at_end,
+            ..
+        } = tried
+        {
+            let at_end = match whole_at_end {
+                true => "the whole command runs",
+                false => "the files of the nearest tests run",
+            };
+            let files: Vec<String> = files.iter().map(ToString::to_string).collect();
+            writeln!(f, "  in {}; at the end of the run, {at_end}", few(&files))?;
+        }
         for (fate, ids) in self.fates() {
             writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
         }

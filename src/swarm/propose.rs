@@ -19,7 +19,6 @@ use super::proposal::{Evidence, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
 use super::review;
 use super::run::{Approval, AskIntent};
-use super::settle;
 use crate::ports::{IntentView, ProposalView, TestReport, ToolCalling, Verdict};
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff};
@@ -218,11 +217,7 @@ async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Opti
     learn::for_follow_ups(hub, &draft.breaking).await;
     let owners = followup::owners_of_broken(hub, draft);
     let callers = owners.into_iter().take(followup::OWNERS_MOST).collect();
-    let (mut evidence, report) = gate::check(hub, draft, callers).await;
-    if let (Some(report), false) = (&report, evidence.tests.broken().is_empty()) {
-        settle::learn_what_fails(hub).await;
-        evidence.tests = TestEvidence::compare(&hub.state().failing, report);
-    }
+    let (evidence, report) = gate::check(hub, draft, callers).await;
     if let Some(report) = report.clone() {
         hub.event(Event::TestsRun {
             phase: TestPhase::Proposal,

@@ -11,6 +11,7 @@ use super::hub::Hub;
 use super::ledger::Limits;
 use super::proposal::{ProposalId, failing_ids};
 use super::protocol::Pick;
+use super::selection::{self, Reach};
 use super::{apply, context, gate, scout, settle};
 use crate::index::Index;
 use crate::ports::{
@@ -233,9 +234,14 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
     }
     let index = Arc::clone(&hub.state().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
-    test_before(hub).await?;
-    // A panic while reading shows again at the first question.
-    let _ = reading.await;
+    if hub.outside.tests.selects() {
+        // A panic while reading shows again at the first question.
+        let _ = reading.await;
+        test_some_before(hub).await?;
+    } else {
+        test_before(hub, Vec::new()).await?;
+        let _ = reading.await;
+    }
     let before = hub.state().before.clone();
     let candidates = scout::locate(hub);
     hub.state().located = candidates;
@@ -258,14 +264,38 @@ fn no_files(hub: &Hub) -> String {
     )
 }
 
+/// Where tests can be selected, all of them are run only when they are few, or when the task is about
+/// tests and names none; else those that it names.
+async fn test_some_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
+    let lookup = hub.lookup();
+    let named = selection::named_in(&lookup, &hub.task.text);
+    hub.state().named.clone_from(&named);
+    let all = selection::are_few(&lookup) || named.is_empty() && speaks_of_tests(&hub.task.text);
+    let reach = match (all, named.is_empty()) {
+        (true, _) => test_before(hub, Vec::new())
+            .await?
+            .map_or(Reach::WHOLE, |report| Reach::after(&report)),
+        (false, false) => {
+            test_before(hub, named).await?;
+            Reach::NEAREST
+        }
+        (false, true) => Reach::NEAREST,
+    };
+    hub.state().reach = reach;
+    Ok(())
+}
+
 /// What fails before anything is changed is not held against a proposal. A command of the user that
 /// does not run ends the run: what it would cost is worth nothing without the tests.
-async fn test_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
+async fn test_before(
+    hub: &Arc<Hub>,
+    select: Vec<String>,
+) -> Result<Option<TestReport>, StopReason> {
     if hub.outside.tests.command().is_none() {
-        return Ok(());
+        return Ok(None);
     }
     let world = hub.state().world.clone();
-    let report = gate::run_tests(hub, &world, Vec::new()).await;
+    let report = gate::run_tests(hub, &world, select).await;
     hub.event(Event::TestsRun {
         phase: TestPhase::Before,
         proposal: None,
@@ -281,9 +311,10 @@ async fn test_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
     let mut state = hub.state();
     state.focus = Arc::new(Focus::of(&format!("{}\n{failures}", hub.task.text)));
     state.wants_green = !failing.is_empty() && speaks_of_tests(&hub.task.text);
-    state.failing = failing.into_iter().collect();
-    state.before = Some(report);
-    Ok(())
+    state.failing = failing.iter().cloned().collect();
+    state.failing_before = failing.into_iter().collect();
+    state.before = Some(report.clone());
+    Ok(Some(report))
 }
 
 /// Why the user's own command says nothing, and what to do.
@@ -383,8 +414,7 @@ fn stop_reason(hub: &Hub, failing: Vec<String>) -> StopReason {
     if let Some(error) = state.unapplied.clone() {
         return StopReason::Failed { error };
     }
-    let was: Vec<String> = state.before.as_ref().map(failing_ids).unwrap_or_default();
-    let wanted = |id: &String| state.wants_green || !was.contains(id);
+    let wanted = |id: &String| state.wants_green || !state.failing_before.contains(id);
     let failing: Vec<String> = failing.into_iter().filter(wanted).collect();
     if state.applied.is_empty() {
         let why = "no agent found anything to change, or no proposal was accepted".to_owned();

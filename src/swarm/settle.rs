@@ -9,6 +9,7 @@ use super::gate;
 use super::hub::Hub;
 use super::last_look::{self, last_look};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
+use super::selection::{Extent, Selection};
 use crate::index::{frames, is_test_file};
 use crate::ports::{TestCase, TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolPath};
@@ -54,12 +55,12 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
             hub.state().failing = failing_ids(&report).into_iter().collect();
             Some(report)
         }
-        None => Some(test_accepted(hub).await),
+        None => test_accepted(hub).await,
     }
 }
 
-/// Tests everything that was accepted, when that was not done since the last change: two proposals that
-/// pass alone may fail together, and the next one must not be blamed for it.
+/// Runs the whole command over everything that was accepted, when that was not done since the last
+/// change: two proposals that pass alone may fail together, and the next one must not be blamed for it.
 pub(super) async fn learn_what_fails(hub: &Arc<Hub>) {
     let _one_at_a_time = hub.learning.lock().await;
     let is_known = {
@@ -71,20 +72,50 @@ pub(super) async fn learn_what_fails(hub: &Arc<Hub>) {
     }
 }
 
-async fn test_accepted(hub: &Arc<Hub>) -> TestReport {
-    let (world, applied) = {
+/// Tests everything that was accepted; by the files of the nearest tests where all would take long.
+async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
+    let (world, applied, extent) = {
         let state = hub.state();
-        (state.world.clone(), state.applied.len())
+        (state.world.clone(), state.applied.clone(), state.reach.end)
     };
-    let report = gate::run_tests(hub, &world, Vec::new()).await;
+    let select = match extent {
+        Extent::Whole => Vec::new(),
+        Extent::Nearest => {
+            let symbols: Vec<SymbolPath> =
+                applied.iter().flat_map(|one| one.symbols.clone()).collect();
+            let selection = Selection::at_end(hub, &symbols);
+            if selection.is_empty() {
+                return None;
+            }
+            selection.entries()
+        }
+    };
+    let report = gate::run_tests(hub, &world, select.clone()).await;
     note(hub, &report);
+    if extent == Extent::Nearest {
+        learn_what_failed_before(hub, &report, select).await;
+    }
     let mut state = hub.state();
-    if state.applied.len() == applied {
+    if state.applied.len() == applied.len() {
         state.failing = failing_ids(&report).into_iter().collect();
         state.latest = Some(report.clone());
     }
     drop(state);
-    report
+    Some(report)
+}
+
+/// What newly fails is run on the workspace as it was before the run, unless that was done.
+async fn learn_what_failed_before(hub: &Arc<Hub>, report: &TestReport, select: Vec<String>) {
+    let is_known = {
+        let state = hub.state();
+        let mut fails = failing_ids(report).into_iter();
+        fails.all(|id| state.failing_before.contains(&id))
+    };
+    if !is_known {
+        let original = hub.outside.index.snapshot().clone();
+        let before = gate::run_tests(hub, &original, select).await;
+        hub.state().failing_before.extend(failing_ids(&before));
+    }
 }
 
 fn note(hub: &Hub, report: &TestReport) {
@@ -97,14 +128,7 @@ fn note(hub: &Hub, report: &TestReport) {
 
 /// Wakes the owners of what fails; says whether anybody was woken.
 fn wake_owners(hub: &Arc<Hub>, report: &TestReport) -> bool {
-    let before: BTreeSet<String> = hub
-        .state()
-        .before
-        .as_ref()
-        .map(failing_ids)
-        .unwrap_or_default()
-        .into_iter()
-        .collect();
+    let before: BTreeSet<String> = hub.state().failing_before.clone();
     let TestEvidence::Known { broken, .. } = TestEvidence::compare(&before, report) else {
         return false;
     };

@@ -11,6 +11,7 @@ use super::learn;
 use super::lookup::cap;
 use super::proposal::{TestEvidence, tail};
 use super::protocol::{Action, Asked, RunTests};
+use super::selection::{Extent, Selection};
 use crate::ports::{TestOutcome, Tokens};
 use crate::syntax::SymbolPath;
 
@@ -44,20 +45,42 @@ pub(super) async fn look(
     }
 }
 
-/// Runs tests on the workspace with everything that was accepted.
-pub(super) async fn run_tests(hub: &Arc<Hub>, wanted: &RunTests) -> String {
+/// Runs tests on the workspace with everything that was accepted. Where all would take long and none is
+/// named, those nearest to what the agent owns or has changed.
+pub(super) async fn run_tests(hub: &Arc<Hub>, party: &Party, wanted: &RunTests) -> String {
     if hub.outside.tests.command().is_none() {
         return "This project has no tests that can be run here.".to_owned();
     }
-    let world = hub.state().world.clone();
-    let report = gate::run_tests(hub, &world, wanted.select.clone()).await;
-    match TestEvidence::compare(&BTreeSet::new(), &report) {
+    let (world, checks) = {
+        let state = hub.state();
+        (state.world.clone(), state.reach.checks)
+    };
+    let nearest = match (wanted.select.is_empty(), checks) {
+        (true, Extent::Nearest) => Some(Selection::near(hub, &symbols_of(hub, party))),
+        (true, Extent::Whole) | (false, _) => None,
+    };
+    let nearest = nearest.filter(|selection| !selection.is_empty());
+    let select = match &nearest {
+        Some(selection) => selection.entries(),
+        None => wanted.select.clone(),
+    };
+    let report = gate::run_tests(hub, &world, select).await;
+    if !report.cases.is_empty() {
+        remember_named(hub, &wanted.select);
+    }
+    let mut evidence = TestEvidence::compare(&BTreeSet::new(), &report);
+    if let Some(selection) = &nearest {
+        let plain = hub.outside.tests.command().unwrap_or_default();
+        evidence = evidence.by(plain, selection.tried(hub));
+    }
+    match evidence {
         TestEvidence::Unknown { reason } => reason,
         TestEvidence::Known {
             command,
             broken,
             passed,
             details,
+            tried,
             ..
         } => {
             let word = if report.outcome == TestOutcome::Passed {
@@ -78,12 +101,37 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, wanted: &RunTests) -> String {
             } else {
                 ""
             };
+            let some = tried
+                .count()
+                .map_or(String::new(), |count| format!(" ({count})"));
             let text = format!(
-                "`{command}` {word}{counts}{note}
+                "`{command}`{some} {word}{counts}{note}
 {}",
                 tail(&details, 3000)
             );
             cap(&text, Tokens(1500))
+        }
+    }
+}
+
+/// What an agent owns, or else what was changed.
+fn symbols_of(hub: &Hub, party: &Party) -> Vec<SymbolPath> {
+    let state = hub.state();
+    match party {
+        Party::Agent(symbol) => vec![symbol.clone()],
+        Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => {
+            let changed = state.applied.iter().flat_map(|one| one.symbols.clone());
+            changed.collect()
+        }
+    }
+}
+
+/// Tests that an agent found worth running check what it proposes.
+fn remember_named(hub: &Hub, named: &[String]) {
+    let mut state = hub.state();
+    for one in named {
+        if !state.named.contains(one) {
+            state.named.push(one.clone());
         }
     }
 }

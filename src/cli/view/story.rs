@@ -448,10 +448,14 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             broken,
             details,
             millis,
+            tried,
             ..
         } => {
             let seconds = *millis as f64 / 1000.0;
-            let text = format!("{passed} pass ({seconds:.1} s)");
+            let some = tried
+                .count()
+                .map_or(String::new(), |count| format!("{count}, "));
+            let text = format!("{passed} pass ({some}{seconds:.1} s)");
             let mut lines = vec![fact("tests", Style::Plain, &text)];
             lines.extend(found.fates().map(|(fate, ids)| {
                 let style = match fate {

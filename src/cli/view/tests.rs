@@ -33,6 +33,7 @@ fn evidence() -> Evidence {
             still_failing: Vec::new(),
             details: String::new(),
             millis: 120,
+            tried: Tried::All,
         },
         diagnostics: DiagnosticEvidence::Unknown {
             reason: "no language server".to_owned(),

@@ -1,6 +1,7 @@
 //! The tests that are likeliest to show whether symbols work.
 
 mod beside;
+mod runnable;
 mod target;
 
 use std::collections::HashMap;
@@ -11,6 +12,7 @@ use super::words::{Term, all_words};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::workspace::Snapshot;
 use beside::Beside;
+pub(super) use runnable::{runnable, tests_in};
 use target::Target;
 
 // What ties a test to a symbol; the best test by its words alone has 1.

@@ -268,7 +268,9 @@ pub struct FakeTests {
     judge: Option<Judge>,
     chosen: Chosen,
     selects: bool,
+    unknown: Option<String>,
     times: Arc<Mutex<VecDeque<Duration>>>,
+    asked: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 #[async_trait]
@@ -294,8 +296,28 @@ impl TestRunner for FakeTests {
             }
             false => "fake tests".to_owned(),
         };
-        let time = self.times.lock().unwrap().pop_front();
-        tokio::time::sleep(time.unwrap_or_default()).await;
+        self.asked.lock().unwrap().push(request.select.clone());
+        let time = self.times.lock().unwrap().pop_front().unwrap_or_default();
+        tokio::time::sleep(time.min(request.deadline)).await;
+        let millis = u64::try_from(time.min(request.deadline).as_millis()).unwrap();
+        let says_nothing = |outcome| TestReport {
+            outcome,
+            exit: None,
+            command: command.clone(),
+            cases: Vec::new(),
+            output: String::new(),
+            millis,
+        };
+        if time > request.deadline {
+            return says_nothing(TestOutcome::TimedOut);
+        }
+        if self
+            .unknown
+            .as_ref()
+            .is_some_and(|name| request.select.contains(name))
+        {
+            return says_nothing(TestOutcome::NotRun);
+        }
         let mut texts: HashMap<String, String> = HashMap::new();
         for entry in std::fs::read_dir(&self.root).unwrap() {
             let entry = entry.unwrap();
@@ -327,7 +349,7 @@ impl TestRunner for FakeTests {
                 command,
                 cases: Vec::new(),
                 output: output.clone(),
-                millis: 1,
+                millis,
             };
         }
         let outcome = if failing.is_empty() {
@@ -358,7 +380,7 @@ impl TestRunner for FakeTests {
             command,
             cases,
             output: String::new(),
-            millis: 1,
+            millis,
         }
     }
 }
@@ -421,6 +443,10 @@ pub struct Bed {
     pub chosen: Chosen,
     /// Whether the command takes selected tests.
     pub selects: bool,
+    /// A test by whose name the command finds nothing, whatever else it is to run.
+    pub unknown: Option<String>,
+    /// What every run of the tests was to select.
+    pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
     pub language: Option<Arc<dyn LanguageService>>,
 }
@@ -456,6 +482,8 @@ impl Bed {
             test_times: Arc::default(),
             chosen: Chosen::ByUser,
             selects: false,
+            unknown: None,
+            selected: Arc::default(),
             judge: None,
             language: None,
         }
@@ -508,17 +536,32 @@ impl Bed {
             },
             editor: self.editor.clone(),
             approver: self.approver.clone(),
-            tests: Arc::new(FakeTests {
-                root,
-                judge: self.judge.take(),
-                chosen: self.chosen,
-                selects: self.selects,
-                times: Arc::clone(&self.test_times),
-            }),
+            tests: self.fake_tests(root),
             language: self.language.take().unwrap_or(Arc::new(NoLanguage)),
             index: Arc::new(Index::new(snapshot)),
         };
         start(RunId("test".into()), self.task.clone(), outside)
+    }
+
+    fn fake_tests(&mut self, root: std::path::PathBuf) -> Arc<FakeTests> {
+        Arc::new(FakeTests {
+            root,
+            judge: self.judge.take(),
+            chosen: self.chosen,
+            selects: self.selects,
+            unknown: self.unknown.clone(),
+            times: Arc::clone(&self.test_times),
+            asked: Arc::clone(&self.selected),
+        })
+    }
+
+    /// The gate over these files and tests, without a run.
+    pub fn gate(&mut self) -> Gate {
+        let root = self.dir.path().canonicalize().unwrap();
+        let workspace = Workspace::open(root.clone()).unwrap();
+        let index = Arc::new(Index::new(workspace.snapshot(Default::default())));
+        let tests = self.fake_tests(root);
+        Gate::new(index, tests, Arc::new(NoLanguage), self.task.test_deadline)
     }
 
     /// Runs to the end and gives all events.

@@ -15,6 +15,7 @@ mod repairs;
 mod rivals;
 mod scouting;
 mod seeing;
+mod selecting;
 mod serving;
 mod settling;
 mod talk;

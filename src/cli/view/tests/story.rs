@@ -261,6 +261,7 @@ fn evidence_against_a_proposal_is_shown_whole() {
             still_failing: vec![text("tests.test_a.T.test_c")],
             details: text("AssertionError: 1 != 2"),
             millis: 1500,
+            tried: Tried::All,
         },
         contract: vec![text("f: a parameter more")],
         callers: vec![symbol("b.py::g")],

@@ -1,0 +1,173 @@
+//! One instance: its tree, its gate, and the hidden tests that say whether a variant is really broken.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use starling::headless::swebench::Environment;
+use starling::index::Index;
+use starling::lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
+use starling::ports::{
+    Chosen, ProblemKind, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
+};
+use starling::runner::{ProjectTests, TestSettings};
+use starling::swarm::Gate;
+use starling::syntax::FilePath;
+use starling::workspace::{Overlay, Shadows, Snapshot, Workspace};
+
+const DEADLINE: Duration = Duration::from_secs(120);
+/// Of the hidden tests.
+const LONG: Duration = Duration::from_secs(600);
+
+/// What instances share.
+pub struct Shared {
+    pub server: String,
+    pub cache: PathBuf,
+    pub shadows: Shadows,
+}
+
+pub struct Project<'s> {
+    shared: &'s Shared,
+    root: PathBuf,
+    environment: Option<(&'s Environment, PathBuf)>,
+    pub gate: Gate,
+}
+
+impl<'s> Project<'s> {
+    pub async fn open(
+        shared: &'s Shared,
+        root: &Path,
+        environment: Option<&'s Environment>,
+    ) -> Project<'s> {
+        let root = root.canonicalize().expect("a checkout");
+        let environment = match environment {
+            Some(one) => {
+                let python = one.built(&shared.cache).await.expect("an environment");
+                Some((one, python))
+            }
+            None => None,
+        };
+        let snapshot = Workspace::open(root.clone())
+            .expect("a folder")
+            .snapshot(Overlay::new());
+        let tests: Arc<dyn TestRunner> = match &environment {
+            Some((_, python)) => {
+                let settings = TestSettings {
+                    python: Some(python.join("bin/python")),
+                    ..TestSettings::default()
+                };
+                let tests = ProjectTests::detect(&snapshot, shared.shadows.clone(), settings);
+                Arc::new(tests.await)
+            }
+            None => Arc::new(NoTests),
+        };
+        let language = Arc::new(service(shared, &snapshot));
+        let index = Arc::new(Index::open(snapshot, shared.cache.join("index")));
+        Project {
+            gate: Gate::new(index, tests, language, DEADLINE),
+            shared,
+            root,
+            environment,
+        }
+    }
+
+    /// Whether the hidden tests, which pass with the good texts, fail with the broken ones.
+    pub async fn is_broken(&self, good: &Overlay, broken: &Overlay) -> bool {
+        let Some((environment, _)) = &self.environment else {
+            return false;
+        };
+        let mended = self.hidden(&environment.test_cmd_f2p, broken).await;
+        if mended.outcome != TestOutcome::Passed {
+            return true;
+        }
+        let touched = self.hidden(&environment.test_cmd_p2p, broken).await;
+        let fails = failing(&touched);
+        let is_new = |known: &BTreeSet<String>| !fails.is_subset(known);
+        !fails.is_empty()
+            && is_new(&failing(
+                &self.hidden(&environment.test_cmd_p2p, good).await,
+            ))
+    }
+
+    async fn hidden(&self, command: &str, texts: &Overlay) -> TestReport {
+        let (environment, python) = self.environment.as_ref().expect("it was asked for");
+        let settings = TestSettings {
+            command: Some(environment.line(command, python, &self.root)),
+            ..TestSettings::default()
+        };
+        let workspace = Workspace::open(self.root.clone()).expect("a folder");
+        let snapshot = workspace.snapshot(Overlay::new());
+        let tests = ProjectTests::detect(&snapshot, self.shared.shadows.clone(), settings).await;
+        let overlay = texts
+            .iter()
+            .map(|(file, text)| (file.clone(), text.clone()));
+        let request = TestRequest {
+            overlay: overlay.collect(),
+            select: Vec::new(),
+            deadline: LONG,
+        };
+        tests.run(request).await
+    }
+}
+
+/// The texts of hidden tests and of one file.
+pub fn with(hidden: &Overlay, file: &FilePath, text: &Arc<str>) -> Overlay {
+    let mut overlay = hidden.clone();
+    overlay.insert(file.clone(), Some(Arc::clone(text)));
+    overlay
+}
+
+fn failing(report: &TestReport) -> BTreeSet<String> {
+    let fails = |status| matches!(status, TestStatus::Failed | TestStatus::Error);
+    let cases = report.cases.iter().filter(|case| fails(case.status));
+    cases.map(|case| case.id.clone()).collect()
+}
+
+fn service(shared: &Shared, snapshot: &Snapshot) -> LanguageServers {
+    let places = Places::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
+    let wanted = Wanted {
+        fast: vec![shared.server.clone()],
+        thorough: Vec::new(),
+        stops: [
+            ProblemKind::Syntax,
+            ProblemKind::Name,
+            ProblemKind::Import,
+            ProblemKind::Call,
+        ]
+        .into(),
+        deadline: DEADLINE,
+    };
+    let cache = std::env::temp_dir().join("starling-bench-language");
+    ServerPool::new(cache).service(snapshot, &places, &wanted)
+}
+
+/// Where only diagnostics are asked.
+struct NoTests;
+
+#[async_trait]
+impl TestRunner for NoTests {
+    fn command(&self) -> Option<String> {
+        None
+    }
+
+    fn chosen(&self) -> Chosen {
+        Chosen::Found
+    }
+
+    fn selects(&self) -> bool {
+        false
+    }
+
+    async fn run(&self, _: TestRequest) -> TestReport {
+        TestReport {
+            outcome: TestOutcome::NotRun,
+            exit: None,
+            command: String::new(),
+            cases: Vec::new(),
+            output: String::new(),
+            millis: 0,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What was found, a line of JSON for each change, and the table of all.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use starling::swarm::{DiagnosticEvidence, Evidence, TestEvidence};
+
+/// The name of the unbroken.
+pub const GOOD: &str = "the good change";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Said {
+    Passes,
+    Stops,
+    Unknown,
+}
+
+/// One change.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Row {
+    pub instance: String,
+    pub what: String,
+    pub diagnostics: Said,
+    pub tests: Said,
+    /// What stops it, or what is unknown, in short.
+    pub said: String,
+    pub passed: usize,
+    pub millis: u64,
+}
+
+impl Row {
+    pub fn of(instance: &str, what: &str, evidence: &Evidence) -> Row {
+        let mut said: Vec<String> = Vec::new();
+        let diagnostics = match &evidence.diagnostics {
+            DiagnosticEvidence::Unknown { reason } => {
+                said.push(reason.clone());
+                Said::Unknown
+            }
+            DiagnosticEvidence::Known { .. } => {
+                let stopping = evidence.diagnostics.stopping();
+                said.extend(stopping.map(|problem| problem.message.clone()));
+                passes(said.is_empty())
+            }
+        };
+        let (tests, passed) = match &evidence.tests {
+            TestEvidence::Unknown { reason } => {
+                said.push(reason.clone());
+                (Said::Unknown, 0)
+            }
+            TestEvidence::Known { broken, passed, .. } => {
+                said.extend(broken.first().cloned());
+                match (broken.is_empty(), passed) {
+                    // Nothing ran to its end, with the change and without it.
+                    (true, 0) => (Said::Unknown, 0),
+                    (none, passed) => (passes(none), *passed),
+                }
+            }
+        };
+        Row {
+            instance: instance.to_owned(),
+            what: what.to_owned(),
+            diagnostics,
+            tests,
+            said: said.join(" | "),
+            passed,
+            millis: evidence.millis,
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.diagnostics == Said::Stops || self.tests == Said::Stops
+    }
+}
+
+fn passes(yes: bool) -> Said {
+    match yes {
+        true => Said::Passes,
+        false => Said::Stops,
+    }
+}
+
+/// All rows, those of an earlier part of the measurement among them.
+pub struct Rows {
+    file: Option<PathBuf>,
+    all: Vec<Row>,
+}
+
+impl Rows {
+    pub fn open(file: Option<&Path>) -> Rows {
+        let text = file.and_then(|file| std::fs::read_to_string(file).ok());
+        let lines = text.as_deref().unwrap_or_default().lines();
+        Rows {
+            file: file.map(Path::to_owned),
+            all: lines
+                .map(|line| serde_json::from_str(line).expect("a row"))
+                .collect(),
+        }
+    }
+
+    pub fn has(&self, instance: &str, is_good: bool) -> bool {
+        let same = |row: &&Row| row.instance == instance && (row.what == GOOD) == is_good;
+        self.all.iter().any(|row| same(&row))
+    }
+
+    pub fn count(&self, what: &str) -> usize {
+        self.all.iter().filter(|row| row.what == what).count()
+    }
+
+    pub fn add(&mut self, row: Row) {
+        println!(
+            "{} {}: diagnostics {:?}, tests {:?} ({} passed), {} ms: {}",
+            row.instance, row.what, row.diagnostics, row.tests, row.passed, row.millis, row.said
+        );
+        if let Some(file) = &self.file {
+            let line = serde_json::to_string(&row).expect("a row");
+            let opened = OpenOptions::new().append(true).create(true).open(file);
+            writeln!(opened.expect("the file of rows"), "{line}").expect("written");
+        }
+        self.all.push(row);
+    }
+
+    pub fn print(&self) {
+        let mut kinds: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+        for row in &self.all {
+            kinds.entry(&row.what).or_default().push(row);
+        }
+        println!(
+            "{:<22} {:>6} {:>8} {:>12} {:>6} {:>6} {:>14} {:>13}",
+            "", "tried", "stopped", "diagnostics", "tests", "both", "d. unknown", "t. unknown"
+        );
+        for (what, rows) in kinds {
+            let count = |fits: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| fits(row)).count();
+            let by = |row: &Row| (row.diagnostics == Said::Stops, row.tests == Said::Stops);
+            println!(
+                "{what:<22} {:>6} {:>8} {:>12} {:>6} {:>6} {:>14} {:>13}",
+                rows.len(),
+                count(&Row::stops),
+                count(&|row| by(row) == (true, false)),
+                count(&|row| by(row) == (false, true)),
+                count(&|row| by(row) == (true, true)),
+                count(&|row| row.diagnostics == Said::Unknown),
+                count(&|row| row.tests == Said::Unknown),
+            );
+        }
+    }
+}

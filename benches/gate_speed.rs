@@ -1,0 +1,223 @@
+//! How long the whole check of a proposal takes beside its tests alone: shadow, diagnostics, selected
+//! tests.
+//!
+//! ```sh
+//! STARLING_BENCH_TREE=path/to/django STARLING_BENCH_PYTHON=path/to/environment/bin/python \
+//!     cargo bench --no-default-features --bench gate_speed -- [SERVER] [SECONDS]
+//! ```
+//!
+//! Functions of the tree are tried until the tests that are nearest to one take about SECONDS (1), by a
+//! shell and without a sandbox. Then its proposal is checked, in turn with its tests alone. The tree is
+//! not written to. SERVER (`ty`) is looked for on `PATH`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use starling::index::{Index, is_test_file};
+use starling::lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
+use starling::ports::{Chosen, TestReport, TestRequest, TestRunner};
+use starling::runner::{ProjectTests, TestSettings};
+use starling::swarm::{DiagnosticEvidence, Evidence, Gate, TestEvidence};
+use starling::syntax::{FilePath, SymbolKind};
+use starling::workspace::{Overlay, Policy, Shadows, Snapshot, Workspace, take_part};
+
+const TIMES: usize = 9;
+const DEADLINE: Duration = Duration::from_secs(120);
+/// Functions that are tried at most.
+const TRIED: usize = 60;
+
+fn main() {
+    take_part();
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let (Some(root), Some(python)) = (
+        variable("STARLING_BENCH_TREE"),
+        variable("STARLING_BENCH_PYTHON"),
+    ) else {
+        println!("set STARLING_BENCH_TREE to a checkout of Django and STARLING_BENCH_PYTHON");
+        return;
+    };
+    let given: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    let server = given.first().map_or("ty", String::as_str);
+    let seconds = given
+        .get(1)
+        .map_or(1.0, |text| text.parse().expect("a number"));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let root = root.canonicalize().expect("the tree");
+    runtime.block_on(measure(&root, &python, server, seconds));
+}
+
+async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
+    let cache = tempfile::tempdir_in("target").expect("a directory");
+    let cache = cache.path().canonicalize().expect("its real path");
+    let snapshot = Workspace::open(root.to_owned())
+        .expect("a folder")
+        .snapshot(Overlay::new());
+    let shadows = Shadows::open(&cache, Policy::default())
+        .await
+        .expect("shadows");
+    println!("{:?}: {}", shadows.kind(), shadows.reason());
+    let settings = TestSettings {
+        python: Some(python.to_owned()),
+        ..TestSettings::default()
+    };
+    let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
+    let tests = Arc::new(Noted {
+        tests,
+        command: Mutex::default(),
+    });
+    let index = Arc::new(Index::open(snapshot.clone(), cache));
+    index.warm();
+    let language = Arc::new(service(&snapshot, server));
+    let gate = Gate::new(index.clone(), tests.clone(), language, DEADLINE);
+    let Some((file, text)) = chosen(&gate, &tests, &snapshot, &index, seconds).await else {
+        println!("no function was found whose nearest tests take {seconds} s");
+        return;
+    };
+    let (mut checks, mut alone, mut report) = (Vec::new(), Vec::new(), None);
+    for _ in 0..TIMES {
+        alone.push(by_itself(&tests, root));
+        let began = Instant::now();
+        let evidence = gate.check(&file, Arc::clone(&text)).await;
+        checks.push(began.elapsed());
+        report = Some(evidence);
+    }
+    println!("{}", report.map(|one| one.to_string()).unwrap_or_default());
+    say("tests alone", &mut alone);
+    say("the check", &mut checks);
+}
+
+/// A change of a function whose nearest tests pass in about this time.
+async fn chosen(
+    gate: &Gate,
+    tests: &Noted,
+    snapshot: &Snapshot,
+    index: &Index,
+    seconds: f64,
+) -> Option<(FilePath, Arc<str>)> {
+    let code = |file: &&FilePath| file.as_str().ends_with(".py") && !is_test_file(file);
+    let files: Vec<&FilePath> = snapshot.files().iter().filter(code).collect();
+    let step = (files.len() / TRIED).max(1);
+    for file in files.into_iter().step_by(step) {
+        let Ok(tree) = snapshot.tree(file) else {
+            continue;
+        };
+        let functions = tree.symbols().iter();
+        let is_function = |kind| matches!(kind, SymbolKind::Function | SymbolKind::Method);
+        let mut functions = functions.filter(|symbol| is_function(symbol.kind));
+        let Some(symbol) = functions.find(|symbol| {
+            !index
+                .nearest_tests(std::slice::from_ref(&symbol.path), 1)
+                .is_empty()
+        }) else {
+            continue;
+        };
+        // A comment after its last line changes nothing that a test could see.
+        let mut lines: Vec<String> = tree.text().lines().map(str::to_owned).collect();
+        lines[symbol.lines.1 as usize - 1].push_str("  # changed");
+        let text: Arc<str> = format!("{}\n", lines.join("\n")).into();
+        let evidence = gate.check(file, Arc::clone(&text)).await;
+        let took = by_itself(tests, snapshot.root()).as_secs_f64();
+        println!("{:.2} s alone: {}", took, brief(&evidence));
+        let passes = matches!(&evidence.tests, TestEvidence::Known { passed, broken, still_failing, .. }
+            if *passed > 0 && broken.is_empty() && still_failing.is_empty());
+        if passes && (took / seconds - 1.0).abs() < 0.1 {
+            return Some((file.clone(), text));
+        }
+    }
+    None
+}
+
+fn brief(evidence: &Evidence) -> String {
+    let diagnostics = match &evidence.diagnostics {
+        DiagnosticEvidence::Known { millis, .. } => format!("diagnostics {millis} ms"),
+        DiagnosticEvidence::Absent => "no language server".to_owned(),
+        DiagnosticEvidence::Unknown { reason } => reason.clone(),
+    };
+    let tests = match &evidence.tests {
+        TestEvidence::Known {
+            millis,
+            passed,
+            outcome,
+            ..
+        } => {
+            format!("tests {} with {passed} in {millis} ms", outcome.word())
+        }
+        TestEvidence::Unknown { reason } => reason.clone(),
+    };
+    format!("check {} ms, {tests}, {diagnostics}", evidence.millis)
+}
+
+/// The last command of the gate, by a shell on the tree as it is.
+fn by_itself(tests: &Noted, root: &Path) -> Duration {
+    let line = tests.command.lock().expect("no panic").clone();
+    let began = Instant::now();
+    Command::new("/bin/sh")
+        .args(["-c", &line])
+        .current_dir(root)
+        .env("PYTHONPATH", root)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("a shell");
+    began.elapsed()
+}
+
+fn say(what: &str, times: &mut [Duration]) {
+    times.sort();
+    let of = |place: usize| times[place].as_secs_f64() * 1000.0;
+    println!(
+        "{what:<12} best {:>6.0} ms, median {:>6.0} ms, worst {:>6.0} ms",
+        of(0),
+        of(times.len() / 2),
+        of(times.len() - 1)
+    );
+}
+
+fn service(snapshot: &Snapshot, server: &str) -> LanguageServers {
+    let places = Places::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
+    let wanted = Wanted {
+        fast: vec![server.to_owned()],
+        thorough: Vec::new(),
+        stops: Default::default(),
+        deadline: Duration::from_secs(60),
+    };
+    let cache = std::env::temp_dir().join("starling-bench-language");
+    ServerPool::new(cache).service(snapshot, &places, &wanted)
+}
+
+/// The project's tests, with the last command kept.
+struct Noted {
+    tests: ProjectTests,
+    command: Mutex<String>,
+}
+
+#[async_trait]
+impl TestRunner for Noted {
+    fn command(&self) -> Option<String> {
+        self.tests.command()
+    }
+
+    fn chosen(&self) -> Chosen {
+        self.tests.chosen()
+    }
+
+    fn selects(&self) -> bool {
+        self.tests.selects()
+    }
+
+    async fn run(&self, request: TestRequest) -> TestReport {
+        let report = self.tests.run(request).await;
+        self.command
+            .lock()
+            .expect("no panic")
+            .clone_from(&report.command);
+        report
+    }
+}

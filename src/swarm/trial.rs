@@ -1,0 +1,122 @@
+//! The tests of a change, with it and without it: a failure counts against a change only where the same
+//! test passes without it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::gate::{run_tests, run_tests_within};
+use super::hub::Hub;
+use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids};
+use super::selection::{Extent, LONGEST, Selection};
+use super::settle;
+use crate::ports::{TestOutcome, TestReport};
+use crate::syntax::SymbolPath;
+use crate::workspace::Snapshot;
+
+/// More new failures of a whole command than that are no accident.
+const MOST: usize = 20;
+
+/// Tests `after`, which is `before` with a change of `symbols`.
+pub(super) async fn of_change(
+    hub: &Arc<Hub>,
+    before: &Snapshot,
+    after: &Snapshot,
+    symbols: &[SymbolPath],
+) -> (TestEvidence, Option<TestReport>) {
+    if hub.outside.tests.command().is_none() {
+        let reason = "no tests were found; give a command with --test".to_owned();
+        return (TestEvidence::Unknown { reason }, None);
+    }
+    let checks = hub.state().reach.checks;
+    match checks {
+        Extent::Whole => {
+            let (evidence, report) = by_all(hub, before, after).await;
+            (evidence, Some(report))
+        }
+        Extent::Nearest => by_nearest(hub, before, after, symbols).await,
+    }
+}
+
+/// By the whole command. Of what newly fails, single tests are run again without the change, where they
+/// can be selected.
+async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvidence, TestReport) {
+    let report = run_tests(hub, after, Vec::new()).await;
+    if new_failures(hub, &report).is_empty() {
+        return (TestEvidence::compare(&known(hub), &report), report);
+    }
+    settle::learn_what_fails(hub).await;
+    let mut failing = known(hub);
+    let mut new = new_failures(hub, &report);
+    new.retain(|id| id != WHOLE_RUN);
+    if hub.outside.tests.selects() && (1..=MOST).contains(&new.len()) {
+        let again = run_tests(hub, before, new.clone()).await;
+        let fails = failing_ids(&again);
+        failing.extend(new.into_iter().filter(|id| fails.contains(id)));
+    }
+    (TestEvidence::compare(&failing, &report), report)
+}
+
+/// By the nearest tests. When one newly fails, the same are run without the change.
+async fn by_nearest(
+    hub: &Arc<Hub>,
+    before: &Snapshot,
+    after: &Snapshot,
+    symbols: &[SymbolPath],
+) -> (TestEvidence, Option<TestReport>) {
+    loop {
+        let applied = hub.state().applied.len();
+        let selection = Selection::near(hub, symbols);
+        if selection.is_empty() {
+            let count = hub.lookup().index().test_count();
+            let reason = format!("none of the {count} tests was found near it");
+            return (TestEvidence::Unknown { reason }, None);
+        }
+        let run = async |world| run_tests_within(hub, world, selection.entries(), LONGEST).await;
+        let mut report = run(after).await;
+        let mut failing = known(hub);
+        // What a command says as a whole is of the tests that it ran then.
+        failing.remove(WHOLE_RUN);
+        let is_new = |id: &String| !failing.contains(id);
+        if report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new) {
+            let without = run(before).await;
+            let habit = hub.state().habit;
+            if let Some(habit) = habit.instead(&report, &without) {
+                hub.state().habit = habit;
+                continue;
+            }
+            if report.outcome == TestOutcome::NotRun && without.outcome != TestOutcome::NotRun {
+                report.outcome = TestOutcome::Failed;
+            }
+            let fails = failing_ids(&without);
+            remember(hub, &fails, applied);
+            failing.extend(fails);
+        }
+        let evidence = TestEvidence::compare(&failing, &report);
+        let command = hub.outside.tests.command().unwrap_or_default();
+        let evidence = evidence.by(command, selection.tried(hub));
+        return (evidence, Some(report));
+    }
+}
+
+fn known(hub: &Hub) -> BTreeSet<String> {
+    hub.state().failing.clone()
+}
+
+fn new_failures(hub: &Hub, report: &TestReport) -> Vec<String> {
+    let known = known(hub);
+    let mut ids = failing_ids(report);
+    ids.retain(|id| !known.contains(id));
+    ids
+}
+
+/// Keeps what fails without a change, as long as that is how the workspace is.
+fn remember(hub: &Hub, fails: &[String], applied: usize) {
+    let mut state = hub.state();
+    let single = || fails.iter().filter(|id| *id != WHOLE_RUN).cloned();
+    if state.applied.len() == applied {
+        state.failing.extend(single());
+    }
+    if applied == 0 {
+        state.failing_before.extend(single());
+    }
+}
