@@ -182,6 +182,7 @@ mod tests {
             reason: String::new(),
             evidence: crate::server::testing::evidence(),
             with: Vec::new(),
+            parts: Vec::new(),
         }
     }
 

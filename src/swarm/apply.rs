@@ -9,7 +9,7 @@ use super::proposal::{ProposalId, TestEvidence};
 use super::run::UndoError;
 use crate::ports::{ApplyError, Current, EditorError, Effect, FileEdit, TestReport};
 use crate::syntax::{FilePath, SymbolPath};
-use crate::text::{ChangeSet, Conflict, new_file_diff, unified_diff};
+use crate::text::{ChangeSet, new_file_diff, unified_diff};
 
 /// How often an edit is rebased when the user types faster than it arrives.
 const TRIES: u32 = 8;
@@ -131,10 +131,12 @@ async fn send(
 ) -> Result<Sent, Failure> {
     for _ in 0..TRIES {
         let (current, is_there) = current_or_new(hub, file, base).await?;
-        let changes = over(base, changes, &current.text).map_err(|conflict| Failure::Conflict {
-            why: conflict.to_string(),
-            current: Arc::clone(&current.text),
-        })?;
+        let changes = changes
+            .over(base, &current.text)
+            .map_err(|conflict| Failure::Conflict {
+                why: conflict.to_string(),
+                current: Arc::clone(&current.text),
+            })?;
         let before = Arc::clone(&current.text);
         let leaves_nothing = || changes.apply(&before).is_ok_and(|after| after.is_empty());
         let effect = match emptied {
@@ -188,13 +190,6 @@ async fn current_or_new(
             why: error.to_string(),
         }),
     }
-}
-
-fn over(base: &Arc<str>, changes: &ChangeSet, current: &Arc<str>) -> Result<ChangeSet, Conflict> {
-    if base == current {
-        return Ok(changes.clone());
-    }
-    changes.rebase(&ChangeSet::between(base, current))
 }
 
 /// Takes one applied proposal back, or all, the last first, by the inverse of its own change over the
@@ -300,7 +295,8 @@ fn without_agents(hub: &Hub, file: &FilePath, now: &Arc<str>) -> Arc<str> {
     let mut text = Arc::clone(now);
     for one in applied.iter().rev().filter(|one| one.file == *file) {
         let inverse = ChangeSet::between(&one.after, &one.before);
-        let taken_back = over(&one.after, &inverse, &text)
+        let taken_back = inverse
+            .over(&one.after, &text)
             .ok()
             .and_then(|changes| changes.apply(&text).ok());
         match taken_back {

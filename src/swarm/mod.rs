@@ -39,7 +39,7 @@ pub use event::{
     RunId, Stamped, StopReason, TestPhase,
 };
 pub use ledger::{Limits, Spent};
-pub use proposal::{DiagnosticEvidence, Evidence, Fate, ProposalId, TestEvidence, Together};
+pub use proposal::{DiagnosticEvidence, Evidence, Fate, Part, ProposalId, TestEvidence, Together};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 
 /// What those share with a run who only read: looking things up, and how tools are described.

@@ -223,6 +223,17 @@ impl ChangeSet {
             .expect("shifting disjoint edits by the same amounts keeps them disjoint"))
     }
 
+    /// The change as it must be made in what became of its base.
+    ///
+    /// # Errors
+    /// Both changed the same text.
+    pub fn over(&self, base: &str, current: &str) -> Result<ChangeSet, Conflict> {
+        match base == current {
+            true => Ok(self.clone()),
+            false => self.rebase(&ChangeSet::between(base, current)),
+        }
+    }
+
     /// Where a byte offset of the base lies after the change (the start of the insert, when it was
     /// replaced; behind an insertion made exactly there).
     pub fn map_offset(&self, offset: usize) -> usize {
