@@ -1,5 +1,10 @@
 //! The server as a client sees it, its runs scripted.
 
+mod asking;
+mod lenses;
+mod plain;
+mod restart;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -465,21 +465,15 @@ impl EventLog {
 
     /// Reads from the first record on.
     pub fn follow(&self) -> Cursor {
-        Cursor {
-            inner: Arc::clone(&self.inner),
-            next: 0,
-            changes: self.inner.count.subscribe(),
-        }
+        self.follow_from(0)
     }
 
-    /// Reads what comes from now on.
-    pub fn follow_from_here(&self) -> Cursor {
-        let changes = self.inner.count.subscribe();
-        let next = changes.borrow().count;
+    /// Reads from a record on.
+    pub fn follow_from(&self, next: usize) -> Cursor {
         Cursor {
             inner: Arc::clone(&self.inner),
             next,
-            changes,
+            changes: self.inner.count.subscribe(),
         }
     }
 

@@ -30,6 +30,7 @@ mod request;
 mod review;
 mod run;
 mod scout;
+mod send;
 mod settle;
 mod tools;
 
@@ -41,6 +42,11 @@ pub use event::{
 pub use ledger::{Limits, Spent};
 pub use proposal::{DiagnosticEvidence, Evidence, Fate, Part, ProposalId, TestEvidence, Together};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
+
+/// How changes reach the user's text; proposals that outlive their run take the same way.
+pub(crate) mod sending {
+    pub(crate) use super::send::{Emptied, Failure, send};
+}
 
 /// What those share with a run who only read: looking things up, and how tools are described.
 pub(crate) mod reading {

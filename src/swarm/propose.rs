@@ -18,6 +18,7 @@ use super::proposal::{Evidence, Part, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
 use super::review;
 use super::run::{Approval, AskIntent};
+use super::send::Failure;
 use super::settle;
 use crate::ports::{IntentView, ProposalView, TestReport, ToolCalling, Verdict};
 use crate::syntax::SymbolPath;
@@ -483,7 +484,7 @@ async fn finish(
                 text: format!("Proposal {id} was accepted and applied."),
             }
         }
-        Err(apply::Failure::Conflict { why, current }) => {
+        Err(Failure::Conflict { why, current }) => {
             hub.state().accepted.retain(|accepted| accepted.id != id);
             hub.event(Event::ProposalConflicted {
                 proposal: id,
@@ -497,7 +498,7 @@ async fn finish(
                 "The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."
             ))
         }
-        Err(apply::Failure::Editor { why }) => {
+        Err(Failure::Editor { why }) => {
             let mut state = hub.state();
             state.accepted.retain(|accepted| accepted.id != id);
             state.unapplied = Some(format!("proposal {id} was accepted but not applied: {why}"));
