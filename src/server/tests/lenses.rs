@@ -130,7 +130,8 @@ async fn a_proposal_has_lenses_that_move_with_its_symbol() {
     client.connection.reply(id, Ok(Value::Null));
     let accept = json!({"run": run, "proposal": 1});
     client.execute("starling.accept", accept).await;
-    assert_eq!(lens_titles(&client).await, [], "answered");
+    let left = lens_titles(&client).await;
+    assert!(!left.iter().any(about_proposal), "answered: {left:?}");
     client.next_of("workspace/codeLens/refresh").await;
 }
 
@@ -341,5 +342,10 @@ async fn a_stopped_run_leaves_nothing_to_review() {
         reviewed.await["event"]["verdict"]["reason"],
         "the run was stopped"
     );
-    assert_eq!(lens_titles(&client).await, []);
+    let left = lens_titles(&client).await;
+    assert!(!left.iter().any(about_proposal), "{left:?}");
+}
+
+fn about_proposal((_, title): &(u64, String)) -> bool {
+    title.starts_with("Starling #") || title == "Accept"
 }
