@@ -21,6 +21,7 @@ use tower_lsp::lsp_types::{
 };
 
 use super::documents::{Desk, Expected};
+use super::outgoing::ask;
 use super::paths::path_of;
 use super::settings::Settings;
 use crate::ports::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
@@ -115,20 +116,16 @@ impl ClientEditor {
         request: ApplyWorkspaceEditParams,
         mut arrived: oneshot::Receiver<Current>,
     ) -> Result<Current, ApplyError> {
-        let reply = timeout(
-            DEADLINE,
-            self.client.send_request::<ApplyWorkspaceEdit>(request),
-        );
+        let reply = ask::<ApplyWorkspaceEdit>(&self.client, request, DEADLINE);
         let reply = tokio::select! {
             biased;
             Ok(current) = &mut arrived => return Ok(current),
             reply = reply => reply,
         };
         let complaint = match reply {
-            Ok(Ok(reply)) if reply.applied => None,
-            Ok(Ok(reply)) => Some(reply.failure_reason.unwrap_or("it gave no reason".into())),
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some(format!("no answer within {} s", DEADLINE.as_secs())),
+            Ok(reply) if reply.applied => None,
+            Ok(reply) => Some(reply.failure_reason.unwrap_or("it gave no reason".into())),
+            Err(error) => Some(error.to_string()),
         };
         if let Some(message) = complaint {
             return self.settle(sent, message).await;

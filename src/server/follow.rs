@@ -16,6 +16,7 @@ use tower_lsp::lsp_types::{
 };
 
 use super::board::name;
+use super::outgoing::ask;
 use super::protocol::{EventNotification, EventParams};
 use crate::swarm::{Cursor, Event, Record, RunId, Stamped};
 
@@ -121,11 +122,11 @@ pub async fn progress(mut cursor: Cursor, run: &RunId, title: String, client: &C
     let create = WorkDoneProgressCreateParams {
         token: token.clone(),
     };
-    let created = client.send_request::<WorkDoneProgressCreate>(create);
-    let Ok(Ok(())) = tokio::time::timeout(CREATE_DEADLINE, created).await else {
-        tracing::info!("the client shows no progress");
+    let created = ask::<WorkDoneProgressCreate>(client, create, CREATE_DEADLINE);
+    if let Err(error) = created.await {
+        tracing::info!(%error, "the client shows no progress");
         return;
-    };
+    }
     let send = async |value| {
         let params = ProgressParams {
             token: token.clone(),

@@ -13,6 +13,7 @@ mod follow;
 mod lenses;
 mod marks;
 mod offers;
+mod outgoing;
 mod paths;
 pub mod protocol;
 mod pulse;

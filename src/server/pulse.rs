@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tower_lsp::Client;
 use tower_lsp::lsp_types::request::CodeLensRefresh;
 
 use super::asks::Asks;
 use super::documents::Desk;
+use super::outgoing::ask;
 use super::protocol::StatusNotification;
 use super::runs::Runs;
 use super::settings::Settings;
@@ -61,9 +62,9 @@ impl Pulse {
             if now != offers {
                 offers = now;
                 if agreed.lens_refresh {
-                    let refresh = client.send_request::<CodeLensRefresh>(());
-                    if timeout(DEADLINE, refresh).await.is_err() {
-                        tracing::info!("the client does not take a refresh of lenses");
+                    let refresh = ask::<CodeLensRefresh>(&client, (), DEADLINE);
+                    if let Err(error) = refresh.await {
+                        tracing::info!(%error, "the client does not take a refresh of lenses");
                     }
                 }
             }

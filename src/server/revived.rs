@@ -11,7 +11,7 @@ use super::approvals::{Approvals, Review};
 use super::restore::board;
 use super::services::Run;
 use crate::ports::{Editor, Verdict};
-use crate::swarm::sending::{Emptied, Failure, send};
+use crate::swarm::sending::{Failure, Purpose, send};
 use crate::swarm::{
     Event, EventLog, Part, Party, ProposalId, Record, Spent, Stamped, StopReason, UndoError,
 };
@@ -147,7 +147,7 @@ impl Revived {
             part.over(&text).map_err(|conflict| conflict.to_string())?;
         }
         for part in &offer.members {
-            let sent = self.send(part, &part.base, &part.changes, Emptied::Stays);
+            let sent = self.send(part, &part.base, &part.changes, Purpose::Propose);
             let (before, after) = sent.await.map_err(|failure| match failure {
                 Failure::Conflict { why, .. } | Failure::Editor { why } => why,
             })?;
@@ -170,11 +170,11 @@ impl Revived {
         part: &Part,
         base: &Arc<str>,
         changes: &ChangeSet,
-        emptied: Emptied,
+        purpose: Purpose,
     ) -> Result<(Arc<str>, Arc<str>), Failure> {
         let label = part.symbol.to_string();
         let editor = self.editor.as_ref();
-        let sent = send(editor, &part.file, base, changes, &label, emptied).await?;
+        let sent = send(editor, &part.file, base, changes, &label, purpose).await?;
         Ok((sent.before, sent.after))
     }
 
@@ -219,11 +219,11 @@ impl Revived {
         let made: Arc<str> = made.map_err(|error| conflict(error.to_string()))?.into();
         let inverse = part.changes.invert(&part.base);
         let inverse = inverse.map_err(|error| conflict(error.to_string()))?;
-        let emptied = match part.base.is_empty() {
-            true => Emptied::Goes,
-            false => Emptied::Stays,
+        let purpose = match part.base.is_empty() {
+            true => Purpose::TakeBackFile,
+            false => Purpose::TakeBack,
         };
-        let sent = self.send(part, &made, &inverse, emptied).await;
+        let sent = self.send(part, &made, &inverse, purpose).await;
         sent.map_err(|failure| match failure {
             Failure::Conflict { why, .. } => conflict(why),
             Failure::Editor { why } => UndoError::Editor(why),

@@ -10,6 +10,8 @@ use tower_lsp::lsp_types::{
     MessageActionItem, MessageType, ShowDocumentParams, ShowMessageRequestParams, Url,
 };
 
+use super::outgoing::ask;
+
 /// How long the client has to open a document.
 const OPEN_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a person may take.
@@ -69,9 +71,8 @@ impl Windows {
             take_focus: Some(true),
             selection: None,
         };
-        let asked = self.client.send_request::<ShowDocument>(params);
-        let answer = tokio::time::timeout(OPEN_DEADLINE, asked).await;
-        matches!(answer, Ok(Ok(shown)) if shown.success)
+        let answer = ask::<ShowDocument>(&self.client, params, OPEN_DEADLINE).await;
+        answer.is_ok_and(|shown| shown.success)
     }
 
     /// Lets the user choose; `None` when no choice is made.
@@ -85,9 +86,8 @@ impl Windows {
             message: question.to_owned(),
             actions: Some(choices.iter().map(action).collect()),
         };
-        let asked = self.client.send_request::<ShowMessageRequest>(params);
-        let answer = tokio::time::timeout(PERSON_DEADLINE, asked).await;
-        let chosen = answer.ok()?.ok()??;
+        let answer = ask::<ShowMessageRequest>(&self.client, params, PERSON_DEADLINE).await;
+        let chosen = answer.ok()??;
         choices
             .iter()
             .find(|title| **title == chosen.title)

@@ -7,7 +7,7 @@ use super::gate::Draft;
 use super::hub::Hub;
 use super::proposal::{ProposalId, TestEvidence};
 use super::run::UndoError;
-use super::send::{Emptied, Failure, Sent, send};
+use super::send::{Failure, Purpose, Sent, send};
 use crate::ports::{Effect, TestReport};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::text::{ChangeSet, new_file_diff, unified_diff};
@@ -58,7 +58,7 @@ pub(super) async fn apply(
             &draft.base,
             &changes,
             &label,
-            Emptied::Stays,
+            Purpose::Propose,
         )
         .await?;
         let Sent {
@@ -122,9 +122,9 @@ pub(super) async fn undo(
     for applied in chosen {
         let inverse = ChangeSet::between(&applied.after, &applied.before);
         let label = format!("undo {}", applied.id);
-        let emptied = match applied.effect {
-            Effect::Create => Emptied::Goes,
-            Effect::Change | Effect::Delete => Emptied::Stays,
+        let purpose = match applied.effect {
+            Effect::Create => Purpose::TakeBackFile,
+            Effect::Change | Effect::Delete => Purpose::TakeBack,
         };
         let sent = send(
             hub.outside.editor.as_ref(),
@@ -132,7 +132,7 @@ pub(super) async fn undo(
             &applied.after,
             &inverse,
             &label,
-            emptied,
+            purpose,
         );
         let sent = sent.await.map_err(|failure| {
             let symbol = applied
@@ -199,7 +199,7 @@ fn without_agents(hub: &Hub, file: &FilePath, now: &Arc<str>) -> Arc<str> {
     for one in applied.iter().rev().filter(|one| one.file == *file) {
         let inverse = ChangeSet::between(&one.after, &one.before);
         let taken_back = inverse
-            .over(&one.after, &text)
+            .rebase(&ChangeSet::between(&one.after, &text))
             .ok()
             .and_then(|changes| changes.apply(&text).ok());
         match taken_back {

@@ -45,7 +45,7 @@ pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoErr
 
 /// How changes reach the user's text; proposals that outlive their run take the same way.
 pub(crate) mod sending {
-    pub(crate) use super::send::{Emptied, Failure, send};
+    pub(crate) use super::send::{Failure, Purpose, send};
 }
 
 /// What those share with a run who only read: looking things up, and how tools are described.

@@ -17,12 +17,14 @@ pub struct Sent {
     pub effect: Effect,
 }
 
-/// What a file may become that an edit leaves without text.
+/// What a change is sent for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Emptied {
-    Stays,
-    /// It was made by the agents.
-    Goes,
+pub enum Purpose {
+    Propose,
+    /// Of a file that was there before.
+    TakeBack,
+    /// Of a file that the agents made: left without text it goes.
+    TakeBackFile,
 }
 
 /// Why a change was not applied. Nothing was changed.
@@ -42,21 +44,25 @@ pub async fn send(
     base: &Arc<str>,
     changes: &ChangeSet,
     label: &str,
-    emptied: Emptied,
+    purpose: Purpose,
 ) -> Result<Sent, Failure> {
     for _ in 0..TRIES {
         let (current, is_there) = current_or_new(editor, file, base).await?;
-        let changes = changes
-            .over(base, &current.text)
-            .map_err(|conflict| Failure::Conflict {
-                why: conflict.to_string(),
-                current: Arc::clone(&current.text),
-            })?;
+        let over = match purpose {
+            Purpose::Propose => changes.over(base, &current.text),
+            Purpose::TakeBack | Purpose::TakeBackFile => {
+                changes.rebase(&ChangeSet::between(base, &current.text))
+            }
+        };
+        let changes = over.map_err(|conflict| Failure::Conflict {
+            why: conflict.to_string(),
+            current: Arc::clone(&current.text),
+        })?;
         let before = Arc::clone(&current.text);
         let leaves_nothing = || changes.apply(&before).is_ok_and(|after| after.is_empty());
-        let effect = match emptied {
-            Emptied::Goes if leaves_nothing() => Effect::Delete,
-            Emptied::Goes | Emptied::Stays => is_there,
+        let effect = match purpose {
+            Purpose::TakeBackFile if leaves_nothing() => Effect::Delete,
+            Purpose::Propose | Purpose::TakeBack | Purpose::TakeBackFile => is_there,
         };
         let edit = FileEdit {
             file: file.clone(),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::headless::testing::*;
 use crate::headless::{Connection, Incoming};
 use crate::ports::Editor;
-use crate::swarm::sending::{Emptied, Failure, send};
+use crate::swarm::sending::{Failure, Purpose, send};
 use crate::swarm::{Event, StopReason};
 use crate::text::{ByteRange, ChangeSet, ContentHash, Encoding};
 
@@ -288,7 +288,7 @@ async fn write(editor: &dyn Editor, base: &Arc<str>, slot: usize, number: usize)
     };
     let label = format!("slot {slot}");
     let name = file("a.py");
-    let sent = send(editor, &name, base, &changes, &label, Emptied::Stays);
+    let sent = send(editor, &name, base, &changes, &label, Purpose::Propose);
     match sent.await {
         Ok(sent) => {
             assert!(sent.after.contains(&token), "an applied change is there");

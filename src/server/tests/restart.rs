@@ -116,6 +116,7 @@ async fn a_proposal_outlives_its_server_and_is_accepted_and_undone() {
     assert_eq!(undone["proposals"], json!([1]));
     client.connection.notify("exit", Value::Null);
     let kept = client.folder.path().to_owned();
+    client.server.await.unwrap();
     let story = std::fs::read_to_string(path).unwrap();
     assert!(story.contains("proposal_applied"), "{story}");
     assert!(
