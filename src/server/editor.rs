@@ -28,8 +28,10 @@ use crate::ports::{ApplyError, Current, DocVersion, Editor, EditorError, Effect,
 use crate::syntax::FilePath;
 use crate::text::{ChangeSet, Encoding, position_of};
 
-/// How long the client has to answer, and then to bring the text.
+/// How long the client has to answer.
 const DEADLINE: Duration = Duration::from_secs(10);
+/// How long it has to bring the text that it said is there: a user may have to press a key first.
+const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// The client as the holder of the user's text.
 #[derive(Debug)]
@@ -134,7 +136,7 @@ impl ClientEditor {
         if let Ok(current) = self.settle(sent, String::new()).await {
             return Ok(current);
         }
-        match timeout(DEADLINE, arrived).await {
+        match timeout(ARRIVAL, arrived).await {
             Ok(Ok(current)) => Ok(current),
             Ok(Err(_)) | Err(_) => {
                 let message = "it said that the edit was applied, but the text did not come";

@@ -16,13 +16,13 @@ pub fn lenses(offers: &[Offer], sight: &Sight, client: &Settings) -> Vec<CodeLen
             continue;
         };
         let line = first_line(mark, &sight.text);
-        let range = Range::new(Position::new(line, 0), Position::new(line, 0));
-        let lens = |command| CodeLens {
-            range,
+        // Some clients order the lenses of a line by their places.
+        let lens = |(place, command)| CodeLens {
+            range: Range::new(Position::new(line, place), Position::new(line, place)),
             command: Some(command),
             data: None,
         };
-        lenses.extend(offer.commands(client).into_iter().map(lens));
+        lenses.extend((0..).zip(offer.commands(client)).map(lens));
     }
     lenses
 }

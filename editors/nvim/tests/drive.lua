@@ -30,13 +30,23 @@ function M:keys(keys)
   vim.fn.chansend(self.job, (vim.api.nvim_replace_termcodes(keys, true, true, true)))
 end
 
+--- Ends the test with what the screen shows, and what was said before.
+function M:fail(what)
+  local screen = self:screen()
+  self:keys('<Esc><Esc>:messages<CR>')
+  vim.wait(1000, function()
+    return false
+  end)
+  error(('%s\n%s\n--- messages\n%s'):format(what, screen, self:screen()), 3)
+end
+
 --- Waits until the screen shows a text.
 function M:sees(text)
   local found = vim.wait(WAIT, function()
     return self:screen():find(text, 1, true) ~= nil
   end, 20)
   if not found then
-    error(('the screen never shows `%s`:\n%s'):format(text, self:screen()), 2)
+    self:fail(('the screen never shows `%s`:'):format(text))
   end
 end
 
@@ -46,14 +56,14 @@ function M:no_longer_sees(text)
     return self:screen():find(text, 1, true) == nil
   end, 20)
   if not gone then
-    error(('the screen still shows `%s`:\n%s'):format(text, self:screen()), 2)
+    self:fail(('the screen still shows `%s`:'):format(text))
   end
 end
 
 --- Waits until a fact holds.
 function M:until_so(what, fact)
   if not vim.wait(WAIT, fact, 20) then
-    error(('never so: %s\n%s'):format(what, self:screen()), 2)
+    self:fail('never so: ' .. what)
   end
 end
 

@@ -157,7 +157,23 @@ local function story()
   nvim:stop()
 end
 
+--- What the runs say of themselves.
+local function told()
+  for _, path in ipairs(vim.fn.glob(bed .. '/cache/runs/*.jsonl', true, true)) do
+    for line in io.lines(path) do
+      local read, record = pcall(vim.json.decode, line)
+      if read and record.event then
+        local event = record.event
+        io.write(('%6d %s %s %s\n'):format(record.at_ms, event.event, vim.inspect(event.agent or ''), event.why or event.summary or ''))
+      end
+    end
+  end
+end
+
 local done, why = xpcall(story, debug.traceback)
+if not done then
+  told()
+end
 vim.fn.delete(bed, 'rf')
 if not done then
   io.write(why .. '\n')

@@ -2,6 +2,9 @@
 local options = require('starling.options')
 local M = {}
 
+--- How long the server may take to say hello.
+local START = 5000
+
 --- What this plugin does itself; see docs/protocol.md.
 M.commands = {
   'starling.client.change',
@@ -14,33 +17,70 @@ M.commands = {
 
 local function capabilities()
   return vim.tbl_deep_extend('force', vim.lsp.protocol.make_client_capabilities(), {
-    workspace = { codeLens = { refreshSupport = true } },
+    workspace = {
+      codeLens = { refreshSupport = true },
+      -- Neovim takes versioned edits and does not say so.
+      workspaceEdit = { documentChanges = true },
+    },
     experimental = { starling = { commands = M.commands } },
   })
 end
 
---- Applies an edit of the server; a file that was not open is saved, so that no hidden buffer is left
---- changed.
-local function apply_edit(err, params, ctx, config)
+--- Why an edit does not fit the buffers any more; nil when it does.
+local function stale(changes)
+  for _, change in ipairs(changes) do
+    local document = change.textDocument
+    if document and type(document.version) == 'number' then
+      local buffer = vim.uri_to_bufnr(document.uri)
+      if vim.lsp.util.buf_versions[buffer] ~= document.version then
+        return vim.api.nvim_buf_get_name(buffer) .. ' has changed since'
+      end
+    end
+  end
+end
+
+--- Writes files that an edit had to load, so that no hidden buffer is left changed.
+local function save(uris)
+  for _, uri in ipairs(uris) do
+    local buffer = vim.uri_to_bufnr(uri)
+    if vim.api.nvim_buf_is_loaded(buffer) then
+      vim.api.nvim_buf_call(buffer, function()
+        vim.cmd('silent keepalt write ++p')
+      end)
+    end
+  end
+end
+
+--- Applies an edit of the server as one step that can be undone.
+local function apply_edit(_, params, ctx)
+  local changes = params.edit.documentChanges or {}
+  local why = stale(changes)
+  if why then
+    return { applied = false, failureReason = why }
+  end
+  -- Neovim lists annotations on the screen, and waits for a key.
+  params.edit.changeAnnotations = nil
+  for _, change in ipairs(changes) do
+    for _, edit in ipairs(change.edits or {}) do
+      edit.annotationId = nil
+    end
+  end
   local unopened = {}
-  for _, change in ipairs(params.edit.documentChanges or {}) do
+  for _, change in ipairs(changes) do
     local uri = change.textDocument and change.textDocument.uri
     if uri and not vim.api.nvim_buf_is_loaded(vim.uri_to_bufnr(uri)) then
       table.insert(unopened, uri)
     end
   end
-  local answer = vim.lsp.handlers['workspace/applyEdit'](err, params, ctx, config)
-  if options.values.save_unopened then
-    for _, uri in ipairs(unopened) do
-      local buffer = vim.uri_to_bufnr(uri)
-      if vim.api.nvim_buf_is_loaded(buffer) then
-        vim.api.nvim_buf_call(buffer, function()
-          vim.cmd('silent keepalt write ++p')
-        end)
-      end
-    end
+  local client = assert(vim.lsp.get_client_by_id(ctx.client_id))
+  local done, failure = pcall(vim.lsp.util.apply_workspace_edit, params.edit, client.offset_encoding)
+  if not done then
+    return { applied = false, failureReason = tostring(failure) }
   end
-  return answer
+  if options.values.save_unopened then
+    save(unopened)
+  end
+  return { applied = true }
 end
 
 --- Lenses of Neovim 0.12 follow the text by themselves; before, they are asked for.
@@ -180,7 +220,11 @@ function M.need()
       return nil
     end
     start(vim.api.nvim_get_current_buf())
-    client = M.get()
+    -- It says hello in milliseconds.
+    vim.wait(START, function()
+      client = M.get()
+      return client ~= nil
+    end, 10)
   end
   if not client then
     M.say('the server does not start: see :checkhealth starling', vim.log.levels.ERROR)
