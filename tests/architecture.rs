@@ -126,6 +126,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "index",
             "ports",
             "swarm",
+            "ask",
             "model",
             "lang",
             "runner",

@@ -35,6 +35,10 @@ impl Row {
     pub fn of(instance: &str, what: &str, evidence: &Evidence) -> Row {
         let mut said: Vec<String> = Vec::new();
         let diagnostics = match &evidence.diagnostics {
+            DiagnosticEvidence::Absent => {
+                said.push("no language server".to_owned());
+                Said::Unknown
+            }
             DiagnosticEvidence::Unknown { reason } => {
                 said.push(reason.clone());
                 Said::Unknown

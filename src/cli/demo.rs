@@ -185,6 +185,7 @@ mod tests {
             models: Vec::new(),
             replayed: false,
             limits: crate::swarm::Limits::default(),
+            root: String::new(),
         };
         let told = Event::Steered {
             to: None,

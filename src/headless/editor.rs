@@ -190,7 +190,7 @@ impl HeadlessEditor {
         let params = RejectParams {
             run: run.clone(),
             target,
-            reason: reason.to_owned(),
+            reason: Some(reason.to_owned()),
         };
         self.tell(REJECT, params).await
     }
@@ -218,8 +218,11 @@ impl HeadlessEditor {
     /// # Errors
     /// There is no such run.
     pub async fn cancel(&self, run: &RunId) -> Result<(), HeadlessError> {
-        let run = run.clone();
-        self.tell(CANCEL, CancelParams { run }).await
+        let params = CancelParams {
+            run: Some(run.clone()),
+            ask: None,
+        };
+        self.tell(CANCEL, params).await
     }
 
     /// Takes one applied proposal back, or all, and waits for it.
@@ -362,6 +365,7 @@ pub fn capabilities(encodings: &[Encoding]) -> Value {
             },
         },
         "textDocument": {"synchronization": {"didSave": true}},
+        "experimental": {"starling": {}},
     })
 }
 

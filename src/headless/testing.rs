@@ -275,6 +275,7 @@ pub fn review_asked(id: u32, path: &str) -> Event {
         reason: "because".to_owned(),
         evidence: evidence(),
         with: Vec::new(),
+        parts: Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use tower_lsp::Client;
 
 use super::protocol::{IntentNotification, IntentParams};
+use super::pulse::Pulse;
 use crate::ports::{Approver, IntentView, ProposalView, Verdict};
 use crate::swarm::{Event, ProposalId, RunId};
 use crate::syntax::SymbolPath;
@@ -30,6 +31,8 @@ pub struct Approvals {
 struct Slot {
     verdict: Option<oneshot::Sender<Verdict>>,
     answer: Option<oneshot::Receiver<Verdict>>,
+    /// What is meant, of an intent.
+    view: Option<IntentView>,
     /// How often it was claimed: tells the waiters of one review apart.
     claims: u32,
 }
@@ -40,6 +43,7 @@ impl Slot {
         Slot {
             verdict: Some(verdict),
             answer: Some(answer),
+            view: None,
             claims: 0,
         }
     }
@@ -61,6 +65,15 @@ impl Approvals {
         }
     }
 
+    /// The intents that wait for an answer.
+    pub fn intents(&self) -> Vec<IntentView> {
+        let slots = self.lock();
+        let open = slots.values().filter(|slot| slot.verdict.is_some());
+        let mut intents: Vec<IntentView> = open.filter_map(|slot| slot.view.clone()).collect();
+        intents.sort_by(|one, other| one.symbol.cmp(&other.symbol));
+        intents
+    }
+
     /// Follows the log of a run whose proposals a person reviews. An event reaches the client only
     /// after this: the answer may come before the swarm has begun to wait for it.
     pub fn note(&self, event: &Event) {
@@ -74,7 +87,7 @@ impl Approvals {
     }
 
     /// Waits for the verdict; the review is forgotten when the future is dropped.
-    async fn wait(&self, review: Review) -> Verdict {
+    pub async fn wait(&self, review: Review) -> Verdict {
         let (answer, claim) = self.claim(&review);
         let _forget = Forget {
             approvals: self,
@@ -138,17 +151,23 @@ pub struct Person {
     pub run: RunId,
     pub approvals: Approvals,
     pub client: Client,
+    pub pulse: Pulse,
 }
 
 #[async_trait]
 impl Approver for Person {
     async fn intent(&self, view: IntentView) -> Verdict {
-        let wait = self.approvals.wait(Review::Intent(view.symbol.clone()));
+        let review = Review::Intent(view.symbol.clone());
+        let wait = self.approvals.wait(review.clone());
         let mut wait = std::pin::pin!(wait);
         // The first poll opens the review, then the client hears of it.
         if let std::task::Poll::Ready(verdict) = futures::poll!(&mut wait) {
             return verdict;
         }
+        if let Some(slot) = self.approvals.lock().get_mut(&review) {
+            slot.view = Some(view.clone());
+        }
+        self.pulse.beat();
         let run = self.run.clone();
         self.client
             .send_notification::<IntentNotification>(IntentParams { run, view })
@@ -182,6 +201,7 @@ mod tests {
             reason: String::new(),
             evidence: crate::server::testing::evidence(),
             with: Vec::new(),
+            parts: Vec::new(),
         }
     }
 

@@ -1,27 +1,39 @@
-//! The handlers. The first statement of each posts or answers; none waits for a model, a person or
-//! the disk.
+//! The handlers. Each posts or answers first; none waits for a model or a person, and only what must
+//! show a file that is not open reads the disk.
 
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use tokio_util::task::AbortOnDropHandle;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, ExecuteCommandOptions, ExecuteCommandParams, InitializeParams,
-    InitializeResult, SaveOptions, ServerCapabilities, ServerInfo, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    CodeActionKind, CodeActionOptions, CodeActionParams, CodeActionProviderCapability,
+    CodeActionResponse, CodeLens, CodeLensOptions, CodeLensParams, DidChangeTextDocumentParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
+    ExecuteCommandOptions, ExecuteCommandParams, Hover, HoverContents, HoverParams,
+    HoverProviderCapability, InitializeParams, InitializeResult, InitializedParams, MarkupContent,
+    MarkupKind, SaveOptions, ServerCapabilities, ServerInfo, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Url,
     WorkDoneProgressCancelParams,
 };
 use tower_lsp::{Client, LanguageServer};
 
+use super::actions::{self, actions};
+use super::asks::Asks;
 use super::commands::Command;
-use super::documents::{Desk, Post};
+use super::documents::{Desk, Post, Sight};
 use super::editor::ClientEditor;
 use super::follow::run_of;
-use super::protocol::COMMANDS;
+use super::lenses::{is_on_head, lenses};
+use super::paths::file_of;
+use super::protocol::{
+    COMMANDS, EventsParams, EventsReply, ProposalParams, ProposalReply, StateReply,
+};
 use super::runs::{RunError, Runs};
 use super::settings::Settings;
+use super::why;
 use crate::ports::DocVersion;
+use crate::syntax::{FilePath, SymbolPath};
 use crate::text::Encoding;
 
 /// One client's session.
@@ -29,7 +41,9 @@ pub struct Backend {
     client: Client,
     desk: Desk,
     runs: Runs,
+    asks: Asks,
     agreed: OnceLock<Agreed>,
+    pulse: OnceLock<AbortOnDropHandle<()>>,
 }
 
 /// What is known after `initialize`.
@@ -39,13 +53,19 @@ struct Agreed {
 }
 
 impl Backend {
-    pub fn new(client: Client, desk: Desk, runs: Runs) -> Backend {
+    pub fn new(client: Client, desk: Desk, runs: Runs, asks: Asks) -> Backend {
         Backend {
             client,
             desk,
             runs,
+            asks,
             agreed: OnceLock::new(),
+            pulse: OnceLock::new(),
         }
+    }
+
+    pub fn asks(&self) -> Asks {
+        self.asks.clone()
     }
 
     pub fn runs(&self) -> Runs {
@@ -66,6 +86,37 @@ impl Backend {
         }
     }
 
+    /// `starling/state`
+    pub async fn state(&self) -> Result<StateReply> {
+        Ok(StateReply {
+            runs: self.runs.state(),
+            asks: self.asks.state(),
+        })
+    }
+
+    /// `starling/events`
+    pub async fn events(&self, params: EventsParams) -> Result<EventsReply> {
+        let events = self.runs.events(&params.run, params.after);
+        let events = events.map_err(refusal)?;
+        Ok(EventsReply { events })
+    }
+
+    /// `starling/proposal`
+    pub async fn proposal(&self, params: ProposalParams) -> Result<ProposalReply> {
+        self.runs.proposal(&params).await.map_err(refusal)
+    }
+
+    /// A file of the workspace, with what was agreed.
+    fn place(&self, uri: &Url) -> Option<(&Settings, FilePath)> {
+        let settings = &self.agreed.get()?.settings;
+        let file = file_of(settings.root.as_deref()?, uri)?;
+        Some((settings, file))
+    }
+
+    async fn see(&self, uri: &Url) -> Option<Sight> {
+        self.desk.see(uri.to_file_path().ok()?).await.ok()?
+    }
+
     fn execute(&self, command: Command) -> std::result::Result<Option<Value>, RunError> {
         let nothing = |()| None;
         match command {
@@ -79,10 +130,49 @@ impl Backend {
                 review,
                 verdict,
             } => self.runs.answer(&run, &review, verdict).map(nothing),
+            Command::AcceptAll(run) => {
+                let reply = self.runs.accept_all(run.as_ref())?;
+                Ok(Some(serde_json::json!(reply)))
+            }
+            Command::AskReason { run, review } => {
+                self.runs.ask_reason(run, review);
+                Ok(None)
+            }
+            Command::Ask(params) => {
+                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
+                let reply = self.asks.begin(*params, &agreed.settings)?;
+                Ok(Some(serde_json::json!(reply)))
+            }
+            Command::CancelAsk(ask) => self.asks.cancel(&ask).map(nothing),
+            Command::Review(params) => self.runs.review(params).map(nothing),
+            Command::Diff(params) => self.runs.diff(&params).map(nothing),
+            Command::Why(params) => self.runs.why(&params).map(nothing),
             Command::Steer { run, to, text } => self.runs.steer(&run, to, text).map(nothing),
             Command::Cancel(run) => self.runs.cancel(&run).map(nothing),
             Command::Undo { run, proposal } => self.runs.undo(&run, proposal).map(nothing),
         }
+    }
+}
+
+impl Backend {
+    /// What waits for the symbols whose heads stand on a line.
+    fn hover_at(&self, line: u32, file: &FilePath, sight: &Sight) -> Option<Hover> {
+        let heads = sight
+            .marks
+            .iter()
+            .filter(|mark| is_on_head(line, mark, &sight.text));
+        let symbols = heads.map(|mark| SymbolPath::new(file.clone(), mark.name.clone()));
+        let texts: Vec<String> = symbols
+            .flat_map(|symbol| self.runs.waiting_at(&symbol))
+            .map(|(id, proposal)| why::hover(id, &proposal))
+            .collect();
+        (!texts.is_empty()).then(|| Hover {
+            contents: HoverContents::Markup(MarkupContent {
+                kind: MarkupKind::Markdown,
+                value: texts.join("\n---\n"),
+            }),
+            range: None,
+        })
     }
 }
 
@@ -91,6 +181,7 @@ impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let settings = Settings::negotiate(&params);
         let capabilities = capabilities(&settings);
+        self.runs.agree(&settings);
         let editor = ClientEditor::new(self.client.clone(), self.desk.clone(), &settings);
         let agreed = Agreed {
             settings,
@@ -106,6 +197,60 @@ impl LanguageServer for Backend {
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             }),
         })
+    }
+
+    async fn initialized(&self, _params: InitializedParams) {
+        let Some(agreed) = self.agreed.get() else {
+            return;
+        };
+        self.runs.restore(&agreed.editor);
+        self.pulse.get_or_init(|| {
+            let carried = self.runs.pulse().carry(
+                self.client.clone(),
+                self.desk.clone(),
+                self.runs.clone(),
+                self.asks.clone(),
+                agreed.settings.clone(),
+            );
+            AbortOnDropHandle::new(tokio::spawn(carried))
+        });
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        let uri = params.text_document.uri;
+        let Some((settings, file)) = self.place(&uri) else {
+            return Ok(None);
+        };
+        let offers = self.runs.offers(&file);
+        if offers.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let sight = self.see(&uri).await;
+        Ok(sight.map(|sight| lenses(&offers, &sight, settings)))
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        let uri = &params.text_document.uri;
+        let Some((settings, file)) = self.place(uri) else {
+            return Ok(None);
+        };
+        let offers = self.runs.offers(&file);
+        let sight = self.see(uri).await;
+        Ok(sight.map(|sight| actions(&params, &file, &offers, &sight, settings)))
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let place = params.text_document_position_params;
+        let uri = &place.text_document.uri;
+        let Some((_, file)) = self.place(uri) else {
+            return Ok(None);
+        };
+        let offers = self.runs.offers(&file);
+        if offers.iter().all(|offer| offer.proposal().is_none()) {
+            return Ok(None);
+        }
+        let sight = self.see(uri).await;
+        Ok(sight.and_then(|sight| self.hover_at(place.position.line, &file, &sight)))
     }
 
     /// Noted by the gate in front.
@@ -143,11 +288,15 @@ impl LanguageServer for Backend {
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
         let command = Command::parse(&params.command, params.arguments)
             .map_err(|error| Error::invalid_params(error.to_string()))?;
-        self.execute(command).map_err(|error| Error {
-            code: ErrorCode::ServerError(-32000),
-            message: error.to_string().into(),
-            data: None,
-        })
+        self.execute(command).map_err(refusal)
+    }
+}
+
+fn refusal(error: RunError) -> Error {
+    Error {
+        code: ErrorCode::ServerError(-32000),
+        message: error.to_string().into(),
+        data: None,
     }
 }
 
@@ -168,6 +317,19 @@ fn capabilities(settings: &Settings) -> ServerCapabilities {
             commands: COMMANDS.map(str::to_owned).to_vec(),
             ..ExecuteCommandOptions::default()
         }),
+        code_lens_provider: Some(CodeLensOptions {
+            resolve_provider: Some(false),
+        }),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![
+                CodeActionKind::QUICKFIX,
+                CodeActionKind::REFACTOR,
+                CodeActionKind::REFACTOR_REWRITE,
+                actions::KIND,
+            ]),
+            ..CodeActionOptions::default()
+        })),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
         ..ServerCapabilities::default()
     }
 }

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::approvals::Review;
 use super::protocol::{
-    ACCEPT, AcceptParams, CANCEL, COMMANDS, CancelParams, REJECT, RUN, RejectParams, RunParams,
-    STEER, SteerParams, Target, UNDO, UndoParams,
+    ACCEPT, ACCEPT_ALL, ASK, AcceptAllParams, AcceptParams, AskId, AskParams, CANCEL, COMMANDS,
+    CancelParams, DIFF, ProposalParams, REJECT, REVIEW, RUN, RejectParams, RunParams, STEER,
+    SteerParams, Target, UNDO, UndoParams, WHY,
 };
 use crate::ports::Verdict;
 use crate::swarm::{ProposalId, RunId};
@@ -26,7 +27,19 @@ pub enum Command {
         to: Option<SymbolPath>,
         text: String,
     },
+    AcceptAll(Option<RunId>),
+    /// To be rejected, but why?
+    AskReason {
+        run: RunId,
+        review: Review,
+    },
     Cancel(RunId),
+    CancelAsk(AskId),
+    Ask(Box<AskParams>),
+    /// Of a client without views of its own.
+    Review(ProposalParams),
+    Diff(ProposalParams),
+    Why(ProposalParams),
     Undo {
         run: RunId,
         proposal: Option<ProposalId>,
@@ -54,6 +67,10 @@ impl Command {
             return Err(BadCommand::Unknown(name.to_owned()));
         }
         let found = arguments.len();
+        let arguments = match (name, arguments) {
+            (ACCEPT_ALL, none) if none.is_empty() => vec![Value::Object(Default::default())],
+            (_, arguments) => arguments,
+        };
         let Ok([argument]) = <[Value; 1]>::try_from(arguments) else {
             let command = name.to_owned();
             return Err(BadCommand::NotOneObject { command, found });
@@ -85,17 +102,52 @@ fn read(name: &str, argument: Value) -> Result<Command, String> {
             })
         }
         REJECT => {
-            let params: RejectParams = from(argument)?;
-            Ok(Command::Answer {
-                run: params.run,
-                review: review(params.target)?,
-                verdict: Verdict::Reject {
-                    reason: params.reason,
+            let RejectParams {
+                run,
+                target,
+                reason,
+            } = from(argument)?;
+            let review = review(target)?;
+            let reason = reason.filter(|reason| !reason.trim().is_empty());
+            Ok(match reason {
+                Some(reason) => Command::Answer {
+                    run,
+                    review,
+                    verdict: Verdict::Reject { reason },
                 },
+                None => Command::AskReason { run, review },
             })
         }
         STEER => steer(from(argument)?),
-        CANCEL => Ok(Command::Cancel(from::<CancelParams>(argument)?.run)),
+        ACCEPT_ALL => Ok(Command::AcceptAll(from::<AcceptAllParams>(argument)?.run)),
+        ASK => {
+            let params: AskParams = from(argument)?;
+            if params.question.trim().is_empty() {
+                return Err("`question` is empty: say what you want to know".to_owned());
+            }
+            Ok(Command::Ask(Box::new(params)))
+        }
+        REVIEW => Ok(Command::Review(from(argument)?)),
+        DIFF => Ok(Command::Diff(from(argument)?)),
+        WHY => Ok(Command::Why(from(argument)?)),
+        CANCEL => match from(argument)? {
+            CancelParams {
+                run: Some(run),
+                ask: None,
+            } => Ok(Command::Cancel(run)),
+            CancelParams {
+                run: None,
+                ask: Some(ask),
+            } => Ok(Command::CancelAsk(ask)),
+            CancelParams {
+                run: Some(_),
+                ask: Some(_),
+            } => Err("give `run` or `ask`, not both".to_owned()),
+            CancelParams {
+                run: None,
+                ask: None,
+            } => Err("`run` (or `ask`) is missing".to_owned()),
+        },
         UNDO => {
             let UndoParams { run, proposal } = from(argument)?;
             Ok(Command::Undo { run, proposal })
@@ -175,6 +227,24 @@ mod tests {
                 },
             })
         );
+        for reasonless in [
+            json!({"run": "r1", "proposal": 2}),
+            json!({"run": "r1", "proposal": 2, "reason": " "}),
+        ] {
+            assert_eq!(
+                parse(REJECT, reasonless),
+                Ok(Command::AskReason {
+                    run: run(),
+                    review: Review::Proposal(ProposalId(2))
+                })
+            );
+        }
+        let all = Command::parse(ACCEPT_ALL, vec![]);
+        assert_eq!(all, Ok(Command::AcceptAll(None)));
+        assert_eq!(
+            parse(CANCEL, json!({"ask": "a1"})),
+            Ok(Command::CancelAsk(AskId("a1".to_owned())))
+        );
         assert_eq!(
             parse(STEER, json!({"run": "r1", "text": "shorter"})),
             Ok(Command::Steer {
@@ -217,9 +287,13 @@ mod tests {
                     json!({"run": "r", "proposal": 1, "symbol": "a.py::f"})
                 ),
                 wrong(ACCEPT, json!({"run": "r", "proposal": "one"})),
-                wrong(REJECT, json!({"run": "r", "proposal": 1})),
+                wrong(REJECT, json!({"run": "r", "proposal": 1, "reason": 2})),
+                wrong(ACCEPT_ALL, json!({"runs": []})),
+                wrong(ASK, json!({"question": " "})),
+                wrong(REVIEW, json!({"run": "r"})),
                 wrong(STEER, json!({"run": "r", "text": ""})),
                 wrong(CANCEL, json!({})),
+                wrong(CANCEL, json!({"run": "r", "ask": "a"})),
                 Command::parse(CANCEL, vec![]).unwrap_err().to_string(),
             ]
             .join("\n")

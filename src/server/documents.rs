@@ -7,13 +7,18 @@ mod tests;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ropey::Rope;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 
+use super::marks::{Marks, Splice};
 use crate::ports::{Current, DocVersion};
-use crate::text::{Encoding, Position, offset_of};
+use crate::text::{ByteRange, Encoding, Position, offset_of};
+
+/// Symbols are read again no sooner than this after the last time.
+const REREAD: Duration = Duration::from_millis(200);
 
 /// A message to the actor.
 #[derive(Debug)]
@@ -45,6 +50,24 @@ pub enum Post {
         after: Arc<str>,
         reply: oneshot::Sender<Expected>,
     },
+    See {
+        path: PathBuf,
+        reply: oneshot::Sender<Option<Sight>>,
+    },
+    /// The symbols of a document were read.
+    Marked {
+        path: PathBuf,
+        marks: Marks,
+    },
+}
+
+/// An open document with its symbols.
+#[derive(Debug, Clone)]
+pub struct Sight {
+    /// As the client writes it.
+    pub uri: Url,
+    pub text: Rope,
+    pub marks: Marks,
 }
 
 /// The answer to [`Desk::expect`]. `arrived` fires when the document has the expected text.
@@ -71,19 +94,31 @@ pub struct Gone;
 #[derive(Debug, Clone)]
 pub struct Desk {
     posts: mpsc::UnboundedSender<Post>,
+    changes: watch::Receiver<u64>,
 }
 
 impl Desk {
     /// Starts the actor; it ends when the last desk is dropped.
     pub fn open() -> Desk {
         let (posts, mut inbox) = mpsc::unbounded_channel();
+        let (count, changes) = watch::channel(0);
+        let mut documents = Documents {
+            open: HashMap::new(),
+            watches: Vec::new(),
+            posts: posts.downgrade(),
+            count,
+        };
         tokio::spawn(async move {
-            let mut documents = Documents::default();
             while let Some(post) = inbox.recv().await {
                 documents.take(post);
             }
         });
-        Desk { posts }
+        Desk { posts, changes }
+    }
+
+    /// Counts changes of texts.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.clone()
     }
 
     /// Posts; when the actor is gone, nobody needs the message any more.
@@ -105,6 +140,13 @@ impl Desk {
         let (reply, answer) = oneshot::channel();
         self.post(Post::ReadAll { reply });
         answer
+    }
+
+    /// An open document with its symbols; they are read when nobody asked before.
+    pub async fn see(&self, path: PathBuf) -> Result<Option<Sight>, Gone> {
+        let (reply, answer) = oneshot::channel();
+        self.post(Post::See { path, reply });
+        answer.await.map_err(|_| Gone)
     }
 
     /// Checks that a document has the text `base`, and watches for the text `after`.
@@ -131,9 +173,39 @@ struct Document {
     uri: Url,
     version: DocVersion,
     text: Rope,
+    marks: Option<Marks>,
+    reading: Reading,
+    /// Who waits for the first marks.
+    waiting: Vec<oneshot::Sender<Option<Sight>>>,
+}
+
+/// Whether the symbols of a document are being read.
+#[derive(Debug)]
+enum Reading {
+    Idle,
+    /// With the edits since it began.
+    UnderWay(Vec<Splice>),
 }
 
 impl Document {
+    fn sight(&self, marks: &Marks) -> Sight {
+        Sight {
+            uri: self.uri.clone(),
+            text: self.text.clone(),
+            marks: marks.clone(),
+        }
+    }
+
+    fn moved(&mut self, splice: Splice) {
+        if let Some(marks) = &mut self.marks {
+            marks.shift(&splice);
+        }
+        match &mut self.reading {
+            Reading::Idle => {}
+            Reading::UnderWay(since) => since.push(splice),
+        }
+    }
+
     fn current(&self) -> Current {
         Current {
             text: self.text.to_string().into(),
@@ -149,10 +221,13 @@ struct Watch {
     arrived: oneshot::Sender<Current>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Documents {
     open: HashMap<PathBuf, Document>,
     watches: Vec<Watch>,
+    /// To itself.
+    posts: mpsc::WeakUnboundedSender<Post>,
+    count: watch::Sender<u64>,
 }
 
 impl Documents {
@@ -168,6 +243,7 @@ impl Documents {
             Post::Closed { uri } => {
                 if let Ok(path) = uri.to_file_path() {
                     self.open.remove(&path);
+                    self.count.send_modify(|count| *count += 1);
                 }
             }
             Post::Read { path, reply } => {
@@ -185,6 +261,60 @@ impl Documents {
                 after,
                 reply,
             } => answer(reply, self.expect(path, &base, after)),
+            Post::See { path, reply } => self.see(&path, reply),
+            Post::Marked { path, marks } => self.marked(&path, marks),
+        }
+    }
+
+    fn see(&mut self, path: &PathBuf, reply: oneshot::Sender<Option<Sight>>) {
+        let Some(document) = self.open.get_mut(path) else {
+            return answer(reply, None);
+        };
+        if let Some(marks) = &document.marks {
+            return answer(reply, Some(document.sight(marks)));
+        }
+        document.waiting.push(reply);
+        self.read_marks(path, Duration::ZERO);
+    }
+
+    /// Reads the symbols of a document, unless that is under way.
+    fn read_marks(&mut self, path: &PathBuf, after: Duration) {
+        let Some(document) = self.open.get_mut(path) else {
+            return;
+        };
+        match document.reading {
+            Reading::UnderWay(_) => return,
+            Reading::Idle => document.reading = Reading::UnderWay(Vec::new()),
+        }
+        let (path, text, posts) = (path.clone(), document.text.clone(), self.posts.clone());
+        tokio::spawn(async move {
+            let place = path.clone();
+            let read = move || Marks::read(&place, &text.to_string());
+            let marks = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+            tokio::time::sleep(after).await;
+            if let Some(posts) = posts.upgrade() {
+                // When the actor is gone, nobody needs the marks any more.
+                let _ = posts.send(Post::Marked { path, marks });
+            }
+        });
+    }
+
+    fn marked(&mut self, path: &PathBuf, mut marks: Marks) {
+        let Some(document) = self.open.get_mut(path) else {
+            return;
+        };
+        let since = match std::mem::replace(&mut document.reading, Reading::Idle) {
+            Reading::Idle => Vec::new(),
+            Reading::UnderWay(since) => since,
+        };
+        since.iter().for_each(|splice| marks.shift(splice));
+        for reply in std::mem::take(&mut document.waiting) {
+            answer(reply, Some(document.sight(&marks)));
+        }
+        document.marks = Some(marks);
+        self.count.send_modify(|count| *count += 1);
+        if !since.is_empty() {
+            self.read_marks(path, REREAD);
         }
     }
 
@@ -192,8 +322,16 @@ impl Documents {
         // A buffer that was never a file belongs to no workspace.
         let Ok(path) = uri.to_file_path() else { return };
         let text = Rope::from_str(text);
-        self.open
-            .insert(path.clone(), Document { uri, version, text });
+        let document = Document {
+            uri,
+            version,
+            text,
+            marks: None,
+            reading: Reading::Idle,
+            waiting: Vec::new(),
+        };
+        self.open.insert(path.clone(), document);
+        self.count.send_modify(|count| *count += 1);
         self.notice(&path);
     }
 
@@ -214,13 +352,22 @@ impl Documents {
             let Some(document) = self.open.get_mut(&path) else {
                 return;
             };
-            match change.range {
-                None => document.text = Rope::from_str(&change.text),
+            let splice = match change.range {
+                None => {
+                    let splice = Splice::between(&document.text.to_string(), &change.text);
+                    document.text = Rope::from_str(&change.text);
+                    splice
+                }
                 Some(range) => splice(&mut document.text, range, &change.text, encoding),
-            }
+            };
+            document.moved(splice);
             // A client may send an applied edit and the user's next key in one message.
             self.notice(&path);
         }
+        if self.open.get(&path).is_some_and(|one| one.marks.is_some()) {
+            self.read_marks(&path, REREAD);
+        }
+        self.count.send_modify(|count| *count += 1);
     }
 
     fn expect(&mut self, path: PathBuf, base: &str, after: Arc<str>) -> Expected {
@@ -262,7 +409,7 @@ impl Documents {
 }
 
 /// Replaces a range as an editor counts it.
-pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) {
+pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) -> Splice {
     let offset = |at: tower_lsp::lsp_types::Position| {
         let position = Position {
             line: at.line,
@@ -276,6 +423,10 @@ pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) {
     let at = chars.start;
     text.remove(chars);
     text.insert(at, insert);
+    Splice {
+        range: ByteRange::new(start, end),
+        inserted: insert.len(),
+    }
 }
 
 /// Answers one who may have stopped waiting.

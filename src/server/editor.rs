@@ -21,14 +21,17 @@ use tower_lsp::lsp_types::{
 };
 
 use super::documents::{Desk, Expected};
+use super::outgoing::ask;
 use super::paths::path_of;
 use super::settings::Settings;
 use crate::ports::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
 use crate::syntax::FilePath;
 use crate::text::{ChangeSet, Encoding, position_of};
 
-/// How long the client has to answer, and then to bring the text.
+/// How long the client has to answer.
 const DEADLINE: Duration = Duration::from_secs(10);
+/// How long it has to bring the text that it said is there: a user may have to press a key first.
+const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// The client as the holder of the user's text.
 #[derive(Debug)]
@@ -115,20 +118,16 @@ impl ClientEditor {
         request: ApplyWorkspaceEditParams,
         mut arrived: oneshot::Receiver<Current>,
     ) -> Result<Current, ApplyError> {
-        let reply = timeout(
-            DEADLINE,
-            self.client.send_request::<ApplyWorkspaceEdit>(request),
-        );
+        let reply = ask::<ApplyWorkspaceEdit>(&self.client, request, DEADLINE);
         let reply = tokio::select! {
             biased;
             Ok(current) = &mut arrived => return Ok(current),
             reply = reply => reply,
         };
         let complaint = match reply {
-            Ok(Ok(reply)) if reply.applied => None,
-            Ok(Ok(reply)) => Some(reply.failure_reason.unwrap_or("it gave no reason".into())),
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some(format!("no answer within {} s", DEADLINE.as_secs())),
+            Ok(reply) if reply.applied => None,
+            Ok(reply) => Some(reply.failure_reason.unwrap_or("it gave no reason".into())),
+            Err(error) => Some(error.to_string()),
         };
         if let Some(message) = complaint {
             return self.settle(sent, message).await;
@@ -137,7 +136,7 @@ impl ClientEditor {
         if let Ok(current) = self.settle(sent, String::new()).await {
             return Ok(current);
         }
-        match timeout(DEADLINE, arrived).await {
+        match timeout(ARRIVAL, arrived).await {
             Ok(Ok(current)) => Ok(current),
             Ok(Err(_)) | Err(_) => {
                 let message = "it said that the edit was applied, but the text did not come";

@@ -7,6 +7,8 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 use tower_lsp::jsonrpc::Request;
 
+use super::protocol::STATE;
+
 /// Stands in front of the LSP service and fires a token once `exit` was passed on. `shutdown` is
 /// noted here, too: a client may send `exit` right behind it, before its handler has run.
 #[derive(Debug)]
@@ -40,7 +42,10 @@ impl<S: Service<Request>> Service<Request> for ExitGate<S> {
 }
 
 fn without_null(request: Request) -> Request {
-    if !request.params().is_some_and(serde_json::Value::is_null) {
+    // It takes none, and clients that must send some send an empty object.
+    let takes_none = request.method() == STATE;
+    let is_nothing = |params: &serde_json::Value| params.is_null() || takes_none;
+    if !request.params().is_some_and(is_nothing) {
         return request;
     }
     let (method, id, _) = request.into_parts();
@@ -69,6 +74,8 @@ mod tests {
             .finish();
         assert_eq!(without_null(built), request(shutdown.clone()));
         assert_eq!(without_null(request(with_null)), request(shutdown));
+        let state = json!({"jsonrpc": "2.0", "id": 3, "method": "starling/state", "params": {}});
+        assert_eq!(without_null(request(state)).params(), None);
         let open = json!({"jsonrpc": "2.0", "method": "x", "params": {"a": null}});
         assert_eq!(without_null(request(open.clone())), request(open));
     }

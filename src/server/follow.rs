@@ -1,7 +1,8 @@
 //! Readers of a run's log: the trajectory on disk, the client's events, the progress bar. Each has a
 //! cursor of its own, so that a slow one holds up nobody.
 
-use std::path::PathBuf;
+use std::fs::{File, TryLockError};
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -14,58 +15,94 @@ use tower_lsp::lsp_types::{
     WorkDoneProgressReport,
 };
 
-use super::approvals::Approvals;
+use super::board::name;
+use super::outgoing::ask;
 use super::protocol::{EventNotification, EventParams};
-use crate::swarm::{Cursor, Event, Party, Record, RunId, Stamped};
+use crate::swarm::{Cursor, Event, Record, RunId, Stamped};
 
 /// How long the client has to make a progress bar.
 const CREATE_DEADLINE: Duration = Duration::from_secs(10);
 const TOKEN_PREFIX: &str = "starling/";
 
+/// Makes the file of a trajectory. It is locked for as long as it is written: what another server
+/// finds unlocked and without an end is of one that died.
+///
+/// # Errors
+/// The disk refuses.
+pub fn begin(path: &Path) -> std::io::Result<File> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    let file = File::create(path)?;
+    if let Err(TryLockError::Error(error)) = file.try_lock() {
+        tracing::info!(%error, "trajectories cannot be locked here");
+    }
+    Ok(file)
+}
+
 /// Writes all records as JSON lines.
-pub async fn write(cursor: Cursor, path: PathBuf) {
-    if let Err(error) = try_write(cursor, &path).await {
-        tracing::error!(path = %path.display(), %error, "the trajectory is not written");
+pub async fn write(cursor: Cursor, file: File, path: &Path) {
+    if let Err(error) = try_write(cursor, file).await {
+        not_written(path, &error);
     }
 }
 
-async fn try_write(mut cursor: Cursor, path: &PathBuf) -> std::io::Result<()> {
-    if let Some(directory) = path.parent() {
-        tokio::fs::create_dir_all(directory).await?;
-    }
-    let mut file = tokio::fs::File::create(path).await?;
+pub fn not_written(path: &Path, error: &std::io::Error) {
+    tracing::error!(path = %path.display(), %error, "the trajectory is not written");
+}
+
+async fn try_write(mut cursor: Cursor, file: File) -> std::io::Result<()> {
+    let mut file = tokio::fs::File::from_std(file);
     while let Some(record) = cursor.next().await {
         let mut line = serde_json::to_vec(&*record)?;
         line.push(b'\n');
         file.write_all(&line).await?;
+        // At once: what is asked must outlive the server.
+        file.flush().await?;
     }
-    file.flush().await
+    Ok(())
 }
 
-/// Sends all events to the client, in order. `approvals` of a run that a person reviews hear of an
-/// event before the client does.
+/// Sends all events to the client, in order; `note` hears of each before the client does. The first
+/// `earlier` records are of a server that ended: an end among them is none any more.
 pub async fn notify(
     mut cursor: Cursor,
     run: &RunId,
     client: &Client,
-    approvals: Option<&Approvals>,
+    earlier: usize,
+    note: impl Fn(u64, &Event) + Send + Sync,
 ) {
     while let Some(record) = cursor.next().await {
-        let Stamped { seq, at_ms, record } = &*record;
-        let Record::Event(event) = record else {
+        let Some(params) = told(run, &record) else {
             continue;
         };
-        if let Some(approvals) = approvals {
-            approvals.note(event);
+        let is_end = matches!(params.event, Event::RunFinished { .. });
+        if is_end && record.seq < earlier as u64 {
+            continue;
         }
-        let params = EventParams {
-            run: run.clone(),
-            seq: *seq,
-            at_ms: *at_ms,
-            event: event.clone(),
-        };
+        if let Record::Event(event) = &record.record {
+            note(record.seq, event);
+        }
         client.send_notification::<EventNotification>(params).await;
     }
+}
+
+/// A record as the client hears of it: events alone, without the texts that they hold for the
+/// trajectory.
+pub fn told(run: &RunId, record: &Stamped) -> Option<EventParams> {
+    let Record::Event(event) = &record.record else {
+        return None;
+    };
+    let mut event = event.clone();
+    if let Event::ReviewAsked { parts, .. } = &mut event {
+        parts.clear();
+    }
+    Some(EventParams {
+        run: run.clone(),
+        seq: record.seq,
+        at_ms: record.at_ms,
+        event,
+    })
 }
 
 /// The run that a progress token belongs to.
@@ -85,11 +122,11 @@ pub async fn progress(mut cursor: Cursor, run: &RunId, title: String, client: &C
     let create = WorkDoneProgressCreateParams {
         token: token.clone(),
     };
-    let created = client.send_request::<WorkDoneProgressCreate>(create);
-    let Ok(Ok(())) = tokio::time::timeout(CREATE_DEADLINE, created).await else {
-        tracing::info!("the client shows no progress");
+    let created = ask::<WorkDoneProgressCreate>(client, create, CREATE_DEADLINE);
+    if let Err(error) = created.await {
+        tracing::info!(%error, "the client shows no progress");
         return;
-    };
+    }
     let send = async |value| {
         let params = ProgressParams {
             token: token.clone(),
@@ -172,21 +209,10 @@ fn doing(event: &Event) -> Option<String> {
     }
 }
 
-fn name(party: &Party) -> String {
-    match party {
-        Party::User => "you".to_owned(),
-        Party::Scout => "scout".to_owned(),
-        Party::Proxy => "proxy user".to_owned(),
-        Party::Starling => "Starling".to_owned(),
-        Party::Agent(symbol) => symbol.to_string(),
-        Party::Solo => "the agent".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::swarm::EventLog;
+    use crate::swarm::{EventLog, Party};
 
     #[test]
     fn a_token_names_its_run() {
@@ -262,7 +288,8 @@ mod tests {
             });
         }
         log.close();
-        write(log.follow(), path.clone()).await;
+        let file = begin(&path).unwrap();
+        write(log.follow(), file, &path).await;
         let text = std::fs::read_to_string(path).unwrap();
         let read: Vec<Stamped> = text
             .lines()
@@ -275,12 +302,30 @@ mod tests {
         assert_eq!(text, "two\nlines");
     }
 
-    #[tokio::test]
-    async fn a_trajectory_that_cannot_be_written_ends_nothing() {
+    #[test]
+    fn a_trajectory_is_locked_while_it_is_written() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("file"), "").unwrap();
-        let log = EventLog::new();
-        log.close();
-        write(log.follow(), folder.path().join("file/runs/1.jsonl")).await;
+        let path = folder.path().join("1.jsonl");
+        let file = begin(&path).unwrap();
+        let other = File::open(&path).unwrap();
+        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(file);
+        assert!(other.try_lock().is_ok());
+        assert!(begin(&path.join("2.jsonl")).is_err(), "not under a file");
+    }
+
+    #[test]
+    fn the_client_is_spared_the_texts_of_a_review() {
+        let events = crate::server::testing::asked(&[(1, "a.py::f")]);
+        let record = Stamped {
+            seq: 3,
+            at_ms: 4,
+            record: Record::Event(events[1].clone()),
+        };
+        let told = told(&RunId("r".to_owned()), &record).unwrap();
+        let sent = serde_json::to_value(&told).unwrap();
+        assert_eq!(sent["event"]["event"], "review_asked");
+        assert!(!sent.to_string().contains("base"), "{sent}");
+        assert_eq!((told.seq, told.at_ms), (3, 4));
     }
 }

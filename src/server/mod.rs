@@ -1,21 +1,36 @@
 //! The LSP surface of Starling: documents, commands, events. `docs/protocol.md` describes it.
 
+mod actions;
 mod approvals;
+mod asks;
 mod backend;
+mod board;
 mod commands;
 mod documents;
 mod editor;
 mod exit;
 mod follow;
+mod lenses;
+mod marks;
+mod offers;
+mod outgoing;
 mod paths;
 pub mod protocol;
+mod pulse;
+mod restore;
+mod revived;
 mod runs;
 mod services;
 mod settings;
+mod shown;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
+mod why;
+mod windows;
+
+use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -41,15 +56,31 @@ pub async fn serve(
 ) -> Leave {
     let desk = documents::Desk::open();
     let (service, socket) = LspService::build(|client| {
-        let runs = runs::Runs::new(services, client.clone(), desk.clone());
-        backend::Backend::new(client, desk, runs)
+        let around = pulse::Around {
+            pulse: pulse::Pulse::default(),
+            windows: Arc::new(windows::Windows::new(
+                client.clone(),
+                services.trajectories.join("shown"),
+            )),
+        };
+        let asks = asks::Asks::new(
+            services.clone(),
+            client.clone(),
+            desk.clone(),
+            around.clone(),
+        );
+        let runs = runs::Runs::new(services, client.clone(), desk.clone(), around);
+        backend::Backend::new(client, desk, runs, asks)
     })
+    .custom_method(protocol::STATE, backend::Backend::state)
+    .custom_method(protocol::EVENTS, backend::Backend::events)
+    .custom_method(protocol::PROPOSAL, backend::Backend::proposal)
     .custom_method(
         "window/workDoneProgress/cancel",
         backend::Backend::cancel_progress,
     )
     .finish();
-    let runs = service.inner().runs();
+    let (runs, asks) = (service.inner().runs(), service.inner().asks());
     let (exit, leave) = (CancellationToken::new(), CancellationToken::new());
     let gate = exit::ExitGate {
         inner: service,
@@ -60,6 +91,7 @@ pub async fn serve(
         () = Server::new(input, output, socket).serve(gate) => {}
         () = exit.cancelled() => {}
     }
+    asks.farewell();
     runs.farewell().await;
     match leave.is_cancelled() {
         true => Leave::Taken,

@@ -1,6 +1,10 @@
 //! What Starling adds to the LSP: the arguments of its commands and its notifications. Both sides of
 //! the pipe use these types; `docs/protocol.md` describes them for other clients.
 
+mod ask;
+mod client;
+mod state;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -10,15 +14,29 @@ use crate::ports::{Dollars, IntentView, Tokens};
 use crate::swarm::{Approval, AskIntent, Driver, Event, Limits, ProposalId, RunId};
 use crate::syntax::SymbolPath;
 
+pub use ask::{AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply};
+pub use client::ClientCommand;
+pub use state::{
+    AgentState, AskState, EVENTS, EventsParams, EventsReply, FileState, PROPOSAL, ProposalReply,
+    ProposalState, RunStage, RunState, STATE, StateReply, StatusNotification, StatusParams,
+};
+
 pub const RUN: &str = "starling.run";
 pub const ACCEPT: &str = "starling.accept";
 pub const REJECT: &str = "starling.reject";
 pub const STEER: &str = "starling.steer";
 pub const CANCEL: &str = "starling.cancel";
 pub const UNDO: &str = "starling.undo";
+pub const ACCEPT_ALL: &str = "starling.acceptAll";
+pub const ASK: &str = "starling.ask";
+pub const REVIEW: &str = "starling.review";
+pub const DIFF: &str = "starling.diff";
+pub const WHY: &str = "starling.why";
 
 /// All commands, as the server announces them.
-pub const COMMANDS: [&str; 6] = [RUN, ACCEPT, REJECT, STEER, CANCEL, UNDO];
+pub const COMMANDS: [&str; 11] = [
+    RUN, ACCEPT, ACCEPT_ALL, REJECT, STEER, CANCEL, UNDO, ASK, REVIEW, DIFF, WHY,
+];
 
 /// Arguments of `starling.run`. What is left out comes from the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -97,13 +115,28 @@ pub struct AcceptParams {
     pub target: Target,
 }
 
-/// Arguments of `starling.reject`.
+/// Arguments of `starling.reject`. Without a reason the user is asked for one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectParams {
     pub run: RunId,
     #[serde(flatten)]
     pub target: Target,
-    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Arguments of `starling.acceptAll`: one run, or all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptAllParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+}
+
+/// The answer to `starling.acceptAll`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptAllReply {
+    pub accepted: Vec<ProposalParams>,
 }
 
 /// Arguments of `starling.steer`: a proposal that waits for review, the agent of a symbol (or its
@@ -125,11 +158,14 @@ pub struct Target {
     pub symbol: Option<SymbolPath>,
 }
 
-/// Arguments of `starling.cancel`.
+/// Arguments of `starling.cancel`: a run or a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CancelParams {
-    pub run: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<AskId>,
 }
 
 /// Arguments of `starling.undo`: one applied proposal, or all of the run.
@@ -168,6 +204,15 @@ pub struct UndoneParams {
     /// Why nothing was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// Names a proposal: the argument of `starling.review`, `starling.diff`, `starling.why` and
+/// `starling/proposal`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProposalParams {
+    pub run: RunId,
+    pub proposal: ProposalId,
 }
 
 #[derive(Debug)]
@@ -215,11 +260,17 @@ mod tests {
             EventNotification::METHOD,
             IntentNotification::METHOD,
             UndoneNotification::METHOD,
+            AnswerNotification::METHOD,
+            StatusNotification::METHOD,
+            STATE,
+            EVENTS,
+            PROPOSAL,
         ];
         let names = events
             .iter()
             .map(String::as_str)
             .chain(COMMANDS)
+            .chain(ClientCommand::ALL.map(ClientCommand::name))
             .chain(sent);
         let missing: Vec<&str> = names
             .filter(|name| !MANUAL.contains(&format!("`{name}`")))

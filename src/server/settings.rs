@@ -1,9 +1,11 @@
 //! What was agreed with the client at `initialize`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use tower_lsp::lsp_types::{InitializeParams, PositionEncodingKind, ResourceOperationKind};
 
+use super::protocol::ClientCommand;
 use crate::text::Encoding;
 
 /// The client's capabilities as far as the server asks for them.
@@ -19,6 +21,13 @@ pub struct Settings {
     pub creates: bool,
     pub deletes: bool,
     pub progress: bool,
+    /// It shows lenses, and takes a request to ask for them again.
+    pub lenses: bool,
+    pub lens_refresh: bool,
+    /// It opens documents when asked to.
+    pub documents: bool,
+    /// The commands that it brings; `None` for a client that does not know Starling.
+    pub commands: Option<BTreeSet<ClientCommand>>,
 }
 
 impl Settings {
@@ -50,7 +59,30 @@ impl Settings {
                 .as_ref()
                 .and_then(|window| window.work_done_progress)
                 == Some(true),
+            lenses: capabilities
+                .text_document
+                .as_ref()
+                .is_some_and(|document| document.code_lens.is_some()),
+            lens_refresh: workspace
+                .and_then(|workspace| workspace.code_lens.as_ref())
+                .and_then(|lens| lens.refresh_support)
+                == Some(true),
+            documents: capabilities
+                .window
+                .as_ref()
+                .and_then(|window| window.show_document.as_ref())
+                .is_some_and(|show| show.support),
+            commands: commands_of(capabilities.experimental.as_ref()),
         }
+    }
+
+    pub fn brings(&self, command: ClientCommand) -> bool {
+        self.commands.iter().flatten().any(|own| *own == command)
+    }
+
+    /// Whether nothing but a question in a window tells its user of a proposal.
+    pub fn is_plain(&self) -> bool {
+        !self.lenses && self.commands.is_none()
     }
 
     pub fn encoding_kind(&self) -> PositionEncodingKind {
@@ -60,6 +92,16 @@ impl Settings {
             Encoding::Utf32 => PositionEncodingKind::UTF32,
         }
     }
+}
+
+/// Commands that are not known here are of a newer plugin.
+fn commands_of(experimental: Option<&serde_json::Value>) -> Option<BTreeSet<ClientCommand>> {
+    let starling = experimental?.get("starling")?;
+    let named = starling["commands"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let is_named = |command: &ClientCommand| named.iter().any(|name| name == command.name());
+    Some(ClientCommand::ALL.into_iter().filter(is_named).collect())
 }
 
 fn encoding_of(kind: &PositionEncodingKind) -> Option<Encoding> {
@@ -124,16 +166,36 @@ mod tests {
         let silent = negotiate(json!({"capabilities": {}}));
         assert!(!silent.versioned_edits && !silent.annotations && !silent.progress);
         assert!(!silent.creates && !silent.deletes);
+        assert!(!silent.lenses && !silent.lens_refresh && !silent.documents);
+        assert!(silent.is_plain());
         let full = negotiate(json!({"capabilities": {
             "workspace": {
                 "workspaceEdit": {
                     "documentChanges": true, "changeAnnotationSupport": {},
                     "resourceOperations": ["rename", "create", "delete"],
                 },
+                "codeLens": {"refreshSupport": true},
             },
-            "window": {"workDoneProgress": true},
+            "window": {"workDoneProgress": true, "showDocument": {"support": true}},
+            "textDocument": {"codeLens": {}},
         }}));
+        assert!(full.lenses && full.lens_refresh && full.documents && !full.is_plain());
         assert!(full.versioned_edits && full.annotations && full.progress);
         assert!(full.creates && full.deletes);
+    }
+
+    #[test]
+    fn a_plugin_says_what_it_brings() {
+        let brought = |value: serde_json::Value| {
+            negotiate(json!({"capabilities": {"experimental": value}})).commands
+        };
+        let named = json!({"starling": {"commands": ["starling.client.why", "starling.fly", 3]}});
+        assert_eq!(brought(named), Some([ClientCommand::Why].into()));
+        assert_eq!(
+            brought(json!({"starling": {"commands": "all"}})),
+            Some([].into())
+        );
+        assert_eq!(brought(json!({"starling": {}})), Some([].into()));
+        assert_eq!(brought(json!(true)), None);
     }
 }

@@ -1,5 +1,11 @@
 //! The server as a client sees it, its runs scripted.
 
+mod asking;
+mod keystrokes;
+mod lenses;
+mod plain;
+mod restart;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -8,12 +8,10 @@ use super::gate::Draft;
 use super::hub::{Hub, State};
 use super::proposal::{ProposalId, TestEvidence};
 use super::run::UndoError;
-use crate::ports::{ApplyError, Current, EditorError, Effect, FileEdit, TestReport};
+use super::send::{Failure, Purpose, Sent, send};
+use crate::ports::{Effect, TestReport};
 use crate::syntax::{FilePath, SymbolPath};
-use crate::text::{ChangeSet, Conflict, new_file_diff, unified_diff};
-
-/// How often an edit is rebased when the user types faster than it arrives.
-const TRIES: u32 = 8;
+use crate::text::{ChangeSet, new_file_diff, unified_diff};
 
 /// An applied proposal, as it is needed to take it back.
 #[derive(Debug, Clone)]
@@ -28,22 +26,6 @@ pub(super) struct Applied {
     /// Failing tests that it mended, and others that it broke.
     pub fixed: Vec<String>,
     pub broken: Vec<String>,
-}
-
-/// What an edit did to a file.
-#[derive(Debug)]
-struct Sent {
-    before: Arc<str>,
-    after: Arc<str>,
-    effect: Effect,
-}
-
-/// What a file may become that an edit leaves without text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Emptied {
-    Stays,
-    /// It was made by the agents.
-    Goes,
 }
 
 /// The files that were changed and in which nobody has typed since: what is wrong in them, the changes
@@ -69,13 +51,6 @@ pub(super) struct Application {
     pub diff: String,
 }
 
-/// Why an approved draft was not applied. Nothing was changed.
-#[derive(Debug)]
-pub(super) enum Failure {
-    Conflict { why: String, current: Arc<str> },
-    Editor { why: String },
-}
-
 /// Applies a draft over the user's text as it is now. Once begun it is carried to its end, even when
 /// the run is cancelled meanwhile. `checked` is what the tests said of it.
 pub(super) async fn apply(
@@ -95,12 +70,12 @@ pub(super) async fn apply(
             .unwrap_or_default();
         let changes = ChangeSet::between(&draft.base, &draft.text);
         let sent = send(
-            &hub,
+            hub.outside.editor.as_ref(),
             &draft.file,
             &draft.base,
             &changes,
             &label,
-            Emptied::Stays,
+            Purpose::Propose,
         )
         .await?;
         let Sent {
@@ -137,83 +112,6 @@ pub(super) async fn apply(
     }
 }
 
-/// Rebases a change over the user's text and sends it, again when the user was faster.
-async fn send(
-    hub: &Hub,
-    file: &FilePath,
-    base: &Arc<str>,
-    changes: &ChangeSet,
-    label: &str,
-    emptied: Emptied,
-) -> Result<Sent, Failure> {
-    for _ in 0..TRIES {
-        let (current, is_there) = current_or_new(hub, file, base).await?;
-        let changes = over(base, changes, &current.text).map_err(|conflict| Failure::Conflict {
-            why: conflict.to_string(),
-            current: Arc::clone(&current.text),
-        })?;
-        let before = Arc::clone(&current.text);
-        let leaves_nothing = || changes.apply(&before).is_ok_and(|after| after.is_empty());
-        let effect = match emptied {
-            Emptied::Goes if leaves_nothing() => Effect::Delete,
-            Emptied::Goes | Emptied::Stays => is_there,
-        };
-        let edit = FileEdit {
-            file: file.clone(),
-            base: current,
-            changes,
-            label: label.to_owned(),
-            effect,
-        };
-        match hub.outside.editor.apply(edit).await {
-            Ok(after) => {
-                return Ok(Sent {
-                    before,
-                    after: after.text,
-                    effect,
-                });
-            }
-            Err(ApplyError::Stale { .. }) => {}
-            Err(error @ (ApplyError::Refused { .. } | ApplyError::Gone)) => {
-                return Err(Failure::Editor {
-                    why: error.to_string(),
-                });
-            }
-        }
-    }
-    Err(Failure::Editor {
-        why: format!("{file}: the text changed {TRIES} times while the edit was sent"),
-    })
-}
-
-/// The text now; a file that is to be made has an empty one.
-async fn current_or_new(
-    hub: &Hub,
-    file: &FilePath,
-    base: &Arc<str>,
-) -> Result<(Current, Effect), Failure> {
-    match hub.outside.editor.current(file).await {
-        Ok(current) => Ok((current, Effect::Change)),
-        Err(EditorError::Missing { .. }) if base.is_empty() => {
-            let nothing = Current {
-                text: "".into(),
-                version: None,
-            };
-            Ok((nothing, Effect::Create))
-        }
-        Err(error) => Err(Failure::Editor {
-            why: error.to_string(),
-        }),
-    }
-}
-
-fn over(base: &Arc<str>, changes: &ChangeSet, current: &Arc<str>) -> Result<ChangeSet, Conflict> {
-    if base == current {
-        return Ok(changes.clone());
-    }
-    changes.rebase(&ChangeSet::between(base, current))
-}
-
 /// Takes one applied proposal back, or all, the last first, by the inverse of its own change over the
 /// text as it is now.
 ///
@@ -241,17 +139,17 @@ pub(super) async fn undo(
     for applied in chosen {
         let inverse = ChangeSet::between(&applied.after, &applied.before);
         let label = format!("undo {}", applied.id);
-        let emptied = match applied.effect {
-            Effect::Create => Emptied::Goes,
-            Effect::Change | Effect::Delete => Emptied::Stays,
+        let purpose = match applied.effect {
+            Effect::Create => Purpose::TakeBackFile,
+            Effect::Change | Effect::Delete => Purpose::TakeBack,
         };
         let sent = send(
-            hub,
+            hub.outside.editor.as_ref(),
             &applied.file,
             &applied.after,
             &inverse,
             &label,
-            emptied,
+            purpose,
         );
         let sent = sent.await.map_err(|failure| {
             let symbol = applied
@@ -317,7 +215,8 @@ fn without_agents(hub: &Hub, file: &FilePath, now: &Arc<str>) -> Arc<str> {
     let mut text = Arc::clone(now);
     for one in applied.iter().rev().filter(|one| one.file == *file) {
         let inverse = ChangeSet::between(&one.after, &one.before);
-        let taken_back = over(&one.after, &inverse, &text)
+        let taken_back = inverse
+            .rebase(&ChangeSet::between(&one.after, &text))
             .ok()
             .and_then(|changes| changes.apply(&text).ok());
         match taken_back {

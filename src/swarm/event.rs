@@ -1,6 +1,7 @@
 //! Events: the closed list of things that happen in a run, from which every surface is derived.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -8,7 +9,7 @@ use tokio::time::Instant;
 
 use super::findings::DiagnosticEvidence;
 use super::ledger::{Limits, Spent};
-use super::proposal::{Evidence, ProposalId};
+use super::proposal::{Evidence, Part, ProposalId};
 use crate::ports::{Dollars, Exchange, Finish, ModelNotice, Role, TestReport, Usage, Verdict};
 use crate::syntax::{FilePath, SymbolPath};
 
@@ -189,6 +190,9 @@ pub enum Event {
         /// Answers come from a recording.
         replayed: bool,
         limits: Limits,
+        /// The folder that the run is about; empty in older recordings.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        root: String,
     },
     TestsRun {
         phase: TestPhase,
@@ -326,6 +330,9 @@ pub enum Event {
         /// Proposals that belong to it: the verdict is for all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         with: Vec<ProposalId>,
+        /// The changes themselves, one of each proposal: what was asked about outlives the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<Part>,
     },
     ProposalReviewed {
         proposal: ProposalId,
@@ -438,6 +445,25 @@ impl EventLog {
         }
     }
 
+    /// Goes on where another log ended: its records come first.
+    pub fn resumed(records: Vec<Stamped>) -> Self {
+        let log = EventLog::new();
+        let at_ms = records.last().map_or(0, |last| last.at_ms);
+        let began = Instant::now().checked_sub(Duration::from_millis(at_ms));
+        let inner = Inner {
+            began: began.unwrap_or(log.inner.began),
+            count: watch::channel(Progress {
+                count: records.len(),
+                closed: false,
+            })
+            .0,
+            records: Mutex::new(records.into_iter().map(Arc::new).collect()),
+        };
+        EventLog {
+            inner: Arc::new(inner),
+        }
+    }
+
     pub fn event(&self, event: Event) {
         tracing::debug!(?event, "event");
         self.append(Record::Event(event));
@@ -460,11 +486,26 @@ impl EventLog {
 
     /// Reads from the first record on.
     pub fn follow(&self) -> Cursor {
+        self.follow_from(0)
+    }
+
+    /// Reads from a record on.
+    pub fn follow_from(&self, next: usize) -> Cursor {
         Cursor {
             inner: Arc::clone(&self.inner),
-            next: 0,
+            next,
             changes: self.inner.count.subscribe(),
         }
+    }
+
+    /// The records so far, from a number on.
+    pub fn records(&self, from: usize) -> Vec<Arc<Stamped>> {
+        let records = self
+            .inner
+            .records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        records.get(from..).unwrap_or_default().to_vec()
     }
 
     /// All events so far.

@@ -34,6 +34,7 @@ mod review;
 mod run;
 mod scout;
 mod selection;
+mod send;
 mod settle;
 mod tools;
 mod trial;
@@ -45,8 +46,13 @@ pub use event::{
 };
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
-pub use proposal::{Evidence, Fate, ProposalId, TestEvidence, Together, Tried};
+pub use proposal::{Evidence, Fate, Part, ProposalId, TestEvidence, Together, Tried};
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
+
+/// How changes reach the user's text; proposals that outlive their run take the same way.
+pub(crate) mod sending {
+    pub(crate) use super::send::{Failure, Purpose, send};
+}
 
 /// What those share with a run who only read: looking things up, and how tools are described.
 pub(crate) mod reading {

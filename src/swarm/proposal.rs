@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::findings::{DiagnosticEvidence, ImportMends};
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::syntax::{FilePath, Loss, SymbolPath};
+use crate::text::{ChangeSet, Conflict};
 
 /// Of the messages of failing tests.
 const DETAILS_MOST: Tokens = Tokens(1_100);
@@ -24,6 +26,30 @@ pub struct ProposalId(pub u32);
 impl fmt::Display for ProposalId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{}", self.0)
+    }
+}
+
+/// The change of one proposal to its file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    pub proposal: ProposalId,
+    /// The owner that proposes.
+    pub symbol: SymbolPath,
+    pub symbols: Vec<SymbolPath>,
+    pub reason: String,
+    pub file: FilePath,
+    /// The text that the change was made for.
+    pub base: Arc<str>,
+    pub changes: ChangeSet,
+}
+
+impl Part {
+    /// The change as it must be made in a text that may have moved on since.
+    ///
+    /// # Errors
+    /// The text was changed in the same place.
+    pub fn over(&self, current: &str) -> Result<ChangeSet, Conflict> {
+        self.changes.over(&self.base, current)
     }
 }
 

@@ -15,10 +15,11 @@ use super::followup;
 use super::gate::{self, Draft};
 use super::hub::{Accepted, Hub};
 use super::learn;
-use super::proposal::{Evidence, ProposalId, TestEvidence, Together};
+use super::proposal::{Evidence, Part, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
 use super::review;
 use super::run::{Approval, AskIntent};
+use super::send::Failure;
 use crate::ports::{IntentView, ProposalView, TestReport, ToolCalling, Verdict};
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff};
@@ -341,7 +342,20 @@ async fn decide(hub: &Arc<Hub>, mind: &Mind, change: &Propose, made: &Made) -> (
         diff: made.diff.clone(),
         evidence: made.evidence.to_string(),
     };
-    ask_about(hub, &mind.party, view, &made.evidence, Vec::new()).await
+    let own = part(made.id, &view.symbol, &change.reason, &made.draft);
+    ask_about(hub, &mind.party, view, &made.evidence, vec![own]).await
+}
+
+fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> Part {
+    Part {
+        proposal: id,
+        symbol: symbol.clone(),
+        symbols: draft.symbols.clone(),
+        reason: reason.to_owned(),
+        file: draft.file.clone(),
+        base: Arc::clone(&draft.base),
+        changes: ChangeSet::between(&draft.base, &draft.text),
+    }
 }
 
 /// Asks about proposals that pass only together, as one.
@@ -357,8 +371,8 @@ async fn decide_on_set(
         let reason = "it does not wait any more".to_owned();
         return (Party::Starling, Verdict::Reject { reason });
     };
-    let part = |(id, one): &(ProposalId, Waiting)| format!("{id} {}: {}", one.symbol, one.reason);
-    let parts: Vec<String> = members.iter().map(part).collect();
+    let name = |(id, one): &(ProposalId, Waiting)| format!("{id} {}: {}", one.symbol, one.reason);
+    let names: Vec<String> = members.iter().map(name).collect();
     for (_, other) in members.iter().filter(|(member, _)| *member != id) {
         if let Some(theirs) = &other.evidence {
             evidence.losses.extend(theirs.losses.clone());
@@ -375,7 +389,7 @@ async fn decide_on_set(
         1 => own.reason.clone(),
         count => format!(
             "{count} changes that belong together:\n{}",
-            parts.join("\n")
+            names.join("\n")
         ),
     };
     let view = ProposalView {
@@ -389,21 +403,21 @@ async fn decide_on_set(
         diff: company::diff(&hub, &members),
         evidence: evidence.to_string(),
     };
-    let with = members
+    let parts = members
         .iter()
-        .map(|(member, _)| *member)
-        .filter(|member| *member != id);
+        .map(|(member, one)| part(*member, &one.symbol, &one.reason, &one.draft));
     let party = Party::Agent(own.symbol.clone());
-    ask_about(&hub, &party, view, &evidence, with.collect()).await
+    ask_about(&hub, &party, view, &evidence, parts.collect()).await
 }
 
-/// The clock of the run stands while a person is asked.
+/// Asks about a proposal and those that belong to it. The clock of the run stands while a person is
+/// asked.
 async fn ask_about(
     hub: &Arc<Hub>,
     agent: &Party,
     view: ProposalView,
     evidence: &Evidence,
-    with: Vec<ProposalId>,
+    parts: Vec<Part>,
 ) -> (Party, Verdict) {
     match hub.task.approval {
         Approval::Auto => (Party::Starling, Verdict::Accept),
@@ -416,7 +430,12 @@ async fn ask_about(
                 diff: view.diff.clone(),
                 reason: view.reason.clone(),
                 evidence: evidence.clone(),
-                with,
+                with: parts
+                    .iter()
+                    .map(|part| part.proposal)
+                    .filter(|part| part.0 != view.id)
+                    .collect(),
+                parts,
             });
             let _clock_stands = hub.ledger.wait_for_person();
             (
@@ -469,7 +488,7 @@ async fn finish(
                 text: format!("Proposal {id} was accepted and applied."),
             }
         }
-        Err(apply::Failure::Conflict { why, current }) => {
+        Err(Failure::Conflict { why, current }) => {
             hub.state().accepted.retain(|accepted| accepted.id != id);
             hub.event(Event::ProposalConflicted {
                 proposal: id,
@@ -483,7 +502,7 @@ async fn finish(
                 "The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."
             ))
         }
-        Err(apply::Failure::Editor { why }) => {
+        Err(Failure::Editor { why }) => {
             let mut state = hub.state();
             state.accepted.retain(|accepted| accepted.id != id);
             state.unapplied = Some(format!("proposal {id} was accepted but not applied: {why}"));

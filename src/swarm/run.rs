@@ -210,6 +210,13 @@ fn started(hub: &Hub, run: RunId) -> Event {
             .map(|(role, profile)| (role, profile.name.clone()))
             .collect(),
         limits: hub.task.limits.clone(),
+        root: hub
+            .outside
+            .index
+            .snapshot()
+            .root()
+            .to_string_lossy()
+            .into_owned(),
     }
 }
 

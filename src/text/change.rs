@@ -223,6 +223,37 @@ impl ChangeSet {
             .expect("shifting disjoint edits by the same amounts keeps them disjoint"))
     }
 
+    /// The change as it must be made in what became of its base. Stricter than [`ChangeSet::rebase`]:
+    /// what two wrote into one line makes sense to neither.
+    ///
+    /// # Errors
+    /// Both changed the same line.
+    pub fn over(&self, base: &str, current: &str) -> Result<ChangeSet, Conflict> {
+        if base == current {
+            return Ok(self.clone());
+        }
+        let theirs = ChangeSet::between(base, current);
+        let rebased = self.rebase(&theirs)?;
+        for ours in self
+            .edits
+            .iter()
+            .filter(|edit| !theirs.edits.contains(edit))
+        {
+            let mine = whole_lines(base, ours);
+            let meets = |theirs: &&Edit| {
+                let other = whole_lines(base, theirs);
+                mine.start < other.end && other.start < mine.end
+            };
+            if let Some(other) = theirs.edits.iter().find(meets) {
+                return Err(Conflict {
+                    ours: ours.range,
+                    theirs: other.range,
+                });
+            }
+        }
+        Ok(rebased)
+    }
+
     /// Where a byte offset of the base lies after the change (the start of the insert, when it was
     /// replaced; behind an insertion made exactly there).
     pub fn map_offset(&self, offset: usize) -> usize {
@@ -263,6 +294,19 @@ impl ChangeSet {
 /// Nothing of `first` comes after anything of `second`, and their order is certain.
 fn lies_before(first: ByteRange, second: ByteRange) -> bool {
     first.end <= second.start && !(first.is_empty() && first == second)
+}
+
+/// The lines that an edit changes, with their breaks; none when it only puts whole lines between two.
+fn whole_lines(base: &str, edit: &Edit) -> ByteRange {
+    let ByteRange { start, end } = edit.range;
+    let starts_line = |at: usize| at == 0 || base[..at].ends_with('\n');
+    let keeps_next = edit.insert.is_empty() || edit.insert.ends_with('\n');
+    let first = base[..start].rfind('\n').map_or(0, |at| at + 1);
+    let last = match starts_line(start) && starts_line(end) && keeps_next {
+        true => end,
+        false => base[end..].find('\n').map_or(base.len(), |at| end + at + 1),
+    };
+    ByteRange::new(first, last)
 }
 
 /// How far text moves behind the edits that were passed.

@@ -259,6 +259,7 @@ impl RunState {
             reason,
             evidence,
             with,
+            parts: _,
         } = event
         {
             let (id, symbol) = (*proposal, symbol.clone());

@@ -117,6 +117,7 @@ fn beginning() -> Vec<Event> {
             ],
             replayed: true,
             limits: Limits::default(),
+            root: String::new(),
         },
         Event::TestsRun {
             phase: TestPhase::Before,
@@ -182,6 +183,7 @@ fn reviews() -> Vec<Event> {
         reason: "The cap is the least of both, not the most.".to_owned(),
         evidence: evidence(),
         with: Vec::new(),
+        parts: Vec::new(),
     };
     vec![
         Event::Answered {

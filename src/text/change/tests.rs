@@ -296,3 +296,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_two_wrote_into_one_line_is_a_conflict() {
+    let base = "a = 1\nb = 2\nc = 3\n";
+    let ours = |text: &str| ChangeSet::between(base, text);
+    let two = ours("a = 1\nb = 9\nc = 3\n");
+    let meets = |current: &str| two.over(base, current).is_err();
+    assert!(meets("a = 1\nb = 200\nc = 3\n"), "behind it");
+    assert!(meets("a = 1\nlet b = 2\nc = 3\n"), "in front of it");
+    assert!(meets("a = 1\nc = 3\n"), "the line is gone");
+    for (current, expected) in [
+        ("a = 7\nb = 2\nc = 7\n", "a = 7\nb = 9\nc = 7\n"),
+        ("a = 1\nnew\nb = 2\nc = 3\n", "a = 1\nnew\nb = 9\nc = 3\n"),
+        ("a = 1\nb = 2\nnew\nc = 3\n", "a = 1\nb = 9\nnew\nc = 3\n"),
+        ("b = 2\nc = 3\n", "b = 9\nc = 3\n"),
+        ("a = 1\nb = 2\n", "a = 1\nb = 9\n"),
+        ("a = 1\nb = 9\nc = 3\n", "a = 1\nb = 9\nc = 3\n"),
+        (base, "a = 1\nb = 9\nc = 3\n"),
+    ] {
+        let made = two.over(base, current).unwrap().apply(current).unwrap();
+        assert_eq!(made, expected, "{current:?}");
+    }
+    let added = ours("a = 1\nb = 2\nmine\nc = 3\n");
+    let now = "a = 1\nb = 7\nc = 7\n";
+    let made = added.over(base, now).unwrap().apply(now).unwrap();
+    assert_eq!(made, "a = 1\nb = 7\nmine\nc = 7\n");
+    assert!(added.over(base, "a = 1\nb = 2\ntheirs\nc = 3\n").is_err());
+}

@@ -275,6 +275,7 @@ fn evidence_against_a_proposal_is_shown_whole() {
         reason: text("why"),
         evidence: against,
         with: Vec::new(),
+        parts: Vec::new(),
     };
     let state = state(&[vec![asked]]);
     let shown = plain(&question(state.reviews.front().unwrap(), &state));

@@ -1,0 +1,264 @@
+--- The connection to the server.
+local options = require('starling.options')
+local M = {}
+
+--- How long the server may take to say hello.
+local START = 5000
+
+--- What this plugin does itself; see docs/protocol.md.
+M.commands = {
+  'starling.client.change',
+  'starling.client.ask',
+  'starling.client.reject',
+  'starling.client.steer',
+  'starling.client.diff',
+  'starling.client.why',
+}
+
+local function capabilities()
+  return vim.tbl_deep_extend('force', vim.lsp.protocol.make_client_capabilities(), {
+    workspace = {
+      codeLens = { refreshSupport = true },
+      -- Neovim takes versioned edits and does not say so.
+      workspaceEdit = { documentChanges = true },
+    },
+    experimental = { starling = { commands = M.commands } },
+  })
+end
+
+--- Why an edit does not fit the buffers any more; nil when it does.
+local function stale(changes)
+  for _, change in ipairs(changes) do
+    local document = change.textDocument
+    if document and type(document.version) == 'number' then
+      local buffer = vim.uri_to_bufnr(document.uri)
+      if vim.lsp.util.buf_versions[buffer] ~= document.version then
+        return vim.api.nvim_buf_get_name(buffer) .. ' has changed since'
+      end
+    end
+  end
+end
+
+--- Writes files that an edit had to load, so that no hidden buffer is left changed.
+local function save(uris)
+  for _, uri in ipairs(uris) do
+    local buffer = vim.uri_to_bufnr(uri)
+    if vim.api.nvim_buf_is_loaded(buffer) then
+      vim.api.nvim_buf_call(buffer, function()
+        vim.cmd('silent keepalt write ++p')
+      end)
+    end
+  end
+end
+
+--- Applies an edit of the server as one step that can be undone.
+local function apply_edit(_, params, ctx)
+  local changes = params.edit.documentChanges or {}
+  local why = stale(changes)
+  if why then
+    return { applied = false, failureReason = why }
+  end
+  -- Neovim lists annotations on the screen, and waits for a key.
+  params.edit.changeAnnotations = nil
+  for _, change in ipairs(changes) do
+    for _, edit in ipairs(change.edits or {}) do
+      edit.annotationId = nil
+    end
+  end
+  local unopened = {}
+  for _, change in ipairs(changes) do
+    local uri = change.textDocument and change.textDocument.uri
+    if uri and not vim.api.nvim_buf_is_loaded(vim.uri_to_bufnr(uri)) then
+      table.insert(unopened, uri)
+    end
+  end
+  local client = assert(vim.lsp.get_client_by_id(ctx.client_id))
+  local done, failure = pcall(vim.lsp.util.apply_workspace_edit, params.edit, client.offset_encoding)
+  if not done then
+    return { applied = false, failureReason = tostring(failure) }
+  end
+  if options.values.save_unopened then
+    save(unopened)
+  end
+  return { applied = true }
+end
+
+--- Lenses of Neovim 0.12 follow the text by themselves; before, they are asked for.
+local function refresh_lenses(client)
+  if vim.fn.has('nvim-0.12') == 1 or not options.values.lenses then
+    return
+  end
+  for buffer in pairs(client.attached_buffers) do
+    if vim.api.nvim_buf_is_loaded(buffer) then
+      vim.lsp.codelens.refresh({ bufnr = buffer })
+    end
+  end
+end
+
+local function handlers()
+  local state = require('starling.state')
+  local own = {
+    ['starling/event'] = function(_, params)
+      state.event(params)
+    end,
+    ['starling/intent'] = function(_, params)
+      state.intent(params)
+    end,
+    ['starling/status'] = function(_, params)
+      state.set_status(params)
+    end,
+    ['starling/answer'] = function(_, params)
+      require('starling.ask').news(params)
+    end,
+    ['starling/undone'] = function(_, params)
+      state.undone(params)
+    end,
+    ['workspace/applyEdit'] = apply_edit,
+  }
+  if vim.fn.has('nvim-0.12') == 0 then
+    own['workspace/codeLens/refresh'] = function(_, _, ctx)
+      local client = vim.lsp.get_client_by_id(ctx.client_id)
+      if client then
+        refresh_lenses(client)
+      end
+      return vim.NIL
+    end
+  end
+  return own
+end
+
+local function attached(client, buffer)
+  if not options.values.lenses then
+    return
+  end
+  if vim.fn.has('nvim-0.12') == 1 then
+    vim.lsp.codelens.enable(true, { bufnr = buffer })
+    return
+  end
+  local group = vim.api.nvim_create_augroup('starling.lenses', { clear = false })
+  vim.api.nvim_clear_autocmds({ group = group, buffer = buffer })
+  vim.api.nvim_create_autocmd({ 'BufEnter', 'InsertLeave', 'TextChanged' }, {
+    group = group,
+    buffer = buffer,
+    callback = function()
+      vim.lsp.codelens.refresh({ bufnr = buffer })
+    end,
+  })
+  vim.lsp.codelens.refresh({ bufnr = buffer })
+end
+
+--- The configuration of the client, as |vim.lsp.config| and |vim.lsp.start| take it.
+function M.config()
+  for _, name in ipairs(M.commands) do
+    vim.lsp.commands[name] = function(command)
+      require('starling.commands').client(name, command.arguments[1])
+    end
+  end
+  return {
+    name = 'starling',
+    cmd = options.values.cmd,
+    filetypes = options.values.filetypes,
+    root_markers = options.values.root_markers,
+    capabilities = capabilities(),
+    handlers = handlers(),
+    on_attach = attached,
+    on_init = function()
+      require('starling.state').connected()
+    end,
+    on_exit = function(code, signal)
+      vim.schedule(function()
+        require('starling.state').gone(code, signal)
+      end)
+    end,
+  }
+end
+
+local function start(buffer)
+  local config = M.config()
+  config.root_dir = vim.fs.root(buffer, config.root_markers)
+  if not config.root_dir then
+    local name = vim.api.nvim_buf_get_name(buffer)
+    config.root_dir = name ~= '' and vim.fs.dirname(name) or vim.uv.cwd()
+  end
+  return vim.lsp.start(config, { bufnr = buffer })
+end
+
+--- Starts the server for buffers of its file types.
+function M.enable()
+  if vim.fn.has('nvim-0.11') == 1 then
+    vim.lsp.config('starling', M.config())
+    vim.lsp.enable('starling')
+    return
+  end
+  local group = vim.api.nvim_create_augroup('starling', {})
+  vim.api.nvim_create_autocmd('FileType', {
+    group = group,
+    pattern = options.values.filetypes,
+    callback = function(args)
+      start(args.buf)
+    end,
+  })
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buffer) and vim.tbl_contains(options.values.filetypes, vim.bo[buffer].filetype) then
+      start(buffer)
+    end
+  end
+end
+
+--- The client of a buffer, or any; nil when there is none.
+---@return vim.lsp.Client?
+function M.get()
+  return vim.lsp.get_clients({ name = 'starling', bufnr = 0 })[1] or vim.lsp.get_clients({ name = 'starling' })[1]
+end
+
+--- The same; where there is none, it is started for the current buffer.
+function M.need()
+  local client = M.get()
+  if not client then
+    if vim.fn.executable(options.values.cmd[1]) == 0 then
+      M.say(('`%s` is not to be found: see :checkhealth starling'):format(options.values.cmd[1]), vim.log.levels.ERROR)
+      return nil
+    end
+    start(vim.api.nvim_get_current_buf())
+    -- It says hello in milliseconds.
+    vim.wait(START, function()
+      client = M.get()
+      return client ~= nil
+    end, 10)
+  end
+  if not client then
+    M.say('the server does not start: see :checkhealth starling', vim.log.levels.ERROR)
+  end
+  return client
+end
+
+function M.say(message, level)
+  vim.notify('Starling: ' .. message, level or vim.log.levels.INFO)
+end
+
+--- Sends a request; what goes wrong is said, `done` gets what goes right.
+function M.request(method, params, done)
+  local client = M.need()
+  if not client then
+    return
+  end
+  local function answered(err, result)
+    if err then
+      M.say(err.message or vim.inspect(err), vim.log.levels.ERROR)
+    elseif done then
+      done(result)
+    end
+  end
+  if vim.fn.has('nvim-0.11') == 1 then
+    client:request(method, params, answered)
+  else
+    client.request(method, params, answered)
+  end
+end
+
+--- Executes a command of the server.
+function M.execute(command, argument, done)
+  M.request('workspace/executeCommand', { command = command, arguments = { argument } }, done)
+end
+
+return M

@@ -1,0 +1,38 @@
+--- What can be set, and its defaults.
+local M = {}
+
+---@class starling.Options
+---@field cmd? string[] How the server is started.
+---@field filetypes? string[] Which buffers it is for.
+---@field root_markers? string[] What the folder of a project holds.
+---@field notify? boolean Tell when something waits for review and when a run ends.
+---@field lenses? boolean Show lenses.
+---@field save_unopened? boolean Save files that an accepted change had to open.
+local defaults = {
+  cmd = { 'starling', 'lsp' },
+  filetypes = { 'python' },
+  root_markers = { '.starling', 'pyproject.toml', 'setup.py', 'setup.cfg', '.git' },
+  notify = true,
+  lenses = true,
+  save_unopened = true,
+}
+
+M.values = vim.deepcopy(defaults)
+
+---@param opts? starling.Options
+function M.set(opts)
+  for key, value in pairs(opts or {}) do
+    local default = defaults[key]
+    if default == nil then
+      local known = vim.tbl_keys(defaults)
+      table.sort(known)
+      error(('starling.setup: there is no option `%s`; there are %s'):format(key, table.concat(known, ', ')), 0)
+    end
+    if type(value) ~= type(default) then
+      error(('starling.setup: `%s` is a %s, not a %s'):format(key, type(default), type(value)), 0)
+    end
+  end
+  M.values = vim.tbl_extend('force', vim.deepcopy(defaults), opts or {})
+end
+
+return M

@@ -1,0 +1,84 @@
+--- What goes on: runs, agents and what each is doing, proposals; kept up to date while it is open.
+local state = require('starling.state')
+local window = require('starling.window')
+local client = require('starling.client')
+local M = {}
+
+local NAMES = { scout = 'scout', proxy = 'proxy user', solo = 'the agent', user = 'you', starling = 'Starling' }
+
+local function name(agent)
+  return type(agent) == 'table' and agent.agent or NAMES[agent] or agent
+end
+
+--- The lines of the view, and what each is about.
+local function lines_of(runs)
+  local lines, about = {}, {}
+  local function add(line, subject)
+    table.insert(lines, line)
+    about[#lines] = subject
+  end
+  if #runs == 0 then
+    add('No run yet: `:Starling run TASK` begins one.')
+  end
+  for _, run in ipairs(runs) do
+    local spent = run.spent
+    add(('%s %s'):format(run.stage == 'ended' and '■' or '▶', vim.split(run.task, '\n')[1]), { run = run.run })
+    add(('  %d calls, %d tokens, $%.4f%s'):format(spent.calls, spent.tokens, spent.dollars,
+      run.restored and ', of an earlier session' or ''), { run = run.run })
+    for _, agent in ipairs(run.agents) do
+      add(('  %s %s: %s'):format(agent.working and '●' or '○', name(agent.agent), agent.doing), { run = run.run })
+    end
+    for _, proposal in ipairs(run.proposals) do
+      if proposal.state ~= 'dropped' then
+        add(('  #%d %s (%s): %s'):format(proposal.proposal, proposal.symbol, proposal.state,
+          vim.split(proposal.reason, '\n')[1]), { run = run.run, proposal = proposal.proposal })
+      end
+    end
+    if run.summary and run.summary ~= vim.NIL then
+      add('  ' .. vim.split(run.summary, '\n')[1], { run = run.run })
+    end
+    add('')
+  end
+  return lines, about
+end
+
+--- Opens the view below.
+function M.open()
+  local buffer = window.buffer('runs', 'starling-runs')
+  local lines, about = lines_of(state.runs)
+  window.write(buffer, lines)
+  vim.cmd(('botright %dsplit'):format(math.max(5, math.min(#lines, 15))))
+  vim.api.nvim_win_set_buf(0, buffer)
+  vim.wo.winbar = 'Starling: <CR> review · x stop · u undo · q close'
+  local function here()
+    return about[vim.api.nvim_win_get_cursor(0)[1]]
+  end
+  window.keys(buffer, {
+    q = '<Cmd>close<CR>',
+    ['<CR>'] = function()
+      local subject = here()
+      if subject and subject.proposal then
+        require('starling.review').open(subject)
+      end
+    end,
+    x = function()
+      if here() then
+        client.execute('starling.cancel', { run = here().run })
+      end
+    end,
+    u = function()
+      if here() then
+        client.execute('starling.undo', { run = here().run, proposal = here().proposal })
+      end
+    end,
+  })
+  state.watch(function()
+    if not vim.api.nvim_buf_is_valid(buffer) then
+      return false
+    end
+    lines, about = lines_of(state.runs)
+    window.write(buffer, lines)
+  end)
+end
+
+return M

@@ -1,0 +1,173 @@
+--- How things stand: kept up to date by the server's events, for all views.
+local client = require('starling.client')
+local options = require('starling.options')
+local M = {}
+
+M.status = { text = '', waiting = 0, working = 0 }
+--- As `starling/state` answers.
+M.runs = {}
+local watchers = {}
+local asked = false
+
+--- Calls a view on every change, until it answers false.
+function M.watch(view)
+  table.insert(watchers, view)
+end
+
+local function changed()
+  watchers = vim.tbl_filter(function(view)
+    return view() ~= false
+  end, watchers)
+  vim.api.nvim_exec_autocmds('User', { pattern = 'StarlingChanged', modeline = false })
+  vim.cmd.redrawstatus({ bang = true })
+end
+
+--- Asks how things stand, once for many events.
+function M.refresh()
+  if asked or not client.get() then
+    return
+  end
+  asked = true
+  vim.defer_fn(function()
+    asked = false
+    if not client.get() then
+      return
+    end
+    client.request('starling/state', vim.empty_dict(), function(state)
+      M.runs = state.runs
+      changed()
+    end)
+  end, 30)
+end
+
+--- Everything that waits for review, oldest first: run, proposal. Of a set only the one that is asked about.
+function M.waiting()
+  local waiting = {}
+  for _, run in ipairs(M.runs) do
+    local seen = {}
+    for _, proposal in ipairs(run.proposals) do
+      if proposal.state == 'waiting' and not seen[proposal.proposal] then
+        for _, other in ipairs(proposal.with) do
+          seen[other] = true
+        end
+        table.insert(waiting, { run = run.run, proposal = proposal, task = run.task })
+      end
+    end
+  end
+  return waiting
+end
+
+--- Runs that go on.
+function M.going()
+  return vim.tbl_filter(function(run)
+    return run.stage ~= 'ended'
+  end, M.runs)
+end
+
+--- What is to be told: gathered, so that the screen never asks to press a key.
+local news = {}
+
+local function tell(message, level)
+  if not options.values.notify then
+    return
+  end
+  table.insert(news, { message, level or vim.log.levels.INFO })
+  if #news > 1 then
+    return
+  end
+  vim.defer_fn(function()
+    local texts, highest = {}, vim.log.levels.INFO
+    for _, one in ipairs(news) do
+      table.insert(texts, one[1])
+      highest = math.max(highest, one[2])
+    end
+    news = {}
+    local text = table.concat(texts, ' · ')
+    local room = vim.o.columns * vim.o.cmdheight - 25
+    if vim.fn.strchars(text) > room then
+      text = vim.fn.strcharpart(text, 0, room) .. '…'
+    end
+    client.say(text, highest)
+  end, 100)
+end
+
+local function first_line(text)
+  return vim.split(vim.trim(text), '\n')[1]
+end
+
+local told = {
+  review_asked = function(event)
+    tell(('#%d for %s waits for your review: %s (:Starling review)'):format(
+      event.proposal, event.symbol, first_line(event.reason)))
+  end,
+  proposal_conflicted = function(event)
+    tell(('#%d does not fit what you typed: %s'):format(event.proposal, event.why), vim.log.levels.WARN)
+  end,
+  run_finished = function(event)
+    tell('run over: ' .. first_line(event.summary))
+  end,
+}
+
+--- `starling/event`
+function M.event(params)
+  local say = told[params.event.event]
+  if say then
+    say(params.event)
+  end
+  M.refresh()
+end
+
+--- `starling/intent`: an agent waits for leave.
+function M.intent(params)
+  M.refresh()
+  vim.schedule(function()
+    local question = ('Starling: %s means to: %s'):format(params.symbol, params.intent)
+    local choices = { 'Go on', 'No', 'Differently…' }
+    vim.ui.select(choices, { prompt = question, kind = 'starling' }, function(choice)
+      local about = { run = params.run, symbol = params.symbol }
+      if choice == choices[1] then
+        client.execute('starling.accept', about)
+      elseif choice == choices[2] or choice == choices[3] then
+        local is_veto = choice == choices[2]
+        vim.ui.input({ prompt = is_veto and 'Why not? ' or 'How instead? ' }, function(text)
+          if text and text ~= '' then
+            about[is_veto and 'reason' or 'text'] = text
+            client.execute(is_veto and 'starling.reject' or 'starling.steer', about)
+          end
+        end)
+      end
+    end)
+  end)
+end
+
+--- `starling/status`
+function M.set_status(params)
+  M.status = params
+  M.refresh()
+  vim.cmd.redrawstatus({ bang = true })
+end
+
+--- `starling/undone`
+function M.undone(params)
+  if params.error then
+    client.say('not undone: ' .. params.error, vim.log.levels.ERROR)
+  else
+    tell(('%d change%s undone'):format(#params.proposals, #params.proposals == 1 and '' or 's'))
+  end
+  M.refresh()
+end
+
+function M.connected()
+  M.refresh()
+end
+
+function M.gone(code, signal)
+  M.status = { text = '', waiting = 0, working = 0 }
+  M.runs = {}
+  if vim.v.exiting == vim.NIL and (code ~= 0 or signal ~= 0) then
+    client.say('the server ended unexpectedly; `:Starling restart` starts it again, nothing that waits is lost', vim.log.levels.ERROR)
+  end
+  changed()
+end
+
+return M

@@ -1,0 +1,183 @@
+--- One evening with Starling in Neovim: `nvim --clean --headless -l story.lua` with NVIM and STARLING set.
+local here = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
+package.path = here .. '/?.lua;' .. package.path
+local drive = require('drive')
+
+local plugin = vim.fs.dirname(here)
+local bed = vim.fn.tempname()
+local project = bed .. '/project'
+vim.fn.mkdir(project .. '/.git', 'p')
+
+local function write(name, text)
+  local file = assert(io.open(name, 'w'))
+  file:write(text)
+  file:close()
+end
+
+local function read(name)
+  local file = assert(io.open(project .. '/' .. name))
+  local text = file:read('*a')
+  file:close()
+  return text
+end
+
+local PRICE, TAX = 'def price():\n    return 1\n', 'def tax():\n    return 10\n'
+write(project .. '/price.py', PRICE)
+write(project .. '/tax.py', TAX)
+require('recording').write(bed .. '/recording.jsonl')
+write(bed .. '/init.lua', ([[
+vim.opt.runtimepath:prepend(%q)
+vim.o.statusline = '%%f %%m [%%{v:lua.require("starling").status()}]'
+require('starling').setup({ cmd = { %q, 'lsp', '--model', 'replay:%s' } })
+]]):format(plugin, vim.env.STARLING, bed .. '/recording.jsonl'))
+
+local steps = 0
+local function step(what)
+  steps = steps + 1
+  io.write(('%2d %s\n'):format(steps, what))
+end
+
+local function story()
+  local nvim = drive.start({
+    nvim = vim.env.NVIM, init = bed .. '/init.lua', folder = project, file = 'price.py',
+    environment = { STARLING_CACHE_DIR = bed .. '/cache', XDG_CONFIG_HOME = bed, XDG_STATE_HOME = bed, TERM = 'xterm-256color' },
+  })
+  nvim:sees('return 1')
+
+  step('a task over two files is given, and both proposals come')
+  nvim:keys(':Starling run Double the values<CR>')
+  nvim:sees('2 to review')
+  nvim:sees('Starling #')
+
+  step('the list names both')
+  nvim:keys(':Starling list<CR>')
+  nvim:sees('tax.py|')
+  nvim:sees('Twice the tax')
+  nvim:keys(':cclose<CR>')
+
+  step('the review of the symbol shows reason, evidence and diff')
+  nvim:keys(':Starling review<CR>')
+  nvim:sees('a accept')
+  nvim:sees('Twice the price')
+  nvim:sees('-    return 1')
+  nvim:sees('+    return 2')
+  nvim:sees('tests: unknown')
+
+  step('it is accepted: the buffer has it, the disk only after a save')
+  nvim:keys('a')
+  nvim:no_longer_sees('a accept')
+  nvim:sees('    return 2')
+  assert(read('price.py') == PRICE, 'nothing is written before the save')
+  nvim:keys(':w<CR>')
+  nvim:until_so('the save', function()
+    return read('price.py') == 'def price():\n    return 2\n'
+  end)
+
+  step('undo is one step')
+  nvim:keys('u')
+  nvim:sees('    return 1')
+  nvim:keys('<C-r>')
+  nvim:sees('    return 2')
+
+  step('the other is rejected with a reason, and a revised one comes')
+  nvim:keys(':Starling review<CR>')
+  nvim:sees('Twice the tax')
+  nvim:keys('r')
+  nvim:sees('Why?')
+  nvim:keys('give it a name<CR>')
+  nvim:sees('1 to review')
+  nvim:keys(':Starling review<CR>')
+  nvim:sees('Named, as you wish')
+  nvim:keys('a')
+  nvim:until_so('a file that was not open is saved', function()
+    return read('tax.py') == 'def tax():\n    twice = 20\n    return twice\n'
+  end)
+  nvim:sees('run over: changed')
+
+  step('the whole run is undone')
+  nvim:keys(':Starling undo<CR>')
+  nvim:sees('2 changes undone')
+  nvim:sees('    return 1')
+  nvim:keys(':w<CR>')
+
+  step('what is typed in the same place wins, and the agent begins anew')
+  nvim:keys(':Starling run Double the values<CR>')
+  nvim:sees('2 to review')
+  nvim:keys('jA00<Esc>')
+  nvim:sees('conflicts with what you typed')
+  nvim:keys(':Starling review<CR>')
+  nvim:sees('both sides changed')
+  nvim:keys('a')
+  nvim:sees('does not fit what you typed')
+  nvim:sees('Twice what you typed')
+  nvim:sees('    return 100')
+
+  step('a stopped run leaves nothing to review')
+  nvim:keys(':Starling stop<CR>')
+  nvim:no_longer_sees('to review')
+  nvim:no_longer_sees('Starling #')
+  nvim:keys(':undo 0<CR>:w<CR>')
+
+  step('a question is answered in a panel, with a citation to jump to')
+  nvim:keys(':Starling ask What is the price?<CR>')
+  nvim:sees('The price is')
+  nvim:sees('<CR> on a citation')
+  nvim:keys('<C-w>l/price.py:2<CR><CR>')
+  nvim:sees('price.py:2')
+  nvim:keys(':only<CR>')
+
+  step('the view of runs tells what goes on')
+  nvim:keys(':Starling run Double the values<CR>')
+  nvim:sees('2 to review')
+  nvim:keys(':Starling runs<CR>')
+  nvim:sees('waits for your review')
+  nvim:sees('(waiting): Twice the price')
+  nvim:keys('q')
+
+  step('the server is killed, started again, and offers what waited')
+  for _, pid in ipairs(nvim:children('starling')) do
+    vim.uv.kill(pid, 'sigkill')
+  end
+  nvim:sees('ended unexpectedly')
+  nvim:keys(':Starling restart<CR>')
+  nvim:sees('2 to review')
+  nvim:keys(':Starling review<CR>')
+  nvim:sees('Twice the price')
+  nvim:keys('a')
+  nvim:no_longer_sees('a accept')
+  nvim:sees('    return 2')
+  nvim:keys(':w<CR>')
+  nvim:until_so('it is on the disk', function()
+    return read('price.py') == 'def price():\n    return 2\n'
+  end)
+
+  step('health is good')
+  nvim:keys(':checkhealth starling<CR>')
+  nvim:sees('a server runs in')
+  nvim:stop()
+end
+
+--- What the runs say of themselves.
+local function told()
+  for _, path in ipairs(vim.fn.glob(bed .. '/cache/runs/*.jsonl', true, true)) do
+    for line in io.lines(path) do
+      local read, record = pcall(vim.json.decode, line)
+      if read and record.event then
+        local event = record.event
+        io.write(('%6d %s %s %s\n'):format(record.at_ms, event.event, vim.inspect(event.agent or ''), event.why or event.summary or ''))
+      end
+    end
+  end
+end
+
+local done, why = xpcall(story, debug.traceback)
+if not done then
+  told()
+end
+vim.fn.delete(bed, 'rf')
+if not done then
+  io.write(why .. '\n')
+  os.exit(1)
+end
+io.write(('%d steps in Neovim %s\n'):format(steps, tostring(vim.version())))
+os.exit(0)

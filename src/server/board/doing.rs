@@ -1,0 +1,169 @@
+//! What the agents of a run are doing, in words.
+
+use super::Board;
+use crate::ports::{ModelNotice, Verdict};
+use crate::swarm::{AgentOutcome, AnswerSource, Event, Party, ProposalId};
+
+/// Longer words are cut.
+const LONGEST: usize = 80;
+
+/// A party as people know it.
+pub fn name(party: &Party) -> String {
+    match party {
+        Party::User => "you".to_owned(),
+        Party::Scout => "scout".to_owned(),
+        Party::Proxy => "proxy user".to_owned(),
+        Party::Starling => "Starling".to_owned(),
+        Party::Agent(symbol) => symbol.to_string(),
+        Party::Solo => "the agent".to_owned(),
+    }
+}
+
+/// Who does what since an event, and whether that is work; most events tell of one agent.
+pub(super) fn doing(event: &Event, board: &Board) -> Option<(Party, String, bool)> {
+    let by = |proposal: &ProposalId, what: String| {
+        let agent = board.proposals.get(proposal)?.agent.clone();
+        Some((agent, what, true))
+    };
+    match event {
+        Event::AgentFinished { agent, outcome, .. } => {
+            Some((agent.clone(), finished(outcome), false))
+        }
+        Event::ReviewAsked { agent, .. } => {
+            Some((agent.clone(), "waits for your review".to_owned(), true))
+        }
+        Event::ProposalReviewed {
+            proposal, verdict, ..
+        } => by(
+            proposal,
+            match verdict {
+                Verdict::Accept => "its proposal was accepted".to_owned(),
+                Verdict::Reject { reason } => short(&format!("revises: {reason}")),
+                Verdict::Steer { text } => short(&format!("revises: {text}")),
+            },
+        ),
+        Event::ProposalApplied { proposal, .. } => by(proposal, "changed it".to_owned()),
+        Event::ProposalConflicted { proposal, .. } => {
+            by(proposal, "begins anew from what you typed".to_owned())
+        }
+        Event::ProposalUndone { .. }
+        | Event::RunStarted { .. }
+        | Event::TestsRun { .. }
+        | Event::Located { .. }
+        | Event::ScoutPicked { .. }
+        | Event::LanguageServer { .. }
+        | Event::Diagnosed { .. }
+        | Event::ProposalChecked { .. }
+        | Event::FollowedUp { .. }
+        | Event::FollowUpMissed { .. }
+        | Event::Steered { .. }
+        | Event::RunFinished { .. } => None,
+        Event::AgentWoken { .. }
+        | Event::TurnStarted { .. }
+        | Event::TurnFinished { .. }
+        | Event::TurnFailed { .. }
+        | Event::Notice { .. }
+        | Event::Malformed { .. }
+        | Event::ToolUsed { .. }
+        | Event::Asked { .. }
+        | Event::Answered { .. }
+        | Event::ChangeRequested { .. }
+        | Event::ChangeDeclined { .. }
+        | Event::IntentStated { .. }
+        | Event::IntentReviewed { .. }
+        | Event::ProposalMade { .. }
+        | Event::ProposalRefused { .. }
+        | Event::CandidateChosen { .. } => {
+            let (agent, what) = at_work(event)?;
+            let known = board.agents.get(agent).is_some_and(|known| known.working);
+            // Who only answers a question is not at work for it.
+            let working = known || matches!(event, Event::AgentWoken { .. });
+            Some((agent.clone(), short(&what), working))
+        }
+    }
+}
+
+/// What an agent does between its waking and its end.
+fn at_work(event: &Event) -> Option<(&Party, String)> {
+    if let Event::AgentWoken { agent, cause } = event {
+        Some((agent, format!("begins: {}", cause.in_short())))
+    } else if let Event::TurnStarted { agent, turn, .. } = event {
+        Some((agent, format!("thinks (turn {turn})")))
+    } else if let Event::TurnFailed { agent, error, .. } = event {
+        Some((agent, format!("got no answer: {error}")))
+    } else if let Event::Notice { agent, notice } = event {
+        Some((agent, noticed(notice)))
+    } else if let Event::Malformed { agent, .. } = event {
+        Some((agent, "puts an unclear answer right".to_owned()))
+    } else if let Event::ToolUsed {
+        agent,
+        tool,
+        argument,
+        ..
+    } = event
+    {
+        Some((agent, format!("{} {argument}", tool.replace('_', " "))))
+    } else if let Event::Asked { from, to, .. } = event {
+        Some((from, format!("asks {}", name(to))))
+    } else if let Event::Answered {
+        from, to, source, ..
+    } = event
+    {
+        Some((to, answered(from, *source)))
+    } else if let Event::ChangeRequested { from, to, .. } = event {
+        Some((from, format!("wants a change of {}", name(to))))
+    } else if let Event::ChangeDeclined { by, to, .. } = event {
+        Some((by, format!("declines what {} wants", name(to))))
+    } else if let Event::IntentStated { agent, intent, .. } = event {
+        Some((agent, format!("means to: {intent}")))
+    } else if let Event::IntentReviewed { agent, .. } = event {
+        Some((agent, "goes on after your word".to_owned()))
+    } else if let Event::ProposalMade {
+        agent, proposal, ..
+    } = event
+    {
+        Some((agent, format!("checks proposal {proposal}")))
+    } else if let Event::ProposalRefused { agent, .. } = event {
+        Some((agent, "mends its proposal".to_owned()))
+    } else if let Event::CandidateChosen { agent, model, .. } = event {
+        Some((agent, format!("takes the candidate of {model}")))
+    } else {
+        None
+    }
+}
+
+fn answered(from: &Party, source: AnswerSource) -> String {
+    match source {
+        AnswerSource::Model | AnswerSource::Memory | AnswerSource::Cycle => {
+            format!("heard from {}", name(from))
+        }
+        AnswerSource::Refused => format!("got no answer from {}", name(from)),
+    }
+}
+
+fn finished(outcome: &AgentOutcome) -> String {
+    match outcome {
+        AgentOutcome::Changed => "is done".to_owned(),
+        AgentOutcome::NothingToChange => "found nothing to change".to_owned(),
+        AgentOutcome::GaveUp { why } => short(&format!("gave up: {why}")),
+    }
+}
+
+fn noticed(notice: &ModelNotice) -> String {
+    match notice {
+        ModelNotice::Retrying { model, error, .. } => format!("asks {model} again: {error}"),
+        ModelNotice::FellBack { from, to, .. } => format!("asks {to} in place of {from}"),
+        ModelNotice::Continued { model, .. } => format!("{model} goes on writing"),
+        ModelNotice::Preparing { model, message } => format!("{model}: {message}"),
+    }
+}
+
+/// The first line, cut.
+pub(in crate::server) fn short(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    let mut short: String = line.chars().take(LONGEST).collect();
+    if short.len() < text.trim().len() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,155 @@
+//! What a run looks like from outside, derived from its events alone.
+
+mod doing;
+mod proposal;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use crate::ports::{Dollars, Tokens, Verdict};
+use crate::swarm::{Event, Limits, Party, ProposalId, StopReason};
+use crate::syntax::FilePath;
+
+pub(in crate::server) use doing::{name, short};
+pub use proposal::{Proposal, State};
+
+/// An agent, or another part of the run that was heard of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// In words.
+    pub doing: String,
+    pub working: bool,
+}
+
+/// What was spent so far, as the turns say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Spending {
+    pub calls: u32,
+    pub tokens: Tokens,
+    pub dollars: Dollars,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    pub stop_reason: StopReason,
+    pub summary: String,
+}
+
+/// One run.
+#[derive(Debug, Clone, Default)]
+pub struct Board {
+    pub limits: Option<Limits>,
+    pub agents: BTreeMap<Party, Agent>,
+    pub proposals: BTreeMap<ProposalId, Proposal>,
+    pub spent: Spending,
+    pub end: Option<End>,
+    /// The number of the last event.
+    pub seq: Option<u64>,
+}
+
+impl Board {
+    /// Takes in what happened.
+    pub fn note(&mut self, seq: u64, event: &Event) {
+        self.seq = Some(seq);
+        if let Some((party, doing, working)) = doing::doing(event, self) {
+            self.agents.insert(party, Agent { doing, working });
+        }
+        proposal::note(&mut self.proposals, event);
+        if let Event::RunStarted { limits, .. } = event {
+            self.limits = Some(limits.clone());
+        } else if let Event::TurnFinished {
+            usage, cost, calls, ..
+        } = event
+        {
+            self.spent.calls += calls;
+            self.spent.tokens += usage.prompt + usage.output;
+            self.spent.dollars += *cost;
+        } else if let Event::RunFinished {
+            stop_reason,
+            summary,
+            ..
+        } = event
+        {
+            self.ended(End {
+                stop_reason: stop_reason.clone(),
+                summary: summary.clone(),
+            });
+        }
+    }
+
+    fn ended(&mut self, end: End) {
+        self.end = Some(end);
+        for agent in self.agents.values_mut() {
+            agent.working = false;
+        }
+        for proposal in self.proposals.values_mut() {
+            proposal.drop_unfinished();
+        }
+    }
+
+    /// The agents are gone with their server: what was being checked never will be.
+    pub fn nobody_works(&mut self) {
+        for agent in self.agents.values_mut() {
+            agent.working = false;
+        }
+        for proposal in self.proposals.values_mut() {
+            if proposal.state == State::Checking {
+                proposal.become_state(State::Dropped);
+            }
+        }
+    }
+
+    /// The proposals that wait for review and are asked about themselves, not with another.
+    pub fn leading(&self) -> impl Iterator<Item = (ProposalId, &Proposal)> {
+        let leads = |(id, proposal): &(ProposalId, &Proposal)| {
+            proposal.state == State::Waiting && proposal.lead == *id
+        };
+        let all = self.proposals.iter().map(|(id, one)| (*id, one));
+        all.filter(leads)
+    }
+
+    /// The proposal that is asked about when this one is meant.
+    pub fn lead_of(&self, id: ProposalId) -> ProposalId {
+        self.proposals.get(&id).map_or(id, |one| one.lead)
+    }
+
+    /// The user answered what was asked about; the run says so a little later.
+    pub fn answered(&mut self, lead: ProposalId, verdict: &Verdict) {
+        let state = match verdict {
+            Verdict::Accept => State::Accepted,
+            Verdict::Reject { .. } | Verdict::Steer { .. } => State::Rejected,
+        };
+        let waits = |one: &&mut Proposal| one.lead == lead && one.state == State::Waiting;
+        for proposal in self.proposals.values_mut().filter(waits) {
+            proposal.become_state(state);
+        }
+    }
+
+    /// Whether nothing of what is asked about conflicts with the user's text.
+    pub fn fits(&self, lead: ProposalId) -> bool {
+        let members = self.proposals.values().filter(|one| one.lead == lead);
+        members.into_iter().all(|one| one.conflict.is_none())
+    }
+
+    /// Compares what waits with the text that a file has now; says whether anything is other than it
+    /// was.
+    pub fn compare(&mut self, file: &FilePath, text: &str) -> bool {
+        let mut changed = false;
+        for proposal in self.proposals.values_mut() {
+            if let Some(part) = proposal.part.as_ref().filter(|part| part.file == *file) {
+                let conflict = part.over(text).err().map(|conflict| conflict.to_string());
+                changed |= conflict != proposal.conflict;
+                proposal.conflict = conflict;
+            }
+        }
+        changed
+    }
+
+    /// The files with proposals that wait.
+    pub fn waiting_files(&self) -> impl Iterator<Item = &FilePath> {
+        let parts = self.proposals.values().filter_map(|one| one.part.as_ref());
+        parts.map(|part| &part.file)
+    }
+}

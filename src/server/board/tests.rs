@@ -1,0 +1,167 @@
+use super::*;
+use crate::headless::testing::{evidence, finished, symbol};
+use crate::ports::Verdict;
+use crate::swarm::{Cause, Part};
+use crate::text::ChangeSet;
+
+fn agent(path: &str) -> Party {
+    Party::Agent(symbol(path))
+}
+
+fn woken(path: &str) -> Event {
+    Event::AgentWoken {
+        agent: agent(path),
+        cause: Cause::Steered {
+            text: "go\non".to_owned(),
+        },
+    }
+}
+
+fn made(id: u32, path: &str) -> Event {
+    Event::ProposalMade {
+        proposal: ProposalId(id),
+        agent: agent(path),
+        symbols: vec![symbol(path)],
+        reason: format!("reason {id}"),
+        diff: String::new(),
+        revises: None,
+    }
+}
+
+fn part(id: u32, path: &str, base: &str, text: &str) -> Part {
+    Part {
+        proposal: ProposalId(id),
+        symbol: symbol(path),
+        symbols: vec![symbol(path)],
+        reason: String::new(),
+        file: symbol(path).file,
+        base: base.into(),
+        changes: ChangeSet::between(base, text),
+    }
+}
+
+fn asked(lead: u32, path: &str, parts: Vec<Part>) -> Event {
+    Event::ReviewAsked {
+        proposal: ProposalId(lead),
+        agent: agent(path),
+        symbol: symbol(path),
+        diff: "-x\n+y\n".to_owned(),
+        reason: "all of them".to_owned(),
+        evidence: evidence(),
+        with: Vec::new(),
+        parts,
+    }
+}
+
+fn board(events: &[Event]) -> Board {
+    let mut board = Board::default();
+    for (seq, event) in events.iter().enumerate() {
+        board.note(seq as u64, event);
+    }
+    board
+}
+
+fn doing(board: &Board, path: &str) -> (String, bool) {
+    let agent = &board.agents[&agent(path)];
+    (agent.doing.clone(), agent.working)
+}
+
+#[test]
+fn an_agent_is_followed_from_its_waking_to_its_end() {
+    let f = "a.py::f";
+    let mut events = vec![woken(f)];
+    assert_eq!(doing(&board(&events), f), ("begins: go…".to_owned(), true));
+    events.push(made(1, f));
+    assert_eq!(doing(&board(&events), f).0, "checks proposal #1");
+    events.push(asked(1, f, vec![part(1, f, "x\n", "y\n")]));
+    assert_eq!(doing(&board(&events), f).0, "waits for your review");
+    events.push(Event::ProposalReviewed {
+        proposal: ProposalId(1),
+        by: Party::User,
+        verdict: Verdict::Reject {
+            reason: "too long".to_owned(),
+        },
+    });
+    let rejected = board(&events);
+    assert_eq!(doing(&rejected, f), ("revises: too long".to_owned(), true));
+    assert_eq!(rejected.seq, Some(3));
+    events.push(finished(StopReason::Settled));
+    let over = board(&events);
+    assert!(!doing(&over, f).1, "nobody works after the end");
+    assert_eq!(over.end.unwrap().summary, "over");
+}
+
+#[test]
+fn who_only_answers_is_not_at_work() {
+    let turn = Event::TurnStarted {
+        agent: agent("b.py::g"),
+        role: crate::ports::Role::Agent,
+        conversation: String::new(),
+        turn: 1,
+    };
+    let board = board(&[turn]);
+    assert_eq!(
+        doing(&board, "b.py::g"),
+        ("thinks (turn 1)".to_owned(), false)
+    );
+}
+
+#[test]
+fn the_members_of_a_set_are_asked_about_by_its_lead() {
+    let parts = vec![
+        part(1, "a.py::f", "x\n", "y\n"),
+        part(2, "b.py::g", "1\n", "2\n"),
+    ];
+    let set = board(&[
+        made(1, "a.py::f"),
+        made(2, "b.py::g"),
+        asked(2, "b.py::g", parts),
+    ]);
+    let leading: Vec<ProposalId> = set.leading().map(|(id, _)| id).collect();
+    assert_eq!(leading, [ProposalId(2)]);
+    assert_eq!(set.lead_of(ProposalId(1)), ProposalId(2));
+    let first = &set.proposals[&ProposalId(1)];
+    assert_eq!(
+        (first.state, &first.with),
+        (State::Waiting, &vec![ProposalId(2)])
+    );
+    assert_eq!(first.reason, "reason 1", "each keeps its own");
+    let files: Vec<&str> = set.waiting_files().map(FilePath::as_str).collect();
+    assert_eq!(files, ["a.py", "b.py"]);
+}
+
+#[test]
+fn a_proposal_is_compared_with_what_was_typed() {
+    let f = "a.py::f";
+    let mut board = board(&[
+        made(1, f),
+        asked(1, f, vec![part(1, f, "a\nx\n", "a\ny\n")]),
+    ]);
+    let file = symbol(f).file;
+    assert!(!board.compare(&file, "more\na\nx\n"), "elsewhere");
+    assert!(board.compare(&file, "a\nz\n"), "the same line");
+    assert!(!board.compare(&file, "a\nz\n"), "as before");
+    let conflict = board.proposals[&ProposalId(1)].conflict.clone();
+    assert!(conflict.unwrap().contains("both sides"));
+    assert!(board.compare(&file, "a\nx\n"), "typed back");
+    board.note(
+        9,
+        &Event::ProposalUndone {
+            proposal: ProposalId(1),
+        },
+    );
+    assert_eq!(board.waiting_files().count(), 0);
+}
+
+#[test]
+fn what_nobody_asked_about_is_dropped() {
+    let f = "a.py::f";
+    let mut events = vec![made(1, f), made(2, f)];
+    let board_of_two = board(&events);
+    let state = |board: &Board, id| board.proposals[&ProposalId(id)].state;
+    assert_eq!(state(&board_of_two, 1), State::Dropped);
+    assert_eq!(state(&board_of_two, 2), State::Checking);
+    events.push(asked(2, f, vec![part(2, f, "x\n", "y\n")]));
+    events.push(finished(StopReason::Cancelled));
+    assert_eq!(state(&board(&events), 2), State::Dropped);
+}

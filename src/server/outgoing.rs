@@ -1,0 +1,41 @@
+//! Requests to the client that may be given up. tower-lsp panics when an answer comes that nobody waits
+//! for any more, so somebody always does.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tower_lsp::Client;
+use tower_lsp::lsp_types::request::Request;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    #[error("no answer within {} s", .0.as_secs())]
+    Late(Duration),
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Asks the client. Dropping the future gives up; a late answer is taken and thrown away.
+///
+/// # Errors
+/// See [`NoAnswer`].
+pub async fn ask<R>(
+    client: &Client,
+    params: R::Params,
+    deadline: Duration,
+) -> Result<R::Result, NoAnswer>
+where
+    R: Request + 'static,
+    R::Params: Send + 'static,
+    R::Result: Send + 'static,
+{
+    let client = client.clone();
+    let waiting = tokio::spawn(async move { client.send_request::<R>(params).await });
+    match timeout(deadline, waiting).await {
+        Ok(Ok(Ok(answer))) => Ok(answer),
+        Ok(Ok(Err(error))) => Err(NoAnswer::Refused(error.to_string())),
+        Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
+        Err(_) => Err(NoAnswer::Late(deadline)),
+    }
+}

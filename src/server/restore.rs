@@ -1,0 +1,144 @@
+//! Runs of earlier servers that ended while something waited for review, found by their trajectories.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::board::Board;
+use crate::swarm::{Event, Record, RunId, Stamped, StopReason};
+
+/// Older trajectories are not looked at.
+const AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// Of the younger ones, as many as this, the last first.
+const MOST: usize = 200;
+/// Of the end of a trajectory, in bytes: it holds the last line.
+const TAIL: u64 = 256 << 10;
+
+/// A run to be offered again. Its file stays locked, so that no other server offers it.
+#[derive(Debug)]
+pub struct Found {
+    pub id: RunId,
+    pub task: String,
+    pub records: Vec<Stamped>,
+    pub path: PathBuf,
+    pub file: File,
+}
+
+/// Looks through a folder of trajectories for runs about a project.
+pub fn find(trajectories: &Path, root: &Path) -> Vec<Found> {
+    let Ok(entries) = std::fs::read_dir(trajectories) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .filter(|path| is_young(path))
+        .collect();
+    paths.sort();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let last = paths.into_iter().rev().take(MOST);
+    let mut found: Vec<Found> = last.filter_map(|path| open(path, &root)).collect();
+    found.reverse();
+    found
+}
+
+fn is_young(path: &Path) -> bool {
+    let changed = path.metadata().and_then(|data| data.modified());
+    let age = changed
+        .ok()
+        .and_then(|changed| SystemTime::now().duration_since(changed).ok());
+    age.is_none_or(|age| age < AGE)
+}
+
+fn open(path: PathBuf, root: &Path) -> Option<Found> {
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .open(&path)
+        .ok()?;
+    let mut lines = BufReader::new(&file);
+    let mut line = String::new();
+    lines.read_line(&mut line).ok()?;
+    let first: Stamped = serde_json::from_str(&line).ok()?;
+    let Record::Event(Event::RunStarted {
+        run,
+        task,
+        root: about,
+        ..
+    }) = &first.record
+    else {
+        return None;
+    };
+    let (id, task) = (run.clone(), task.clone());
+    if Path::new(about) != root || file.try_lock().is_err() || ended_by_itself(&path) {
+        return None;
+    }
+    let mut end = line.len() as u64;
+    let mut records = vec![first];
+    loop {
+        line.clear();
+        let read = lines.read_line(&mut line);
+        // A line that was cut when the server died is the last.
+        let Ok(record) = serde_json::from_str(&line) else {
+            break;
+        };
+        end += read.ok()? as u64;
+        records.push(record);
+    }
+    if !waits(&records) {
+        return None;
+    }
+    file.set_len(end).ok()?;
+    Some(Found {
+        id,
+        task,
+        records,
+        path,
+        file,
+    })
+}
+
+/// Whether the last line says so: most runs do, and need not be read.
+fn ended_by_itself(path: &Path) -> bool {
+    let last = || -> std::io::Result<Option<Stamped>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail)?;
+        let line = tail.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+        Ok(line.and_then(|line| serde_json::from_slice(line).ok()))
+    };
+    last().is_ok_and(|last| last.is_some_and(|last| is_end(&last)))
+}
+
+/// The end of a run that was not cut short.
+fn is_end(record: &Stamped) -> bool {
+    match &record.record {
+        Record::Event(Event::RunFinished { stop_reason, .. }) => {
+            *stop_reason != StopReason::Cancelled
+        }
+        Record::Event(_) | Record::Exchange(_) => false,
+    }
+}
+
+/// Whether something waited for review when the run ended, and the run did not end by itself.
+fn waits(records: &[Stamped]) -> bool {
+    let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
+    let ended = records.iter().any(is_end);
+    in_order && !ended && board(records).leading().any(|(_, one)| one.part.is_some())
+}
+
+/// The run as it was before its server ended.
+pub fn board(records: &[Stamped]) -> Board {
+    let mut board = Board::default();
+    for record in records {
+        match &record.record {
+            Record::Event(Event::RunFinished { .. }) | Record::Exchange(_) => {}
+            Record::Event(event) => board.note(record.seq, event),
+        }
+    }
+    board.nobody_works();
+    board
+}

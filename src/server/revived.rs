@@ -1,0 +1,271 @@
+//! A run of an earlier server without its agents: what waited for review waits again, and what was
+//! accepted can be taken back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use super::approvals::{Approvals, Review};
+use super::restore::board;
+use super::services::Run;
+use crate::ports::{Editor, Verdict};
+use crate::swarm::sending::{Failure, Purpose, send};
+use crate::swarm::{
+    Event, EventLog, Part, Party, ProposalId, Record, Spent, Stamped, StopReason, UndoError,
+};
+use crate::syntax::SymbolPath;
+use crate::text::{ChangeSet, unified_diff};
+
+/// The run.
+pub struct Revived {
+    log: EventLog,
+    cancel: CancellationToken,
+    editor: Arc<dyn Editor>,
+    /// All changes that were ever asked about.
+    parts: BTreeMap<ProposalId, Part>,
+    /// One edit at a time.
+    applying: tokio::sync::Mutex<()>,
+}
+
+/// What is asked about again: a proposal with its set.
+struct Offer {
+    /// The event that asked.
+    asked: Event,
+    lead: ProposalId,
+    members: Vec<Part>,
+}
+
+/// Offers again what waited; the log is closed when nothing waits any more.
+pub fn revive(
+    records: Vec<Stamped>,
+    editor: Arc<dyn Editor>,
+    approvals: Approvals,
+) -> Arc<Revived> {
+    let offers = offers(&records);
+    let revived = Arc::new(Revived {
+        parts: all_parts(&records),
+        log: EventLog::resumed(records),
+        cancel: CancellationToken::new(),
+        editor,
+        applying: tokio::sync::Mutex::default(),
+    });
+    let run = Arc::clone(&revived);
+    tokio::spawn(async move {
+        let reviews = offers
+            .into_iter()
+            .map(|offer| run.review(&approvals, offer));
+        let all = futures::future::join_all(reviews);
+        tokio::select! {
+            biased;
+            () = run.cancel.cancelled() => {}
+            _ = all => {}
+        }
+        run.finish();
+    });
+    revived
+}
+
+fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<Part>)> {
+    records.iter().filter_map(|record| match &record.record {
+        Record::Event(
+            event @ Event::ReviewAsked {
+                proposal, parts, ..
+            },
+        ) => Some((event, *proposal, parts)),
+        Record::Event(_) | Record::Exchange(_) => None,
+    })
+}
+
+fn all_parts(records: &[Stamped]) -> BTreeMap<ProposalId, Part> {
+    let parts = asked(records).flat_map(|(_, _, parts)| parts);
+    parts.map(|part| (part.proposal, part.clone())).collect()
+}
+
+fn offers(records: &[Stamped]) -> Vec<Offer> {
+    let board = board(records);
+    let last = asked(records).map(|(event, lead, parts)| (lead, (event, parts)));
+    let last: BTreeMap<ProposalId, _> = last.collect();
+    let waiting = board.leading().map(|(lead, _)| lead);
+    let offer = |lead: ProposalId| {
+        let (event, parts) = last.get(&lead)?;
+        Some(Offer {
+            asked: (*event).clone(),
+            lead,
+            members: (*parts).clone(),
+        })
+    };
+    waiting.filter_map(offer).collect()
+}
+
+impl Revived {
+    async fn review(&self, approvals: &Approvals, offer: Offer) {
+        loop {
+            let verdict = approvals.wait(Review::Proposal(offer.lead)).await;
+            match verdict {
+                Verdict::Accept => match self.accept(&offer).await {
+                    Ok(()) => return,
+                    Err(why) => self.ask_again(&offer, &why),
+                },
+                Verdict::Reject { .. } => {
+                    self.reviewed(&offer, &verdict);
+                    return;
+                }
+                Verdict::Steer { .. } => {
+                    let why = "its agent is gone: reject it and begin a new run";
+                    self.ask_again(&offer, why);
+                }
+            }
+        }
+    }
+
+    fn reviewed(&self, offer: &Offer, verdict: &Verdict) {
+        for part in &offer.members {
+            self.log.event(Event::ProposalReviewed {
+                proposal: part.proposal,
+                by: Party::User,
+                verdict: verdict.clone(),
+            });
+        }
+    }
+
+    fn ask_again(&self, offer: &Offer, why: &str) {
+        self.log.event(Event::ProposalConflicted {
+            proposal: offer.lead,
+            why: why.to_owned(),
+        });
+        self.log.event(offer.asked.clone());
+    }
+
+    /// Applies all parts, each over the text as it is; nothing when one of them does not fit.
+    async fn accept(&self, offer: &Offer) -> Result<(), String> {
+        let _one_at_a_time = self.applying.lock().await;
+        for part in &offer.members {
+            let now = self.editor.current(&part.file).await;
+            let text = now.map_or_else(|_| "".into(), |current| current.text);
+            part.over(&text).map_err(|conflict| conflict.to_string())?;
+        }
+        for part in &offer.members {
+            let sent = self.send(part, &part.base, &part.changes, Purpose::Propose);
+            let (before, after) = sent.await.map_err(|failure| match failure {
+                Failure::Conflict { why, .. } | Failure::Editor { why } => why,
+            })?;
+            self.log.event(Event::ProposalReviewed {
+                proposal: part.proposal,
+                by: Party::User,
+                verdict: Verdict::Accept,
+            });
+            self.log.event(Event::ProposalApplied {
+                proposal: part.proposal,
+                symbols: part.symbols.clone(),
+                diff: unified_diff(part.file.as_str(), &before, &after),
+            });
+        }
+        Ok(())
+    }
+
+    async fn send(
+        &self,
+        part: &Part,
+        base: &Arc<str>,
+        changes: &ChangeSet,
+        purpose: Purpose,
+    ) -> Result<(Arc<str>, Arc<str>), Failure> {
+        let label = part.symbol.to_string();
+        let editor = self.editor.as_ref();
+        let sent = send(editor, &part.file, base, changes, &label, purpose).await?;
+        Ok((sent.before, sent.after))
+    }
+
+    fn finish(&self) {
+        let applied = self.applied();
+        let symbols: Vec<SymbolPath> = applied.iter().map(|part| part.symbol.clone()).collect();
+        let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
+        self.log.event(Event::RunFinished {
+            stop_reason: StopReason::Cancelled,
+            summary: match names.is_empty() {
+                true => "nothing was changed; its server had ended".to_owned(),
+                false => format!("changed {}; its server had ended", names.join(", ")),
+            },
+            applied: symbols,
+            diff: String::new(),
+            spent: Spent::default(),
+            tally: Vec::new(),
+        });
+        self.log.close();
+    }
+
+    /// The parts that are in the user's text, in the order in which they came there.
+    fn applied(&self) -> Vec<&Part> {
+        let mut applied: Vec<ProposalId> = Vec::new();
+        for event in self.log.events() {
+            if let Event::ProposalApplied { proposal, .. } = &event {
+                applied.push(*proposal);
+            } else if let Event::ProposalUndone { proposal } = &event {
+                applied.retain(|one| one != proposal);
+            }
+        }
+        let part = |id: &ProposalId| self.parts.get(id);
+        applied.iter().filter_map(part).collect()
+    }
+
+    async fn take_back(&self, part: &Part) -> Result<(), UndoError> {
+        let conflict = |why: String| UndoError::Conflict {
+            symbol: part.symbol.clone(),
+            why,
+        };
+        let made = part.changes.apply(&part.base);
+        let made: Arc<str> = made.map_err(|error| conflict(error.to_string()))?.into();
+        let inverse = part.changes.invert(&part.base);
+        let inverse = inverse.map_err(|error| conflict(error.to_string()))?;
+        let purpose = match part.base.is_empty() {
+            true => Purpose::TakeBackFile,
+            false => Purpose::TakeBack,
+        };
+        let sent = self.send(part, &made, &inverse, purpose).await;
+        sent.map_err(|failure| match failure {
+            Failure::Conflict { why, .. } => conflict(why),
+            Failure::Editor { why } => UndoError::Editor(why),
+        })?;
+        self.log.event(Event::ProposalUndone {
+            proposal: part.proposal,
+        });
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Run for Revived {
+    fn log(&self) -> EventLog {
+        self.log.clone()
+    }
+
+    fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Its agents are gone.
+    fn steer(&self, to: Option<SymbolPath>, text: String) {
+        self.log.event(Event::Steered { to, text });
+    }
+
+    async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
+        let _one_at_a_time = self.applying.lock().await;
+        let chosen: Vec<&Part> = self
+            .applied()
+            .into_iter()
+            .rev()
+            .filter(|part| proposal.is_none_or(|id| id == part.proposal))
+            .collect();
+        if let (Some(id), true) = (proposal, chosen.is_empty()) {
+            return Err(UndoError::Unknown(id));
+        }
+        let mut undone = Vec::new();
+        for part in chosen {
+            self.take_back(part).await?;
+            undone.push(part.proposal);
+        }
+        Ok(undone)
+    }
+}

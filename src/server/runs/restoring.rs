@@ -1,0 +1,79 @@
+//! Runs of earlier servers join those of this one.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Entry, Origin, Runs, Stage};
+use crate::server::approvals::Approvals;
+use crate::server::editor::ClientEditor;
+use crate::server::follow;
+use crate::server::restore::{self, Found};
+use crate::server::revived::revive;
+use crate::server::services::Run;
+use crate::swarm::Approval;
+
+impl Runs {
+    /// Looks for what waited for review when an earlier server ended, and offers it again.
+    pub fn restore(&self, editor: &Arc<ClientEditor>) {
+        let Some(root) = self.shared.agreed.get().and_then(|one| one.root.clone()) else {
+            return;
+        };
+        let (runs, editor) = (self.clone(), Arc::clone(editor));
+        self.shared.tasks.spawn(async move {
+            let trajectories = runs.shared.services.trajectories.clone();
+            let look = tokio::task::spawn_blocking(move || restore::find(&trajectories, &root));
+            let found = match look.await {
+                Ok(found) => found,
+                Err(error) => {
+                    tracing::error!(%error, "earlier runs are not looked for");
+                    return;
+                }
+            };
+            let waiting: usize = found
+                .iter()
+                .map(|one| restore::board(&one.records).leading().count())
+                .sum();
+            for one in found {
+                let (carrying, editor) = (runs.clone(), Arc::clone(&editor));
+                let carried = carrying.carry_restored(one, editor);
+                runs.shared.tasks.spawn(carried);
+            }
+            if waiting > 0 {
+                let what = match waiting {
+                    1 => "a proposal of an earlier session waits".to_owned(),
+                    many => format!("{many} proposals of an earlier session wait"),
+                };
+                let text = format!("Starling: {what} for your review");
+                runs.shared.windows.say(&text).await;
+            }
+        });
+    }
+
+    async fn carry_restored(self, found: Found, editor: Arc<ClientEditor>) {
+        let Found {
+            id,
+            task,
+            records,
+            path,
+            file,
+        } = found;
+        let approvals = Approvals::default();
+        let before = records.len();
+        let run = revive(records, editor, approvals.clone());
+        let log = run.log();
+        let entry = Entry {
+            stage: Stage::Going(run),
+            cancel: CancellationToken::new(),
+            approvals,
+            task,
+            board: super::Board::default(),
+            origin: Origin::Restored,
+        };
+        self.lock().insert(id.0.clone(), entry);
+        tokio::join!(
+            follow::write(log.follow_from(before), file, &path),
+            self.tell(&id, log.follow(), before, Approval::Ask)
+        );
+    }
+}

@@ -1,0 +1,206 @@
+//! Answers to what waits for review, and the windows of clients without views of their own.
+
+use super::{RunError, Runs, unknown};
+use crate::ports::Verdict;
+use crate::server::approvals::Review;
+use crate::server::board::{Proposal, State, short};
+use crate::server::protocol::{AcceptAllReply, ProposalParams};
+use crate::server::why;
+use crate::swarm::{ProposalId, RunId};
+
+/// What may be wrong with a proposal, for those who cannot write it.
+const REASONS: [&str; 3] = [
+    "It is not needed",
+    "The approach is wrong",
+    "It changes too much",
+];
+
+/// The answers of a window.
+const ACCEPT: &str = "Accept";
+const REJECT: &str = "Reject";
+const LATER: &str = "Later";
+
+impl Runs {
+    /// Answers a proposal (any of its set) or an intent.
+    pub fn answer(&self, run: &RunId, review: &Review, verdict: Verdict) -> Result<(), RunError> {
+        let mut entries = self.lock();
+        let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
+        let asked = match review {
+            Review::Proposal(proposal) => Review::Proposal(entry.board.lead_of(*proposal)),
+            Review::Intent(symbol) => Review::Intent(symbol.clone()),
+        };
+        let answered = entry.approvals.answer(&asked, verdict.clone());
+        answered.map_err(|_| RunError::NotWaiting {
+            run: run.0.clone(),
+            what: match review {
+                Review::Proposal(proposal) => format!("proposal {proposal}"),
+                Review::Intent(symbol) => format!("the intent of {symbol}"),
+            },
+        })?;
+        if let Review::Proposal(lead) = asked {
+            entry.board.answered(lead, &verdict);
+        }
+        drop(entries);
+        self.shared.pulse.beat();
+        Ok(())
+    }
+
+    /// Accepts everything that waits and fits the user's text, of one run or of all.
+    pub fn accept_all(&self, run: Option<&RunId>) -> Result<AcceptAllReply, RunError> {
+        let waiting: Vec<ProposalParams> = {
+            let entries = self.lock();
+            if let Some(run) = run {
+                entries.get(&run.0).ok_or_else(|| unknown(run))?;
+            }
+            let wanted = entries
+                .iter()
+                .filter(|(id, _)| run.is_none_or(|run| run.0 == **id));
+            let fitting = wanted.flat_map(|(id, entry)| {
+                let leads = entry.board.leading();
+                leads
+                    .filter(|(lead, _)| entry.board.fits(*lead))
+                    .map(|(proposal, _)| ProposalParams {
+                        run: RunId(id.clone()),
+                        proposal,
+                    })
+            });
+            fitting.collect()
+        };
+        let accept = |one: &ProposalParams| {
+            let review = Review::Proposal(one.proposal);
+            self.answer(&one.run, &review, Verdict::Accept).is_ok()
+        };
+        let accepted = waiting.into_iter().filter(accept).collect();
+        Ok(AcceptAllReply { accepted })
+    }
+
+    /// Rejects with a reason that the user picks in a window.
+    pub fn ask_reason(&self, run: RunId, review: Review) {
+        let runs = self.clone();
+        self.in_window(async move {
+            let question = "Starling: why do you reject it?";
+            let Some(reason) = runs.shared.windows.choose(question, &REASONS).await else {
+                return;
+            };
+            let reason = reason.to_owned();
+            if let Err(error) = runs.answer(&run, &review, Verdict::Reject { reason }) {
+                runs.shared.windows.warn(&error.to_string()).await;
+            }
+        });
+    }
+
+    /// Opens the diff of a proposal and asks for a verdict.
+    ///
+    /// # Errors
+    /// There is no such proposal, or it does not wait.
+    pub fn review(&self, params: ProposalParams) -> Result<(), RunError> {
+        let proposal = self.waiting(&params)?;
+        self.diff(&params)?;
+        let runs = self.clone();
+        self.in_window(async move {
+            let question = format!(
+                "Starling {} for {}: {}",
+                params.proposal,
+                proposal.symbol,
+                short(&proposal.reason)
+            );
+            let choices = [ACCEPT, REJECT, LATER];
+            let chosen = runs.shared.windows.choose(&question, &choices).await;
+            let review = Review::Proposal(params.proposal);
+            match chosen {
+                Some(ACCEPT) => {
+                    if let Err(error) = runs.answer(&params.run, &review, Verdict::Accept) {
+                        runs.shared.windows.warn(&error.to_string()).await;
+                    }
+                }
+                Some(REJECT) => runs.ask_reason(params.run, review),
+                Some(_) | None => {}
+            }
+        });
+        Ok(())
+    }
+
+    /// Opens the diff of a proposal, as accepting it would change the text now.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub fn diff(&self, params: &ProposalParams) -> Result<(), RunError> {
+        self.known(params)?;
+        let (runs, params) = (self.clone(), params.clone());
+        self.in_window(async move {
+            let diff = match runs.proposal(&params).await {
+                Ok(reply) => reply.diff,
+                Err(error) => error.to_string(),
+            };
+            let name = format!("{}-{}.diff", params.run.0, params.proposal.0);
+            runs.shared.windows.open(&name, &diff).await;
+        });
+        Ok(())
+    }
+
+    /// Opens reason and evidence of a proposal.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub fn why(&self, params: &ProposalParams) -> Result<(), RunError> {
+        let proposal = self.known(params)?;
+        let (runs, params) = (self.clone(), params.clone());
+        self.in_window(async move {
+            let name = format!("{}-{}.md", params.run.0, params.proposal.0);
+            let text = why::summary(params.proposal, &proposal);
+            runs.shared.windows.open(&name, &text).await;
+        });
+        Ok(())
+    }
+
+    /// A client without lenses and without a plugin is asked as soon as there is something to review.
+    pub(super) fn prompt_plain_client(&self, run: &RunId, proposal: ProposalId) {
+        let is_plain = self.shared.agreed.get().is_some_and(|one| one.is_plain());
+        let params = ProposalParams {
+            run: run.clone(),
+            proposal,
+        };
+        if is_plain && let Err(error) = self.review(params) {
+            tracing::warn!(%error, "nobody is asked");
+        }
+    }
+
+    pub(super) fn known(&self, params: &ProposalParams) -> Result<Proposal, RunError> {
+        let entries = self.lock();
+        let run = &params.run;
+        let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+        let proposal = entry.board.proposals.get(&params.proposal);
+        proposal.cloned().ok_or_else(|| RunError::UnknownProposal {
+            run: run.0.clone(),
+            proposal: params.proposal,
+        })
+    }
+
+    fn waiting(&self, params: &ProposalParams) -> Result<Proposal, RunError> {
+        let proposal = self.known(params)?;
+        match proposal.state {
+            State::Waiting => Ok(proposal),
+            State::Checking
+            | State::Accepted
+            | State::Rejected
+            | State::Applied
+            | State::Conflicted
+            | State::Undone
+            | State::Dropped => Err(RunError::NotWaiting {
+                run: params.run.0.clone(),
+                what: format!("proposal {}", params.proposal),
+            }),
+        }
+    }
+
+    /// Does something that may wait for a person, for as long as the client is there.
+    fn in_window(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let closing = self.shared.closing.clone();
+        self.shared.tasks.spawn(async move {
+            tokio::select! {
+                () = closing.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+}

@@ -1,0 +1,113 @@
+//! A client that knows nothing of Starling works by windows.
+
+use serde_json::{Value, json};
+
+use super::lenses::reviewing;
+use crate::headless::testing::*;
+
+fn windows() -> Value {
+    json!({"window": {"showDocument": {"support": true}}})
+}
+
+async fn opened(client: &mut Client) -> (Value, String, String) {
+    let (id, params) = client.next_of("window/showDocument").await;
+    let uri: tower_lsp::lsp_types::Url = serde_json::from_value(params["uri"].clone()).unwrap();
+    let path = uri.to_file_path().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    (id, path.display().to_string(), text)
+}
+
+#[tokio::test]
+async fn a_proposal_is_shown_and_asked_about() {
+    let (mut client, _) = reviewing(&[(1, "a.py::f")], windows()).await;
+    // Both come at the same time, in any order.
+    let (mut document, mut question) = (None, None);
+    while document.is_none() || question.is_none() {
+        match client.next().await {
+            crate::headless::Incoming::Request { id, method, params } => match method.as_str() {
+                "window/showDocument" => document = Some((id, params)),
+                "window/showMessageRequest" => question = Some((id, params)),
+                other => panic!("asked for {other}"),
+            },
+            crate::headless::Incoming::Notification { .. } => {}
+        }
+    }
+    let (id, document) = document.unwrap();
+    assert!(document["uri"].as_str().unwrap().ends_with("-1.diff"));
+    client.connection.reply(id, Ok(json!({"success": true})));
+    let (id, question) = question.unwrap();
+    assert_eq!(question["message"], "Starling #1 for a.py::f: reason 1");
+    client.connection.reply(id, Ok(json!({"title": "Reject"})));
+    let (id, why) = client.next_of("window/showMessageRequest").await;
+    assert_eq!(why["actions"].as_array().unwrap().len(), 3);
+    client
+        .connection
+        .reply(id, Ok(json!({"title": "It changes too much"})));
+    loop {
+        let (_, params) = client.next_of("starling/event").await;
+        if params["event"]["event"] == "steered" {
+            assert_eq!(params["event"]["text"], "It changes too much");
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn diff_and_reason_are_opened_as_documents() {
+    let mut capabilities = windows();
+    capabilities["textDocument"] = json!({"codeLens": {}});
+    let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
+    let about = json!({"run": run, "proposal": 1});
+    client.execute("starling.diff", about.clone()).await;
+    let (id, path, text) = opened(&mut client).await;
+    assert!(text.contains("-    return 1\n+    yield 1\n"), "{text}");
+    client.connection.reply(id, Ok(json!({"success": true})));
+    client.execute("starling.why", about).await;
+    let (id, _, text) = opened(&mut client).await;
+    assert!(
+        text.contains("reason 1") && text.contains("tests: unknown"),
+        "{text}"
+    );
+    // Where it is not opened, it is said.
+    client.connection.reply(id, Ok(json!({"success": false})));
+    let (_, said) = client.next_of("window/showMessage").await;
+    assert!(said["message"].as_str().unwrap().contains("reason 1"));
+    for (command, proposal) in [
+        ("starling.diff", 2),
+        ("starling.why", 2),
+        ("starling.review", 2),
+    ] {
+        let about = json!({"run": run, "proposal": proposal});
+        let said = super::refusal(&client, command, about).await;
+        assert!(said.contains("has no proposal #2"), "{said}");
+    }
+    client.connection.notify("exit", Value::Null);
+    client.ended().await;
+    assert!(
+        !std::path::Path::new(&path).exists(),
+        "what was shown is removed"
+    );
+}
+
+#[tokio::test]
+async fn a_review_that_is_put_off_stays() {
+    let mut capabilities = windows();
+    capabilities["textDocument"] = json!({"codeLens": {}});
+    let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
+    let about = json!({"run": run, "proposal": 1});
+    client.execute("starling.review", about.clone()).await;
+    let (id, _) = client.next_of("window/showMessageRequest").await;
+    client.connection.reply(id, Ok(Value::Null));
+    client.execute("starling.review", about.clone()).await;
+    let (id, _) = client.next_of("window/showMessageRequest").await;
+    client.connection.reply(id, Ok(json!({"title": "Accept"})));
+    loop {
+        let (_, params) = client.next_of("starling/event").await;
+        if params["event"]["event"] == "proposal_reviewed" {
+            assert_eq!(params["event"]["verdict"]["verdict"], "accept");
+            break;
+        }
+    }
+    let said = super::refusal(&client, "starling.review", about).await;
+    assert!(said.contains("does not wait for an answer"), "{said}");
+}

@@ -1,0 +1,223 @@
+//! What waited for review when a server ended is offered again by the next.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::lenses::{full, open, project, proposing};
+use crate::headless::testing::*;
+use crate::server::restore::find;
+use crate::server::testing::{BASE, asked};
+use crate::swarm::{Event, EventLog, Limits, RunId, StopReason};
+
+/// The trajectory of a run whose server died, with some events.
+fn trajectory(folder: &Path, name: &str, about: &Path, events: Vec<Event>) -> std::path::PathBuf {
+    let log = EventLog::new();
+    log.event(Event::RunStarted {
+        run: RunId(name.to_owned()),
+        task: "the task".to_owned(),
+        driver: crate::swarm::Driver::Swarm,
+        models: Vec::new(),
+        replayed: false,
+        limits: Limits::default(),
+        root: about.canonicalize().unwrap().display().to_string(),
+    });
+    events.into_iter().for_each(|event| log.event(event));
+    let lines: Vec<String> = log
+        .records(0)
+        .iter()
+        .map(|record| serde_json::to_string(&**record).unwrap() + "\n")
+        .collect();
+    std::fs::create_dir_all(folder.join(".trajectories")).unwrap();
+    let path = folder.join(format!(".trajectories/{name}.jsonl"));
+    std::fs::write(&path, lines.concat()).unwrap();
+    path
+}
+
+/// A server over a folder in which an earlier one left a proposal.
+async fn restarted(folder: tempfile::TempDir) -> Client {
+    let services = services(
+        scripted(async |_scene: Scene| {}),
+        &folder.path().join(".trajectories"),
+    );
+    let client = Client::over(services, folder);
+    let mut capabilities = full();
+    capabilities["general"] = json!({"positionEncodings": ["utf-8"]});
+    client.initialize(capabilities).await;
+    client
+}
+
+async fn event_of(client: &mut Client, name: &str) -> Value {
+    loop {
+        let (_, params) = client.next_of("starling/event").await;
+        if params["event"]["event"] == name {
+            return params;
+        }
+    }
+}
+
+/// Makes the edit that the server asks for.
+async fn take_edit(client: &mut Client, version: i32) -> String {
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let edit = &params["edit"]["documentChanges"][0];
+    assert_eq!(edit["textDocument"]["version"], version);
+    client.connection.notify(
+        "textDocument/didChange",
+        json!({
+            "textDocument": {"uri": client.uri(), "version": version + 1},
+            "contentChanges": edit["edits"].as_array().unwrap().iter().rev()
+                .map(|edit| json!({"range": edit["range"], "text": edit["newText"]}))
+                .collect::<Vec<_>>(),
+        }),
+    );
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    edit["edits"][0]["newText"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_proposal_outlives_its_server_and_is_accepted_and_undone() {
+    let folder = project();
+    let path = trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
+    let mut client = restarted(folder).await;
+    let typed = format!("# typed since\n{BASE}");
+    open(&client, &typed);
+    let (_, said) = client.next_of("window/showMessage").await;
+    assert_eq!(
+        said["message"],
+        "Starling: a proposal of an earlier session waits for your review"
+    );
+    event_of(&mut client, "review_asked").await;
+    let state = client
+        .connection
+        .request("starling/state", Value::Null)
+        .await
+        .unwrap();
+    let run = &state["runs"][0];
+    assert_eq!(
+        (&run["restored"], &run["task"]),
+        (&json!(true), &json!("the task"))
+    );
+    assert_eq!(run["agents"][0]["working"], false);
+    assert_eq!(run["proposals"][0]["state"], "waiting");
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about.clone()).await;
+    assert_eq!(take_edit(&mut client, 1).await, "yield");
+    event_of(&mut client, "proposal_applied").await;
+    event_of(&mut client, "run_finished").await;
+    let undone = client.connection.request(
+        "workspace/executeCommand",
+        json!({
+            "command": "starling.undo", "arguments": [{"run": "r1"}],
+        }),
+    );
+    assert_eq!(take_edit(&mut client, 2).await, "return");
+    undone.await.unwrap();
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([1]));
+    client.connection.notify("exit", Value::Null);
+    let kept = client.folder.path().to_owned();
+    client.server.await.unwrap();
+    let story = std::fs::read_to_string(path).unwrap();
+    assert!(story.contains("proposal_applied"), "{story}");
+    assert!(
+        find(&kept.join(".trajectories"), &kept).is_empty(),
+        "nothing waits any more"
+    );
+}
+
+#[tokio::test]
+async fn a_conflict_is_said_and_the_proposal_stays() {
+    let folder = project();
+    trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
+    let mut client = restarted(folder).await;
+    open(&client, &BASE.replace("return 1", "return 11"));
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about.clone()).await;
+    let conflict = event_of(&mut client, "proposal_conflicted").await;
+    assert!(
+        conflict["event"]["why"]
+            .as_str()
+            .unwrap()
+            .contains("both sides")
+    );
+    event_of(&mut client, "review_asked").await;
+    let steer = json!({"run": "r1", "proposal": 1, "text": "shorter"});
+    client.execute("starling.steer", steer).await;
+    let told = event_of(&mut client, "proposal_conflicted").await;
+    assert!(
+        told["event"]["why"]
+            .as_str()
+            .unwrap()
+            .contains("its agent is gone")
+    );
+    event_of(&mut client, "review_asked").await;
+    let reject = json!({"run": "r1", "proposal": 1, "reason": "no"});
+    client.execute("starling.reject", reject).await;
+    event_of(&mut client, "run_finished").await;
+}
+
+#[tokio::test]
+async fn what_waits_at_an_orderly_end_waits_again() {
+    let folder = project();
+    let trajectories = folder.path().join(".trajectories");
+    let start = proposing(&[(1, "a.py::f"), (2, "a.py::g")]);
+    let mut client = Client::over(services(start, &trajectories), folder);
+    client.initialize(full()).await;
+    super::begin(&client, "x").await;
+    event_of(&mut client, "review_asked").await;
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    // The script tells no beginning, which holds the folder of the run.
+    assert!(find(&trajectories, client.folder.path()).is_empty());
+    let mut events = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
+    events.push(finished(StopReason::Cancelled));
+    trajectory(client.folder.path(), "r2", client.folder.path(), events);
+    let mut client = restarted(client.folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    let all = client.execute("starling.acceptAll", json!({})).await;
+    assert_eq!(all, json!({"accepted": [{"run": "r2", "proposal": 2}]}));
+    take_edit(&mut client, 1).await;
+    take_edit(&mut client, 2).await;
+    let end = event_of(&mut client, "run_finished").await;
+    assert_eq!(end["event"]["applied"], json!(["a.py::f", "a.py::g"]));
+}
+
+#[test]
+fn only_what_was_cut_short_and_waits_is_found() {
+    let (folder, other) = (project(), project());
+    let here = folder.path();
+    let trajectories = here.join(".trajectories");
+    let waits = || asked(&[(1, "a.py::f")]);
+    let with = |event: Event| waits().into_iter().chain([event]).collect::<Vec<_>>();
+    let ids = || -> Vec<String> {
+        let found = find(&trajectories, here);
+        found.into_iter().map(|one| one.id.0).collect()
+    };
+    assert!(ids().is_empty(), "there is no folder");
+    trajectory(here, "settled", here, with(finished(StopReason::Settled)));
+    trajectory(here, "elsewhere", other.path(), waits());
+    trajectory(here, "nothing", here, vec![said("hello")]);
+    let rejected = Event::ProposalReviewed {
+        proposal: crate::swarm::ProposalId(1),
+        by: crate::swarm::Party::User,
+        verdict: crate::ports::Verdict::Accept,
+    };
+    trajectory(here, "reviewed", here, with(rejected));
+    std::fs::write(trajectories.join("broken.jsonl"), "{").unwrap();
+    std::fs::write(trajectories.join("empty.jsonl"), "").unwrap();
+    assert!(ids().is_empty());
+    let live = trajectory(here, "live", here, waits());
+    let writer = std::fs::File::open(&live).unwrap();
+    writer.try_lock().unwrap();
+    assert!(ids().is_empty(), "another server writes it");
+    drop(writer);
+    assert_eq!(ids(), ["live"]);
+    // A last line that was cut is cut off.
+    let torn = trajectory(here, "torn", here, waits());
+    let whole = std::fs::read_to_string(&torn).unwrap();
+    std::fs::write(&torn, format!("{whole}{{\"seq\": 3, \"at")).unwrap();
+    assert_eq!(ids(), ["live", "torn"]);
+    assert_eq!(std::fs::read_to_string(&torn).unwrap(), whole);
+}
