@@ -1,0 +1,190 @@
+/** Reviewing proposals in the editor's own diff, always against the buffer as it is. */
+
+import * as vscode from "vscode";
+import { applyDiff, parseDiff, pathOf } from "../model/diff.ts";
+import type { Runs } from "./runs.ts";
+import type { Server } from "./server.ts";
+import { uriOf } from "./place.ts";
+import { shortName } from "../model/symbol.ts";
+
+/** The scheme of proposed texts, and of the empty text before a file that a proposal makes. */
+export const PROPOSED = "starling-proposal";
+const REFRESH_MS = 150;
+
+/** A file of a proposal: as it is, and as it would be. */
+export interface ProposedFile {
+  uri: string;
+  creates: boolean;
+  before: string;
+  /** Null where the proposal conflicts with what was typed. */
+  after: string | null;
+  conflict: string | null;
+}
+
+export interface Reviewed {
+  run: string;
+  proposal: number;
+}
+
+export class Review implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  readonly #server: Server;
+  readonly #runs: Runs;
+  readonly #changed = new vscode.EventEmitter<vscode.Uri>();
+  readonly #texts = new Map<string, string>();
+  readonly #listening: vscode.Disposable[];
+  #pending: NodeJS.Timeout | null = null;
+
+  constructor(server: Server, runs: Runs) {
+    this.#server = server;
+    this.#runs = runs;
+    this.#listening = [
+      vscode.workspace.registerTextDocumentContentProvider(PROPOSED, this),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => this.#soon(document)),
+      runs.onChange(() => void this.#closeDecided()),
+    ];
+  }
+
+  get onDidChange(): vscode.Event<vscode.Uri> {
+    return this.#changed.event;
+  }
+
+  provideTextDocumentContent(uri: vscode.Uri): string {
+    return this.#texts.get(uri.toString()) ?? "";
+  }
+
+  /** Opens the diff of a proposal; that of a set with all its files. */
+  async open(target: Reviewed): Promise<void> {
+    const files = await this.#files(target);
+    if (files.length === 0) {
+      void vscode.window.showInformationMessage(`Proposal #${target.proposal} does not wait for review any more.`);
+      return;
+    }
+    const pairs = files.map((file) => this.#pair(target, file));
+    const conflict = files.find((file) => file.conflict !== null)?.conflict;
+    if (conflict) {
+      void vscode.window.showWarningMessage(
+        `Proposal #${target.proposal} conflicts with what you typed since (${conflict}). Accept hands it back to its agent, with both texts; yours stays.`,
+      );
+    }
+    const symbol = this.#runs.proposal(target.run, target.proposal)?.symbol ?? "";
+    const title = `Proposal #${target.proposal}: ${shortName(symbol)}`;
+    const [first, ...more] = pairs;
+    if (first && more.length === 0) {
+      await vscode.commands.executeCommand("vscode.diff", first[1], first[2], title, { preview: true });
+    } else {
+      await vscode.commands.executeCommand("vscode.changes", title, pairs);
+    }
+  }
+
+  /** Which proposal a diff shows. */
+  of(uri: vscode.Uri | undefined): Reviewed | undefined {
+    if (uri?.scheme !== PROPOSED) {
+      return undefined;
+    }
+    const query = new URLSearchParams(uri.query);
+    return { run: query.get("run") ?? "", proposal: Number(query.get("proposal")) };
+  }
+
+  /** The proposal that the active editor shows. */
+  active(): Reviewed | undefined {
+    const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    return input instanceof vscode.TabInputTextDiff ? this.of(input.modified) : undefined;
+  }
+
+  dispose(): void {
+    this.#listening.forEach((one) => one.dispose());
+    if (this.#pending) {
+      clearTimeout(this.#pending);
+    }
+    this.#changed.dispose();
+  }
+
+  #pair({ run, proposal }: Reviewed, file: ProposedFile): [vscode.Uri, vscode.Uri, vscode.Uri] {
+    const uri = vscode.Uri.parse(file.uri);
+    const query = new URLSearchParams({ run, proposal: `${proposal}` });
+    const after = vscode.Uri.from({ scheme: PROPOSED, path: uri.path, query: query.toString() });
+    query.set("before", "");
+    const nothing = vscode.Uri.from({ scheme: PROPOSED, path: uri.path, query: query.toString() });
+    this.#show(after, file.after ?? file.before);
+    return [uri, file.creates ? nothing : uri, after];
+  }
+
+  #show(uri: vscode.Uri, text: string): void {
+    if (this.#texts.get(uri.toString()) !== text) {
+      this.#texts.set(uri.toString(), text);
+      this.#changed.fire(uri);
+    }
+  }
+
+  async #files(target: Reviewed): Promise<ProposedFile[]> {
+    try {
+      const { files } = await this.#server.request<{ files: ProposedFile[] }>("starling/proposal", target);
+      return files;
+    } catch (error) {
+      this.#server.log.debug(`starling/proposal: ${error}`);
+      return this.#fromDiff(target);
+    }
+  }
+
+  /** For a server that does not tell the texts: from the diff of the event. */
+  async #fromDiff({ run, proposal: number }: Reviewed): Promise<ProposedFile[]> {
+    const story = this.#runs.get(run);
+    const proposal = story?.proposals.get(number);
+    const diffs = [proposal, ...(proposal?.with ?? []).map((other) => story?.proposals.get(other))];
+    const parts = diffs.flatMap((one) => (one ? parseDiff(one.diff) : []));
+    return Promise.all(
+      parts.map(async (part) => {
+        const uri = uriOf(pathOf(part));
+        const creates = part.from === null;
+        const before = creates ? "" : (await vscode.workspace.openTextDocument(uri)).getText();
+        const after = applyDiff(before, part);
+        const conflict = after === null ? "the same lines were changed" : null;
+        return { uri: uri.toString(), creates, before, after, conflict };
+      }),
+    );
+  }
+
+  /** The buffer changed under an open diff: what is proposed moves with it. */
+  #soon(document: vscode.TextDocument): void {
+    const shown = this.#open().filter(({ uri }) => uri.path === document.uri.path);
+    if (document.uri.scheme !== "file" || shown.length === 0) {
+      return;
+    }
+    if (this.#pending) {
+      clearTimeout(this.#pending);
+    }
+    this.#pending = setTimeout(() => {
+      for (const { uri } of shown) {
+        void this.#refresh(uri);
+      }
+    }, REFRESH_MS);
+  }
+
+  async #refresh(uri: vscode.Uri): Promise<void> {
+    const target = this.of(uri);
+    const files = target ? await this.#files(target) : [];
+    const file = files.find((one) => vscode.Uri.parse(one.uri).path === uri.path);
+    if (file) {
+      this.#show(uri, file.after ?? file.before);
+    }
+  }
+
+  /** A diff is closed when its proposal was decided, whoever did it and wherever. */
+  async #closeDecided(): Promise<void> {
+    const over = this.#open().filter(({ uri }) => {
+      const target = this.of(uri);
+      const proposal = target && this.#runs.proposal(target.run, target.proposal);
+      return proposal !== undefined && proposal.state !== "waiting";
+    });
+    over.forEach(({ uri }) => this.#texts.delete(uri.toString()));
+    await vscode.window.tabGroups.close(over.map(({ tab }) => tab));
+  }
+
+  #open(): { tab: vscode.Tab; uri: vscode.Uri }[] {
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+    return tabs.flatMap((tab) => {
+      const shown = tab.input instanceof vscode.TabInputTextDiff ? tab.input.modified : undefined;
+      return shown?.scheme === PROPOSED ? [{ tab, uri: shown }] : [];
+    });
+  }
+}

@@ -1,0 +1,140 @@
+/** All runs of this window, kept up to date from what the server says. */
+
+import * as vscode from "vscode";
+import type { EventParams, IntentParams, UndoneParams } from "../model/protocol.ts";
+import { type Proposal, Story } from "../model/story.ts";
+import type { Server } from "./server.ts";
+
+/** Changes are gathered for so long before views hear of them. */
+const GATHER_MS = 60;
+
+interface State {
+  runs: { run: string; task: string; intents: IntentParams[] }[];
+}
+
+export class Runs implements vscode.Disposable {
+  readonly #stories = new Map<string, Story>();
+  readonly #server: Server;
+  readonly #changed = new vscode.EventEmitter<void>();
+  readonly #happened = new vscode.EventEmitter<{ story: Story; params: EventParams }>();
+  #pending: NodeJS.Timeout | null = null;
+
+  constructor(server: Server) {
+    this.#server = server;
+    server.on<EventParams>("starling/event", (params) => this.#take(params));
+    server.on<IntentParams>("starling/intent", (params) => {
+      this.#story(params.run).intend(params);
+      this.#soon();
+    });
+    server.on<UndoneParams>("starling/undone", (params) => this.#undone(params));
+    server.onState((state) => {
+      if (state.kind === "running") {
+        void this.#attach();
+      }
+      this.#soon();
+    });
+  }
+
+  /** Something changed; gathered. */
+  get onChange(): vscode.Event<void> {
+    return this.#changed.event;
+  }
+
+  /** Each event as it comes. */
+  get onEvent(): vscode.Event<{ story: Story; params: EventParams }> {
+    return this.#happened.event;
+  }
+
+  /** Newest first. */
+  get all(): Story[] {
+    return [...this.#stories.values()].reverse();
+  }
+
+  get newest(): Story | undefined {
+    return this.all[0];
+  }
+
+  get(run: string): Story | undefined {
+    return this.#stories.get(run);
+  }
+
+  proposal(run: string, number: number): Proposal | undefined {
+    return this.#stories.get(run)?.proposals.get(number);
+  }
+
+  /** All proposals that wait, oldest first. */
+  get waiting(): { story: Story; proposal: Proposal }[] {
+    return [...this.#stories.values()].flatMap((story) => story.waiting.map((proposal) => ({ story, proposal })));
+  }
+
+  /** Forgets runs that have ended. */
+  clear(): void {
+    for (const [run, story] of this.#stories) {
+      if (!story.running && story.waiting.length === 0) {
+        this.#stories.delete(run);
+      }
+    }
+    this.#soon();
+  }
+
+  dispose(): void {
+    if (this.#pending) {
+      clearTimeout(this.#pending);
+    }
+    this.#changed.dispose();
+    this.#happened.dispose();
+  }
+
+  #story(run: string): Story {
+    const known = this.#stories.get(run);
+    const story = known ?? new Story(run, "");
+    if (!known) {
+      this.#stories.set(run, story);
+    }
+    return story;
+  }
+
+  #take(params: EventParams): void {
+    const story = this.#story(params.run);
+    if (story.take(params.seq, params.event)) {
+      this.#happened.fire({ story, params });
+      this.#soon();
+    }
+  }
+
+  #undone(params: UndoneParams): void {
+    if (params.error !== undefined) {
+      void vscode.window.showWarningMessage(`Nothing was undone: ${params.error}`);
+    }
+    const story = this.#story(params.run);
+    for (const number of params.proposals) {
+      story.markUndone(number);
+    }
+    this.#soon();
+  }
+
+  /** What went on before this window was there. */
+  async #attach(): Promise<void> {
+    try {
+      const { runs } = await this.#server.request<State>("starling/state", {});
+      for (const { run, intents } of runs) {
+        const { events } = await this.#server.request<{ events: EventParams[] }>("starling/events", { run });
+        for (const params of events) {
+          this.#take(params);
+        }
+        intents.forEach((intent) => this.#story(run).intend({ ...intent, run }));
+      }
+      this.#soon();
+    } catch (error) {
+      // A server without this request has no runs of before.
+      this.#server.log.debug(`starling/state: ${error}`);
+    }
+  }
+
+  #soon(): void {
+    this.#pending ??= setTimeout(() => {
+      this.#pending = null;
+      this.#changed.fire();
+    }, GATHER_MS);
+  }
+}

@@ -1,0 +1,87 @@
+/** The lines between the nodes of a picture, drawn over the page where the nodes stand. */
+
+import type { Edge } from "../model/picture.ts";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function svg(name: string, attributes: Record<string, string>): SVGElement {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) {
+    element.setAttribute(key, value);
+  }
+  return element;
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+interface Box extends Point {
+  width: number;
+  height: number;
+}
+
+const KINDS: Edge["kind"][] = ["question", "answer", "change", "follow", "proposal"];
+
+/** Draws all edges between the given boxes on a surface of that size. */
+export function drawEdges(surface: SVGElement, edges: Edge[], boxes: Map<string, Box>): void {
+  const arrows = svg("defs", {});
+  for (const kind of KINDS) {
+    const shape = { id: `arrow-${kind}`, viewBox: "0 0 8 8", refX: "7", refY: "4", markerWidth: "8", markerHeight: "8", orient: "auto" };
+    const marker = svg("marker", shape);
+    marker.append(svg("path", { d: "M0 0 L8 4 L0 8 z", class: `head ${kind}` }));
+    arrows.append(marker);
+  }
+  const drawn = edges.flatMap((edge, index) => {
+    const from = boxes.get(edge.from);
+    const to = boxes.get(edge.to);
+    return from && to && edge.from !== edge.to ? [drawEdge(edge, index, from, to)] : [];
+  });
+  surface.replaceChildren(arrows, ...drawn);
+}
+
+function drawEdge(edge: Edge, index: number, from: Box, to: Box): SVGElement {
+  const group = svg("g", { class: `edge ${edge.kind} ${edge.live ? "live" : "still"}` });
+  const path = curve(from, to, index);
+  const line = svg("path", { d: path.d, class: "line", "marker-end": `url(#arrow-${edge.kind})` });
+  group.append(line);
+  if (edge.live) {
+    const dot = svg("circle", { r: "4", class: "dot" });
+    const motion = svg("animateMotion", { dur: "1.6s", repeatCount: "indefinite", path: path.d });
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      dot.append(motion);
+      group.append(dot);
+    }
+    const label = svg("text", { x: `${path.middle.x}`, y: `${path.middle.y - 5}`, class: "label" });
+    label.textContent = edge.label;
+    group.append(label);
+  }
+  return group;
+}
+
+/** From the rim of one box to that of the other, bent so that the two directions lie apart. */
+function curve(from: Box, to: Box, index: number): { d: string; middle: Point } {
+  const [a, b] = [centre(from), centre(to)];
+  const distance = Math.hypot(b.x - a.x, b.y - a.y) || 1;
+  const bend = Math.min(44, distance / 4) + (index % 3) * 6;
+  const normal = { x: -(b.y - a.y) / distance, y: (b.x - a.x) / distance };
+  const middle = { x: (a.x + b.x) / 2 + normal.x * bend, y: (a.y + b.y) / 2 + normal.y * bend };
+  const start = rim(from, middle);
+  const end = rim(to, middle);
+  const top = { x: (start.x + 2 * middle.x + end.x) / 4, y: (start.y + 2 * middle.y + end.y) / 4 };
+  return { d: `M${start.x} ${start.y} Q${middle.x} ${middle.y} ${end.x} ${end.y}`, middle: top };
+}
+
+function centre({ x, y, width, height }: Box): Point {
+  return { x: x + width / 2, y: y + height / 2 };
+}
+
+/** Where the line from the centre of a box to a point leaves the box. */
+function rim(box: Box, towards: Point): Point {
+  const { x, y } = centre(box);
+  const dx = towards.x - x;
+  const dy = towards.y - y;
+  const scale = Math.min(box.width / 2 / Math.abs(dx || 1e-9), box.height / 2 / Math.abs(dy || 1e-9), 1);
+  return { x: Math.round(x + dx * scale), y: Math.round(y + dy * scale) };
+}
