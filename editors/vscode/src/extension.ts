@@ -25,15 +25,16 @@ export function activate(context: vscode.ExtensionContext): void {
   const targets = new Targets(runs, review);
   const picture = new PictureView(context.extensionUri, runs);
   const ask = new AskView(context.extensionUri, started);
+  const tree = new Tree(runs);
   context.subscriptions.push(
     started,
     runs,
     review,
     picture,
     ask,
-    new Tree(runs),
+    tree,
     new Status(started, runs),
-    new Notifier(runs, review),
+    new Notifier(runs, review, tree),
     new TestsView(runs),
     ...registerCommands({ context, server: started, runs, review, targets, picture, ask }),
     started.onState(tellOfTrouble),

@@ -25,6 +25,8 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   #conversation = new Conversation(randomUUID());
   #view: vscode.WebviewView | null = null;
   #symbol = "";
+  /** How often the user has come to ask: the page takes the focus when it rises, and only then. */
+  #come = 0;
   #pending: NodeJS.Timeout | null = null;
 
   constructor(extension: vscode.Uri, server: Server) {
@@ -61,6 +63,7 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   /** Opens the panel, with what the question is about. */
   async focus(symbol: string | undefined): Promise<void> {
     this.#symbol = symbol ?? "";
+    this.#come++;
     await vscode.commands.executeCommand("starling.ask.focus");
     this.#soon();
   }
@@ -83,6 +86,7 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
       case "new":
         await this.#stop();
         this.#conversation = new Conversation(randomUUID());
+        this.#come++;
         return this.#soon();
       case "about_all":
         this.#symbol = "";
@@ -127,6 +131,7 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
         turns: this.#conversation.turns,
         busy: this.#conversation.busy,
         symbol: this.#symbol,
+        come: this.#come,
         unable: able ? "" : unable,
       });
     }, GATHER_MS);

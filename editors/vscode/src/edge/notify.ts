@@ -3,18 +3,21 @@
 import * as vscode from "vscode";
 import type { Story } from "../model/story.ts";
 import { shortName } from "../model/symbol.ts";
-import { count, stopSentence, testsLine } from "../model/words.ts";
+import { count, stopSentence } from "../model/words.ts";
 import type { Review } from "./review.ts";
 import type { Runs } from "./runs.ts";
 import { setting } from "./settings.ts";
+import type { Tree } from "./tree.ts";
 
 export class Notifier implements vscode.Disposable {
   readonly #review: Review;
+  readonly #tree: Tree;
   readonly #listening: vscode.Disposable;
   #asking = false;
 
-  constructor(runs: Runs, review: Review) {
+  constructor(runs: Runs, review: Review, tree: Tree) {
     this.#review = review;
+    this.#tree = tree;
     this.#listening = runs.onEvent(({ story, params }) => {
       if (params.event.event === "review_asked") {
         void this.#waits(story, params.event.proposal);
@@ -32,12 +35,12 @@ export class Notifier implements vscode.Disposable {
   /** One question at a time: what waits besides is in the tree. */
   async #waits(story: Story, number: number): Promise<void> {
     const proposal = story.proposals.get(number);
-    if (!proposal || this.#asking || this.#review.active() || !setting("review.notify", true)) {
+    const seen = this.#tree.visible || this.#review.active() !== undefined;
+    if (!proposal || this.#asking || seen || !setting("review.notify", true)) {
       return;
     }
     this.#asking = true;
-    const tests = proposal.evidence ? testsLine(proposal.evidence.tests) : "";
-    const text = `Proposal #${number} for ${shortName(proposal.symbol)} waits for you: ${tests}`;
+    const text = `Proposal #${number} for ${shortName(proposal.symbol)} waits for you: ${proposal.reason}`;
     const answer = await vscode.window.showInformationMessage(text, "Review");
     this.#asking = false;
     if (answer === "Review") {

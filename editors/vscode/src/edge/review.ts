@@ -31,6 +31,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   readonly #runs: Runs;
   readonly #changed = new vscode.EventEmitter<vscode.Uri>();
   readonly #texts = new Map<string, string>();
+  /** Sets in an editor for many files, by its title: the editor does not tell what it shows. */
+  readonly #sets = new Map<string, Reviewed>();
   readonly #listening: vscode.Disposable[];
   #pending: NodeJS.Timeout | null = null;
 
@@ -41,6 +43,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       vscode.workspace.registerTextDocumentContentProvider(PROPOSED, this),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.#soon(document)),
       runs.onChange(() => void this.#closeDecided()),
+      vscode.window.tabGroups.onDidChangeTabs(() => this.#tellContext()),
+      vscode.window.tabGroups.onDidChangeTabGroups(() => this.#tellContext()),
     ];
   }
 
@@ -72,7 +76,9 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     if (first && more.length === 0) {
       await vscode.commands.executeCommand("vscode.diff", first[1], first[2], title, { preview: true });
     } else {
+      this.#sets.set(title, target);
       await vscode.commands.executeCommand("vscode.changes", title, pairs);
+      this.#tellContext();
     }
   }
 
@@ -87,8 +93,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
 
   /** The proposal that the active editor shows. */
   active(): Reviewed | undefined {
-    const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
-    return input instanceof vscode.TabInputTextDiff ? this.of(input.modified) : undefined;
+    const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
+    return tab && this.#shownIn(tab);
   }
 
   dispose(): void {
@@ -146,7 +152,7 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
 
   /** The buffer changed under an open diff: what is proposed moves with it. */
   #soon(document: vscode.TextDocument): void {
-    const shown = this.#open().filter(({ uri }) => uri.path === document.uri.path);
+    const shown = this.#shown().filter((uri) => uri.path === document.uri.path);
     if (document.uri.scheme !== "file" || shown.length === 0) {
       return;
     }
@@ -154,7 +160,7 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       clearTimeout(this.#pending);
     }
     this.#pending = setTimeout(() => {
-      for (const { uri } of shown) {
+      for (const uri of shown) {
         void this.#refresh(uri);
       }
     }, REFRESH_MS);
@@ -171,20 +177,31 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
 
   /** A diff is closed when its proposal was decided, whoever did it and wherever. */
   async #closeDecided(): Promise<void> {
-    const over = this.#open().filter(({ uri }) => {
-      const target = this.of(uri);
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+    const over = tabs.filter((tab) => {
+      const target = this.#shownIn(tab);
       const proposal = target && this.#runs.proposal(target.run, target.proposal);
       return proposal !== undefined && proposal.state !== "waiting";
     });
-    over.forEach(({ uri }) => this.#texts.delete(uri.toString()));
-    await vscode.window.tabGroups.close(over.map(({ tab }) => tab));
+    if (over.length > 0) {
+      await vscode.window.tabGroups.close(over);
+    }
   }
 
-  #open(): { tab: vscode.Tab; uri: vscode.Uri }[] {
-    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-    return tabs.flatMap((tab) => {
-      const shown = tab.input instanceof vscode.TabInputTextDiff ? tab.input.modified : undefined;
-      return shown?.scheme === PROPOSED ? [{ tab, uri: shown }] : [];
-    });
+  #shownIn(tab: vscode.Tab): Reviewed | undefined {
+    if (tab.input instanceof vscode.TabInputTextDiff) {
+      return this.of(tab.input.modified);
+    }
+    // The editor may add the number of files to the title.
+    return [...this.#sets].find(([title]) => tab.label === title || tab.label.startsWith(`${title} (`))?.[1];
+  }
+
+  #tellContext(): void {
+    void vscode.commands.executeCommand("setContext", "starling.reviewing", this.active() !== undefined);
+  }
+
+  /** Proposed texts that the editor holds. */
+  #shown(): vscode.Uri[] {
+    return vscode.workspace.textDocuments.map(({ uri }) => uri).filter(({ scheme }) => scheme === PROPOSED);
   }
 }

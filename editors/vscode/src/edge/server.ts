@@ -175,6 +175,8 @@ export class Server implements vscode.Disposable {
 
   #options(folder: vscode.WorkspaceFolder): LanguageClientOptions {
     const middleware: Middleware = {
+      // The status bar tells it, with the ledger.
+      handleWorkDoneProgress: () => undefined,
       workspace: {
         handleApplyEdit: async (params, next) => {
           const clean = cleanDocuments(params);

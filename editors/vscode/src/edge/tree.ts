@@ -20,6 +20,10 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
     return this.#changed.event;
   }
 
+  get visible(): boolean {
+    return this.#view.visible;
+  }
+
   getChildren(row?: Row): Row[] {
     return row ? row.children : this.#runs.all.map(outline);
   }

@@ -1,6 +1,6 @@
 /** Questions and answers of one session, as they stream in. */
 
-import { tokens } from "./words.ts";
+import { count, tokens } from "./words.ts";
 
 /** `starling/answer` */
 export interface AnswerParams {
@@ -152,13 +152,13 @@ function stepWords(step: Exclude<Step, { step: "said" | "restarted" }>): string 
 }
 
 function footOf(answer: Answer): string {
-  const used = `${answer.calls} calls · ${tokens(answer.prompt_tokens + answer.output_tokens)} tokens · $${answer.usd.toFixed(3)}`;
+  const used = `${count(answer.calls, "call")} · ${tokens(answer.prompt_tokens + answer.output_tokens)} tokens · $${answer.usd.toFixed(3)}`;
   const ended = answer.ended;
   const parts = [
     used,
     `${answer.seconds.toFixed(1)} s`,
-    answer.dropped.length > 0 ? `${answer.dropped.length} citations could not be verified` : "",
-    answer.uncited.length > 0 ? `${answer.uncited.length} claims without a citation` : "",
+    answer.dropped.length > 0 ? `${count(answer.dropped.length, "citation")} could not be verified` : "",
+    answer.uncited.length > 0 ? `${count(answer.uncited.length, "claim")} without a citation` : "",
     ended.end === "answered" ? "" : `only the best so far: ${ended.what ?? ended.error ?? ended.end.replaceAll("_", " ")}`,
   ];
   return parts.filter(Boolean).join(" · ");

@@ -9,6 +9,8 @@ interface State {
   turns: Turn[];
   busy: boolean;
   symbol: string;
+  /** Rises when the user comes to ask. */
+  come: number;
   /** Why nothing can be asked now; empty when it can. */
   unable: string;
 }
@@ -21,7 +23,7 @@ const send = button("Ask", { class: "primary" }, ask);
 const stop = button("Stop", { class: "secondary" }, () => host.postMessage({ wish: "stop" }));
 const anew = button("New session", { class: "quiet" }, () => host.postMessage({ wish: "new" }));
 
-let state: State = { turns: [], busy: false, symbol: "", unable: "" };
+let state: State = { turns: [], busy: false, symbol: "", come: 0, unable: "" };
 /** What each turn looked like when it was drawn. */
 let drawn: string[] = [];
 
@@ -39,7 +41,7 @@ text.addEventListener("keydown", (event) => {
 });
 document.querySelector("form")?.addEventListener("submit", (event) => event.preventDefault());
 window.addEventListener("message", ({ data }: MessageEvent<State>) => {
-  const begun = data.symbol !== state.symbol || data.turns.length === 0;
+  const begun = data.come > state.come;
   state = data;
   draw();
   if (begun) {

@@ -36,14 +36,22 @@ export function drawEdges(surface: SVGElement, edges: Edge[], boxes: Map<string,
   const drawn = edges.flatMap((edge, index) => {
     const from = boxes.get(edge.from);
     const to = boxes.get(edge.to);
-    return from && to && edge.from !== edge.to ? [drawEdge(edge, index, from, to)] : [];
+    if (!from || !to || edge.from === edge.to) {
+      return [];
+    }
+    const between = [...boxes].filter(([key]) => key !== edge.from && key !== edge.to).map(([, box]) => box);
+    return [drawEdge(edge, curve(from, to, between, index))];
   });
   surface.replaceChildren(arrows, ...drawn);
 }
 
-function drawEdge(edge: Edge, index: number, from: Box, to: Box): SVGElement {
+interface Curve {
+  d: string;
+  middle: Point;
+}
+
+function drawEdge(edge: Edge, path: Curve): SVGElement {
   const group = svg("g", { class: `edge ${edge.kind} ${edge.live ? "live" : "still"}` });
-  const path = curve(from, to, index);
   const line = svg("path", { d: path.d, class: "line", "marker-end": `url(#arrow-${edge.kind})` });
   group.append(line);
   if (edge.live) {
@@ -60,17 +68,53 @@ function drawEdge(edge: Edge, index: number, from: Box, to: Box): SVGElement {
   return group;
 }
 
-/** From the rim of one box to that of the other, bent so that the two directions lie apart. */
-function curve(from: Box, to: Box, index: number): { d: string; middle: Point } {
+/** From the rim of one box to that of the other, bent so that lines lie apart; around what stands between. */
+function curve(from: Box, to: Box, others: Box[], index: number): Curve {
   const [a, b] = [centre(from), centre(to)];
+  const between = others.filter((box) => crosses(a, b, box));
+  if (between.length > 0) {
+    return around(from, to, between, index);
+  }
   const distance = Math.hypot(b.x - a.x, b.y - a.y) || 1;
   const bend = Math.min(44, distance / 4) + (index % 3) * 6;
   const normal = { x: -(b.y - a.y) / distance, y: (b.x - a.x) / distance };
   const middle = { x: (a.x + b.x) / 2 + normal.x * bend, y: (a.y + b.y) / 2 + normal.y * bend };
-  const start = rim(from, middle);
-  const end = rim(to, middle);
-  const top = { x: (start.x + 2 * middle.x + end.x) / 4, y: (start.y + 2 * middle.y + end.y) / 4 };
-  return { d: `M${start.x} ${start.y} Q${middle.x} ${middle.y} ${end.x} ${end.y}`, middle: top };
+  return quadratic(rim(from, middle), middle, rim(to, middle));
+}
+
+/** Along the right side of what stands between. */
+function around(from: Box, to: Box, between: Box[], index: number): Curve {
+  const sides = [from, to, ...between].map(({ x, width }) => x + width);
+  const out = Math.max(...sides) + 28 + (index % 3) * 8;
+  const start = { x: from.x + from.width, y: from.y + from.height / 2 };
+  const end = { x: to.x + to.width, y: to.y + to.height / 2 };
+  const d = `M${start.x} ${start.y} C${out} ${start.y} ${out} ${start.y} ${out} ${(start.y + end.y) / 2} S${out} ${end.y} ${end.x} ${end.y}`;
+  return { d, middle: { x: out - 24, y: (start.y + end.y) / 2 } };
+}
+
+function quadratic(start: Point, control: Point, end: Point): Curve {
+  const middle = { x: (start.x + 2 * control.x + end.x) / 4, y: (start.y + 2 * control.y + end.y) / 4 };
+  return { d: `M${start.x} ${start.y} Q${control.x} ${control.y} ${end.x} ${end.y}`, middle };
+}
+
+/** Whether the straight line between two points leads through a box. */
+function crosses(a: Point, b: Point, box: Box): boolean {
+  let [enter, leave] = [0, 1];
+  const sides: [number, number, number, number][] = [
+    [a.x, b.x - a.x, box.x, box.x + box.width],
+    [a.y, b.y - a.y, box.y, box.y + box.height],
+  ];
+  for (const [start, step, low, high] of sides) {
+    if (step === 0 && (start < low || start > high)) {
+      return false;
+    }
+    if (step !== 0) {
+      const [first, last] = [(low - start) / step, (high - start) / step].sort((one, other) => one - other) as [number, number];
+      enter = Math.max(enter, first);
+      leave = Math.min(leave, last);
+    }
+  }
+  return enter < leave;
 }
 
 function centre({ x, y, width, height }: Box): Point {
