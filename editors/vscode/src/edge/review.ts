@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { applyDiff, parseDiff, pathOf } from "../model/diff.ts";
 import type { Runs } from "./runs.ts";
 import type { Server } from "./server.ts";
-import { uriOf } from "./place.ts";
+import { pathIn, uriOf } from "./place.ts";
 import { shortName } from "../model/symbol.ts";
 
 /** The scheme of proposed texts, and of the empty text before a file that a proposal makes. */
@@ -30,6 +30,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   readonly #server: Server;
   readonly #runs: Runs;
   readonly #changed = new vscode.EventEmitter<vscode.Uri>();
+  /** What was shown of each opened proposal: the set that it belonged to. */
+  readonly #opened = new Map<string, string>();
   readonly #texts = new Map<string, string>();
   /** Sets in an editor for many files, by its title: the editor does not tell what it shows. */
   readonly #sets = new Map<string, Reviewed>();
@@ -63,6 +65,7 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       void vscode.window.showInformationMessage(`Proposal #${target.proposal} does not wait for review any more.`);
       return;
     }
+    this.#opened.set(keyOf(target), this.#setOf(target));
     const pairs = files.map((file) => this.#pair(target, file));
     const conflict = files.find((file) => file.conflict !== null)?.conflict;
     if (conflict) {
@@ -107,10 +110,12 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
 
   #pair({ run, proposal }: Reviewed, file: ProposedFile): [vscode.Uri, vscode.Uri, vscode.Uri] {
     const uri = vscode.Uri.parse(file.uri);
-    const query = new URLSearchParams({ run, proposal: `${proposal}` });
-    const after = vscode.Uri.from({ scheme: PROPOSED, path: uri.path, query: query.toString() });
+    // The folder tells it from the file itself, wherever the editor lists what was open.
+    const path = `/Proposal #${proposal}/${pathIn(uri) ?? uri.path}`;
+    const query = new URLSearchParams({ run, proposal: `${proposal}`, file: uri.path });
+    const after = vscode.Uri.from({ scheme: PROPOSED, path, query: query.toString() });
     query.set("before", "");
-    const nothing = vscode.Uri.from({ scheme: PROPOSED, path: uri.path, query: query.toString() });
+    const nothing = vscode.Uri.from({ scheme: PROPOSED, path, query: query.toString() });
     this.#show(after, file.after ?? file.before);
     return [uri, file.creates ? nothing : uri, after];
   }
@@ -152,7 +157,7 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
 
   /** The buffer changed under an open diff: what is proposed moves with it. */
   #soon(document: vscode.TextDocument): void {
-    const shown = this.#shown().filter((uri) => uri.path === document.uri.path);
+    const shown = this.#shown().filter((uri) => fileOf(uri) === document.uri.path);
     if (document.uri.scheme !== "file" || shown.length === 0) {
       return;
     }
@@ -169,23 +174,39 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   async #refresh(uri: vscode.Uri): Promise<void> {
     const target = this.of(uri);
     const files = target ? await this.#files(target) : [];
-    const file = files.find((one) => vscode.Uri.parse(one.uri).path === uri.path);
+    const file = files.find((one) => vscode.Uri.parse(one.uri).path === fileOf(uri));
     if (file) {
       this.#show(uri, file.after ?? file.before);
     }
   }
 
-  /** A diff is closed when its proposal was decided, whoever did it and wherever. */
+  /**
+   * A diff is closed when its proposal was decided, whoever did it and wherever; and opened anew when
+   * an answer to it would hold for more than it shows.
+   */
   async #closeDecided(): Promise<void> {
-    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-    const over = tabs.filter((tab) => {
-      const target = this.#shownIn(tab);
-      const proposal = target && this.#runs.proposal(target.run, target.proposal);
-      return proposal !== undefined && proposal.state !== "waiting";
-    });
-    if (over.length > 0) {
-      await vscode.window.tabGroups.close(over);
+    const shown = this.#tabs();
+    const over = shown.filter(({ target }) => this.#runs.proposal(target.run, target.proposal)?.state !== "waiting");
+    const grown = shown.filter((one) => !over.includes(one) && this.#opened.get(keyOf(one.target)) !== this.#setOf(one.target));
+    if (over.length + grown.length > 0) {
+      grown.forEach(({ target }) => this.#opened.set(keyOf(target), this.#setOf(target)));
+      await vscode.window.tabGroups.close([...over, ...grown].map(({ tab }) => tab));
     }
+    for (const { target } of grown) {
+      await this.open(target);
+    }
+  }
+
+  #tabs(): { tab: vscode.Tab; target: Reviewed }[] {
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+    return tabs.flatMap((tab) => {
+      const target = this.#shownIn(tab);
+      return target ? [{ tab, target }] : [];
+    });
+  }
+
+  #setOf({ run, proposal }: Reviewed): string {
+    return (this.#runs.proposal(run, proposal)?.with ?? []).join(" ");
   }
 
   #shownIn(tab: vscode.Tab): Reviewed | undefined {
@@ -204,4 +225,13 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   #shown(): vscode.Uri[] {
     return vscode.workspace.textDocuments.map(({ uri }) => uri).filter(({ scheme }) => scheme === PROPOSED);
   }
+}
+
+function keyOf({ run, proposal }: Reviewed): string {
+  return `${run} ${proposal}`;
+}
+
+/** The path of the file that a proposed text is of. */
+function fileOf(uri: vscode.Uri): string | null {
+  return new URLSearchParams(uri.query).get("file");
 }

@@ -33,6 +33,7 @@ export function drawEdges(surface: SVGElement, edges: Edge[], boxes: Map<string,
     marker.append(svg("path", { d: "M0 0 L8 4 L0 8 z", class: `head ${kind}` }));
     arrows.append(marker);
   }
+  const lanes: Lanes = { left: 0, right: 0 };
   const drawn = edges.flatMap((edge, index) => {
     const from = boxes.get(edge.from);
     const to = boxes.get(edge.to);
@@ -40,14 +41,19 @@ export function drawEdges(surface: SVGElement, edges: Edge[], boxes: Map<string,
       return [];
     }
     const between = [...boxes].filter(([key]) => key !== edge.from && key !== edge.to).map(([, box]) => box);
-    return [drawEdge(edge, curve(from, to, between, index))];
+    const side = edge.kind === "follow" ? "left" : "right";
+    return [drawEdge(edge, curve(from, to, between, index, side, lanes))];
   });
   surface.replaceChildren(arrows, ...drawn);
 }
 
+/** How many lines lead along either side already. */
+type Lanes = Record<"left" | "right", number>;
+
 interface Curve {
   d: string;
-  middle: Point;
+  /** Where the label stands; none where many lines lie side by side. */
+  middle: Point | null;
 }
 
 function drawEdge(edge: Edge, path: Curve): SVGElement {
@@ -61,19 +67,21 @@ function drawEdge(edge: Edge, path: Curve): SVGElement {
       dot.append(motion);
       group.append(dot);
     }
-    const label = svg("text", { x: `${path.middle.x}`, y: `${path.middle.y - 5}`, class: "label" });
-    label.textContent = edge.label;
-    group.append(label);
+    if (path.middle) {
+      const label = svg("text", { x: `${path.middle.x}`, y: `${path.middle.y - 5}`, class: "label" });
+      label.textContent = edge.label;
+      group.append(label);
+    }
   }
   return group;
 }
 
 /** From the rim of one box to that of the other, bent so that lines lie apart; around what stands between. */
-function curve(from: Box, to: Box, others: Box[], index: number): Curve {
+function curve(from: Box, to: Box, others: Box[], index: number, side: keyof Lanes, lanes: Lanes): Curve {
   const [a, b] = [centre(from), centre(to)];
   const between = others.filter((box) => crosses(a, b, box));
   if (between.length > 0) {
-    return around(from, to, between, index);
+    return around(from, to, between, side, lanes[side]++);
   }
   const distance = Math.hypot(b.x - a.x, b.y - a.y) || 1;
   const bend = Math.min(44, distance / 4) + (index % 3) * 6;
@@ -82,14 +90,17 @@ function curve(from: Box, to: Box, others: Box[], index: number): Curve {
   return quadratic(rim(from, middle), middle, rim(to, middle));
 }
 
-/** Along the right side of what stands between. */
-function around(from: Box, to: Box, between: Box[], index: number): Curve {
-  const sides = [from, to, ...between].map(({ x, width }) => x + width);
-  const out = Math.max(...sides) + 28 + (index % 3) * 8;
-  const start = { x: from.x + from.width, y: from.y + from.height / 2 };
-  const end = { x: to.x + to.width, y: to.y + to.height / 2 };
-  const d = `M${start.x} ${start.y} C${out} ${start.y} ${out} ${start.y} ${out} ${(start.y + end.y) / 2} S${out} ${end.y} ${end.x} ${end.y}`;
-  return { d, middle: { x: out - 24, y: (start.y + end.y) / 2 } };
+/** Along one side of what stands between, in a lane of its own. */
+function around(from: Box, to: Box, between: Box[], side: keyof Lanes, lane: number): Curve {
+  const edge = ({ x, width }: Box) => (side === "left" ? x : x + width);
+  const edges = [from, to, ...between].map(edge);
+  const away = 22 + (lane % 6) * 5;
+  const out = side === "left" ? Math.min(...edges) - away : Math.max(...edges) + away;
+  const start = { x: edge(from), y: from.y + from.height / 2 };
+  const end = { x: edge(to), y: to.y + to.height / 2 };
+  const half = (start.y + end.y) / 2;
+  const d = `M${start.x} ${start.y} C${out} ${start.y} ${out} ${start.y} ${out} ${half} S${out} ${end.y} ${end.x} ${end.y}`;
+  return { d, middle: null };
 }
 
 function quadratic(start: Point, control: Point, end: Point): Curve {

@@ -72,9 +72,7 @@ export class Editor {
     const input = this.page.locator(".quick-input-widget input").first();
     await input.waitFor();
     await input.fill(`>${name}`);
-    const first = this.page.locator(".quick-input-list .monaco-list-row").first();
-    await first.filter({ hasText: name.replace(/^.*: /, "") }).waitFor();
-    await this.page.keyboard.press("Enter");
+    await this.page.locator(`.quick-input-list .monaco-list-row[aria-label^="${name}"]`).first().click();
   }
 
   /** Types into the box that asks for a text, and sends it. */
@@ -87,12 +85,13 @@ export class Editor {
   }
 
   async openFile(path: string): Promise<void> {
+    const name = path.split("/").pop() ?? path;
     await this.page.keyboard.press("Control+P");
-    const input = this.page.locator(".quick-input-widget input").first();
-    await input.fill(path);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: path.split("/").pop() ?? path }).first().waitFor();
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(".tab", { hasText: path.split("/").pop() ?? path }).first().waitFor();
+    await this.page.locator(".quick-input-widget input").first().fill(path);
+    const files = this.page.locator(".quick-input-list .monaco-list-row", { hasText: name, hasNotText: "Proposal" });
+    await files.first().click();
+    await this.page.locator(`.tab.active[aria-label^="${name}"]`).first().waitFor();
+    await this.page.locator(".editor-instance .monaco-editor.focused").first().waitFor();
   }
 
   /** A row of the tree of runs. */
@@ -112,8 +111,9 @@ export class Editor {
     await this.page.locator(`.editor-actions a[aria-label^="${action}"]`).first().click();
   }
 
-  status(): Locator {
-    return this.page.locator('[id="starling.starling.starling.status"], .statusbar-item', { hasText: "Starling" }).first();
+  /** The entry in the status bar. */
+  status(text: string | RegExp): Locator {
+    return this.page.locator(".statusbar-item", { hasText: text });
   }
 
   /** The text of an editor, as it is drawn. */
@@ -140,11 +140,6 @@ export class Editor {
     const folder = need("STARLING_PICTURES");
     mkdirSync(folder, { recursive: true });
     await this.page.screenshot({ path: join(folder, `${name}.png`) });
-  }
-
-  /** Puts away notifications, so that they do not lie over what is looked at. */
-  async quiet(): Promise<void> {
-    await this.command("Notifications: Clear All Notifications");
   }
 }
 

@@ -49,7 +49,7 @@ const toReview = (number: number) => editor.page.locator(`[aria-label="To review
 step("the server is ready when a file is opened", async () => {
   await editor.openFile("parcels/advice.py");
   await editor.openFile("parcels/quote.py");
-  await editor.page.locator(".statusbar-item", { hasText: /^Starling$/ }).waitFor();
+  await editor.page.locator('.statusbar-item [aria-label^="Starling. Ready"]').waitFor();
 });
 
 step("a task wakes agents, and an intent waits", async () => {
@@ -58,13 +58,13 @@ step("a task wakes agents, and an intent waits", async () => {
   await editor.row("means to").waitFor();
   await editor.page.locator('[aria-label^="Agents, "]').waitFor();
   await editor.row("waits for leave").waitFor();
-  await editor.page.locator(".statusbar-item", { hasText: "1 to review" }).waitFor();
+  await editor.status("1 to review").waitFor();
 });
 
 step("the accepted intent becomes proposals, with reason and evidence", async () => {
   await editor.rowAction("means to", "Accept");
   await toReview(2).waitFor();
-  await editor.page.locator(".statusbar-item", { hasText: "2 to review" }).waitFor();
+  await editor.status("2 to review").waitFor();
   await editor.row(/#\d quote/).first().locator(".monaco-tl-twistie").click();
   await editor.row(/the season's percentage is added/i).first().waitFor();
   await editor.row(/contract: .*parameter "on" added/).waitFor();
@@ -78,7 +78,6 @@ step("the picture shows who asks whom", async () => {
   await picture.locator(".edge.proposal.live").first().waitFor();
   await picture.locator("#talk li", { hasText: "round twice" }).waitFor();
   await editor.picture("dark picture");
-  await editor.command("View: Close Editor");
 });
 
 step("the diff is against the buffer as it is, typing included", async () => {
@@ -131,7 +130,7 @@ step("a set over several files is reviewed and accepted as one", async () => {
 
 step("the run settles and says so", async () => {
   await editor.row(/^Settled: no agent has work/).waitFor();
-  await editor.page.locator(".statusbar-item", { hasText: /settled · \d+ calls/ }).waitFor();
+  await editor.status(/settled · \d+ calls/).waitFor();
   await editor.picture("dark settled");
 });
 
