@@ -1,7 +1,7 @@
 /** Reviewing proposals in the editor's own diff, always against the buffer as it is. */
 
 import * as vscode from "vscode";
-import { applyDiff, parseDiff, pathOf } from "../model/diff.ts";
+import { applyDiff, type FileDiff, parseDiff, pathOf } from "../model/diff.ts";
 import type { Runs } from "./runs.ts";
 import type { Server } from "./server.ts";
 import { pathIn, uriOf } from "./place.ts";
@@ -66,7 +66,10 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       return;
     }
     this.#opened.set(keyOf(target), this.#setOf(target));
-    const pairs = files.map((file) => this.#pair(target, file));
+    // The folder tells it from the file itself, wherever the editor lists what was open. Among many
+    // files it would look like a file that moved.
+    const folder = files.length === 1 ? `/Proposal #${target.proposal}/` : "/";
+    const pairs = files.map((file) => this.#pair(target, file, folder));
     const conflict = files.find((file) => file.conflict !== null)?.conflict;
     if (conflict) {
       void vscode.window.showWarningMessage(
@@ -108,10 +111,9 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     this.#changed.dispose();
   }
 
-  #pair({ run, proposal }: Reviewed, file: ProposedFile): [vscode.Uri, vscode.Uri, vscode.Uri] {
+  #pair({ run, proposal }: Reviewed, file: ProposedFile, folder: string): [vscode.Uri, vscode.Uri, vscode.Uri] {
     const uri = vscode.Uri.parse(file.uri);
-    // The folder tells it from the file itself, wherever the editor lists what was open.
-    const path = `/Proposal #${proposal}/${pathIn(uri) ?? uri.path}`;
+    const path = folder === "/" ? uri.path : `${folder}${pathIn(uri) ?? uri.path}`;
     const query = new URLSearchParams({ run, proposal: `${proposal}`, file: uri.path });
     const after = vscode.Uri.from({ scheme: PROPOSED, path, query: query.toString() });
     query.set("before", "");
@@ -143,16 +145,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     const proposal = story?.proposals.get(number);
     const diffs = [proposal, ...(proposal?.with ?? []).map((other) => story?.proposals.get(other))];
     const parts = diffs.flatMap((one) => (one ? parseDiff(one.diff) : []));
-    return Promise.all(
-      parts.map(async (part) => {
-        const uri = uriOf(pathOf(part));
-        const creates = part.from === null;
-        const before = creates ? "" : (await vscode.workspace.openTextDocument(uri)).getText();
-        const after = applyDiff(before, part);
-        const conflict = after === null ? "the same lines were changed" : null;
-        return { uri: uri.toString(), creates, before, after, conflict };
-      }),
-    );
+    const paths = [...new Set(parts.map(pathOf))];
+    return Promise.all(paths.map((path) => proposed(path, parts.filter((part) => pathOf(part) === path))));
   }
 
   /** The buffer changed under an open diff: what is proposed moves with it. */
@@ -234,4 +228,14 @@ function keyOf({ run, proposal }: Reviewed): string {
 /** The path of the file that a proposed text is of. */
 function fileOf(uri: vscode.Uri): string | null {
   return new URLSearchParams(uri.query).get("file");
+}
+
+/** A file with all the changes that a proposal and its set make to it. */
+async function proposed(path: string, parts: FileDiff[]): Promise<ProposedFile> {
+  const uri = uriOf(path);
+  const creates = parts[0]?.from === null;
+  const before = creates ? "" : (await vscode.workspace.openTextDocument(uri)).getText();
+  const after = parts.reduce<string | null>((text, part) => (text === null ? null : applyDiff(text, part)), before);
+  const conflict = after === null ? "the same lines were changed" : null;
+  return { uri: uri.toString(), creates, before, after, conflict };
 }

@@ -103,7 +103,7 @@ function review(story: Story): Row | null {
 function decided(story: Story): Row | null {
   const past = [...story.proposals.values()].filter((proposal) => proposal.state !== "waiting").reverse();
   const rows = past.map((proposal) => proposalRow(story, proposal, "past"));
-  return section(story, "past", "Proposals", rows, story.running ? "closed" : "open");
+  return section(story, "past", "Proposals", rows, "open");
 }
 
 function agents(story: Story): Row | null {

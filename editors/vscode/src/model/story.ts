@@ -85,6 +85,8 @@ export interface End {
   applied: string[];
 }
 
+const LEAVE = "waits for leave to write";
+
 export class Story {
   readonly id: string;
   task: string;
@@ -118,7 +120,7 @@ export class Story {
 
   intend({ symbol, intent, reason }: IntentParams): void {
     this.intents.set(symbol, { symbol, intent, reason });
-    this.#agent(symbol, "waiting", "waits for leave to write");
+    this.#agent(symbol, "waiting", LEAVE);
   }
 
   markUndone(number: number): void {
@@ -428,8 +430,10 @@ export class Story {
   #agent(key: string, state: AgentState, doing: string): Agent {
     const known = this.agents.get(key);
     const agent = known ?? { key, state, doing, turns: 0, woken: "", summary: "" };
-    agent.state = state;
-    agent.doing = doing;
+    // An intent and the events before it come on two ways: it waits until it is answered.
+    const held = state === "working" && this.intents.has(key);
+    agent.state = held ? "waiting" : state;
+    agent.doing = held ? LEAVE : doing;
     if (!known && (isAgent(key) || key === "solo")) {
       this.agents.set(key, agent);
     }

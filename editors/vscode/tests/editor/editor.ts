@@ -94,14 +94,15 @@ export class Editor {
     await this.page.locator(".editor-instance .monaco-editor.focused").first().waitFor();
   }
 
-  /** A row of the tree of runs. */
-  row(text: string | RegExp): Locator {
-    return this.page.locator('[id="workbench.view.extension.starling"] .monaco-list-row', { hasText: text });
+  /** The first row of the tree of runs that holds all these texts. */
+  row(...texts: (string | RegExp)[]): Locator {
+    const rows = this.page.locator('[id="workbench.view.extension.starling"] .monaco-list-row');
+    return texts.reduce<Locator>((found, text) => found.filter({ hasText: text }), rows).first();
   }
 
   /** Presses one of the small buttons of a row. */
   async rowAction(text: string | RegExp, action: string): Promise<void> {
-    const row = this.row(text).first();
+    const row = this.row(text);
     await row.hover();
     await row.locator(`.actions-container a[aria-label^="${action}"]`).click();
   }
@@ -157,9 +158,11 @@ function startCodeServer(scene: Scene, { theme, settings, trust }: Options, port
     "telemetry.telemetryLevel": "off",
     "chat.disableAIFeatures": true,
     "editor.minimap.enabled": false,
+    // In a browser the editor saves by itself; what is saved when is a part of what is tested.
+    "files.autoSave": "off",
     "starling.path": need("STARLING_BINARY"),
     "starling.model": `replay:${scene.replay}`,
-    "starling.environment": { STARLING_CACHE_DIR: scene.cache },
+    "starling.environment": { STARLING_CACHE_DIR: scene.cache, STARLING_LOG: process.env["STARLING_LOG"] ?? "" },
     ...settings,
   });
   for (const place of ["User", "Machine"]) {

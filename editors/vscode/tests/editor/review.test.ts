@@ -16,7 +16,9 @@ before(async () => {
 
 after(async () => {
   await editor.close();
-  rmSync(scene.folder, { recursive: true, force: true });
+  if (failed === null) {
+    rmSync(scene.folder, { recursive: true, force: true });
+  }
 });
 
 let failed: string | null = null;
@@ -55,18 +57,18 @@ step("the server is ready when a file is opened", async () => {
 step("a task wakes agents, and an intent waits", async () => {
   await editor.command("Starling: New Task…");
   await editor.answer("Starling: New Task", scene.task);
-  await editor.row("means to").waitFor();
+  await editor.row("means to:").waitFor();
   await editor.page.locator('[aria-label^="Agents, "]').waitFor();
   await editor.row("waits for leave").waitFor();
   await editor.status("1 to review").waitFor();
 });
 
 step("the accepted intent becomes proposals, with reason and evidence", async () => {
-  await editor.rowAction("means to", "Accept");
+  await editor.rowAction("means to:", "Accept");
   await toReview(2).waitFor();
   await editor.status("2 to review").waitFor();
-  await editor.row(/#\d quote/).first().locator(".monaco-tl-twistie").click();
-  await editor.row(/the season's percentage is added/i).first().waitFor();
+  await editor.row(/#\d quote/).locator(".monaco-tl-twistie").click();
+  await editor.row(/the season's percentage is added/i).waitFor();
   await editor.row(/contract: .*parameter "on" added/).waitFor();
   await editor.picture("dark waiting");
 });
@@ -80,8 +82,20 @@ step("the picture shows who asks whom", async () => {
   await editor.picture("dark picture");
 });
 
+step("a rejected proposal comes back revised", async () => {
+  await editor.row(/#\d percent/).click();
+  await editor.page.locator(".tab.active", { hasText: /Proposal #\d: percent/ }).waitFor();
+  await editor.titleAction("Reject");
+  await editor.answer("Starling: Reject", "Say in the docstring that both days are included.");
+  await editor.row(/rejected: Say in the docstring/).waitFor();
+  await editor.row("#3 percent", "waits for you").click();
+  await editor.lines(".monaco-diff-editor .editor.modified").filter({ hasText: "both days included" }).waitFor();
+  assert.ok(!textOf(scene, "parcels/rates.py").includes("season"), "what waits or was rejected is not on disk");
+  await editor.picture("dark revised");
+});
+
 step("the diff is against the buffer as it is, typing included", async () => {
-  await editor.row(/#\d quote/).first().click();
+  await editor.row(/#\d quote/).click();
   await editor.page.locator(".tab.active", { hasText: /Proposal #\d: quote/ }).waitFor();
   const right = editor.lines(".monaco-diff-editor .editor.modified");
   await right.filter({ hasText: "season(on)" }).waitFor();
@@ -89,7 +103,7 @@ step("the diff is against the buffer as it is, typing included", async () => {
   await editor.openFile("parcels/quote.py");
   await editor.page.keyboard.press("Control+Home");
   await editor.page.keyboard.type("# typed meanwhile 🙂\n");
-  await editor.row(/#\d quote/).first().click();
+  await editor.row(/#\d quote/).click();
   await editor.lines(".monaco-diff-editor .editor.modified").filter({ hasText: "typed meanwhile" }).waitFor();
   assert.ok(!textOf(scene, "parcels/quote.py").includes("season"), "nothing is on disk before it is accepted");
 });
@@ -97,7 +111,7 @@ step("the diff is against the buffer as it is, typing included", async () => {
 step("accepting in the title bar changes the buffer, keeps the typing, and shows the next proposal", async () => {
   await editor.titleAction("Accept");
   await editor.page.locator(".tab.active", { hasText: /Proposal #\d: percent/ }).waitFor();
-  await editor.row(/#\d quote/).filter({ hasText: "applied" }).waitFor();
+  await editor.row(/#\d quote/, "applied").waitFor();
   // It held unsaved typing: saving it is the user's to do.
   assert.ok(!textOf(scene, "parcels/quote.py").includes("season"));
   await editor.openFile("parcels/quote.py");
@@ -106,26 +120,22 @@ step("accepting in the title bar changes the buffer, keeps the typing, and shows
   await onDisk("parcels/quote.py", "# typed meanwhile 🙂\n");
 });
 
-step("a rejected proposal comes back revised", async () => {
-  await editor.row(/#\d percent/).first().click();
-  await editor.page.locator(".tab.active", { hasText: /Proposal #\d: percent/ }).waitFor();
-  await editor.titleAction("Reject");
-  await editor.answer("Starling: Reject", "Say in the docstring that both days are included.");
-  await editor.row(/rejected: Say in the docstring/).waitFor();
-  await toReview(4).waitFor();
-  assert.ok(!textOf(scene, "parcels/rates.py").includes("season"), "a rejected proposal leaves no trace");
-  await editor.picture("dark revised");
-});
-
 step("a set over several files is reviewed and accepted as one", async () => {
-  await editor.row(/#\d percent/).first().click();
-  await editor.page.locator(".multiDiffEntry, .multi-diff-root").first().waitFor();
-  await editor.page.locator(".view-lines", { hasText: "both days included" }).first().waitFor();
+  await toReview(4).waitFor();
+  await editor.row(/#\d cheapest_zone/, "waits for you").click();
+  await editor.page.locator(".tab.active", { hasText: /cheapest_zone|percent/ }).waitFor();
+  const shown = editor.page.locator(".editor-instance .view-lines");
+  await shown.filter({ hasText: "on=day" }).first().waitFor();
+  await shown.filter({ hasText: "on=self.day" }).first().waitFor();
   await editor.picture("dark set");
   await editor.titleAction("Accept");
-  await onDisk("parcels/rates.py", "23 December, both days included.");
   await onDisk("parcels/advice.py", "quote(parcel, on=day) - quote(parcel, on=later)");
   await onDisk("parcels/invoice.py", "on=self.day");
+});
+
+step("accepting all that is left puts the rest on disk", async () => {
+  await editor.command("Starling: Accept All");
+  await onDisk("parcels/rates.py", "23 December, both days included.");
 });
 
 step("the run settles and says so", async () => {
@@ -147,5 +157,5 @@ step("undo takes back the agents' lines and leaves the typing", async () => {
   await onDisk("parcels/invoice.py", "on=self.day", "gone");
   await onDisk("parcels/quote.py", "# typed meanwhile 🙂\n");
   await editor.command("Starling: Focus on Runs View");
-  await editor.row("undone").first().waitFor();
+  await editor.row("undone").waitFor();
 });

@@ -81,6 +81,15 @@ test("an intent waits until it is answered", () => {
   assert.equal(told.agents.get(QUOTE)?.state, "working");
 });
 
+test("an intent that overtakes its events still waits", () => {
+  const told = story(started);
+  told.intend({ run: "r1", symbol: QUOTE, intent: "add a parameter", reason: "needed" });
+  told.take(5, woken(QUOTE));
+  told.take(6, { event: "turn_started", agent: { agent: QUOTE }, turn: 1 });
+  assert.equal(told.agents.get(QUOTE)?.state, "waiting");
+  assert.equal(told.agents.get(QUOTE)?.doing, "waits for leave to write");
+});
+
 test("nothing waits or works after the end", () => {
   const told = story(started, woken(QUOTE), asked, made(1, QUOTE), review(1, QUOTE), finished);
   assert.equal(told.running, false);
