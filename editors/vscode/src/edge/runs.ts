@@ -116,7 +116,7 @@ export class Runs implements vscode.Disposable {
   /** What went on before this window was there. */
   async #attach(): Promise<void> {
     try {
-      const { runs } = await this.#server.request<State>("starling/state", {});
+      const { runs } = await this.#server.request<State>("starling/state");
       for (const { run, intents } of runs) {
         const { events } = await this.#server.request<{ events: EventParams[] }>("starling/events", { run });
         for (const params of events) {

@@ -111,11 +111,11 @@ export class Server implements vscode.Disposable {
     return this.request<T>("workspace/executeCommand", { command, arguments: [argument] });
   }
 
-  async request<T>(method: string, params: object): Promise<T> {
+  async request<T>(method: string, params?: object): Promise<T> {
     if (!this.#client || this.#state.kind !== "running") {
       throw new Error("Starling's server is not running. `Starling: Restart Server` starts it.");
     }
-    return this.#client.sendRequest<T>(method, params);
+    return params ? this.#client.sendRequest<T>(method, params) : this.#client.sendRequest<T>(method);
   }
 
   dispose(): void {
