@@ -2,14 +2,20 @@
 
 import * as vscode from "vscode";
 import type { EventParams, IntentParams, UndoneParams } from "../model/protocol.ts";
-import { type Proposal, Story } from "../model/story.ts";
+import { type Proposal, type ProposalState, Story } from "../model/story.ts";
 import type { Server } from "./server.ts";
 
 /** Changes are gathered for so long before views hear of them. */
 const GATHER_MS = 60;
 
+/** `starling/state`, as far as it is needed. */
 interface State {
-  runs: { run: string; task: string; intents: IntentParams[] }[];
+  runs: {
+    run: string;
+    restored: boolean;
+    intents: IntentParams[];
+    proposals: { proposal: number; state: ProposalState }[];
+  }[];
 }
 
 export class Runs implements vscode.Disposable {
@@ -113,16 +119,22 @@ export class Runs implements vscode.Disposable {
     this.#soon();
   }
 
-  /** What went on before this window was there. */
+  /** What went on before this window was there; what an earlier server knew is gone with it. */
   async #attach(): Promise<void> {
+    this.#stories.clear();
     try {
       const { runs } = await this.#server.request<State>("starling/state");
-      for (const { run, intents } of runs) {
+      for (const { run, restored, intents, proposals } of runs) {
         const { events } = await this.#server.request<{ events: EventParams[] }>("starling/events", { run });
-        for (const params of events) {
-          this.#take(params);
+        const story = this.#story(run);
+        for (const { seq, event } of events) {
+          story.take(seq, event);
         }
-        intents.forEach((intent) => this.#story(run).intend({ ...intent, run }));
+        story.settle(proposals);
+        intents.forEach((intent) => story.intend({ ...intent, run }));
+        if (restored) {
+          story.interrupt();
+        }
       }
       this.#soon();
     } catch (error) {

@@ -101,6 +101,7 @@ export class Story {
   readonly notes: string[] = [];
   phase = "starting";
   end: End | null = null;
+  interrupted = false;
   #last = -1;
 
   constructor(id: string, task: string) {
@@ -127,8 +128,23 @@ export class Story {
     this.#mark(number, "undone", "");
   }
 
+  /** What became of proposals, as the server says it: what a run left waiting outlives it. */
+  settle(states: { proposal: number; state: ProposalState }[]): void {
+    for (const { proposal, state } of states) {
+      if (this.proposals.get(proposal)?.state !== state) {
+        this.#mark(proposal, state, "");
+      }
+    }
+  }
+
+  /** The run of an earlier server: nobody works on it any more, but what waits can be decided. */
+  interrupt(): void {
+    this.interrupted = true;
+    this.#rest("stopped with the server");
+  }
+
   get running(): boolean {
-    return this.end === null;
+    return this.end === null && !this.interrupted;
   }
 
   /** Proposals that wait for the user. A set that is answered together counts once. */
@@ -369,16 +385,20 @@ export class Story {
     this.end = { reason: event.stop_reason, summary: event.summary, applied: event.applied };
     const { calls, prompt_tokens, output_tokens, dollars } = event.spent;
     Object.assign(this.used, { calls, tokens: prompt_tokens + output_tokens, dollars });
+    this.#rest("stopped");
+    for (const proposal of this.proposals.values()) {
+      if (proposal.state === "waiting" || proposal.state === "checking" || proposal.state === "accepted") {
+        proposal.state = "dropped";
+      }
+    }
+  }
+
+  #rest(doing: string): void {
     this.intents.clear();
     for (const agent of this.agents.values()) {
       if (agent.state === "working" || agent.state === "waiting") {
         agent.state = "done";
-        agent.doing = "stopped";
-      }
-    }
-    for (const proposal of this.proposals.values()) {
-      if (proposal.state === "waiting" || proposal.state === "checking" || proposal.state === "accepted") {
-        proposal.state = "dropped";
+        agent.doing = doing;
       }
     }
     for (const message of this.messages) {

@@ -47,11 +47,14 @@ export function ledgerShare(used: Used, limits: Limits | null): number {
 export function statusLine(story: Story): string {
   const waiting = story.waiting.length + story.intents.size;
   const ledger = ledgerLine(story.used);
+  if (waiting > 0) {
+    return `${waiting} to review · ${ledger}`;
+  }
   if (story.end) {
     return `${stopWord(story.end.reason)} · ${ledger}`;
   }
-  if (waiting > 0) {
-    return `${waiting} to review · ${ledger}`;
+  if (story.interrupted) {
+    return `interrupted · ${ledger}`;
   }
   const working = story.working.length;
   return `${working > 0 ? `${count(working, "agent")} at work` : story.phase} · ${ledger}`;

@@ -108,3 +108,16 @@ test("scout and proxy are no agents of the tree", () => {
   const told = story(started, { event: "turn_started", agent: "scout", turn: 1 });
   assert.equal(told.agents.size, 0);
 });
+
+test("what a run left waiting outlives its server", () => {
+  const told = story(started, woken(QUOTE), made(1, QUOTE), review(1, QUOTE), finished);
+  assert.equal(told.proposals.get(1)?.state, "dropped");
+  told.settle([{ proposal: 1, state: "waiting" }]);
+  told.interrupt();
+  assert.deepEqual(told.waiting.map(({ number }) => number), [1]);
+  const cut = story(started, woken(QUOTE), asked);
+  cut.interrupt();
+  assert.equal(cut.running, false);
+  assert.equal(cut.agents.get(QUOTE)?.doing, "stopped with the server");
+  assert.equal(cut.messages[0]?.open, false);
+});
