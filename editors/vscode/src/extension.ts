@@ -13,6 +13,7 @@ import { needsRestart } from "./edge/settings.ts";
 import { Status } from "./edge/status.ts";
 import { Targets } from "./edge/targets.ts";
 import { TestsView } from "./edge/testsView.ts";
+import { Told } from "./edge/told.ts";
 import { Tree } from "./edge/tree.ts";
 
 let server: Server | null = null;
@@ -26,6 +27,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const picture = new PictureView(context.extensionUri, runs);
   const ask = new AskView(context.extensionUri, started);
   const tree = new Tree(runs);
+  const texts = new Told();
   context.subscriptions.push(
     started,
     runs,
@@ -33,10 +35,11 @@ export function activate(context: vscode.ExtensionContext): void {
     picture,
     ask,
     tree,
+    texts,
     new Status(started, runs),
     new Notifier(runs, review, tree),
     new TestsView(runs),
-    ...registerCommands({ context, server: started, runs, review, targets, picture, ask }),
+    ...registerCommands({ context, server: started, runs, review, targets, picture, ask, texts }),
     started.onState(tellOfTrouble),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void started.start()),
     vscode.workspace.onDidChangeConfiguration((event) => {

@@ -14,6 +14,7 @@ import type { Review } from "./review.ts";
 import type { Runs } from "./runs.ts";
 import type { Server } from "./server.ts";
 import { changed } from "./settings.ts";
+import type { Told } from "./told.ts";
 import type { Targets } from "./targets.ts";
 
 export interface Parts {
@@ -24,6 +25,7 @@ export interface Parts {
   targets: Targets;
   picture: PictureView;
   ask: AskView;
+  texts: Told;
 }
 
 /** What a lens or a code action says of a symbol. */
@@ -202,7 +204,7 @@ async function showDiff(parts: Parts, argument: unknown): Promise<void> {
   await (known && known.state !== "waiting" ? showWhy(parts, target) : parts.review.open({ run, proposal }));
 }
 
-async function showWhy({ server, runs, targets }: Parts, argument: unknown): Promise<void> {
+async function showWhy({ server, runs, targets, texts }: Parts, argument: unknown): Promise<void> {
   const target = await targets.waiting(argument);
   const known = target?.proposal === undefined ? undefined : runs.proposal(target.run, target.proposal);
   if (!target || !known) {
@@ -211,9 +213,7 @@ async function showWhy({ server, runs, targets }: Parts, argument: unknown): Pro
   const told = await server
     .request<{ summary: string }>("starling/proposal", { run: target.run, proposal: known.number })
     .catch(() => null);
-  const content = told?.summary || why(known);
-  const document = await vscode.workspace.openTextDocument({ content, language: "markdown" });
-  await vscode.window.showTextDocument(document, { preview: true, viewColumn: vscode.ViewColumn.Active });
+  await texts.show(`Why #${known.number} ${shortName(known.symbol)}`, told?.summary || why(known));
 }
 
 async function reviewNext({ runs, review }: Parts): Promise<void> {

@@ -7,6 +7,8 @@ import type { Server } from "./server.ts";
 
 /** Changes are gathered for so long before views hear of them. */
 const GATHER_MS = 60;
+/** After so long the events of a run that is told again have come. */
+const COMPARE_MS = 300;
 
 /** `starling/state`, as far as it is needed. */
 interface State {
@@ -24,6 +26,7 @@ export class Runs implements vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<void>();
   readonly #happened = new vscode.EventEmitter<{ story: Story; params: EventParams }>();
   #pending: NodeJS.Timeout | null = null;
+  #unknown: NodeJS.Timeout | null = null;
 
   constructor(server: Server) {
     this.#server = server;
@@ -84,9 +87,8 @@ export class Runs implements vscode.Disposable {
   }
 
   dispose(): void {
-    if (this.#pending) {
-      clearTimeout(this.#pending);
-    }
+    clearTimeout(this.#pending ?? undefined);
+    clearTimeout(this.#unknown ?? undefined);
     this.#changed.dispose();
     this.#happened.dispose();
   }
@@ -101,6 +103,13 @@ export class Runs implements vscode.Disposable {
   }
 
   #take(params: EventParams): void {
+    if (!this.#stories.has(params.run)) {
+      // It may be the run of an earlier server, told again.
+      this.#unknown ??= setTimeout(() => {
+        this.#unknown = null;
+        void this.#compare();
+      }, COMPARE_MS);
+    }
     const story = this.#story(params.run);
     if (story.take(params.seq, params.event)) {
       this.#happened.fire({ story, params });
@@ -122,24 +131,36 @@ export class Runs implements vscode.Disposable {
   /** What went on before this window was there; what an earlier server knew is gone with it. */
   async #attach(): Promise<void> {
     this.#stories.clear();
-    try {
-      const { runs } = await this.#server.request<State>("starling/state");
-      for (const { run, restored, intents, proposals } of runs) {
-        const { events } = await this.#server.request<{ events: EventParams[] }>("starling/events", { run });
-        const story = this.#story(run);
-        for (const { seq, event } of events) {
-          story.take(seq, event);
-        }
-        story.settle(proposals);
-        intents.forEach((intent) => story.intend({ ...intent, run }));
-        if (restored) {
-          story.interrupt();
-        }
+    for (const { run } of await this.#known()) {
+      const { events } = await this.#server.request<{ events: EventParams[] }>("starling/events", { run });
+      const story = this.#story(run);
+      for (const { seq, event } of events) {
+        story.take(seq, event);
       }
-      this.#soon();
+    }
+    await this.#compare();
+  }
+
+  /** What events do not tell: intents that wait, and what became of a run whose server is gone. */
+  async #compare(): Promise<void> {
+    for (const { run, restored, intents, proposals } of await this.#known()) {
+      const story = this.#story(run);
+      story.settle(proposals);
+      intents.forEach((intent) => story.intend({ ...intent, run }));
+      if (restored) {
+        story.interrupt();
+      }
+    }
+    this.#soon();
+  }
+
+  async #known(): Promise<State["runs"]> {
+    try {
+      return (await this.#server.request<State>("starling/state")).runs;
     } catch (error) {
       // A server without this request has no runs of before.
       this.#server.log.debug(`starling/state: ${error}`);
+      return [];
     }
   }
 

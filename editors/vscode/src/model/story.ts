@@ -452,7 +452,7 @@ export class Story {
     const agent = known ?? { key, state, doing, turns: 0, woken: "", summary: "" };
     // An intent and the events before it come on two ways: it waits until it is answered.
     const held = state === "working" && this.intents.has(key);
-    agent.state = held ? "waiting" : state;
+    agent.state = this.interrupted ? "done" : held ? "waiting" : state;
     agent.doing = held ? LEAVE : doing;
     if (!known && (isAgent(key) || key === "solo")) {
       this.agents.set(key, agent);

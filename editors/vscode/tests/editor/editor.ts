@@ -107,6 +107,11 @@ export class Editor {
     await row.locator(`.actions-container a[aria-label^="${action}"]`).click();
   }
 
+  /** Clicks the name of a row. */
+  async clickRow(...texts: (string | RegExp)[]): Promise<void> {
+    await this.row(...texts).locator(".label-name").first().click();
+  }
+
   /** Presses a button in the title bar of the editor. */
   async titleAction(action: string): Promise<void> {
     await this.page.locator(`.editor-actions a[aria-label^="${action}"]`).first().click();

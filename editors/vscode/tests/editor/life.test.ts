@@ -30,12 +30,11 @@ on.step("a working agent has a lens; the accepted intent becomes a proposal with
 
 on.step("the lens tells why", async () => {
   await lens("Why").click();
-  await on.editor.page.locator(".tab.active", { hasText: "Untitled" }).waitFor();
-  await on.editor.page.locator(".view-lines", { hasText: "percentage is added to the rate first" }).last().waitFor();
+  await on.editor.page.locator(".tab.active", { hasText: "Why #" }).waitFor();
+  const told = await on.editor.view(".markdown-body");
+  await told.locator("p", { hasText: "percentage is added to the rate first" }).waitFor();
   await on.editor.picture("light why");
-  await on.editor.page.keyboard.press("Control+Shift+P");
-  await on.editor.page.locator(".quick-input-widget input").first().fill(">View: Revert and Close Editor");
-  await on.editor.page.keyboard.press("Enter");
+  await on.editor.command("View: Close Editor");
 });
 
 on.step("what waits outlives the server", async () => {
@@ -44,7 +43,7 @@ on.step("what waits outlives the server", async () => {
   await toReview(2).waitFor();
   await on.editor.status(/2 to review/).waitFor();
   await on.editor.picture("light restored");
-  await on.editor.row(/#\d quote/, "waits for you").click();
+  await on.editor.clickRow(/#\d quote/, "waits for you");
   await on.editor.lines(".monaco-diff-editor .editor.modified").filter({ hasText: "season(on)" }).waitFor();
   await on.editor.picture("light diff");
   await on.editor.titleAction("Accept");

@@ -43,19 +43,19 @@ on.step("the picture shows who asks whom", async () => {
 });
 
 on.step("a rejected proposal comes back revised", async () => {
-  await on.editor.row(/#\d percent/).click();
+  await on.editor.clickRow(/#\d percent/);
   await on.editor.page.locator(".tab.active", { hasText: /Proposal #\d: percent/ }).waitFor();
   await on.editor.titleAction("Reject");
   await on.editor.answer("Starling: Reject", "Say in the docstring that both days are included.");
   await on.editor.row(/rejected: Say in the docstring/).waitFor();
-  await on.editor.row("#3 percent", "waits for you").click();
+  await on.editor.clickRow("#3 percent", "waits for you");
   await on.editor.lines(".monaco-diff-editor .on.editor.modified").filter({ hasText: "both days included" }).waitFor();
   assert.ok(!textOf(on.scene, "parcels/rates.py").includes("season"), "what waits or was rejected is not on disk");
   await on.editor.picture("dark revised");
 });
 
 on.step("the diff is against the buffer as it is, typing included", async () => {
-  await on.editor.row(/#\d quote/).click();
+  await on.editor.clickRow(/#\d quote/);
   await on.editor.page.locator(".tab.active", { hasText: /Proposal #\d: quote/ }).waitFor();
   const right = on.editor.lines(".monaco-diff-editor .on.editor.modified");
   await right.filter({ hasText: "season(on)" }).waitFor();
@@ -63,7 +63,7 @@ on.step("the diff is against the buffer as it is, typing included", async () => 
   await on.editor.openFile("parcels/quote.py");
   await on.editor.page.keyboard.press("Control+Home");
   await on.editor.page.keyboard.type("# typed meanwhile 🙂\n");
-  await on.editor.row(/#\d quote/).click();
+  await on.editor.clickRow(/#\d quote/);
   await on.editor.lines(".monaco-diff-editor .on.editor.modified").filter({ hasText: "typed meanwhile" }).waitFor();
   assert.ok(!textOf(on.scene, "parcels/quote.py").includes("season"), "nothing is on disk before it is accepted");
 });
@@ -82,7 +82,7 @@ on.step("accepting in the title bar changes the buffer, keeps the typing, and sh
 
 on.step("a set over several files is reviewed and accepted as one", async () => {
   await toReview(4).waitFor();
-  await on.editor.row(/#\d cheapest_zone/, "waits for you").click();
+  await on.editor.clickRow(/#\d cheapest_zone/, "waits for you");
   await on.editor.page.locator(".tab.active", { hasText: /cheapest_zone|percent/ }).waitFor();
   const shown = on.editor.page.locator(".editor-instance .view-lines");
   await shown.filter({ hasText: "on=day" }).first().waitFor();
