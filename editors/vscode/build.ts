@@ -4,7 +4,7 @@
  */
 
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, mkdirSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type BuildOptions } from "esbuild";
@@ -12,10 +12,10 @@ import { build, type BuildOptions } from "esbuild";
 const root = dirname(fileURLToPath(import.meta.url));
 process.chdir(root);
 
-const common: BuildOptions = { bundle: true, minify: true, logLevel: "warning", legalComments: "linked" };
+const common: BuildOptions = { bundle: true, minify: true, logLevel: "warning", metafile: true };
 
 rmSync("dist", { recursive: true, force: true });
-await Promise.all([
+const bundles = await Promise.all([
   build({
     ...common,
     entryPoints: ["src/extension.ts"],
@@ -34,6 +34,19 @@ await Promise.all([
     target: "es2022",
   }),
 ]);
+
+writeFileSync("dist/LICENSES.txt", licences(bundles.flatMap(({ metafile }) => Object.keys(metafile?.inputs ?? {}))));
+
+/** The licences of the packages that are in the bundles. */
+function licences(inputs: string[]): string {
+  const folders = inputs.flatMap((input) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.slice(1, 2) ?? []);
+  const texts = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const file = ["LICENSE", "LICENSE.md", "License.txt", "LICENSE.txt"].map((one) => join(folder, one)).find((one) => existsSync(one));
+    return `${name} ${version} (${license})\n\n${file ? readFileSync(file, "utf8") : ""}`;
+  });
+  return texts.join("\n\n----\n\n");
+}
 
 if (process.argv[2] === "package") {
   for (const licence of ["LICENSE-MIT", "LICENSE-APACHE"]) {

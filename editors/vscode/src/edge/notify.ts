@@ -9,6 +9,9 @@ import type { Runs } from "./runs.ts";
 import { setting } from "./settings.ts";
 import type { Tree } from "./tree.ts";
 
+/** What is decided or seen within so long needs no words. */
+const PAUSE_MS = 600;
+
 export class Notifier implements vscode.Disposable {
   readonly #review: Review;
   readonly #tree: Tree;
@@ -34,13 +37,16 @@ export class Notifier implements vscode.Disposable {
 
   /** One question at a time: what waits besides is in the tree. */
   async #waits(story: Story, number: number): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     const proposal = story.proposals.get(number);
     const seen = this.#tree.visible || this.#review.active() !== undefined;
-    if (!proposal || this.#asking || seen || !setting("review.notify", true)) {
+    // Of what an earlier server left, the server tells by itself.
+    const idle = proposal?.state !== "waiting" || story.interrupted;
+    if (!proposal || idle || seen || this.#asking || !setting("review.notify", true)) {
       return;
     }
     this.#asking = true;
-    const text = `Proposal #${number} for ${shortName(proposal.symbol)} waits for you: ${proposal.reason}`;
+    const text = `Proposal #${number} for ${shortName(proposal.symbol)} waits for you.`;
     const answer = await vscode.window.showInformationMessage(text, "Review");
     this.#asking = false;
     if (answer === "Review") {

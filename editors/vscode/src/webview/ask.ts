@@ -16,7 +16,7 @@ interface State {
 }
 
 const log = make("div", { id: "log", role: "log", "aria-live": "polite", "aria-label": "Questions and answers" });
-const text = make("textarea", { id: "question", rows: "3", "aria-label": "Your question" });
+const text = make("textarea", { id: "question", rows: "2", "aria-label": "Your question" });
 const about = make("div", { id: "about", hidden: "" });
 const notice = make("p", { id: "notice", role: "status" });
 const send = button("Ask", { class: "primary" }, ask);
@@ -32,7 +32,7 @@ document.body.append(
   make("form", { id: "form" }, about, text, make("div", { class: "bar" }, anew, stop, send)),
   notice,
 );
-text.placeholder = "Who calls Cart.total, and what would break if it returned None?";
+text.placeholder = "Who calls Cart.total?";
 text.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
