@@ -122,9 +122,9 @@ export class Editor {
     return this.page.locator(".statusbar-item", { hasText: text });
   }
 
-  /** The text of an editor, as it is drawn. */
-  lines(where = ".monaco-editor"): Locator {
-    return this.page.locator(`${where} .view-lines`);
+  /** The side of a diff that shows what is proposed, once it holds a text. */
+  proposed(text: string): Locator {
+    return this.page.locator(".monaco-diff-editor .editor.modified .view-lines", { hasText: text }).last();
   }
 
   /** A page inside the editor, by something that it holds. */

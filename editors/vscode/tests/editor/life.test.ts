@@ -44,7 +44,7 @@ on.step("what waits outlives the server", async () => {
   await on.editor.status(/2 to review/).waitFor();
   await on.editor.picture("light restored");
   await on.editor.clickRow(/#\d quote/, "waits for you");
-  await on.editor.lines(".monaco-diff-editor .editor.modified").filter({ hasText: "season(on)" }).waitFor();
+  await on.editor.proposed("season(on)").waitFor();
   await on.editor.picture("light diff");
   await on.editor.titleAction("Accept");
   await on.onDisk("parcels/quote.py", "def quote(parcel, *, on):");

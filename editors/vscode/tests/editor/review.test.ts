@@ -49,7 +49,7 @@ on.step("a rejected proposal comes back revised", async () => {
   await on.editor.answer("Starling: Reject", "Say in the docstring that both days are included.");
   await on.editor.row(/rejected: Say in the docstring/).waitFor();
   await on.editor.clickRow("#3 percent", "waits for you");
-  await on.editor.lines(".monaco-diff-editor .on.editor.modified").filter({ hasText: "both days included" }).waitFor();
+  await on.editor.proposed("both days included").waitFor();
   assert.ok(!textOf(on.scene, "parcels/rates.py").includes("season"), "what waits or was rejected is not on disk");
   await on.editor.picture("dark revised");
 });
@@ -57,14 +57,13 @@ on.step("a rejected proposal comes back revised", async () => {
 on.step("the diff is against the buffer as it is, typing included", async () => {
   await on.editor.clickRow(/#\d quote/);
   await on.editor.page.locator(".tab.active", { hasText: /Proposal #\d: quote/ }).waitFor();
-  const right = on.editor.lines(".monaco-diff-editor .on.editor.modified");
-  await right.filter({ hasText: "season(on)" }).waitFor();
+  await on.editor.proposed("season(on)").waitFor();
   await on.editor.picture("dark diff");
   await on.editor.openFile("parcels/quote.py");
   await on.editor.page.keyboard.press("Control+Home");
   await on.editor.page.keyboard.type("# typed meanwhile 🙂\n");
   await on.editor.clickRow(/#\d quote/);
-  await on.editor.lines(".monaco-diff-editor .on.editor.modified").filter({ hasText: "typed meanwhile" }).waitFor();
+  await on.editor.proposed("typed meanwhile").waitFor();
   assert.ok(!textOf(on.scene, "parcels/quote.py").includes("season"), "nothing is on disk before it is accepted");
 });
 
