@@ -3,7 +3,7 @@
 import type { TestCase } from "./protocol.ts";
 import type { Agent, Intent, Message, Proposal, ProposalState, Story } from "./story.ts";
 import { fileOf, isAgent, partyName, shortName } from "./symbol.ts";
-import { count, evidenceLines, proposalWord, statusLine, stopSentence } from "./words.ts";
+import { count, endSentence, evidenceLines, proposalWord, statusLine } from "./words.ts";
 
 export interface Row {
   /** Stable while the run lasts. */
@@ -49,8 +49,8 @@ export function outline(story: Story): Row {
   const run = story.id;
   const sections = [review(story), agents(story), talk(story), decided(story)];
   const children = sections.filter((section) => section !== null);
-  if (story.end) {
-    children.unshift(ended(story, story.end.summary));
+  if (!story.running) {
+    children.unshift(ended(story));
   }
   const replayed = story.replayed ? "recorded answers · " : "";
   return row(
@@ -66,6 +66,9 @@ export function outline(story: Story): Row {
 }
 
 function runIcon(story: Story): string {
+  if (story.interrupted) {
+    return "debug-disconnect";
+  }
   switch (story.end?.reason.reason) {
     case "settled":
       return "pass";
@@ -78,11 +81,11 @@ function runIcon(story: Story): string {
   }
 }
 
-function ended(story: Story, summary: string): Row {
-  const said = story.end ? stopSentence(story.end.reason) : "";
+function ended(story: Story): Row {
+  const said = endSentence(story);
   return row(
     { id: `${story.id}/end`, label: said, context: "end", target: { run: story.id } },
-    { icon: "info", tooltip: `${said}\n\n${summary}` },
+    { icon: "info", tooltip: `${said}\n\n${story.end?.summary ?? ""}` },
   );
 }
 

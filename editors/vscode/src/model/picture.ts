@@ -2,7 +2,7 @@
 
 import type { Message, Story } from "./story.ts";
 import { fileOf, isAgent, nameOf, partyName, shortName } from "./symbol.ts";
-import { ledgerLine, ledgerLines, ledgerShare, proposalWord, statusLine, stopSentence } from "./words.ts";
+import { endSentence, ledgerLine, ledgerLines, ledgerShare, proposalWord, statusLine } from "./words.ts";
 
 export interface Node {
   key: string;
@@ -75,7 +75,7 @@ export function picture(story: Story): Picture {
     ledger: ledgerLine(story.used),
     ledgerParts: ledgerLines(story.used, story.limits),
     share: ledgerShare(story.used, story.limits),
-    ended: story.end ? stopSentence(story.end.reason) : "",
+    ended: endSentence(story),
     you,
     groups: groups(story),
     edges: edges(story),

@@ -50,11 +50,11 @@ export function statusLine(story: Story): string {
   if (waiting > 0) {
     return `${waiting} to review · ${ledger}`;
   }
-  if (story.end) {
-    return `${stopWord(story.end.reason)} · ${ledger}`;
-  }
   if (story.interrupted) {
     return `interrupted · ${ledger}`;
+  }
+  if (story.end) {
+    return `${stopWord(story.end.reason)} · ${ledger}`;
   }
   const working = story.working.length;
   return `${working > 0 ? `${count(working, "agent")} at work` : story.phase} · ${ledger}`;
@@ -75,6 +75,14 @@ export function stopWord(reason: StopReason): string {
     case "failed":
       return "failed";
   }
+}
+
+/** How a run is over; empty while it goes. */
+export function endSentence(story: Story): string {
+  if (story.interrupted) {
+    return "Interrupted: the server was started anew. What waits can still be decided.";
+  }
+  return story.end ? stopSentence(story.end.reason) : "";
 }
 
 export function stopSentence(reason: StopReason): string {

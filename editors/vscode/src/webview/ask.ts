@@ -16,7 +16,7 @@ interface State {
 }
 
 const log = make("div", { id: "log", role: "log", "aria-live": "polite", "aria-label": "Questions and answers" });
-const text = make("textarea", { id: "question", rows: "2", "aria-label": "Your question" });
+const text = make("textarea", { id: "question", rows: "3", "aria-label": "Your question" });
 const about = make("div", { id: "about", hidden: "" });
 const notice = make("p", { id: "notice", role: "status" });
 const send = button("Ask", { class: "primary" }, ask);

@@ -56,6 +56,7 @@ on.step("a run is stopped, and what was accepted stays", async () => {
   await on.editor.row("means to:").waitFor();
   await on.editor.command("Starling: Stop Run");
   await on.editor.row("You stopped the run").waitFor();
+  await on.editor.row("Interrupted: the server was started anew").waitFor();
   await on.editor.status(/stopped/).waitFor();
   await on.onDisk("parcels/quote.py", "def quote(parcel, *, on):");
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Event } from "../../src/model/protocol.ts";
+import { endSentence } from "../../src/model/words.ts";
 import { answered, asked, finished, made, PERCENT, QUOTE, requested, review, started, story, turn, woken } from "./events.ts";
 
 test("an event that was seen before changes nothing", () => {
@@ -115,6 +116,7 @@ test("what a run left waiting outlives its server", () => {
   told.settle([{ proposal: 1, state: "waiting" }]);
   told.interrupt();
   assert.deepEqual(told.waiting.map(({ number }) => number), [1]);
+  assert.match(endSentence(told), /^Interrupted/);
   const cut = story(started, woken(QUOTE), asked);
   cut.interrupt();
   assert.equal(cut.running, false);
