@@ -1,6 +1,6 @@
 /** Questions and answers of one session, as they stream in. */
 
-import { count, tokens } from "./words.ts";
+import { count, dollars, tokens } from "./words.ts";
 
 /** `starling/answer` */
 export interface AnswerParams {
@@ -152,7 +152,7 @@ function stepWords(step: Exclude<Step, { step: "said" | "restarted" }>): string 
 }
 
 function footOf(answer: Answer): string {
-  const used = `${count(answer.calls, "call")} · ${tokens(answer.prompt_tokens + answer.output_tokens)} tokens · $${answer.usd.toFixed(3)}`;
+  const used = `${count(answer.calls, "call")} · ${tokens(answer.prompt_tokens + answer.output_tokens)} tokens · ${dollars(answer.usd)}`;
   const ended = answer.ended;
   const parts = [
     used,
