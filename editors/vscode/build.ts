@@ -42,7 +42,9 @@ function licences(inputs: string[]): string {
   const folders = inputs.flatMap((input) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.slice(1, 2) ?? []);
   const texts = [...new Set(folders)].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    const file = ["LICENSE", "LICENSE.md", "License.txt", "LICENSE.txt"].map((one) => join(folder, one)).find((one) => existsSync(one));
+    const file = ["LICENSE", "LICENSE.md", "License.txt", "LICENSE.txt"]
+      .map((one) => join(folder, one))
+      .find((one) => existsSync(one));
     return `${name} ${version} (${license})\n\n${file ? readFileSync(file, "utf8") : ""}`;
   });
   return texts.join("\n\n----\n\n");

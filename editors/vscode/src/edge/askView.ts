@@ -117,7 +117,9 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   async #stop(): Promise<void> {
     const ask = this.#conversation.going;
     if (ask !== null) {
-      await this.#server.execute("starling.cancel", { ask }).catch((error: unknown) => this.#server.log.warn(String(error)));
+      await this.#server
+        .execute("starling.cancel", { ask })
+        .catch((error: unknown) => this.#server.log.warn(String(error)));
     }
   }
 
@@ -125,14 +127,12 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
     this.#pending ??= setTimeout(() => {
       this.#pending = null;
       const running = this.#server.state.kind === "running";
-      const able = running && this.#server.knows("starling.ask");
-      const unable = running ? "This version of the server answers no questions. Update the program `starling`." : "The server is not running.";
       void this.#view?.webview.postMessage({
         turns: this.#conversation.turns,
         busy: this.#conversation.busy,
         symbol: this.#symbol,
         come: this.#come,
-        unable: able ? "" : unable,
+        unable: running ? "" : "The server is not running.",
       });
     }, GATHER_MS);
   }

@@ -4,7 +4,6 @@ import * as vscode from "vscode";
 import { runParameters } from "../model/arguments.ts";
 import type { Target } from "../model/outline.ts";
 import { shortName } from "../model/symbol.ts";
-import { why } from "../model/words.ts";
 import type { AskView } from "./askView.ts";
 import { askForKey } from "./keys.ts";
 import { menu } from "./menu.ts";
@@ -40,15 +39,20 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
     change: (argument) => change(parts, argument as SymbolArgument | undefined),
     ask: (argument) => askAbout(ask, argument as SymbolArgument | undefined),
     accept: (argument) => decide(parts, argument, async (about) => server.execute("starling.accept", about)),
-    acceptAll: (argument) => acceptAll(parts, targets.given(argument)),
+    acceptAll: (argument) => {
+      const run = targets.given(argument)?.run;
+      return server.execute("starling.acceptAll", run === undefined ? {} : { run });
+    },
     reject: (argument) => decide(parts, argument, (about, name) => reject(server, about, name)),
     steer: (argument) => steer(parts, argument),
     diff: (argument) => showDiff(parts, argument),
     why: (argument) => showWhy(parts, argument),
     next: () => reviewNext(parts),
-    stop: async (argument) => withTarget(targets.going(argument), ({ run }) => server.execute("starling.cancel", { run })),
+    stop: async (argument) =>
+      withTarget(targets.going(argument), ({ run }) => server.execute("starling.cancel", { run })),
     undo: async (argument) => withTarget(targets.changed(argument), (target) => undo(server, target)),
-    open: async (argument) => withTarget(Promise.resolve(targets.given(argument)), ({ symbol }) => openSymbol(symbol ?? "")),
+    open: async (argument) =>
+      withTarget(Promise.resolve(targets.given(argument)), ({ symbol }) => openSymbol(symbol ?? "")),
     picture: (argument) => picture.show(targets.given(argument)?.run),
     clear: () => runs.clear(),
     restart: () => server.start(),
@@ -67,7 +71,10 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
   );
 }
 
-async function withTarget(found: Promise<Target | undefined>, act: (target: Target) => Promise<unknown>): Promise<void> {
+async function withTarget(
+  found: Promise<Target | undefined>,
+  act: (target: Target) => Promise<unknown>,
+): Promise<void> {
   const target = await found;
   if (target) {
     await act(target);
@@ -181,19 +188,6 @@ async function steer({ server, runs, targets }: Parts, argument: unknown): Promi
   }
 }
 
-async function acceptAll({ server, runs }: Parts, target: Target | undefined): Promise<void> {
-  if (server.knows("starling.acceptAll")) {
-    await server.execute("starling.acceptAll", target ? { run: target.run } : {});
-    return;
-  }
-  for (const { story, proposal } of runs.waiting) {
-    const still = proposal.state === "waiting" && (target === undefined || target.run === story.id);
-    if (still && proposal.with.every((other) => other > proposal.number)) {
-      await server.execute("starling.accept", { run: story.id, proposal: proposal.number });
-    }
-  }
-}
-
 async function showDiff(parts: Parts, argument: unknown): Promise<void> {
   const target = await parts.targets.waiting(argument);
   if (target?.proposal === undefined) {
@@ -210,10 +204,9 @@ async function showWhy({ server, runs, targets, texts }: Parts, argument: unknow
   if (!target || !known) {
     return;
   }
-  const told = await server
-    .request<{ summary: string }>("starling/proposal", { run: target.run, proposal: known.number })
-    .catch(() => null);
-  await texts.show(`Why #${known.number} ${shortName(known.symbol)}`, told?.summary || why(known));
+  const about = { run: target.run, proposal: known.number };
+  const { summary } = await server.request<{ summary: string }>("starling/proposal", about);
+  await texts.show(`Why #${known.number} ${shortName(known.symbol)}`, summary);
 }
 
 async function reviewNext({ runs, review }: Parts): Promise<void> {

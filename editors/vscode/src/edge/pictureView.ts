@@ -9,10 +9,7 @@ import { options, page } from "./webview.ts";
 
 /** What the page asks for. */
 type Wish =
-  | { wish: "ready" }
-  | { wish: "open"; symbol: string }
-  | { wish: "review"; proposal: number }
-  | { wish: "stop" };
+  { wish: "ready" } | { wish: "open"; symbol: string } | { wish: "review"; proposal: number } | { wish: "stop" };
 
 export class PictureView implements vscode.Disposable {
   readonly #extension: vscode.Uri;
@@ -35,7 +32,12 @@ export class PictureView implements vscode.Disposable {
       return this.#draw();
     }
     const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
-    const panel = vscode.window.createWebviewPanel("starling.picture", "Starling: Run", column, options(this.#extension));
+    const panel = vscode.window.createWebviewPanel(
+      "starling.picture",
+      "Starling: Run",
+      column,
+      options(this.#extension),
+    );
     panel.iconPath = vscode.Uri.joinPath(this.#extension, "media", "starling.svg");
     panel.webview.html = page(panel.webview, this.#extension, "picture", "The picture of the run");
     panel.webview.onDidReceiveMessage((wish: Wish) => void this.#grant(wish));

@@ -72,7 +72,10 @@ function reveal(editor: vscode.TextEditor, line: number): void {
 
 /** By the editor's own symbols, else by the word that defines it. */
 async function lineOf(document: vscode.TextDocument, name: string): Promise<number> {
-  const parts = name.split(".").filter(Boolean).map((part) => part.replace(/#\d+$/, ""));
+  const parts = name
+    .split(".")
+    .filter(Boolean)
+    .map((part) => part.replace(/#\d+$/, ""));
   let level = await symbolsOf(document.uri);
   let line: number | undefined;
   for (const part of parts) {
@@ -86,5 +89,8 @@ async function lineOf(document: vscode.TextDocument, name: string): Promise<numb
   }
   const definition = new RegExp(`\\b(?:def|class|function|fn|func|const|let)\\s+${last.replace(/\W/g, "\\$&")}\\b`);
   const lines = document.getText().split("\n");
-  return Math.max(0, lines.findIndex((text) => definition.test(text)));
+  return Math.max(
+    0,
+    lines.findIndex((text) => definition.test(text)),
+  );
 }

@@ -1,10 +1,9 @@
 /** Reviewing proposals in the editor's own diff, always against the buffer as it is. */
 
 import * as vscode from "vscode";
-import { applyDiff, type FileDiff, parseDiff, pathOf } from "../model/diff.ts";
 import type { Runs } from "./runs.ts";
 import type { Server } from "./server.ts";
-import { pathIn, uriOf } from "./place.ts";
+import { pathIn } from "./place.ts";
 import { shortName } from "../model/symbol.ts";
 
 /** The scheme of proposed texts, and of the empty text before a file that a proposal makes. */
@@ -130,23 +129,7 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 
   async #files(target: Reviewed): Promise<ProposedFile[]> {
-    try {
-      const { files } = await this.#server.request<{ files: ProposedFile[] }>("starling/proposal", target);
-      return files;
-    } catch (error) {
-      this.#server.log.debug(`starling/proposal: ${error}`);
-      return this.#fromDiff(target);
-    }
-  }
-
-  /** For a server that does not tell the texts: from the diff of the event. */
-  async #fromDiff({ run, proposal: number }: Reviewed): Promise<ProposedFile[]> {
-    const story = this.#runs.get(run);
-    const proposal = story?.proposals.get(number);
-    const diffs = [proposal, ...(proposal?.with ?? []).map((other) => story?.proposals.get(other))];
-    const parts = diffs.flatMap((one) => (one ? parseDiff(one.diff) : []));
-    const paths = [...new Set(parts.map(pathOf))];
-    return Promise.all(paths.map((path) => proposed(path, parts.filter((part) => pathOf(part) === path))));
+    return (await this.#server.request<{ files: ProposedFile[] }>("starling/proposal", target)).files;
   }
 
   /** The buffer changed under an open diff: what is proposed moves with it. */
@@ -181,7 +164,9 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   async #closeDecided(): Promise<void> {
     const shown = this.#tabs();
     const over = shown.filter(({ target }) => this.#runs.proposal(target.run, target.proposal)?.state !== "waiting");
-    const grown = shown.filter((one) => !over.includes(one) && this.#opened.get(keyOf(one.target)) !== this.#setOf(one.target));
+    const grown = shown.filter(
+      (one) => !over.includes(one) && this.#opened.get(keyOf(one.target)) !== this.#setOf(one.target),
+    );
     if (over.length + grown.length > 0) {
       grown.forEach(({ target }) => this.#opened.set(keyOf(target), this.#setOf(target)));
       await vscode.window.tabGroups.close([...over, ...grown].map(({ tab }) => tab));
@@ -228,14 +213,4 @@ function keyOf({ run, proposal }: Reviewed): string {
 /** The path of the file that a proposed text is of. */
 function fileOf(uri: vscode.Uri): string | null {
   return new URLSearchParams(uri.query).get("file");
-}
-
-/** A file with all the changes that a proposal and its set make to it. */
-async function proposed(path: string, parts: FileDiff[]): Promise<ProposedFile> {
-  const uri = uriOf(path);
-  const creates = parts[0]?.from === null;
-  const before = creates ? "" : (await vscode.workspace.openTextDocument(uri)).getText();
-  const after = parts.reduce<string | null>((text, part) => (text === null ? null : applyDiff(text, part)), before);
-  const conflict = after === null ? "the same lines were changed" : null;
-  return { uri: uri.toString(), creates, before, after, conflict };
 }

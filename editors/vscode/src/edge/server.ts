@@ -5,7 +5,6 @@ import { homedir } from "node:os";
 import * as vscode from "vscode";
 import {
   LanguageClient,
-  type ApplyWorkspaceEditParams,
   type LanguageClientOptions,
   type Middleware,
   RevealOutputChannelOn,
@@ -13,6 +12,7 @@ import {
 } from "vscode-languageclient/node";
 import { serverArguments } from "../model/arguments.ts";
 import { findBinary } from "../model/binary.ts";
+import { Saver } from "./saver.ts";
 import { setting } from "./settings.ts";
 
 export type ServerState =
@@ -37,6 +37,7 @@ export class Server implements vscode.Disposable {
   readonly #keys: () => Promise<Record<string, string>>;
   readonly #changed = new vscode.EventEmitter<ServerState>();
   readonly #handlers = new Map<string, Handler>();
+  readonly #saver: Saver;
   #state: ServerState = { kind: "off" };
   #client: LanguageClient | null = null;
 
@@ -45,6 +46,7 @@ export class Server implements vscode.Disposable {
     this.#context = context;
     this.#keys = keys;
     this.log = vscode.window.createOutputChannel("Starling", { log: true });
+    this.#saver = new Saver(this.log);
   }
 
   /** Fires when the server comes or goes. */
@@ -97,17 +99,8 @@ export class Server implements vscode.Disposable {
     this.#become({ kind: "off" });
   }
 
-  /** Whether the server knows a command. */
-  knows(command: string): boolean {
-    const commands = this.#client?.initializeResult?.capabilities.executeCommandProvider?.commands;
-    return commands?.includes(command) ?? false;
-  }
-
   /** Runs one of the server's commands. Its refusal is an error with what is wrong. */
   async execute<T>(command: string, argument: object): Promise<T> {
-    if (this.#state.kind === "running" && !this.knows(command)) {
-      throw new Error(`This version of the server does not know ${command}. Update the program \`starling\`.`);
-    }
     return this.request<T>("workspace/executeCommand", { command, arguments: [argument] });
   }
 
@@ -133,12 +126,7 @@ export class Server implements vscode.Disposable {
     const args = serverArguments(setting("model", ""), setting("config", {}));
     const environment = setting<Record<string, string>>("environment", {});
     const options = { cwd: folder.uri.fsPath, env: { ...process.env, ...keys, ...environment } };
-    const client = new LanguageClient(
-      "starling",
-      "Starling",
-      { command: path, args, options },
-      this.#options(folder),
-    );
+    const client = new LanguageClient("starling", "Starling", { command: path, args, options }, this.#options(folder));
     client.registerFeature({
       fillClientCapabilities: (capabilities) => {
         capabilities.experimental = { starling: { commands: CLIENT_COMMANDS } };
@@ -179,9 +167,10 @@ export class Server implements vscode.Disposable {
       handleWorkDoneProgress: () => undefined,
       workspace: {
         handleApplyEdit: async (params, next) => {
-          const clean = cleanDocuments(params);
+          const clean = this.#saver.clean(params);
           const reply = await next(params, new vscode.CancellationTokenSource().token);
-          await saved(clean);
+          // The server does not wait for the disk.
+          this.#saver.save(clean);
           return reply;
         },
       },
@@ -193,25 +182,6 @@ export class Server implements vscode.Disposable {
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       middleware,
     };
-  }
-}
-
-/** Files of an edit that hold no unsaved typing: when the user wants it, the edit leaves them saved. */
-function cleanDocuments({ edit }: ApplyWorkspaceEditParams): vscode.Uri[] {
-  const uris = (edit.documentChanges ?? []).flatMap((change) => ("textDocument" in change ? [change.textDocument.uri] : []));
-  const dirty = new Set(
-    vscode.workspace.textDocuments.filter((document) => document.isDirty).map((document) => document.uri.toString()),
-  );
-  return uris.map((uri) => vscode.Uri.parse(uri)).filter((uri) => !dirty.has(uri.toString()));
-}
-
-async function saved(uris: vscode.Uri[]): Promise<void> {
-  if (!setting("review.save", true)) {
-    return;
-  }
-  for (const uri of uris) {
-    const document = await vscode.workspace.openTextDocument(uri);
-    await document.save();
   }
 }
 

@@ -37,7 +37,11 @@ export class Status implements vscode.Disposable {
         return this.#item.hide();
       case "untrusted":
         this.#item.command = "workbench.trust.manage";
-        return this.#say("shield", "Starling: restricted", "Nothing is started in an untrusted workspace. Click to trust it.");
+        return this.#say(
+          "shield",
+          "Starling: restricted",
+          "Nothing is started in an untrusted workspace. Click to trust it.",
+        );
       case "missing":
       case "failed":
         this.#item.backgroundColor = new vscode.ThemeColor("statusBarItem.errorBackground");

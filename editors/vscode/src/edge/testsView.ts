@@ -90,6 +90,8 @@ function fileOf(part: string): vscode.Uri | undefined {
 function lineOf(file: vscode.Uri, name: string): number | undefined {
   const plain = name.replace(/\[.*$/, "");
   const lines = readFileSync(file.fsPath, "utf8").split("\n");
-  const line = lines.findIndex((text) => new RegExp(`\\b(?:def|class)\\s+${plain.replace(/\W/g, "\\$&")}\\b`).test(text));
+  const line = lines.findIndex((text) =>
+    new RegExp(`\\b(?:def|class)\\s+${plain.replace(/\W/g, "\\$&")}\\b`).test(text),
+  );
   return line < 0 ? undefined : line;
 }

@@ -1,8 +1,7 @@
 /** Where the server's program is. */
 
 export type Found =
-  | { kind: "found"; path: string; from: "setting" | "bundled" | "path" }
-  | { kind: "missing"; message: string };
+  { kind: "found"; path: string; from: "setting" | "bundled" | "path" } | { kind: "missing"; message: string };
 
 export interface Places {
   /** The setting `starling.path`. */

@@ -131,7 +131,10 @@ export class Conversation {
 function stepWords(step: Exclude<Step, { step: "said" | "restarted" }>): string {
   switch (step.step) {
     case "located":
-      return `found ${step.symbols.slice(0, 3).map(({ symbol }) => symbol).join(", ")}`;
+      return `found ${step.symbols
+        .slice(0, 3)
+        .map(({ symbol }) => symbol)
+        .join(", ")}`;
     case "looked":
       return `${step.tool} ${step.argument}`;
     case "asked":
@@ -159,7 +162,9 @@ function footOf(answer: Answer): string {
     `${answer.seconds.toFixed(1)} s`,
     answer.dropped.length > 0 ? `${count(answer.dropped.length, "citation")} could not be verified` : "",
     answer.uncited.length > 0 ? `${count(answer.uncited.length, "claim")} without a citation` : "",
-    ended.end === "answered" ? "" : `only the best so far: ${ended.what ?? ended.error ?? ended.end.replaceAll("_", " ")}`,
+    ended.end === "answered"
+      ? ""
+      : `only the best so far: ${ended.what ?? ended.error ?? ended.end.replaceAll("_", " ")}`,
   ];
   return parts.filter(Boolean).join(" · ");
 }

@@ -92,7 +92,9 @@ function inline(match: RegExpExecArray): Inline {
   if (code) {
     const inner = code.slice(1, -1);
     const place = new RegExp(`^${PLACE.source}$`).exec(inner);
-    return place ? { kind: "place", text: inner, path: place[1]!, line: Number(place[2]) } : { kind: "code", text: inner };
+    return place
+      ? { kind: "place", text: inner, path: place[1]!, line: Number(place[2]) }
+      : { kind: "code", text: inner };
   }
   if (strong) {
     return { kind: "strong", text: strong.slice(2, -2) };

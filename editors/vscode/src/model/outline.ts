@@ -54,7 +54,12 @@ export function outline(story: Story): Row {
   }
   const replayed = story.replayed ? "recorded answers · " : "";
   return row(
-    { id: run, label: story.task || "Opening the project", context: story.running ? "run-going" : "run-ended", target: { run } },
+    {
+      id: run,
+      label: story.task || "Opening the project",
+      context: story.running ? "run-going" : "run-ended",
+      target: { run },
+    },
     {
       description: replayed + statusLine(story),
       tooltip: `${story.task}\n\n${statusLine(story)}`,
@@ -121,8 +126,18 @@ function talk(story: Story): Row | null {
 
 function intentRow(story: Story, { symbol, intent, reason }: Intent): Row {
   return row(
-    { id: `${story.id}/intent/${symbol}`, label: shortName(symbol), context: "intent", target: { run: story.id, symbol } },
-    { description: `means to: ${intent}`, tooltip: `${symbol} means to:\n${intent}\n\nWhy: ${reason}`, icon: "comment-discussion", colour: "charts.yellow" },
+    {
+      id: `${story.id}/intent/${symbol}`,
+      label: shortName(symbol),
+      context: "intent",
+      target: { run: story.id, symbol },
+    },
+    {
+      description: `means to: ${intent}`,
+      tooltip: `${symbol} means to:\n${intent}\n\nWhy: ${reason}`,
+      icon: "comment-discussion",
+      colour: "charts.yellow",
+    },
   );
 }
 
@@ -131,7 +146,8 @@ function proposalRow(story: Story, proposal: Proposal, where: "review" | "past")
   const look = proposalLook(state);
   const parts = [proposalWord(state), ...(note ? [note] : [])];
   const facts = evidence ? evidenceLines(evidence) : [];
-  const set = proposal.with.length > 0 ? [`answered together with ${proposal.with.map((one) => `#${one}`).join(", ")}`] : [];
+  const set =
+    proposal.with.length > 0 ? [`answered together with ${proposal.with.map((one) => `#${one}`).join(", ")}`] : [];
   const lines = [reason, ...set, ...facts].map((text, index) =>
     row(
       { id: `${story.id}/${where}/${number}/${index}`, label: text, context: "fact", target: { run: story.id } },
@@ -190,7 +206,12 @@ function agentRow(story: Story, agent: Agent): Row {
   const notes = [agent.woken && `Woken: ${agent.woken}`, agent.summary].filter(Boolean);
   const context = agent.state === "working" || agent.state === "waiting" ? "agent-working" : "agent-done";
   return row(
-    { id: `${story.id}/agent/${agent.key}`, label: name, context, target: { run: story.id, symbol: agent.key, shows: "symbol" } },
+    {
+      id: `${story.id}/agent/${agent.key}`,
+      label: name,
+      context,
+      target: { run: story.id, symbol: agent.key, shows: "symbol" },
+    },
     {
       description: `${fileOf(agent.key)} · ${agent.doing}`,
       tooltip: [agent.key, agent.doing, count(agent.turns, "turn"), ...notes].join("\n"),
@@ -204,10 +225,18 @@ function messageRow(story: Story, message: Message, index: number): Row {
   const id = `${story.id}/talk/${index}`;
   const answer = message.answer === undefined ? [] : [message.answer];
   const children = [message.text, ...answer].map((text, line) =>
-    row({ id: `${id}/${line}`, label: text, context: "fact", target: { run: story.id } }, { icon: line === 0 ? "quote" : "reply" }),
+    row(
+      { id: `${id}/${line}`, label: text, context: "fact", target: { run: story.id } },
+      { icon: line === 0 ? "quote" : "reply" },
+    ),
   );
   return row(
-    { id, label: `${partyName(message.from)} → ${partyName(message.to)}`, context: "message", target: { run: story.id } },
+    {
+      id,
+      label: `${partyName(message.from)} → ${partyName(message.to)}`,
+      context: "message",
+      target: { run: story.id },
+    },
     { description: message.text, tooltip: [message.text, ...answer].join("\n\n"), icon: icons[message.kind], children },
   );
 }

@@ -10,9 +10,7 @@ export interface Limits {
 }
 
 export type Verdict =
-  | { verdict: "accept" }
-  | { verdict: "reject"; reason: string }
-  | { verdict: "steer"; text: string };
+  { verdict: "accept" } | { verdict: "reject"; reason: string } | { verdict: "steer"; text: string };
 
 export interface TestCase {
   id: string;
@@ -69,10 +67,7 @@ export type Cause =
   | { cause: "steered"; text: string }
   | { cause: "declined"; by: Party; reason: string };
 
-export type Outcome =
-  | { outcome: "changed" }
-  | { outcome: "nothing_to_change" }
-  | { outcome: "gave_up"; why: string };
+export type Outcome = { outcome: "changed" } | { outcome: "nothing_to_change" } | { outcome: "gave_up"; why: string };
 
 export type StopReason =
   | { reason: "settled" }

@@ -1,15 +1,6 @@
 /** What is known of one run, from its events: the one state that tree, picture and status bar show. */
 
-import type {
-  Event,
-  Evidence,
-  IntentParams,
-  Limits,
-  Outcome,
-  StopReason,
-  TestCase,
-  Verdict,
-} from "./protocol.ts";
+import type { Event, Evidence, IntentParams, Limits, Outcome, StopReason, TestCase, Verdict } from "./protocol.ts";
 import { isAgent, partyKey } from "./symbol.ts";
 
 export type AgentState = "working" | "waiting" | "done" | "gave_up";
@@ -42,7 +33,6 @@ export interface Proposal {
   symbol: string;
   symbols: string[];
   reason: string;
-  diff: string;
   revises?: number;
   /** Those that are answered together with it. */
   with: number[];
@@ -219,7 +209,9 @@ export class Story {
     }
   }
 
-  #work(event: Extract<Event, { event: "agent_woken" | "agent_finished" | "intent_stated" | "intent_reviewed" }>): void {
+  #work(
+    event: Extract<Event, { event: "agent_woken" | "agent_finished" | "intent_stated" | "intent_reviewed" }>,
+  ): void {
     const key = partyKey(event.agent);
     switch (event.event) {
       case "agent_woken":
@@ -242,10 +234,7 @@ export class Story {
   }
 
   #talk(
-    event: Extract<
-      Event,
-      { event: "asked" | "answered" | "change_requested" | "change_declined" | "followed_up" }
-    >,
+    event: Extract<Event, { event: "asked" | "answered" | "change_requested" | "change_declined" | "followed_up" }>,
   ): void {
     switch (event.event) {
       case "asked": {
@@ -288,7 +277,7 @@ export class Story {
     switch (event.event) {
       case "proposal_made": {
         const agent = partyKey(event.agent);
-        const { proposal: number, symbols, reason, diff, revises } = event;
+        const { proposal: number, symbols, reason, revises } = event;
         const own = symbols.includes(agent) ? agent : (symbols.at(-1) ?? agent);
         const fresh: Proposal = {
           number,
@@ -296,7 +285,6 @@ export class Story {
           symbol: own,
           symbols,
           reason,
-          diff,
           with: [],
           state: "checking",
           note: "",
@@ -519,4 +507,3 @@ function toolWords(tool: string, argument: string): string {
   const long = tool === "intent" || tool === "propose" ? "" : argument;
   return long ? `${verb} ${long}` : verb;
 }
-

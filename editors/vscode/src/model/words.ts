@@ -1,7 +1,7 @@
 /** What people read: ledger, stop reasons, evidence. */
 
 import type { DiagnosticEvidence, Evidence, Limits, StopReason, TestEvidence } from "./protocol.ts";
-import type { Proposal, ProposalState, Story, Used } from "./story.ts";
+import type { ProposalState, Story, Used } from "./story.ts";
 
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
@@ -167,20 +167,6 @@ export function evidenceLines(evidence: Evidence): string[] {
     lines.push(`callers to follow: ${few(evidence.callers)}`);
   }
   return lines;
-}
-
-/** The reason and the evidence of a proposal, in Markdown; for a server that does not write it itself. */
-export function why(proposal: Proposal): string {
-  const lines = [`# Proposal #${proposal.number}: ${proposal.symbol}`, "", proposal.reason, ""];
-  if (proposal.evidence) {
-    lines.push("## Evidence", "", ...evidenceLines(proposal.evidence).map((line) => `- ${line}`), "");
-    const tests = proposal.evidence.tests;
-    if (tests.tests === "known" && tests.details) {
-      lines.push("```", tests.details, "```", "");
-    }
-  }
-  lines.push("```diff", proposal.diff.trimEnd(), "```", "");
-  return lines.join("\n");
 }
 
 export function few(items: string[], most = 3): string {

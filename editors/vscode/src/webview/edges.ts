@@ -28,7 +28,15 @@ const KINDS: Edge["kind"][] = ["question", "answer", "change", "follow", "propos
 export function drawEdges(surface: SVGElement, edges: Edge[], boxes: Map<string, Box>): void {
   const arrows = svg("defs", {});
   for (const kind of KINDS) {
-    const shape = { id: `arrow-${kind}`, viewBox: "0 0 8 8", refX: "7", refY: "4", markerWidth: "8", markerHeight: "8", orient: "auto" };
+    const shape = {
+      id: `arrow-${kind}`,
+      viewBox: "0 0 8 8",
+      refX: "7",
+      refY: "4",
+      markerWidth: "8",
+      markerHeight: "8",
+      orient: "auto",
+    };
     const marker = svg("marker", shape);
     marker.append(svg("path", { d: "M0 0 L8 4 L0 8 z", class: `head ${kind}` }));
     arrows.append(marker);
@@ -120,7 +128,10 @@ function crosses(a: Point, b: Point, box: Box): boolean {
       return false;
     }
     if (step !== 0) {
-      const [first, last] = [(low - start) / step, (high - start) / step].sort((one, other) => one - other) as [number, number];
+      const [first, last] = [(low - start) / step, (high - start) / step].sort((one, other) => one - other) as [
+        number,
+        number,
+      ];
       enter = Math.max(enter, first);
       leave = Math.min(leave, last);
     }

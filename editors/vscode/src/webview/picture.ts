@@ -15,7 +15,13 @@ const field = make("div", { id: "field" }, lines, stage);
 const talk = make("ol", { id: "talk", "aria-label": "Questions and requests, newest first" });
 const empty = make("p", { id: "empty" }, "No run yet. Give Starling a task, and its agents appear here.");
 
-const KINDS = { question: "question", answer: "answer", change: "change request", follow: "follow-up", proposal: "proposal" };
+const KINDS = {
+  question: "question",
+  answer: "answer",
+  change: "change request",
+  follow: "follow-up",
+  proposal: "proposal",
+};
 const legend = make(
   "ul",
   { id: "legend", "aria-label": "What the colours of the lines mean" },
@@ -29,7 +35,12 @@ let built = "";
 document.body.append(
   make("header", {}, title, make("div", { class: "bar" }, status, stop), ledger),
   empty,
-  make("main", {}, make("div", {}, field, legend), make("section", { "aria-label": "Talk" }, make("h2", {}, "Talk"), talk)),
+  make(
+    "main",
+    {},
+    make("div", {}, field, legend),
+    make("section", { "aria-label": "Talk" }, make("h2", {}, "Talk"), talk),
+  ),
 );
 
 window.addEventListener("message", ({ data }: MessageEvent<Picture | null>) => {

@@ -109,7 +109,10 @@ export class Editor {
 
   /** Clicks the name of a row. */
   async clickRow(...texts: (string | RegExp)[]): Promise<void> {
-    await this.row(...texts).locator(".label-name").first().click();
+    await this.row(...texts)
+      .locator(".label-name")
+      .first()
+      .click();
   }
 
   /** Presses a button in the title bar of the editor. */
@@ -133,7 +136,12 @@ export class Editor {
     while (Date.now() < until) {
       for (const frame of this.page.frames()) {
         // Frames come and go while the editor builds them.
-        if ((await frame.locator(holds).count().catch(() => 0)) > 0) {
+        if (
+          (await frame
+            .locator(holds)
+            .count()
+            .catch(() => 0)) > 0
+        ) {
           return frame;
         }
       }
@@ -177,7 +185,11 @@ function startCodeServer(scene: Scene, { theme, settings, trust }: Options, port
   const node = need("STARLING_NODE");
   const common = [need("CODE_SERVER"), "--config", config, "--user-data-dir", data, "--extensions-dir", extensions];
   execFileSync(node, [...common, "--install-extension", need("STARLING_VSIX")], { stdio: "pipe" });
-  const flags = ["--disable-telemetry", "--disable-update-check", ...(trust === "ask" ? [] : ["--disable-workspace-trust"])];
+  const flags = [
+    "--disable-telemetry",
+    "--disable-update-check",
+    ...(trust === "ask" ? [] : ["--disable-workspace-trust"]),
+  ];
   // A group of its own, so that all of it can be ended together.
   return spawn(node, [...common, ...flags, scene.project], { detached: true, stdio: "ignore" });
 }

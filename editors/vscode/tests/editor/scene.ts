@@ -56,7 +56,15 @@ function answers(): string[] {
   return ANSWERS.map((text, ordinal) => {
     const usage = { prompt: 900, cached: 0, output: 20 };
     const reply = { model: "recorded", text, tool_calls: [], finish: "stop", usage, cost: 0, calls: 1 };
-    const exchange = { conversation: "ask", role: "scout", ordinal, prompt: [], tools: [], reply: { Ok: reply }, millis: 1 };
+    const exchange = {
+      conversation: "ask",
+      role: "scout",
+      ordinal,
+      prompt: [],
+      tools: [],
+      reply: { Ok: reply },
+      millis: 1,
+    };
     return JSON.stringify({ exchange });
   });
 }

@@ -22,7 +22,10 @@ on.step("in an untrusted workspace nothing is started", async () => {
 
 on.step("once it is trusted the missing program is named, with what to do", async () => {
   await on.editor.status("Starling: restricted").click();
-  await on.editor.page.locator(".workspace-trust-buttons-row .monaco-button", { hasText: /^Trust$/ }).first().click();
+  await on.editor.page
+    .locator(".workspace-trust-buttons-row .monaco-button", { hasText: /^Trust$/ })
+    .first()
+    .click();
   await on.editor.status("Starling: not running").waitFor();
   await on.editor.page.locator(".notification-toast", { hasText: "starling.path says /nowhere/starling" }).waitFor();
   await on.editor.page.locator(".welcome-view-content", { hasText: "was not found" }).waitFor();

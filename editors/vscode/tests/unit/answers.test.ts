@@ -46,7 +46,10 @@ test("what is not to be relied on is said", () => {
   conversation.take({ ask: "a1", answer: { ...answer, dropped: [{ citation: "a.py:9" }], uncited: ["x"], ended } });
   const turn = conversation.turns.at(-1);
   assert.equal(turn?.state, "partial");
-  assert.match(turn?.foot ?? "", /1 citation could not be verified · 1 claim without a citation · only the best so far: 60 of 60 calls/);
+  assert.match(
+    turn?.foot ?? "",
+    /1 citation could not be verified · 1 claim without a citation · only the best so far: 60 of 60 calls/,
+  );
 });
 
 test("answers to other questions pass by, errors end the turn", () => {
@@ -65,12 +68,18 @@ test("citations become places, bare and in code", () => {
     { kind: "place", text: "shop/tax.py:3-9", path: "shop/tax.py", line: 3 },
     { kind: "text", text: ", not 12:30." },
   ]);
-  assert.deepEqual(inlines("**bold** *so* `x = 1`").map(({ kind }) => kind), ["strong", "text", "emphasis", "text", "code"]);
+  assert.deepEqual(
+    inlines("**bold** *so* `x = 1`").map(({ kind }) => kind),
+    ["strong", "text", "emphasis", "text", "code"],
+  );
 });
 
 test("paragraphs, headings, lists and code are blocks", () => {
   const found = blocks("# Head\n\none\ntwo\n\n- a\n  more\n- b\n1. c\n\n```py\n# not a head\n- no item\n```\nend");
-  assert.deepEqual(found.map(({ kind }) => kind), ["heading", "paragraph", "list", "code", "paragraph"]);
+  assert.deepEqual(
+    found.map(({ kind }) => kind),
+    ["heading", "paragraph", "list", "code", "paragraph"],
+  );
   assert.deepEqual(found[2]?.kind === "list" && found[2].items.length, 3);
   assert.deepEqual(found[3]?.kind === "code" && found[3].text, "# not a head\n- no item");
 });

@@ -6,15 +6,32 @@ import { findBinary, type Places } from "../../src/model/binary.ts";
 
 test("the server is started with what the user has set", () => {
   assert.deepEqual(serverArguments("", {}), ["lsp"]);
-  assert.deepEqual(serverArguments("openai:gpt", { "network.attempts": 2, "tests.command": "make test", "language.servers": ["ty"] }), [
-    "lsp", "--model", "openai:gpt", "-c", "network.attempts=2", "-c", "tests.command=make test", "-c", 'language.servers=["ty"]',
-  ]);
+  assert.deepEqual(
+    serverArguments("openai:gpt", { "network.attempts": 2, "tests.command": "make test", "language.servers": ["ty"] }),
+    [
+      "lsp",
+      "--model",
+      "openai:gpt",
+      "-c",
+      "network.attempts=2",
+      "-c",
+      "tests.command=make test",
+      "-c",
+      'language.servers=["ty"]',
+    ],
+  );
 });
 
 test("a run says only what the user has changed", () => {
   assert.deepEqual(runParameters({}), { limits: {} });
   assert.deepEqual(
-    runParameters({ "run.driver": "single", "run.askIntent": "never", "limits.calls": 5, "limits.dollars": null, "tests.command": "" }),
+    runParameters({
+      "run.driver": "single",
+      "run.askIntent": "never",
+      "limits.calls": 5,
+      "limits.dollars": null,
+      "tests.command": "",
+    }),
     { driver: "single", ask_intent: "never", limits: { calls: 5 } },
   );
 });
@@ -22,7 +39,13 @@ test("a run says only what the user has changed", () => {
 const places: Places = { setting: "", extension: "/ext", path: "/a:/b", home: "/home/u", windows: "other" };
 
 test("the setting comes first, then the bundled program, then PATH, then cargo's folder", () => {
-  const programs = new Set(["/own/starling", "/ext/bin/starling", "/b/starling", "/home/u/.cargo/bin/starling", "/home/u/x"]);
+  const programs = new Set([
+    "/own/starling",
+    "/ext/bin/starling",
+    "/b/starling",
+    "/home/u/.cargo/bin/starling",
+    "/home/u/x",
+  ]);
   const find = (more: Partial<Places> = {}) => {
     const found = findBinary({ ...places, ...more }, (path) => programs.has(path));
     return found.kind === "found" ? found.path : found.message;
@@ -47,12 +70,20 @@ test("a wrong setting is not passed over in silence", () => {
 const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
 test("every setting is described, and those that decide where requests go cannot come from a project", () => {
-  const settings: [string, { markdownDescription?: string; scope?: string }][] = manifest.contributes.configuration.flatMap(
-    (section: { properties: object }) => Object.entries(section.properties),
+  const settings: [string, { markdownDescription?: string; scope?: string }][] =
+    manifest.contributes.configuration.flatMap((section: { properties: object }) => Object.entries(section.properties));
+  assert.deepEqual(
+    settings.filter(([, { markdownDescription }]) => !markdownDescription).map(([key]) => key),
+    [],
   );
-  assert.deepEqual(settings.filter(([, { markdownDescription }]) => !markdownDescription).map(([key]) => key), []);
   const machine = settings.filter(([, { scope }]) => scope === "machine").map(([key]) => key);
-  assert.deepEqual(machine, ["starling.path", "starling.model", "starling.config", "starling.environment", "starling.run.approve"]);
+  assert.deepEqual(machine, [
+    "starling.path",
+    "starling.model",
+    "starling.config",
+    "starling.environment",
+    "starling.run.approve",
+  ]);
 });
 
 test("menus, keys and links name commands that exist", () => {
@@ -60,8 +91,13 @@ test("menus, keys and links name commands that exist", () => {
   const known = new Set(commands.map(({ command }: { command: string }) => command));
   const text = JSON.stringify([menus, keybindings, viewsWelcome, walkthroughs]);
   const named = [...text.matchAll(/starling\.client\.\w+/g)].map(([name]) => name);
-  assert.deepEqual(named.filter((name) => !known.has(name)), []);
+  assert.deepEqual(
+    named.filter((name) => !known.has(name)),
+    [],
+  );
   const source = readFileSync(new URL("../../src/edge/commands.ts", import.meta.url), "utf8");
-  const unregistered = [...known].filter((name) => !new RegExp(`^ {4}${String(name).split(".").pop()}:`, "m").test(source));
+  const unregistered = [...known].filter(
+    (name) => !new RegExp(`^ {4}${String(name).split(".").pop()}:`, "m").test(source),
+  );
   assert.deepEqual(unregistered, []);
 });

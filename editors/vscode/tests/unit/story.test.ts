@@ -2,7 +2,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Event } from "../../src/model/protocol.ts";
 import { endSentence } from "../../src/model/words.ts";
-import { answered, asked, finished, made, PERCENT, QUOTE, requested, review, started, story, turn, woken } from "./events.ts";
+import {
+  answered,
+  asked,
+  finished,
+  made,
+  PERCENT,
+  QUOTE,
+  requested,
+  review,
+  started,
+  story,
+  turn,
+  woken,
+} from "./events.ts";
 
 test("an event that was seen before changes nothing", () => {
   const told = story(started, woken(QUOTE), turn(QUOTE));
@@ -27,7 +40,10 @@ test("a proposal goes from checking over waiting to applied and undone", () => {
   told.take(10, review(1, QUOTE));
   assert.equal(state(), "waiting");
   assert.equal(told.agents.get(QUOTE)?.state, "waiting");
-  assert.deepEqual(told.waiting.map(({ number }) => number), [1]);
+  assert.deepEqual(
+    told.waiting.map(({ number }) => number),
+    [1],
+  );
   told.take(11, { event: "proposal_reviewed", proposal: 1, by: "user", verdict: { verdict: "accept" } });
   assert.equal(state(), "accepted");
   told.take(12, { event: "proposal_applied", proposal: 1, symbols: [QUOTE], diff: "" });
@@ -47,7 +63,10 @@ test("a rejected proposal keeps the reason, and its revision names it", () => {
 
 test("one answer holds for a whole set", () => {
   const told = story(started, woken(QUOTE), woken(PERCENT), made(1, QUOTE), made(2, PERCENT), review(1, QUOTE, [2]));
-  assert.deepEqual(told.waiting.map(({ number }) => number), [1, 2]);
+  assert.deepEqual(
+    told.waiting.map(({ number }) => number),
+    [1, 2],
+  );
   assert.deepEqual(told.proposals.get(2)?.with, [1]);
   told.take(10, { event: "proposal_reviewed", proposal: 1, by: "user", verdict: { verdict: "accept" } });
   assert.deepEqual(told.waiting, []);
@@ -63,13 +82,22 @@ test("a refused proposal is the one that was being checked", () => {
 
 test("questions wait for their answer, requests for the change", () => {
   const told = story(started, woken(QUOTE), asked, requested);
-  assert.deepEqual(told.messages.map(({ open }) => open), [true, true]);
+  assert.deepEqual(
+    told.messages.map(({ open }) => open),
+    [true, true],
+  );
   told.take(10, answered);
-  assert.deepEqual(told.messages.map(({ open }) => open), [false, true]);
+  assert.deepEqual(
+    told.messages.map(({ open }) => open),
+    [false, true],
+  );
   assert.equal(told.messages[0]?.answer, "Yes.");
   told.take(11, made(1, PERCENT));
   told.take(12, { event: "proposal_applied", proposal: 1, symbols: [PERCENT], diff: "" });
-  assert.deepEqual(told.messages.map(({ open }) => open), [false, false]);
+  assert.deepEqual(
+    told.messages.map(({ open }) => open),
+    [false, false],
+  );
 });
 
 test("an intent waits until it is answered", () => {
@@ -115,7 +143,10 @@ test("what a run left waiting outlives its server", () => {
   assert.equal(told.proposals.get(1)?.state, "dropped");
   told.settle([{ proposal: 1, state: "waiting" }]);
   told.interrupt();
-  assert.deepEqual(told.waiting.map(({ number }) => number), [1]);
+  assert.deepEqual(
+    told.waiting.map(({ number }) => number),
+    [1],
+  );
   assert.match(endSentence(told), /^Interrupted/);
   const cut = story(started, woken(QUOTE), asked);
   cut.interrupt();

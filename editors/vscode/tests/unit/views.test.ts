@@ -41,7 +41,10 @@ test("rows keep their ids, and no two are the same", () => {
   assert.equal(new Set(before).size, before.length);
   told.take(20, made(2, PERCENT));
   const after = ids(outline(told));
-  assert.deepEqual(before.filter((id) => !after.includes(id)), []);
+  assert.deepEqual(
+    before.filter((id) => !after.includes(id)),
+    [],
+  );
 });
 
 test("the tree of a run that has ended begins with its end", () => {
@@ -62,7 +65,10 @@ test("a recording says so", () => {
 test("the picture has agents by their files, and what is on its way", () => {
   const { groups, edges, you, talk } = picture(going());
   assert.deepEqual(
-    groups.map(({ file, nodes }) => [file, ...nodes.map(({ name, doing, proposal }) => `${name}: ${doing} ${proposal ?? ""}`)]),
+    groups.map(({ file, nodes }) => [
+      file,
+      ...nodes.map(({ name, doing, proposal }) => `${name}: ${doing} ${proposal ?? ""}`),
+    ]),
     [
       ["parcels/quote.py", "quote: #1 waits for you 1"],
       ["parcels/rates.py", "percent: begins "],
@@ -70,25 +76,30 @@ test("the picture has agents by their files, and what is on its way", () => {
   );
   assert.deepEqual(
     edges.map(({ from, to, kind, live }) => `${kind} ${from} ${to} ${live ? "live" : "still"}`),
-    [
-      `answer ${PERCENT} ${QUOTE} still`,
-      `change ${QUOTE} ${PERCENT} live`,
-      `proposal ${QUOTE} user live`,
-    ],
+    [`answer ${PERCENT} ${QUOTE} still`, `change ${QUOTE} ${PERCENT} live`, `proposal ${QUOTE} user live`],
   );
   assert.equal(you.doing, "1 to review");
-  assert.deepEqual(talk.map(({ text }) => text), ["add season", "Round twice?"]);
+  assert.deepEqual(
+    talk.map(({ text }) => text),
+    ["add season", "Round twice?"],
+  );
 });
 
 test("one who is only asked has a node, too", () => {
   const { groups } = picture(story(started, woken(QUOTE), asked));
-  assert.deepEqual(groups.map(({ file }) => file), ["parcels/quote.py", "parcels/rates.py"]);
+  assert.deepEqual(
+    groups.map(({ file }) => file),
+    ["parcels/quote.py", "parcels/rates.py"],
+  );
 });
 
 test("the same two ask again: one line", () => {
   const again = { ...asked, question: 2 } as typeof asked;
   const { edges } = picture(story(started, woken(QUOTE), asked, answered, again));
-  assert.deepEqual(edges.map(({ kind, live }) => [kind, live]), [["question", true]]);
+  assert.deepEqual(
+    edges.map(({ kind, live }) => [kind, live]),
+    [["question", true]],
+  );
 });
 
 test("tests by the parts of their ids", () => {

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StopReason } from "../../src/model/protocol.ts";
-import { evidenceLines, few, ledgerLine, ledgerLines, ledgerShare, statusLine, stopSentence, why } from "../../src/model/words.ts";
+import {
+  evidenceLines,
+  few,
+  ledgerLine,
+  ledgerLines,
+  ledgerShare,
+  statusLine,
+  stopSentence,
+} from "../../src/model/words.ts";
 import { evidence, finished, made, QUOTE, review, started, story, turn, woken } from "./events.ts";
 
 test("the ledger in one line", () => {
@@ -54,16 +62,6 @@ test("evidence is one fact a line", () => {
   ]);
   const together = { with: ["a.py::f"], tests: { tests: "unknown", reason: "no time" } as const };
   assert.equal(evidenceLines({ ...evidence, together })[1], "with 1 other proposal: tests unknown: no time");
-});
-
-test("the reason comes with evidence and diff", () => {
-  const told = story(started, woken(QUOTE), made(1, QUOTE), review(1, QUOTE));
-  const proposal = told.proposals.get(1);
-  assert.ok(proposal);
-  const text = why(proposal);
-  assert.match(text, /^# Proposal #1: parcels\/quote.py::quote\n\nbecause\n/);
-  assert.match(text, /AssertionError: 1 != 2/);
-  assert.match(text, /```diff\n--- a\/parcels/);
 });
 
 test("a long list is cut", () => {
