@@ -1,0 +1,139 @@
+/** The panel for questions about the code. */
+
+import { randomUUID } from "node:crypto";
+import * as vscode from "vscode";
+import { type AnswerParams, Conversation } from "../model/conversation.ts";
+import { openLine } from "./place.ts";
+import type { Server } from "./server.ts";
+import { options, page } from "./webview.ts";
+
+type Wish =
+  | { wish: "ready" }
+  | { wish: "ask"; question: string }
+  | { wish: "stop" }
+  | { wish: "new" }
+  | { wish: "about_all" }
+  | { wish: "open"; path: string; line: number };
+
+/** Pieces of an answer are gathered for so long. */
+const GATHER_MS = 50;
+
+export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
+  readonly #extension: vscode.Uri;
+  readonly #server: Server;
+  readonly #listening: vscode.Disposable[];
+  #conversation = new Conversation(randomUUID());
+  #view: vscode.WebviewView | null = null;
+  #symbol = "";
+  /** How often the user has come to ask: the page takes the focus when it rises, and only then. */
+  #come = 0;
+  #pending: NodeJS.Timeout | null = null;
+
+  constructor(extension: vscode.Uri, server: Server) {
+    this.#extension = extension;
+    this.#server = server;
+    server.on<AnswerParams>("starling/answer", (params) => {
+      if (this.#conversation.take(params)) {
+        this.#soon();
+      }
+    });
+    this.#listening = [
+      vscode.window.registerWebviewViewProvider("starling.ask", this, {
+        webviewOptions: { retainContextWhenHidden: true },
+      }),
+      server.onState((state) => {
+        if (state.kind !== "running" && this.#conversation.busy) {
+          this.#conversation.fail("The server has ended before the answer.");
+        }
+        this.#soon();
+      }),
+    ];
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    this.#view = view;
+    view.webview.options = options(this.#extension);
+    view.webview.html = page(view.webview, this.#extension, "ask", "Ask about the code");
+    view.webview.onDidReceiveMessage((wish: Wish) => void this.#grant(wish));
+    view.onDidDispose(() => {
+      this.#view = null;
+    });
+  }
+
+  /** Opens the panel, with what the question is about. */
+  async focus(symbol: string | undefined): Promise<void> {
+    this.#symbol = symbol ?? "";
+    this.#come++;
+    await vscode.commands.executeCommand("starling.ask.focus");
+    this.#soon();
+  }
+
+  dispose(): void {
+    this.#listening.forEach((one) => one.dispose());
+    if (this.#pending) {
+      clearTimeout(this.#pending);
+    }
+  }
+
+  async #grant(wish: Wish): Promise<void> {
+    switch (wish.wish) {
+      case "ready":
+        return this.#soon();
+      case "ask":
+        return this.#ask(wish.question);
+      case "stop":
+        return this.#stop();
+      case "new":
+        await this.#stop();
+        this.#conversation = new Conversation(randomUUID());
+        this.#come++;
+        return this.#soon();
+      case "about_all":
+        this.#symbol = "";
+        return this.#soon();
+      case "open":
+        return openLine(wish.path, wish.line).catch(() => {
+          void vscode.window.showWarningMessage(`${wish.path} is not in this project any more.`);
+        });
+    }
+  }
+
+  async #ask(question: string): Promise<void> {
+    const conversation = this.#conversation;
+    const symbol = this.#symbol;
+    conversation.begin(question, symbol);
+    this.#soon();
+    try {
+      const about = symbol === "" ? {} : { symbol };
+      const asked = { question, session: conversation.session, ...about };
+      const { ask } = await this.#server.execute<{ ask: string }>("starling.ask", asked);
+      conversation.taken(ask);
+    } catch (error) {
+      conversation.fail(error instanceof Error ? error.message : String(error));
+    }
+    this.#soon();
+  }
+
+  async #stop(): Promise<void> {
+    const ask = this.#conversation.going;
+    if (ask !== null) {
+      await this.#server
+        .execute("starling.cancel", { ask })
+        .catch((error: unknown) => this.#server.log.warn(String(error)));
+    }
+  }
+
+  #soon(): void {
+    this.#pending ??= setTimeout(() => {
+      this.#pending = null;
+      const running = this.#server.state.kind === "running";
+      void this.#view?.webview.postMessage({
+        turns: this.#conversation.turns,
+        busy: this.#conversation.busy,
+        symbol: this.#symbol,
+        come: this.#come,
+        unable: running ? "" : "The server is not running.",
+      });
+    }, GATHER_MS);
+  }
+}

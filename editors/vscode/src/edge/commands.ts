@@ -1,0 +1,223 @@
+/** The commands of the palette, the menus and the lenses. */
+
+import * as vscode from "vscode";
+import { runParameters } from "../model/arguments.ts";
+import type { Target } from "../model/outline.ts";
+import { shortName } from "../model/symbol.ts";
+import type { AskView } from "./askView.ts";
+import { askForKey } from "./keys.ts";
+import { menu } from "./menu.ts";
+import type { PictureView } from "./pictureView.ts";
+import { openSymbol, pathIn, symbolAt } from "./place.ts";
+import type { Review } from "./review.ts";
+import type { Runs } from "./runs.ts";
+import type { Server } from "./server.ts";
+import { changed } from "./settings.ts";
+import type { Told } from "./told.ts";
+import type { Targets } from "./targets.ts";
+
+export interface Parts {
+  context: vscode.ExtensionContext;
+  server: Server;
+  runs: Runs;
+  review: Review;
+  targets: Targets;
+  picture: PictureView;
+  ask: AskView;
+  texts: Told;
+}
+
+/** What a lens or a code action says of a symbol. */
+interface SymbolArgument {
+  symbol?: string;
+}
+
+export function registerCommands(parts: Parts): vscode.Disposable[] {
+  const { server, runs, targets, picture, ask } = parts;
+  const commands: Record<string, (argument?: unknown) => unknown> = {
+    task: () => newTask(parts),
+    change: (argument) => change(parts, argument as SymbolArgument | undefined),
+    ask: (argument) => askAbout(ask, argument as SymbolArgument | undefined),
+    accept: (argument) => decide(parts, argument, async (about) => server.execute("starling.accept", about)),
+    acceptAll: (argument) => {
+      const run = targets.given(argument)?.run;
+      return server.execute("starling.acceptAll", run === undefined ? {} : { run });
+    },
+    reject: (argument) => decide(parts, argument, (about, name) => reject(server, about, name)),
+    steer: (argument) => steer(parts, argument),
+    diff: (argument) => showDiff(parts, argument),
+    why: (argument) => showWhy(parts, argument),
+    next: () => reviewNext(parts),
+    stop: async (argument) =>
+      withTarget(targets.going(argument), ({ run }) => server.execute("starling.cancel", { run })),
+    undo: async (argument) => withTarget(targets.changed(argument), (target) => undo(server, target)),
+    open: async (argument) =>
+      withTarget(Promise.resolve(targets.given(argument)), ({ symbol }) => openSymbol(symbol ?? "")),
+    picture: (argument) => picture.show(targets.given(argument)?.run),
+    clear: () => runs.clear(),
+    restart: () => server.start(),
+    log: () => server.log.show(),
+    key: () => askForKey(parts.context, server),
+    menu: () => menu(server, runs),
+  };
+  return Object.entries(commands).map(([name, run]) =>
+    vscode.commands.registerCommand(`starling.client.${name}`, async (argument?: unknown) => {
+      try {
+        await run(argument);
+      } catch (error) {
+        void vscode.window.showErrorMessage(`Starling: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }),
+  );
+}
+
+async function withTarget(
+  found: Promise<Target | undefined>,
+  act: (target: Target) => Promise<unknown>,
+): Promise<void> {
+  const target = await found;
+  if (target) {
+    await act(target);
+  }
+}
+
+async function newTask({ server }: Parts): Promise<void> {
+  const task = await vscode.window.showInputBox({
+    title: "Starling: New Task",
+    prompt: "What is to be done? Starling finds the symbols; each change is yours to accept.",
+    placeHolder: "The late fee is charged on the day of return, too. Make the tests pass.",
+    ignoreFocusOut: true,
+  });
+  if (task?.trim()) {
+    await run(server, { task });
+  }
+}
+
+async function change({ server }: Parts, argument: SymbolArgument | undefined): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  const symbol = argument?.symbol ?? (editor && (await symbolAt(editor.document.uri, editor.selection.active)));
+  const place = editor && selected(editor);
+  const about = symbol ? shortName(symbol) : (place ?? "the project");
+  const task = await vscode.window.showInputBox({
+    title: `Starling: Change ${about}`,
+    prompt: "What is to change? You see every change, with its tests, before it is made.",
+    ignoreFocusOut: true,
+  });
+  if (task?.trim()) {
+    await run(server, symbol ? { task, begin: [symbol] } : { task: place ? `${task} (${place})` : task });
+  }
+}
+
+/** `parcels/quote.py, lines 3 to 9` */
+function selected(editor: vscode.TextEditor): string | undefined {
+  const path = pathIn(editor.document.uri);
+  const { start, end } = editor.selection;
+  const lines = start.line === end.line ? `line ${start.line + 1}` : `lines ${start.line + 1} to ${end.line + 1}`;
+  return path && `${path}, ${lines}`;
+}
+
+async function run(server: Server, what: { task: string; begin?: string[] }): Promise<void> {
+  await server.execute("starling.run", { ...runParameters(changed()), ...what });
+  await vscode.commands.executeCommand("starling.runs.focus");
+}
+
+async function askAbout(ask: AskView, argument: SymbolArgument | undefined): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  const symbol = argument?.symbol ?? (editor && (await symbolAt(editor.document.uri, editor.selection.active)));
+  await ask.focus(symbol);
+}
+
+/** What the server is told of a proposal or an intent. */
+function about({ run, proposal, symbol }: Target): object {
+  return proposal === undefined ? { run, symbol } : { run, proposal };
+}
+
+function nameIn(runs: Runs, { run, proposal, symbol }: Target): string {
+  const known = proposal === undefined ? undefined : runs.proposal(run, proposal);
+  const name = shortName(known?.symbol ?? symbol ?? "");
+  return proposal === undefined ? name : `#${proposal} ${name}`.trim();
+}
+
+/** Answers a proposal or an intent; from an open diff goes on to the next one. */
+async function decide(
+  parts: Parts,
+  argument: unknown,
+  answer: (about: object, name: string) => Promise<unknown>,
+): Promise<void> {
+  const { targets, runs, review } = parts;
+  const target = await targets.waiting(argument);
+  if (!target) {
+    return;
+  }
+  const fromDiff = review.active();
+  const set = runs.proposal(target.run, target.proposal ?? -1)?.with ?? [];
+  const answered = await answer(about(target), nameIn(runs, target));
+  if (answered !== "given up" && fromDiff) {
+    const next = runs.waiting.find(
+      ({ story, proposal }) =>
+        story.id === target.run && proposal.number !== target.proposal && !set.includes(proposal.number),
+    );
+    if (next) {
+      await review.open({ run: next.story.id, proposal: next.proposal.number });
+    }
+  }
+}
+
+async function reject(server: Server, about: object, name: string): Promise<unknown> {
+  const reason = await vscode.window.showInputBox({
+    title: `Starling: Reject ${name}`,
+    prompt: "Why? Its agent reads the reason and tries again.",
+    ignoreFocusOut: true,
+    validateInput: (text) => (text.trim() === "" ? "A few words are enough; Escape leaves it waiting." : undefined),
+  });
+  return reason === undefined ? "given up" : server.execute("starling.reject", { ...about, reason });
+}
+
+async function steer({ server, runs, targets }: Parts, argument: unknown): Promise<void> {
+  const target = targets.given(argument) ?? (await targets.going(undefined));
+  if (!target) {
+    return;
+  }
+  const text = await vscode.window.showInputBox({
+    title: `Starling: Steer ${nameIn(runs, target) || "all agents"}`,
+    prompt: "What should be done differently?",
+    ignoreFocusOut: true,
+  });
+  if (text?.trim()) {
+    await server.execute("starling.steer", { ...about(target), text });
+  }
+}
+
+async function showDiff(parts: Parts, argument: unknown): Promise<void> {
+  const target = await parts.targets.waiting(argument);
+  if (target?.proposal === undefined) {
+    return;
+  }
+  const { run, proposal } = target;
+  const known = parts.runs.proposal(run, proposal);
+  await (known && known.state !== "waiting" ? showWhy(parts, target) : parts.review.open({ run, proposal }));
+}
+
+async function showWhy({ server, runs, targets, texts }: Parts, argument: unknown): Promise<void> {
+  const target = await targets.waiting(argument);
+  const known = target?.proposal === undefined ? undefined : runs.proposal(target.run, target.proposal);
+  if (!target || !known) {
+    return;
+  }
+  const about = { run: target.run, proposal: known.number };
+  const { summary } = await server.request<{ summary: string }>("starling/proposal", about);
+  await texts.show(`Why #${known.number} ${shortName(known.symbol)}`, summary);
+}
+
+async function reviewNext({ runs, review }: Parts): Promise<void> {
+  const [first] = runs.waiting;
+  if (first) {
+    await review.open({ run: first.story.id, proposal: first.proposal.number });
+  } else {
+    void vscode.window.showInformationMessage("Nothing waits for review.");
+  }
+}
+
+async function undo(server: Server, { run, proposal }: Target): Promise<void> {
+  await server.execute("starling.undo", proposal === undefined ? { run } : { run, proposal });
+}

@@ -1,0 +1,221 @@
+/** The real editor in a browser, driven as a person would: by keys, clicks, and what is on the screen. */
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { type Browser, chromium, type Frame, type Locator, type Page } from "playwright-core";
+import type { Scene } from "./scene.ts";
+
+export type Theme = "light" | "dark";
+
+const THEMES = { light: "Default Light Modern", dark: "Default Dark Modern" };
+const WAIT = 30_000;
+
+export interface Options {
+  theme: Theme;
+  width: number;
+  height: number;
+  /** Settings of the user besides those that every test needs. */
+  settings?: Record<string, unknown>;
+  /** Whether folders are asked to be trusted. */
+  trust?: "ask" | "given";
+}
+
+/** Needed programs, from the environment (`tests/run` sets it). */
+function need(name: string): string {
+  const value = process.env[name];
+  if (!value) {
+    throw new Error(`${name} is not set: start the tests by tests/run`);
+  }
+  return value;
+}
+
+export class Editor {
+  readonly page: Page;
+  readonly #process: ChildProcess;
+  readonly #browser: Browser;
+
+  private constructor(page: Page, process: ChildProcess, browser: Browser) {
+    this.page = page;
+    this.#process = process;
+    this.#browser = browser;
+  }
+
+  static async open(scene: Scene, options: Options): Promise<Editor> {
+    const port = await freePort();
+    const child = startCodeServer(scene, options, port);
+    const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+    const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+    const viewport = { width: options.width, height: options.height };
+    const page = await browser.newPage({ viewport, colorScheme: options.theme });
+    page.setDefaultTimeout(WAIT);
+    await reachable(port);
+    await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(scene.project)}`);
+    const editor = new Editor(page, child, browser);
+    await page.locator(".monaco-workbench").waitFor();
+    return editor;
+  }
+
+  async close(): Promise<void> {
+    await this.#browser.close();
+    const pid = this.#process.pid;
+    if (pid !== undefined) {
+      // The whole group: the main process alone leaves children.
+      process.kill(-pid, "SIGTERM");
+    }
+  }
+
+  /** Runs a command by its name in the palette. */
+  async command(name: string): Promise<void> {
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget input").first();
+    await input.waitFor();
+    await input.fill(`>${name}`);
+    await this.page.locator(`.quick-input-list .monaco-list-row[aria-label^="${name}"]`).first().click();
+  }
+
+  /** Types into the box that asks for a text, and sends it. */
+  async answer(title: string, text: string): Promise<void> {
+    const box = this.page.locator(".quick-input-widget", { hasText: title });
+    await box.waitFor();
+    await box.locator("input").first().fill(text);
+    await this.page.keyboard.press("Enter");
+    await box.waitFor({ state: "hidden" });
+  }
+
+  async openFile(path: string): Promise<void> {
+    const name = path.split("/").pop() ?? path;
+    await this.page.keyboard.press("Control+P");
+    await this.page.locator(".quick-input-widget input").first().fill(path);
+    const files = this.page.locator(".quick-input-list .monaco-list-row", { hasText: name, hasNotText: "Proposal" });
+    await files.first().click();
+    await this.page.locator(`.tab.active[aria-label^="${name}"]`).first().waitFor();
+    await this.page.locator(".editor-instance .monaco-editor.focused").first().waitFor();
+  }
+
+  /** The first row of the tree of runs that holds all these texts. */
+  row(...texts: (string | RegExp)[]): Locator {
+    const rows = this.page.locator('[id="workbench.view.extension.starling"] .monaco-list-row');
+    return texts.reduce<Locator>((found, text) => found.filter({ hasText: text }), rows).first();
+  }
+
+  /** Presses one of the small buttons of a row. */
+  async rowAction(text: string | RegExp, action: string): Promise<void> {
+    const row = this.row(text);
+    await row.hover();
+    await row.locator(`.actions-container a[aria-label^="${action}"]`).click();
+  }
+
+  /** Clicks the name of a row. */
+  async clickRow(...texts: (string | RegExp)[]): Promise<void> {
+    await this.row(...texts)
+      .locator(".label-name")
+      .first()
+      .click();
+  }
+
+  /** Presses a button in the title bar of the editor. */
+  async titleAction(action: string): Promise<void> {
+    await this.page.locator(`.editor-actions a[aria-label^="${action}"]`).first().click();
+  }
+
+  /** The entry in the status bar. */
+  status(text: string | RegExp): Locator {
+    return this.page.locator(".statusbar-item", { hasText: text });
+  }
+
+  /** The side of a diff that shows what is proposed, once it holds a text. */
+  proposed(text: string): Locator {
+    return this.page.locator(".monaco-diff-editor .editor.modified .view-lines", { hasText: text }).last();
+  }
+
+  /** A page inside the editor, by something that it holds. */
+  async view(holds: string): Promise<Frame> {
+    const until = Date.now() + WAIT;
+    while (Date.now() < until) {
+      for (const frame of this.page.frames()) {
+        // Frames come and go while the editor builds them.
+        if (
+          (await frame
+            .locator(holds)
+            .count()
+            .catch(() => 0)) > 0
+        ) {
+          return frame;
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    throw new Error(`no page holds ${holds}`);
+  }
+
+  async picture(name: string): Promise<void> {
+    const folder = need("STARLING_PICTURES");
+    mkdirSync(folder, { recursive: true });
+    await this.page.screenshot({ path: join(folder, `${name}.png`) });
+  }
+}
+
+function startCodeServer(scene: Scene, { theme, settings, trust }: Options, port: number): ChildProcess {
+  const data = join(scene.folder, "data");
+  const extensions = join(scene.folder, "extensions");
+  const config = join(scene.folder, "code-server.yaml");
+  writeFileSync(config, `bind-addr: 127.0.0.1:${port}\nauth: none\ncert: false\n`);
+  const all = JSON.stringify({
+    "workbench.colorTheme": THEMES[theme],
+    "workbench.startupEditor": "none",
+    "workbench.tips.enabled": false,
+    "window.commandCenter": false,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "telemetry.telemetryLevel": "off",
+    "chat.disableAIFeatures": true,
+    "editor.minimap.enabled": false,
+    // In a browser the editor saves by itself; what is saved when is a part of what is tested.
+    "files.autoSave": "off",
+    "starling.path": need("STARLING_BINARY"),
+    "starling.model": `replay:${scene.replay}`,
+    "starling.environment": { STARLING_CACHE_DIR: scene.cache, STARLING_LOG: process.env["STARLING_LOG"] ?? "" },
+    ...settings,
+  });
+  for (const place of ["User", "Machine"]) {
+    mkdirSync(join(data, place), { recursive: true });
+    writeFileSync(join(data, place, "settings.json"), all);
+  }
+  const node = need("STARLING_NODE");
+  const common = [need("CODE_SERVER"), "--config", config, "--user-data-dir", data, "--extensions-dir", extensions];
+  execFileSync(node, [...common, "--install-extension", need("STARLING_VSIX")], { stdio: "pipe" });
+  const flags = [
+    "--disable-telemetry",
+    "--disable-update-check",
+    ...(trust === "ask" ? [] : ["--disable-workspace-trust"]),
+  ];
+  // A group of its own, so that all of it can be ended together.
+  return spawn(node, [...common, ...flags, scene.project], { detached: true, stdio: "ignore" });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") {
+    throw new Error("no free port");
+  }
+  return address.port;
+}
+
+async function reachable(port: number): Promise<void> {
+  const until = Date.now() + WAIT;
+  for (;;) {
+    try {
+      await fetch(`http://127.0.0.1:${port}/healthz`);
+      return;
+    } catch (error) {
+      if (Date.now() > until) {
+        throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+}

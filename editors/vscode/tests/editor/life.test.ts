@@ -1,0 +1,81 @@
+/** The same by lenses and actions, in a light and narrow window; a restart in the middle, a stop, and questions. */
+
+import { stage } from "./stage.ts";
+
+const on = stage({ theme: "light", width: 720, height: 820 });
+
+const toReview = (number: number) => on.editor.page.locator(`[aria-label="To review, ${number}"]`);
+const lens = (text: string) => on.editor.page.locator(".codelens-decoration a", { hasText: text }).first();
+
+on.step("an action on a symbol begins there", async () => {
+  await on.editor.openFile("parcels/quote.py");
+  await on.editor.page.locator('.statusbar-item [aria-label^="Starling. Ready"]').waitFor();
+  await on.editor.page.keyboard.press("Control+G");
+  await on.editor.page.keyboard.type("17:6");
+  await on.editor.page.keyboard.press("Enter");
+  await on.editor.page.keyboard.press("Control+.");
+  await on.editor.page.locator(".action-widget .monaco-list-row", { hasText: "Starling: change" }).click();
+  await on.editor.answer("Starling: Change quote", on.scene.task);
+  await on.editor.row("means to:").waitFor();
+});
+
+on.step("a working agent has a lens; the accepted intent becomes a proposal with lenses", async () => {
+  await on.editor.rowAction("means to:", "Accept");
+  await toReview(2).waitFor();
+  await on.editor.command("View: Close Primary Side Bar");
+  await lens("Accept").waitFor();
+  await lens("Why").waitFor();
+  await on.editor.picture("light lenses");
+});
+
+on.step("the lens tells why", async () => {
+  await lens("Why").click();
+  await on.editor.page.locator(".tab.active", { hasText: "Why #" }).waitFor();
+  const told = await on.editor.view(".markdown-body");
+  await told.locator("p", { hasText: "percentage is added to the rate first" }).waitFor();
+  await on.editor.picture("light why");
+  await on.editor.command("View: Close Editor");
+});
+
+on.step("what waits outlives the server", async () => {
+  await on.editor.command("Starling: Restart Server");
+  await on.editor.command("Starling: Focus on Runs View");
+  await toReview(2).waitFor();
+  await on.editor.status(/2 to review/).waitFor();
+  await on.editor.picture("light restored");
+  await on.editor.clickRow(/#\d quote/, "waits for you");
+  await on.editor.proposed("season(on)").waitFor();
+  await on.editor.picture("light diff");
+  await on.editor.titleAction("Accept");
+  await on.onDisk("parcels/quote.py", "def quote(parcel, *, on):");
+});
+
+on.step("a run is stopped, and what was accepted stays", async () => {
+  await on.editor.command("Starling: New Task…");
+  await on.editor.answer("Starling: New Task", on.scene.task);
+  await on.editor.row("means to:").waitFor();
+  await on.editor.command("Starling: Stop Run");
+  await on.editor.row("You stopped the run").waitFor();
+  await on.editor.row("Interrupted: the server was started anew").waitFor();
+  await on.editor.status(/stopped/).waitFor();
+  await on.onDisk("parcels/quote.py", "def quote(parcel, *, on):");
+});
+
+on.step("the picture works in a narrow window", async () => {
+  await on.editor.command("Starling: Show Picture of the Run");
+  const picture = await on.editor.view("#field .node");
+  await picture.locator(".node", { hasText: "quote" }).first().waitFor();
+  await on.editor.picture("light picture");
+});
+
+on.step("a question is answered with citations that are links", async () => {
+  await on.editor.command("Starling: Ask about the Code…");
+  const ask = await on.editor.view("#question");
+  await ask.locator("#question").fill("How does percent round?");
+  await on.editor.page.keyboard.press("Enter");
+  await ask.locator(".answer.answered", { hasText: "rounds half up" }).waitFor();
+  await on.editor.picture("light answer");
+  await ask.locator("a", { hasText: "parcels/rates.py:17" }).click();
+  await on.editor.page.locator(".tab.active", { hasText: "rates.py" }).waitFor();
+  await on.editor.status("Ln 17").waitFor();
+});

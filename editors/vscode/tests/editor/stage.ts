@@ -1,0 +1,61 @@
+/** Steps in an editor, each possible only after those before it; and what is waited for. */
+
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { Editor, type Options } from "./editor.ts";
+import { makeScene, type Scene, textOf } from "./scene.ts";
+
+export interface Stage {
+  readonly scene: Scene;
+  readonly editor: Editor;
+  step(name: string, act: () => Promise<void>): void;
+  /** Waits until a file on disk holds (or holds no more) a text. */
+  onDisk(path: string, text: string, held?: "held" | "gone"): Promise<void>;
+}
+
+/** A scene and an editor for the steps of one file. */
+export function stage(options: Options): Stage {
+  let scene: Scene;
+  let editor: Editor;
+  let failed: string | null = null;
+  before(async () => {
+    scene = makeScene();
+    editor = await Editor.open(scene, options);
+  });
+  after(async () => {
+    await editor.close();
+    if (failed === null) {
+      rmSync(scene.folder, { recursive: true, force: true });
+    } else {
+      console.log(`what it left: ${scene.folder}`);
+    }
+  });
+  return {
+    get scene() {
+      return scene;
+    },
+    get editor() {
+      return editor;
+    },
+    step(name, act) {
+      test(name, { timeout: 60_000 }, async () => {
+        assert.equal(failed, null, "a step before it failed");
+        try {
+          await act();
+        } catch (error) {
+          failed = name;
+          await editor.picture(`failed ${name}`);
+          throw error;
+        }
+      });
+    },
+    async onDisk(path, text, held = "held") {
+      const until = Date.now() + 15_000;
+      while (textOf(scene, path).includes(text) !== (held === "held")) {
+        assert.ok(Date.now() < until, `${path}: ${JSON.stringify(text)} is not ${held}:\n${textOf(scene, path)}`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    },
+  };
+}

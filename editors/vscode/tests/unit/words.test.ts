@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StopReason } from "../../src/model/protocol.ts";
+import {
+  evidenceLines,
+  few,
+  ledgerLine,
+  ledgerLines,
+  ledgerShare,
+  statusLine,
+  stopSentence,
+} from "../../src/model/words.ts";
+import { evidence, finished, made, QUOTE, review, started, story, turn, woken } from "./events.ts";
+
+test("the ledger in one line", () => {
+  assert.equal(ledgerLine({ calls: 1, tokens: 999, dollars: 0 }), "1 call · 999 tokens · $0.00");
+  assert.equal(ledgerLine({ calls: 9, tokens: 16_966, dollars: 0.0123 }), "9 calls · 17.0k tokens · $0.012");
+  assert.equal(ledgerLine({ calls: 60, tokens: 1_234_567, dollars: 12.3 }), "60 calls · 1.23M tokens · $12.30");
+});
+
+test("the ledger against its limits", () => {
+  const used = { calls: 3, tokens: 5000, dollars: 0.4 };
+  const limits = { calls: 10, tokens: 10_000, dollars: 0.5, seconds: 60 };
+  assert.deepEqual(ledgerLines(used, limits), ["Calls: 3 of 10", "Tokens: 5.0k of 10.0k", "Dollars: $0.40 of $0.50"]);
+  assert.equal(ledgerShare(used, limits), 0.8);
+  assert.equal(ledgerShare(used, { ...limits, dollars: null }), 0.5);
+  assert.equal(ledgerShare(used, null), 0);
+  assert.equal(ledgerLines(used, { ...limits, dollars: null })[2], "Dollars: $0.40, no limit");
+});
+
+test("the status says what matters most", () => {
+  const told = story(started, woken(QUOTE), turn(QUOTE));
+  assert.equal(statusLine(told), "1 agent at work · 1 call · 1.0k tokens · $0.00");
+  told.take(8, made(1, QUOTE));
+  told.take(9, review(1, QUOTE));
+  assert.equal(statusLine(told), "1 to review · 1 call · 1.0k tokens · $0.00");
+  told.take(10, finished);
+  assert.equal(statusLine(told), "settled · 9 calls · 17.0k tokens · $0.012");
+});
+
+test("every end says what it is and what to do", () => {
+  const ends: StopReason[] = [
+    { reason: "settled" },
+    { reason: "nothing_changed", why: "it holds already" },
+    { reason: "tests_fail", failing: ["a", "b", "c", "d"] },
+    { reason: "ledger_empty", what: "60 of 60 model calls" },
+    { reason: "cancelled" },
+    { reason: "failed", error: "no model answers" },
+  ];
+  const said = ends.map(stopSentence);
+  assert.equal(new Set(said).size, ends.length);
+  assert.match(said[2] ?? "", /^4 tests still fail: a, b, c and 1 more$/);
+  assert.match(said[3] ?? "", /Raise it in the settings/);
+});
+
+test("evidence is one fact a line", () => {
+  assert.deepEqual(evidenceLines(evidence), [
+    "4 passed · 1 fixed · 2 broken",
+    "diagnostics unknown: no language server",
+    'contract: parameter "on" added (required)',
+    "callers to follow: a.py::f, b.py::g, c.py::h and 1 more",
+  ]);
+  const together = { with: ["a.py::f"], tests: { tests: "unknown", reason: "no time" } as const };
+  assert.equal(evidenceLines({ ...evidence, together })[1], "with 1 other proposal: tests unknown: no time");
+});
+
+test("a long list is cut", () => {
+  assert.equal(few(["a", "b"]), "a, b");
+  assert.equal(few(["a", "b", "c", "d"], 1), "a and 3 more");
+});
