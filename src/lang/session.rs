@@ -133,7 +133,9 @@ impl Session {
         connection.notify("initialized", json!({}));
         let settings = json!({"settings": about.settings});
         connection.notify("workspace/didChangeConfiguration", settings);
-        let version = answer["serverInfo"]["version"].as_str().unwrap_or_default();
+        let logged = heard.borrow().version.clone();
+        let version = answer["serverInfo"]["version"].as_str();
+        let version = version.or(logged.as_deref()).unwrap_or_default();
         let capabilities = answer["capabilities"].clone();
         let encoding = match capabilities["positionEncoding"].as_str() {
             Some("utf-8") => Encoding::Utf8,

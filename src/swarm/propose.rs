@@ -154,7 +154,7 @@ async fn concluded(
     match verdict {
         Verdict::Accept => {
             mind.rejected = None;
-            let problems = evidence.diagnostics.stopping();
+            let problems = evidence.counting().1.stopping();
             let problems: Vec<String> = problems.map(|one| one.message.clone()).collect();
             hub.state().accepted_problems.extend(problems);
             hub.state().accepted.push(Accepted {
