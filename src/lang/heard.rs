@@ -34,6 +34,8 @@ pub(super) struct Heard {
     pub at_work: BTreeSet<String>,
     /// Methods that the server registered for itself.
     pub registered: BTreeSet<String>,
+    /// Its version, where it tells it in its log alone.
+    pub version: Option<String>,
     /// Nothing more can come.
     pub closed: bool,
 }
@@ -120,7 +122,12 @@ impl Ear {
             }
             "$/progress" => self.heard.send_modify(|heard| heard.progress(&params)),
             "window/logMessage" | "window/showMessage" => {
-                tracing::debug!(message = params["message"].as_str(), "language server");
+                let message = params["message"].as_str().unwrap_or_default();
+                tracing::debug!(message, "language server");
+                if let Some(version) = version(message) {
+                    let version = Some(version.to_owned());
+                    self.heard.send_modify(|heard| heard.version = version);
+                }
             }
             _ => {}
         }
@@ -146,6 +153,14 @@ impl Ear {
             _ => Err(format!("{method}: not known here")),
         }
     }
+}
+
+/// `Pyright language server 1.1.2 starting`
+fn version(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once(" language server ")?;
+    let version = rest.strip_suffix(" starting")?;
+    let is_version = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    (version.len() < 40 && version.chars().all(is_version)).then_some(version)
 }
 
 #[cfg(test)]
@@ -239,6 +254,18 @@ mod tests {
                 .registered
                 .contains("textDocument/diagnostic")
         );
+    }
+
+    #[test]
+    fn a_version_is_read_in_the_log() {
+        let ear = ear();
+        for message in [
+            "Pyright language server 1.1.414 starting",
+            "The language server is not starting",
+        ] {
+            ear.note("window/logMessage", json!({"message": message}), 1);
+        }
+        assert_eq!(ear.heard.borrow().version.as_deref(), Some("1.1.414"));
     }
 
     #[test]

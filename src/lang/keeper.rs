@@ -35,6 +35,9 @@ pub(super) const BLIND: &str = "it finds no error in a text that cannot be parse
                                 missing or switched off";
 /// A server that is late so often in a row is as good as crashed.
 const LATE: u32 = 3;
+/// One that is late with names so often is not asked about them any more: while it looks for them, it
+/// finds no problems.
+const LATE_WITH_NAMES: u32 = 2;
 /// Questions that wait. More are answered that there are too many.
 const QUEUE: usize = 64;
 /// News that nobody asks for.
@@ -119,6 +122,7 @@ impl Keeper {
             session: None,
             trouble: Trouble::default(),
             late: 0,
+            late_with_names: 0,
             disk: HashMap::new(),
             ready: Arc::clone(&ready),
         };
@@ -132,7 +136,7 @@ impl Keeper {
         }
     }
 
-    /// Whether a question about a name has an answer soon. Nothing is started for one.
+    /// Whether a question about a name is likely to have an answer soon. Nothing is started for one.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
     }
@@ -256,6 +260,7 @@ struct State {
     session: Option<Session>,
     trouble: Trouble,
     late: u32,
+    late_with_names: u32,
     /// The files on disk as the server may know them.
     disk: HashMap<FilePath, Stamp>,
     ready: Arc<AtomicBool>,
@@ -273,12 +278,16 @@ async fn keep(mut state: State, mut queue: mpsc::Receiver<Job>) {
         };
         let Some(job) = job else { return };
         state.carry_out(job).await;
-        let is_up = state.session.as_ref().is_some_and(|one| !one.is_closed());
-        state.ready.store(is_up, Ordering::Relaxed);
+        state.ready.store(state.is_ready(), Ordering::Relaxed);
     }
 }
 
 impl State {
+    fn is_ready(&self) -> bool {
+        let is_up = self.session.as_ref().is_some_and(|one| !one.is_closed());
+        is_up && self.late_with_names < LATE_WITH_NAMES
+    }
+
     /// Nothing is asked for somebody who does not wait any more.
     async fn carry_out(&mut self, job: Job) {
         match job {
@@ -349,6 +358,7 @@ impl State {
 
     /// A server that is slow with a name may be quick with problems: only its end counts against it.
     async fn of_name<T>(&mut self, found: Result<T, Failure>) -> Result<T, String> {
+        self.late_with_names += u32::from(matches!(found, Err(Failure::Late(_))));
         match found {
             Ok(found) => Ok(found),
             Err(failure @ (Failure::Gone | Failure::Unprovable)) => self.judged(Err(failure)).await,
@@ -422,6 +432,7 @@ impl State {
                 return Err(self.failed(&why).await);
             }
         };
+        self.late_with_names = 0;
         let sees = session.sees_errors(now + START).await;
         let tool = session.tool.clone();
         self.session = Some(session);

@@ -41,6 +41,12 @@ pub(super) const KNOWN: [Known; 5] = [
     },
 ];
 
+/// Whether a server, asked for something, looks through the whole workspace and hears nothing meanwhile:
+/// its diagnostics are worth more.
+pub(super) fn is_deaf_over(server: &str, provider: &str) -> bool {
+    ["basedpyright", "pyright"].contains(&server) && provider == "implementationProvider"
+}
+
 /// What servers ask for by `workspace/configuration`. One tree serves all: each looks only into its
 /// own section.
 pub(super) fn settings(python: Option<&Path>) -> Value {
@@ -77,6 +83,13 @@ pub(super) fn section(settings: &Value, name: Option<&str>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_looks_for_overrides_for_long_is_not_asked_for_them() {
+        assert!(is_deaf_over("basedpyright", "implementationProvider"));
+        assert!(!is_deaf_over("basedpyright", "referencesProvider"));
+        assert!(!is_deaf_over("ty", "implementationProvider"));
+    }
 
     #[test]
     fn sections_are_found_by_their_path() {

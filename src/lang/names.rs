@@ -153,7 +153,7 @@ mod tests {
             "targetSelectionRange": range(0, 4, 5)});
         let a = ("a.py".to_owned(), 6, 8);
         let b = ("b.py".to_owned(), 4, 5);
-        assert_eq!(found(one.clone()), [a.clone()]);
+        assert_eq!(found(one.clone()), std::slice::from_ref(&a));
         assert_eq!(found(json!([one, link])), [a, b]);
         assert_eq!(found(Value::Null), []);
     }

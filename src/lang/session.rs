@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use super::convert;
 use super::documents::{Documents, Fate, Notification, Texts, uri, watched};
 use super::heard::{Awaited, Heard, listener};
+use super::known::is_deaf_over;
 use super::link::Link;
 use super::names::{self, Place};
 use super::process::Process;
@@ -91,6 +92,7 @@ impl Refusal {
 }
 
 pub(super) struct Session {
+    name: String,
     /// Its name and version.
     pub tool: String,
     pub process: Option<Process>,
@@ -131,7 +133,9 @@ impl Session {
         connection.notify("initialized", json!({}));
         let settings = json!({"settings": about.settings});
         connection.notify("workspace/didChangeConfiguration", settings);
-        let version = answer["serverInfo"]["version"].as_str().unwrap_or_default();
+        let logged = heard.borrow().version.clone();
+        let version = answer["serverInfo"]["version"].as_str();
+        let version = version.or(logged.as_deref()).unwrap_or_default();
         let capabilities = answer["capabilities"].clone();
         let encoding = match capabilities["positionEncoding"].as_str() {
             Some("utf-8") => Encoding::Utf8,
@@ -139,6 +143,7 @@ impl Session {
             Some(_) | None => Encoding::Utf16,
         };
         Ok(Session {
+            name: about.name.clone(),
             tool: format!("{} {version}", about.name).trim_end().to_owned(),
             process: link.process,
             connection,
@@ -280,8 +285,9 @@ impl Session {
         provider: &str,
     ) -> Result<Value, Failure> {
         let provided = &self.capabilities[provider];
-        if provided.is_null() || *provided == Value::Bool(false) {
-            return Err(Failure::Refused(format!("it has no {provider}")));
+        let has_it = !provided.is_null() && *provided != Value::Bool(false);
+        if !has_it || is_deaf_over(&self.name, provider) {
+            return Err(Failure::Refused(format!("it has no quick {provider}")));
         }
         let texts = texts(asked.request);
         if !self.documents.has(&texts) {

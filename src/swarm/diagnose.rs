@@ -1,18 +1,20 @@
 //! The diagnostics part of the gate: which problems a change brings.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::event::Event;
+use super::event::{Event, Party};
 use super::findings::{DiagnosticEvidence, ImportMends};
 use super::hub::Hub;
 use crate::ports::{Diagnostics, Effort, Problem, Severity, TextRequest};
 use crate::syntax::{FilePath, SymbolTree};
 use crate::workspace::Snapshot;
 
+/// Files of others that are looked at anew after a change.
+const PREPARED: usize = 4;
 /// The longest that a service is waited for; it may keep to less.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -46,6 +48,20 @@ pub(super) fn prepare(hub: &Arc<Hub>, file: &FilePath) {
         if language.has(effort, file) {
             language.prepare(request(&world, file, &text, effort));
         }
+    }
+}
+
+/// The same, when the workspace has changed, for those who are still at work: so their proposals need
+/// not wait for what was wrong before them.
+pub(super) fn prepare_others(hub: &Arc<Hub>, by: &Party) {
+    let at_work = hub.at_work();
+    let others = at_work.iter().filter(|party| *party != by);
+    let files: BTreeSet<&FilePath> = others
+        .filter_map(Party::symbol)
+        .map(|own| &own.file)
+        .collect();
+    for file in files.into_iter().take(PREPARED) {
+        prepare(hub, file);
     }
 }
 

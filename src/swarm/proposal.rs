@@ -406,6 +406,16 @@ pub fn tail(text: &str, cap: usize) -> &str {
     }
 }
 
+impl Evidence {
+    /// What counts: of a part of a set that passes, what was found of the set.
+    pub fn counting(&self) -> (&TestEvidence, &DiagnosticEvidence) {
+        match &self.together {
+            Some(together) if together.passes() => (&together.tests, &together.diagnostics),
+            Some(_) | None => (&self.tests, &self.diagnostics),
+        }
+    }
+}
+
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.together {

@@ -155,7 +155,7 @@ async fn concluded(
     match verdict {
         Verdict::Accept => {
             mind.rejected = None;
-            let problems = evidence.diagnostics.stopping();
+            let problems = evidence.counting().1.stopping();
             let problems: Vec<String> = problems.map(|one| one.message.clone()).collect();
             hub.state().accepted_problems.extend(problems);
             hub.state().accepted.push(Accepted {
@@ -297,8 +297,10 @@ fn objection(
     };
     if !broken.is_empty() && !excused {
         let elsewhere = raised_elsewhere(hub, draft, details);
+        let unclear = evidence.imports.unclear.iter();
+        let imports: String = unclear.map(|one| format!("\n{one}")).collect();
         return Some(format!(
-            "Not shown to the approver: tests that passed before fail with this change ({}).\n{details}{elsewhere}",
+            "Not shown to the approver: tests that passed before fail with this change ({}).\n{details}{elsewhere}{imports}",
             broken.join(", ")
         ));
     }
@@ -483,6 +485,7 @@ async fn finish(
                 symbols: draft.symbols.clone(),
                 diff,
             });
+            diagnose::prepare_others(hub, &mind.party);
             followup::follow_up(hub, &mind.party, mind.wave, &draft, &gone);
             Outcome::Applied {
                 text: format!("Proposal {id} was accepted and applied."),

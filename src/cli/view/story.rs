@@ -390,15 +390,11 @@ fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
 /// Evidence as far as a person needs it to decide; the trajectory holds all of it.
 fn evidence(found: &Evidence) -> Vec<Line> {
     let mut lines = Vec::new();
-    // What a part of a set does alone is no matter then.
-    let (tests, diagnostics) = match &found.together {
-        Some(together) if together.passes() => {
-            let with: Vec<String> = together.with.iter().map(ToString::to_string).collect();
-            lines.push(fact("checked with", Style::Plain, &words::few(&with)));
-            (&together.tests, &together.diagnostics)
-        }
-        Some(_) | None => (&found.tests, &found.diagnostics),
-    };
+    if let Some(together) = found.together.as_ref().filter(|together| together.passes()) {
+        let with: Vec<String> = together.with.iter().map(ToString::to_string).collect();
+        lines.push(fact("checked with", Style::Plain, &words::few(&with)));
+    }
+    let (tests, diagnostics) = found.counting();
     lines.extend(tests_evidence(tests));
     lines.extend(diagnostics_evidence(diagnostics));
     for line in found.imports.to_string().lines() {

@@ -203,10 +203,12 @@ async fn a_server_that_is_slow_with_names_is_not_started_anew() {
     script.slow_names = 100;
     let keeper = script.keeper(1);
     keeper.diagnose(ask("x")).await.unwrap();
+    assert!(keeper.is_ready());
     for _ in 0..5 {
         let why = keeper.hover(ask("x"), 0).await.unwrap_err();
         assert_eq!(why, "scripted: no answer within 5000 ms");
     }
     keeper.diagnose(ask("y")).await.unwrap();
+    assert!(!keeper.is_ready(), "its problems are worth more");
     assert_eq!(keeper.news.take().len(), 1, "it was started once");
 }

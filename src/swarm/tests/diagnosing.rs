@@ -320,6 +320,33 @@ async fn a_name_that_several_places_define_is_given_back_with_them() {
     assert!(bed.read("a.py").starts_with("def f(x):\n    return x\n"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn without_a_service_the_tests_bring_the_hint() {
+    let bad = whole("def f(x):\n    return bad(x)\n");
+    let model = Scripted::native().on("agent a.py::f", [bad, finish("so be it")]);
+    let language = Arc::new(Finds {
+        absent: true,
+        ..Finds::default()
+    });
+    let files = [
+        ("a.py", TWO),
+        ("one.py", "def bad(x):\n    return x\n"),
+        ("two.py", "def bad(x):\n    return x\n"),
+    ];
+    let fails = |all: &str| match all.contains("return bad") {
+        true => vec![("t1".to_owned(), "NameError: bad".to_owned())],
+        false => Vec::new(),
+    };
+    let mut bed = bed(&files, model, &language)
+        .begin(&["a.py::f"])
+        .tests(fails);
+    let events = bed.run().await;
+    let why = refusals(&events)[0];
+    assert!(why.contains("NameError: bad"), "{why}");
+    let hint = "`bad` needs an import: `from one import bad` or `from two import bad`";
+    assert!(why.ends_with(hint), "{why}");
+}
+
 /// The call of a function that another proposal of the same time brings.
 #[tokio::test(start_paused = true)]
 async fn proposals_that_only_pass_together_are_judged_in_one_text() {
@@ -378,6 +405,10 @@ async fn at_the_end_the_touched_files_are_looked_at_once_more() {
             _ => None,
         })
         .collect();
+    // Whoever is at work when another's change is applied is looked at anew, before its proposal.
+    let prepared = language.prepared.lock().unwrap();
+    let is_anew = |one: &TextRequest| one.file.as_str() == "b.py" && !one.overlay.is_empty();
+    assert!(prepared.iter().any(is_anew), "{prepared:?}");
     // What was accepted with its problem is no news; what came of both is.
     assert_eq!(looks.first(), Some(&(2, 2)), "{events:#?}");
     let problems = woken(&events)
