@@ -41,6 +41,7 @@ pub(super) struct Member {
 pub(super) enum Excess {
     Memory,
     Processes,
+    Disk,
 }
 
 impl Family {
