@@ -127,7 +127,7 @@ fn attend(child: &Child, plan: &Plan, written: &mut Written) -> (Report, i32) {
         Confinement::Namespaces | Confinement::Bubblewrap => Scope::Namespace,
         Confinement::Nothing => Scope::Descendants,
     };
-    let family = Family::of(rustix::process::getpid(), scope, room::in_memory(plan));
+    let mut family = Family::of(rustix::process::getpid(), scope, room::in_memory(plan));
     let ended = pidfd_open(command, PidfdFlags::empty()).ok();
     loop {
         let over = || written.is_over().then_some(Excess::Disk);
