@@ -155,6 +155,7 @@ pub(super) fn policy(config: &config::Sandbox) -> Policy {
             memory: config.memory_mb.saturating_mul(1 << 20),
             processes: config.processes,
             output: config.output_mb.saturating_mul(1 << 20),
+            disk: config.disk_mb.saturating_mul(1 << 20),
             ..Bounds::default()
         },
         unconfined: match config.missing {
@@ -228,12 +229,13 @@ mod tests {
         let mut sandbox = config::Sandbox::default();
         assert_eq!(policy(&sandbox), Policy::default());
         sandbox.missing = config::SandboxMissing::Allow;
-        (sandbox.memory_mb, sandbox.processes, sandbox.output_mb) = (2, 3, 4);
+        (sandbox.memory_mb, sandbox.processes) = (2, 3);
+        (sandbox.output_mb, sandbox.disk_mb) = (4, 5);
         let policy = policy(&sandbox);
         assert_eq!(policy.unconfined, Unconfined::Allowed);
         let bounds = policy.bounds;
-        let of = (bounds.memory, bounds.processes, bounds.output);
-        assert_eq!(of, (2 << 20, 3, 4 << 20));
+        let of = (bounds.memory, bounds.processes, bounds.output, bounds.disk);
+        assert_eq!(of, (2 << 20, 3, 4 << 20, 5 << 20));
     }
 
     #[test]

@@ -195,6 +195,8 @@ pub struct Sandbox {
     pub processes: u32,
     /// Megabytes that one test run may print.
     pub output_mb: u64,
+    /// Megabytes that one test run may leave on disk, in its shadow.
+    pub disk_mb: u64,
     /// Names of further environment variables that tests are given. Those that sound like secrets are
     /// never given.
     pub environment: Vec<String>,
@@ -207,6 +209,7 @@ impl Default for Sandbox {
             memory_mb: 4096,
             processes: 1024,
             output_mb: 64,
+            disk_mb: 4096,
             environment: Vec::new(),
         }
     }

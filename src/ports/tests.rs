@@ -50,6 +50,8 @@ pub enum TestOutcome {
     TooManyProcesses,
     /// Stopped because it printed more than anybody reads.
     OutputTooLong,
+    /// Stopped because it left more on disk than it may.
+    WroteTooMuch,
     /// The command could not be started, or ran no test.
     NotRun,
 }
@@ -64,6 +66,7 @@ impl TestOutcome {
             TestOutcome::OutOfMemory => "ran out of memory",
             TestOutcome::TooManyProcesses => "started too many processes",
             TestOutcome::OutputTooLong => "printed without end",
+            TestOutcome::WroteTooMuch => "wrote too much",
             TestOutcome::NotRun => "did not run",
         }
     }

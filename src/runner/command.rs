@@ -82,7 +82,7 @@ impl Framework {
     fn arguments(&self, select: &[&str]) -> Vec<String> {
         let (fixed, selected): (Vec<&str>, Vec<String>) = match self {
             Framework::Pytest => (
-                "-m pytest -p no:cacheprovider -rfEsxXp --tb=short"
+                "-m pytest -p no:cacheprovider -rfEsxXp --tb=short --continue-on-collection-errors"
                     .split(' ')
                     .collect(),
                 select.iter().map(|entry| pytest_id(entry)).collect(),
@@ -203,7 +203,8 @@ mod tests {
     #[test]
     fn pytest_takes_its_ids_and_symbol_paths() {
         let suite = own(Framework::Pytest);
-        let fixed = "/py -m pytest -p no:cacheprovider -rfEsxXp --tb=short";
+        let fixed =
+            "/py -m pytest -p no:cacheprovider -rfEsxXp --tb=short --continue-on-collection-errors";
         assert_eq!(line(&suite, &[]), fixed);
         let select = [
             "t.py",

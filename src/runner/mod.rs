@@ -95,9 +95,11 @@ impl ProjectTests {
             outcome: parse::outcome(done.end, &cases, &done.output),
             exit: match done.end {
                 End::Exited(status) => Some(status),
-                End::TimedOut | End::OutOfMemory | End::TooManyProcesses | End::OutputTooLong => {
-                    None
-                }
+                End::TimedOut
+                | End::OutOfMemory
+                | End::TooManyProcesses
+                | End::OutputTooLong
+                | End::WroteTooMuch => None,
             },
             command,
             cases,

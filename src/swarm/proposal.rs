@@ -382,7 +382,8 @@ pub fn failing_ids(report: &TestReport) -> Vec<String> {
         TestOutcome::TimedOut
         | TestOutcome::OutOfMemory
         | TestOutcome::TooManyProcesses
-        | TestOutcome::OutputTooLong => true,
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch => true,
         TestOutcome::Passed | TestOutcome::NotRun => false,
     };
     if whole {

@@ -8,7 +8,7 @@ use super::hub::Hub;
 use super::lookup::Lookup;
 use super::proposal::{Tried, WHOLE_RUN};
 use crate::index::is_test_file;
-use crate::ports::{TestOutcome, TestReport};
+use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// How long selected tests may take.
@@ -71,7 +71,8 @@ impl Reach {
             TestOutcome::TimedOut
             | TestOutcome::OutOfMemory
             | TestOutcome::TooManyProcesses
-            | TestOutcome::OutputTooLong => Reach::NEAREST,
+            | TestOutcome::OutputTooLong
+            | TestOutcome::WroteTooMuch => Reach::NEAREST,
         }
     }
 }
@@ -105,23 +106,32 @@ impl Default for Habit {
 }
 
 impl Habit {
-    /// What to try instead, when a selection said nothing of a change and nothing without it, either.
+    /// What to try instead, when several tests said nothing of a change and nothing without it, either.
     pub(super) fn instead(self, with: &TestReport, without: &TestReport) -> Option<Habit> {
+        let fewer = || {
+            let most = self.most / 4;
+            (most > 0).then_some(Habit { most, ..self })
+        };
         let too_long = |report: &TestReport| report.outcome == TestOutcome::TimedOut;
         let nearly = u128::from(without.millis) > LONGEST.as_millis() / 2;
         if too_long(with) && (too_long(without) || nearly) {
-            let most = self.most / 4;
-            return (most > 0).then_some(Habit { most, ..self });
+            return fewer();
         }
-        let says_nothing = |report: &TestReport| {
-            report.cases.is_empty() && report.outcome != TestOutcome::Passed && !too_long(report)
+        let passes = |report: &TestReport| {
+            let passed = |case: &TestCase| case.status == TestStatus::Passed;
+            report.outcome == TestOutcome::Passed || report.cases.iter().any(passed)
         };
-        // One name that a runner does not find spoils all.
-        let by_name = self.by == By::Test && says_nothing(with) && says_nothing(without);
-        by_name.then_some(Habit {
-            by: By::File,
-            ..self
-        })
+        if too_long(with) || passes(with) || passes(without) {
+            return None;
+        }
+        // One name that a runner does not find spoils all, and so does one file that cannot be loaded.
+        match self.by {
+            By::Test => Some(Habit {
+                by: By::File,
+                ..self
+            }),
+            By::File => fewer(),
+        }
     }
 }
 
@@ -172,8 +182,8 @@ impl Selection {
         Selection::near(hub, symbols).of_files(&hub.lookup(), AT_END_MOST)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.chosen.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.chosen.len()
     }
 
     /// As the runner takes it.

@@ -84,7 +84,7 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
             let symbols: Vec<SymbolPath> =
                 applied.iter().flat_map(|one| one.symbols.clone()).collect();
             let selection = Selection::at_end(hub, &symbols);
-            if selection.is_empty() {
+            if selection.len() == 0 {
                 return None;
             }
             selection.entries()

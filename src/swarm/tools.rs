@@ -59,7 +59,7 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, party: &Party, wanted: &RunTests) 
         (true, Extent::Nearest) => Some(Selection::near(hub, &symbols_of(hub, party))),
         (true, Extent::Whole) | (false, _) => None,
     };
-    let nearest = nearest.filter(|selection| !selection.is_empty());
+    let nearest = nearest.filter(|selection| selection.len() > 0);
     let select = match &nearest {
         Some(selection) => selection.entries(),
         None => wanted.select.clone(),

@@ -66,7 +66,7 @@ async fn by_nearest(
     loop {
         let applied = hub.state().applied.len();
         let selection = Selection::near(hub, symbols);
-        if selection.is_empty() {
+        if selection.len() == 0 {
             let count = hub.lookup().index().test_count();
             let reason = format!("none of the {count} tests was found near it");
             return (TestEvidence::Unknown { reason }, None);
@@ -80,7 +80,8 @@ async fn by_nearest(
         if report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new) {
             let without = run(before).await;
             let habit = hub.state().habit;
-            if let Some(habit) = habit.instead(&report, &without) {
+            let other = habit.instead(&report, &without);
+            if let Some(habit) = other.filter(|_| selection.len() > 1) {
                 hub.state().habit = habit;
                 continue;
             }

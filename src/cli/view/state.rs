@@ -381,7 +381,8 @@ pub fn tests(report: &TestReport) -> String {
         TestOutcome::TimedOut
         | TestOutcome::OutOfMemory
         | TestOutcome::TooManyProcesses
-        | TestOutcome::OutputTooLong => format!("{word} after {seconds:.1} s"),
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch => format!("{word} after {seconds:.1} s"),
         TestOutcome::Passed => format!("{} pass ({seconds:.1} s)", count(TestStatus::Passed)),
         TestOutcome::Failed => format!(
             "{failing} fail, {} pass ({seconds:.1} s)",

@@ -250,7 +250,8 @@ fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
         | TestOutcome::TimedOut
         | TestOutcome::OutOfMemory
         | TestOutcome::TooManyProcesses
-        | TestOutcome::OutputTooLong => Style::Bad,
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch => Style::Bad,
         TestOutcome::NotRun => Style::Warning,
     };
     let mut lines = vec![

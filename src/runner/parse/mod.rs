@@ -29,6 +29,7 @@ pub(super) fn outcome(end: End, cases: &[TestCase], output: &str) -> TestOutcome
         End::OutOfMemory => TestOutcome::OutOfMemory,
         End::TooManyProcesses => TestOutcome::TooManyProcesses,
         End::OutputTooLong => TestOutcome::OutputTooLong,
+        End::WroteTooMuch => TestOutcome::WroteTooMuch,
         End::Exited(_) if misuse::names_no_module(cases) => TestOutcome::NotRun,
         End::Exited(_) if failed => TestOutcome::Failed,
         End::Exited(status)

@@ -17,6 +17,7 @@ use rustix::thread::{UnshareFlags, set_no_new_privs};
 
 use super::plan::{Confinement, Plan, Report, read_plan, write_report};
 use super::watch::{Excess, Family, Scope};
+use super::written::Written;
 use super::{identity, keeper, room, tried, version};
 
 /// Between two looks at what the command uses.
@@ -40,9 +41,12 @@ pub(super) fn serve() -> i32 {
         .rewind()
         .and_then(|()| read_plan(&talk))
         .map_err(tried("reading the plan"))
-        .and_then(|plan| Ok((start(&plan)?, plan)));
+        .and_then(|plan| {
+            let written = Written::of(&plan).map_err(tried("looking at the shadow"))?;
+            Ok((start(&plan)?, written, plan))
+        });
     let (report, status) = match started {
-        Ok((child, plan)) => attend(&child, &plan),
+        Ok((child, mut written, plan)) => attend(&child, &plan, &mut written),
         Err(message) => (Report::Refused(message), keeper::REFUSED),
     };
     // Without a report the sandbox counts as killed.
@@ -117,16 +121,18 @@ fn stand_back(child: &Child) {
 }
 
 /// Waits for the command's end, or ends it when it uses too much.
-fn attend(child: &Child, plan: &Plan) -> (Report, i32) {
+fn attend(child: &Child, plan: &Plan, written: &mut Written) -> (Report, i32) {
     let command = Pid::from_child(child);
     let scope = match plan.confinement {
         Confinement::Namespaces | Confinement::Bubblewrap => Scope::Namespace,
         Confinement::Nothing => Scope::Descendants,
     };
-    let family = Family::of(rustix::process::getpid(), scope, room::in_memory(plan));
+    let mut family = Family::of(rustix::process::getpid(), scope, room::in_memory(plan));
     let ended = pidfd_open(command, PidfdFlags::empty()).ok();
     loop {
-        let seen = match (collect(command), family.excess(plan.bounds)) {
+        let over = || written.is_over().then_some(Excess::Disk);
+        let excess = family.excess(plan.bounds).or_else(over);
+        let seen = match (collect(command), excess) {
             (Some(status), None) | (Some(status @ 0), Some(_)) => {
                 Some((Report::Exited(status), status))
             }
@@ -156,6 +162,7 @@ fn stopped_for(excess: Excess) -> Report {
     match excess {
         Excess::Memory => Report::OutOfMemory,
         Excess::Processes => Report::TooManyProcesses,
+        Excess::Disk => Report::WroteTooMuch,
     }
 }
 

@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open, setpriority_process};
 use rustix::thread::UnshareFlags;
 
 use super::plan::{Confinement, Plan, Report, open_plan, read_plan, write_report};
-use super::{INIT, SELF, bubblewrap, identity, loopback, tried};
+use super::{INIT, SELF, bubblewrap, identity, loopback, narrow, tried};
 
 const AHEAD: i32 = -10;
 /// What is said where the sandbox could not be made.
@@ -44,7 +44,10 @@ fn start(file: &File) -> Result<Child, String> {
             open_namespaces(&plan)?;
             own_init()
         }
-        Confinement::Bubblewrap => bubblewrap::command(&plan).map_err(tried("bwrap"))?,
+        Confinement::Bubblewrap => {
+            let command = bubblewrap::command(&plan).map_err(tried("bwrap"))?;
+            narrow::around(command, plan.bounds.ceiling_of_processes())
+        }
         Confinement::Nothing => own_init(),
     };
     let talk = file.try_clone().map_err(tried("handing the plan over"))?;

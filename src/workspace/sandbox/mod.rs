@@ -11,10 +11,12 @@ mod identity;
 mod init;
 mod keeper;
 mod loopback;
+mod narrow;
 mod plan;
 mod room;
 mod version;
 mod watch;
+mod written;
 
 use std::io;
 use std::path::Path;
@@ -26,6 +28,8 @@ pub(super) use plan::{Plan, Report, Tree, report_in, write_plan};
 const KEEPER: &str = "@keeper";
 /// The only argument of an init; its standard input is the file of the plan.
 const INIT: &str = "@init";
+/// The first argument of what stands around bubblewrap; the others are its command.
+const NARROW: &str = "@narrow";
 /// Where this program lies, whatever became of its file.
 const SELF: &str = "/proc/self/exe";
 
@@ -41,6 +45,7 @@ pub fn take_part() {
     let status = match (arguments.next(), arguments.next()) {
         (Some(part), Some(scratch)) if part == KEEPER => keeper::keep(Path::new(&scratch)),
         (Some(part), None) if part == INIT => init::serve(),
+        (Some(part), Some(most)) if part == NARROW => narrow::enter(&most),
         (Some(_) | None, _) => return,
     };
     std::process::exit(status);

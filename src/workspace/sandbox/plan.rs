@@ -33,6 +33,8 @@ pub struct Bounds {
     pub output: u64,
     /// Bytes of one file.
     pub file: u64,
+    /// Bytes of all files that it leaves in the shadow.
+    pub disk: u64,
 }
 
 impl Default for Bounds {
@@ -42,6 +44,7 @@ impl Default for Bounds {
             processes: 1024,
             output: 64 << 20,
             file: 2 << 30,
+            disk: 4 << 30,
         }
     }
 }
@@ -101,6 +104,7 @@ pub(in crate::workspace) enum Report {
     Exited(i32),
     OutOfMemory,
     TooManyProcesses,
+    WroteTooMuch,
 }
 
 pub(in crate::workspace) fn write_plan(plan: &Plan) -> io::Result<()> {

@@ -160,7 +160,8 @@ impl Shadows {
             | End::TimedOut
             | End::OutOfMemory
             | End::TooManyProcesses
-            | End::OutputTooLong => Err(ShadowError::Refused {
+            | End::OutputTooLong
+            | End::WroteTooMuch => Err(ShadowError::Refused {
                 root,
                 message: format!("{:?}: {}", done.end, done.output.trim()),
             }),

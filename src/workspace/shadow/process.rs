@@ -33,6 +33,7 @@ pub enum End {
     OutOfMemory,
     TooManyProcesses,
     OutputTooLong,
+    WroteTooMuch,
 }
 
 /// What a command did.
@@ -109,6 +110,7 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
         (Ok(None), _) => End::OutputTooLong,
         (Ok(_), Some(Report::OutOfMemory)) => End::OutOfMemory,
         (Ok(_), Some(Report::TooManyProcesses)) => End::TooManyProcesses,
+        (Ok(_), Some(Report::WroteTooMuch)) => End::WroteTooMuch,
         (Ok(_), Some(Report::Exited(status))) => End::Exited(status),
         (Ok(Some(status)), None) => End::Exited(code(status?)),
     };

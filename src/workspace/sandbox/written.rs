@@ -1,0 +1,178 @@
+//! How much a command leaves on disk, in the directories that are its own.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+
+use super::plan::{Confinement, Plan, Tree};
+
+/// Between two looks.
+const LEAST: Duration = Duration::from_millis(100);
+/// Looking takes no more than one part in so many of the time.
+const SHARE: u32 = 20;
+/// An entry takes room by itself, in bytes.
+const ENTRY: u64 = 512;
+/// Directories are looked into so deep; nobody needs deeper ones.
+const DEEP: usize = 200;
+
+/// What is written below some directories.
+pub(super) struct Written {
+    directories: Vec<OwnedFd>,
+    most: u64,
+    next: Instant,
+}
+
+impl Written {
+    /// Below the directories of a plan, not more than its bound on top of what is there now. To be
+    /// called outside of the room, where they can be reached by their paths.
+    pub(super) fn of(plan: &Plan) -> io::Result<Written> {
+        let directories: Vec<OwnedFd> = (directories(plan).iter())
+            .map(|path| open(CWD, path))
+            .collect::<io::Result<_>>()?;
+        let mut written = Written {
+            directories,
+            most: u64::MAX,
+            next: Instant::now(),
+        };
+        written.most = plan.bounds.disk.saturating_add(written.now());
+        Ok(written)
+    }
+
+    /// Whether it is too much, as far as it is time to look again.
+    pub(super) fn is_over(&mut self) -> bool {
+        let start = Instant::now();
+        if start < self.next {
+            return false;
+        }
+        let is_over = self.now() > self.most;
+        self.next = Instant::now() + LEAST.max(start.elapsed() * SHARE);
+        is_over
+    }
+
+    fn now(&self) -> u64 {
+        let below = |directory: &OwnedFd| measure(directory, self.most, 0);
+        self.directories
+            .iter()
+            .map(below)
+            .fold(0, u64::saturating_add)
+    }
+}
+
+fn directories(plan: &Plan) -> Vec<PathBuf> {
+    match (&plan.tree, plan.confinement) {
+        (Tree::Overlay { .. }, _) => vec![plan.scratch.join("upper")],
+        (Tree::Copy { root }, Confinement::Namespaces | Confinement::Bubblewrap) => {
+            vec![root.clone()]
+        }
+        (Tree::Copy { root }, Confinement::Nothing) => {
+            vec![root.clone(), super::room::temporary(plan)]
+        }
+    }
+}
+
+/// The command does not get it.
+fn open(directory: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(directory, path, flags, Mode::empty())?)
+}
+
+/// The bytes on disk below a directory; counting ends at `most`. What comes and goes meanwhile counts
+/// or does not; what cannot be looked into is an entry.
+fn measure(directory: &OwnedFd, most: u64, depth: usize) -> u64 {
+    let mut bytes = 0_u64;
+    if depth > DEEP {
+        return most.saturating_add(1);
+    }
+    let Ok(entries) = Dir::read_from(directory) else {
+        return bytes;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if [c".", c".."].contains(&name) {
+            continue;
+        }
+        let Ok(found) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            continue;
+        };
+        bytes = bytes.saturating_add(ENTRY + found.st_blocks.cast_unsigned() * 512);
+        if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+            let path = Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()));
+            if let Ok(below) = open(directory, path) {
+                bytes = bytes.saturating_add(measure(&below, most, depth + 1));
+            }
+        }
+        if bytes > most {
+            break;
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::plan::Bounds;
+    use super::*;
+
+    fn plan(root: &Path, disk: u64) -> Plan {
+        Plan {
+            confinement: Confinement::Namespaces,
+            tree: Tree::Copy {
+                root: root.to_owned(),
+            },
+            line: String::new(),
+            bounds: Bounds {
+                disk,
+                ..Bounds::default()
+            },
+            scratch: root.to_owned(),
+            home: None,
+            keep: Vec::new(),
+            user: 0,
+            group: 0,
+        }
+    }
+
+    #[test]
+    fn what_comes_on_top_is_counted_wherever_it_lies() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b");
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(dir.path().join("before"), vec![1; 1 << 20]).unwrap();
+        let over = |written: &mut Written| {
+            written.next = Instant::now();
+            written.is_over()
+        };
+        let mut written = Written::of(&plan(dir.path(), 1 << 20)).unwrap();
+        assert!(!over(&mut written));
+        fs::write(deep.join("one"), vec![1; 600 << 10]).unwrap();
+        // A file with holes takes no room.
+        fs::File::create(deep.join("sparse"))
+            .and_then(|file| file.set_len(1 << 30))
+            .unwrap();
+        assert!(!over(&mut written));
+        fs::write(dir.path().join("two"), vec![1; 600 << 10]).unwrap();
+        assert!(over(&mut written));
+        fs::remove_file(deep.join("one")).unwrap();
+        assert!(!over(&mut written));
+        // It is not looked at all the time.
+        fs::write(deep.join("one"), vec![1; 600 << 10]).unwrap();
+        assert!(!written.is_over());
+    }
+
+    #[test]
+    fn many_empty_files_and_endless_directories_are_too_much() {
+        let dir = tempfile::tempdir().unwrap();
+        for at in 0..100 {
+            fs::write(dir.path().join(at.to_string()), "").unwrap();
+        }
+        let directory = open(CWD, dir.path()).unwrap();
+        assert!(measure(&directory, u64::MAX, 0) >= 100 * ENTRY);
+        assert!(measure(&directory, 5, DEEP + 1) > 5);
+    }
+}
