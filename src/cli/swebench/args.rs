@@ -13,6 +13,11 @@ pub enum SwebenchCommand {
     Ceiling(CeilingArgs),
     /// Solve instances: each in a checkout of its own, by the program itself without a window.
     Run(RunArgs),
+    /// Write the pages of a run again: a table of all instances, and the story of each.
+    Report {
+        /// The folder that the run was given as --out.
+        out: PathBuf,
+    },
     /// Run the hidden tests over predicted changes.
     Grade(GradeArgs),
 }

@@ -1,6 +1,7 @@
 //! `starling swebench …`
 
 pub mod args;
+mod report;
 mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ pub async fn run(command: SwebenchCommand) -> anyhow::Result<Outcome> {
     match command {
         SwebenchCommand::Ceiling(args) => measure_ceiling(&args).await,
         SwebenchCommand::Run(args) => run::run(&args).await,
+        SwebenchCommand::Report { out } => report::write(&out).map(|()| Outcome::Settled),
         SwebenchCommand::Grade(args) => grade(&args).await,
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use super::args::RunArgs;
-use super::chosen;
+use super::{chosen, report};
 use crate::cli::args::DriverArg;
 use crate::cli::view::words;
 use crate::cli::{Outcome, WrongUse};
@@ -53,6 +53,7 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
         .all(&tasks, &place, |record| progress.add(record))
         .await?;
     progress.bar.finish_and_clear();
+    report::write(&args.out)?;
     let records = place.records()?;
     let of_these = tasks.iter().filter_map(|task| records.get(&task.id));
     let report = Report::of(of_these);
@@ -179,7 +180,8 @@ impl Progress {
     }
 }
 
-fn said(record: &Record) -> String {
+/// How an instance ended, in a line.
+pub(super) fn said(record: &Record) -> String {
     match &record.outcome {
         bench::Outcome::Finished(finished) => words::stop_reason(&finished.stop_reason),
         bench::Outcome::Failed { why } => format!("failed: {why}"),
@@ -198,7 +200,7 @@ fn told(report: &Report, ended: Ended, args: &RunArgs) -> String {
         report.prompt_tokens + report.output_tokens,
         Dollars(report.dollars),
         HumanDuration(took),
-        args.out.join("predictions.jsonl").display(),
+        args.out.join("report.html").display(),
     );
     if ended == Ended::BudgetSpent {
         text.push_str("\nthe budget for all is spent: give a larger --budget-usd-all to go on");

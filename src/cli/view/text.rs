@@ -84,6 +84,12 @@ impl Line {
         self.with(Style::Plain, text)
     }
 
+    pub fn spans(&self) -> impl Iterator<Item = (Style, &str)> {
+        self.spans
+            .iter()
+            .map(|(style, text)| (*style, text.as_str()))
+    }
+
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, text)| text.width()).sum()
     }

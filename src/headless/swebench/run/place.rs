@@ -154,29 +154,12 @@ impl Place {
         self.root.join("instances").join(instance_id)
     }
 
-    /// All records, by instance.
+    /// See [`records`].
     ///
     /// # Errors
-    /// One cannot be read.
+    /// A record cannot be read.
     pub fn records(&self) -> Result<BTreeMap<String, Record>, PlaceError> {
-        let folder = self.root.join("instances");
-        let disk = |error| PlaceError::Disk {
-            path: folder.clone(),
-            error,
-        };
-        let mut records = BTreeMap::new();
-        for entry in fs::read_dir(&folder).map_err(disk)? {
-            let path = entry.map_err(disk)?.path().join("result.json");
-            let bytes = match fs::read(&path) {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(PlaceError::Disk { path, error }),
-            };
-            let record: Record = serde_json::from_slice(&bytes)
-                .map_err(|error| PlaceError::NoRecord { path, error })?;
-            records.insert(record.instance_id.clone(), record);
-        }
-        Ok(records)
+        records(&self.root)
     }
 
     /// Keeps what became of an instance, with the file of its story, which is taken from where it is.
@@ -232,6 +215,31 @@ impl Place {
             error,
         })
     }
+}
+
+/// All records of a folder, by instance.
+///
+/// # Errors
+/// One cannot be read.
+pub fn records(root: &Path) -> Result<BTreeMap<String, Record>, PlaceError> {
+    let folder = root.join("instances");
+    let disk = |error| PlaceError::Disk {
+        path: folder.clone(),
+        error,
+    };
+    let mut records = BTreeMap::new();
+    for entry in fs::read_dir(&folder).map_err(disk)? {
+        let path = entry.map_err(disk)?.path().join("result.json");
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(PlaceError::Disk { path, error }),
+        };
+        let record: Record =
+            serde_json::from_slice(&bytes).map_err(|error| PlaceError::NoRecord { path, error })?;
+        records.insert(record.instance_id.clone(), record);
+    }
+    Ok(records)
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {

@@ -47,6 +47,14 @@ impl Record {
         }
     }
 
+    /// The symbols that were changed.
+    pub fn applied(&self) -> &[SymbolPath] {
+        match &self.outcome {
+            Outcome::Finished(finished) => &finished.applied,
+            Outcome::Failed { .. } => &[],
+        }
+    }
+
     pub fn spent(&self) -> Spent {
         match &self.outcome {
             Outcome::Finished(finished) => finished.spent.clone(),
