@@ -22,6 +22,15 @@ local function changed()
   vim.cmd.redrawstatus({ bang = true })
 end
 
+--- Asks how things stand now, then goes on.
+function M.now(go_on)
+  client.request('starling/state', vim.empty_dict(), function(state)
+    M.runs = state.runs
+    changed()
+    go_on()
+  end)
+end
+
 --- Asks how things stand, once for many events.
 function M.refresh()
   if asked or not client.get() then
@@ -33,10 +42,7 @@ function M.refresh()
     if not client.get() then
       return
     end
-    client.request('starling/state', vim.empty_dict(), function(state)
-      M.runs = state.runs
-      changed()
-    end)
+    M.now(function() end)
   end, 30)
 end
 
