@@ -142,17 +142,27 @@ local function story()
   for _, pid in ipairs(nvim:children('starling')) do
     vim.uv.kill(pid, 'sigkill')
   end
-  nvim:sees('ended unexpectedly')
-  nvim:keys(':Starling restart<CR>')
+  -- Neovim itself says so, and may wait for a key.
+  nvim:sees('quit with exit code')
+  nvim:keys('<CR>')
   nvim:sees('2 to review')
   nvim:keys(':Starling review<CR>')
-  nvim:sees('Twice the price')
+  nvim:sees('a accept')
   nvim:keys('a')
   nvim:no_longer_sees('a accept')
   nvim:sees('    return 2')
   nvim:keys(':w<CR>')
   nvim:until_so('it is on the disk', function()
     return read('price.py') == 'def price():\n    return 2\n'
+  end)
+
+  step('it is started anew when asked to')
+  nvim:keys(':Starling restart<CR>')
+  nvim:no_longer_sees('to review')
+  nvim:sees('1 to review')
+  nvim:keys(':Starling acceptall<CR>')
+  nvim:until_so('the other is on the disk', function()
+    return read('tax.py') == 'def tax():\n    return 20\n'
   end)
 
   step('health is good')

@@ -163,14 +163,7 @@ local all = {
     jump(-1)
   end,
   restart = function()
-    local running = client.get()
-    if running then
-      vim.lsp.stop_client(running.id)
-    end
-    vim.wait(3000, function()
-      return client.get() == nil
-    end, 20)
-    client.need()
+    client.restart()
   end,
 }
 

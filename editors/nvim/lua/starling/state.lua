@@ -167,12 +167,9 @@ function M.connected()
   M.refresh()
 end
 
-function M.gone(code, signal)
+function M.gone()
   M.status = { text = '', waiting = 0, working = 0 }
   M.runs = {}
-  if vim.v.exiting == vim.NIL and (code ~= 0 or signal ~= 0) then
-    client.say('the server ended unexpectedly; `:Starling restart` starts it again, nothing that waits is lost', vim.log.levels.ERROR)
-  end
   changed()
 end
 
