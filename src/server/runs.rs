@@ -209,12 +209,16 @@ impl Runs {
                 return Err(RunError::NotStarted(run.0.clone()));
             }
         };
-        let (run, client) = (run.clone(), self.shared.client.clone());
+        let (run, client, runs) = (run.clone(), self.shared.client.clone(), self.clone());
         self.shared.tasks.spawn(async move {
             let (proposals, error) = match handle.undo(proposal).await {
                 Ok(proposals) => (proposals, None),
                 Err(error) => (Vec::new(), Some(error.to_string())),
             };
+            if let Some(entry) = runs.lock().get_mut(&run.0) {
+                proposals.iter().for_each(|id| entry.board.undone(*id));
+            }
+            runs.shared.pulse.beat();
             client
                 .send_notification::<UndoneNotification>(UndoneParams {
                     run,

@@ -46,11 +46,17 @@ pub(super) fn doing(event: &Event, board: &Board) -> Option<(Party, String, bool
         Event::ProposalConflicted { proposal, .. } => {
             by(proposal, "begins anew from what you typed".to_owned())
         }
+        Event::ScoutPicked { symbols } => {
+            let picked = match symbols.len() {
+                1 => "picked 1 symbol".to_owned(),
+                many => format!("picked {many} symbols"),
+            };
+            Some((Party::Scout, picked, false))
+        }
         Event::ProposalUndone { .. }
         | Event::RunStarted { .. }
         | Event::TestsRun { .. }
         | Event::Located { .. }
-        | Event::ScoutPicked { .. }
         | Event::LanguageServer { .. }
         | Event::Diagnosed { .. }
         | Event::ProposalChecked { .. }

@@ -81,8 +81,9 @@ impl Board {
 
     fn ended(&mut self, end: End) {
         self.end = Some(end);
-        for agent in self.agents.values_mut() {
+        for agent in self.agents.values_mut().filter(|agent| agent.working) {
             agent.working = false;
+            agent.doing = "its run is over".to_owned();
         }
         for proposal in self.proposals.values_mut() {
             proposal.drop_unfinished();
@@ -124,6 +125,13 @@ impl Board {
         let waits = |one: &&mut Proposal| one.lead == lead && one.state == State::Waiting;
         for proposal in self.proposals.values_mut().filter(waits) {
             proposal.become_state(state);
+        }
+    }
+
+    /// The user took a proposal back, also after the end of the run.
+    pub fn undone(&mut self, id: ProposalId) {
+        if let Some(proposal) = self.proposals.get_mut(&id) {
+            proposal.become_state(State::Undone);
         }
     }
 

@@ -87,7 +87,7 @@ fn an_agent_is_followed_from_its_waking_to_its_end() {
     assert_eq!(rejected.seq, Some(3));
     events.push(finished(StopReason::Settled));
     let over = board(&events);
-    assert!(!doing(&over, f).1, "nobody works after the end");
+    assert_eq!(doing(&over, f), ("its run is over".to_owned(), false));
     assert_eq!(over.end.unwrap().summary, "over");
 }
 

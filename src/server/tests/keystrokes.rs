@@ -160,10 +160,11 @@ impl Desk {
             }
             end
         };
-        match dice.roll(12) {
+        match dice.roll(13) {
             0..=5 => Some(self.change(&[(ByteRange::new(at, at), dice.pick(TYPED))])),
             6 | 7 => {
-                let most = 4 + self.text.len() / 100;
+                // Now and then a part is cut, so that the text stays as long as it is.
+                let most = 4 + self.text.len().saturating_sub(1_000) / 20;
                 let range = ByteRange::new(at, end(self, dice, most));
                 Some(self.change(&[(range, "")]))
             }
@@ -193,6 +194,10 @@ impl Desk {
                 let change = self.change(&[(range, &was)]);
                 self.undo.pop();
                 Some(change)
+            }
+            11 => {
+                let line = format!("\r\nslot_{} = 0\r\n", dice.roll(SLOTS));
+                Some(self.change(&[(ByteRange::new(at, at), &line)]))
             }
             _ => {
                 // A formatter sends the whole text.

@@ -39,7 +39,13 @@ local function stale(changes)
   end
 end
 
---- Writes files that an edit had to load, so that no hidden buffer is left changed.
+--- Whether nobody sees a buffer, and nothing in it waits to be saved.
+local function is_out_of_sight(buffer)
+  local loaded = vim.api.nvim_buf_is_loaded(buffer)
+  return not loaded or (not vim.bo[buffer].modified and #vim.fn.win_findbuf(buffer) == 0)
+end
+
+--- Writes files that an edit changed out of sight, so that no hidden buffer is left changed.
 local function save(uris)
   for _, uri in ipairs(uris) do
     local buffer = vim.uri_to_bufnr(uri)
@@ -65,11 +71,11 @@ local function apply_edit(_, params, ctx)
       edit.annotationId = nil
     end
   end
-  local unopened = {}
+  local hidden = {}
   for _, change in ipairs(changes) do
     local uri = change.textDocument and change.textDocument.uri
-    if uri and not vim.api.nvim_buf_is_loaded(vim.uri_to_bufnr(uri)) then
-      table.insert(unopened, uri)
+    if uri and is_out_of_sight(vim.uri_to_bufnr(uri)) then
+      table.insert(hidden, uri)
     end
   end
   local client = assert(vim.lsp.get_client_by_id(ctx.client_id))
@@ -77,8 +83,8 @@ local function apply_edit(_, params, ctx)
   if not done then
     return { applied = false, failureReason = tostring(failure) }
   end
-  if options.values.save_unopened then
-    save(unopened)
+  if options.values.save_hidden then
+    save(hidden)
   end
   return { applied = true }
 end
@@ -167,7 +173,10 @@ function M.config()
     end,
     on_exit = function(code, signal)
       vim.schedule(function()
-        require('starling.state').gone(code, signal)
+        require('starling.state').gone()
+        if vim.v.exiting == vim.NIL and (code ~= 0 or signal ~= 0) then
+          M.revive()
+        end
       end)
     end,
   }
@@ -181,6 +190,51 @@ local function start(buffer)
     config.root_dir = name ~= '' and vim.fs.dirname(name) or vim.uv.cwd()
   end
   return vim.lsp.start(config, { bufnr = buffer })
+end
+
+--- Starts it for all open buffers of its file types.
+function M.attach()
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buffer) and vim.tbl_contains(options.values.filetypes, vim.bo[buffer].filetype) then
+      start(buffer)
+    end
+  end
+end
+
+local deaths = {}
+
+--- A server that died is started again, unless it dies and dies.
+function M.revive()
+  local now = vim.uv.now()
+  deaths = vim.tbl_filter(function(death)
+    return now - death < 180000
+  end, deaths)
+  table.insert(deaths, now)
+  vim.defer_fn(function()
+    if #deaths > 3 then
+      M.say('the server dies again and again: see :checkhealth starling, then `:Starling restart`', vim.log.levels.ERROR)
+      return
+    end
+    M.attach()
+    M.say('the server died and was started again; nothing that waits is lost', vim.log.levels.WARN)
+  end, 300)
+end
+
+--- Starts it anew.
+function M.restart()
+  deaths = {}
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'starling' })) do
+    if vim.fn.has('nvim-0.11') == 1 then
+      client:stop()
+    else
+      client.stop()
+    end
+  end
+  vim.wait(START, function()
+    return #vim.lsp.get_clients({ name = 'starling' }) == 0
+  end, 20)
+  M.attach()
+  return M.need()
 end
 
 --- Starts the server for buffers of its file types.
@@ -198,11 +252,7 @@ function M.enable()
       start(args.buf)
     end,
   })
-  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_is_loaded(buffer) and vim.tbl_contains(options.values.filetypes, vim.bo[buffer].filetype) then
-      start(buffer)
-    end
-  end
+  M.attach()
 end
 
 --- The client of a buffer, or any; nil when there is none.

@@ -49,12 +49,15 @@ end
 
 --- Does something with the proposal that is meant.
 local function with_meant(action)
-  local meant = review().meant()
-  if meant then
-    action(meant)
-  else
-    client.say('nothing waits for review')
-  end
+  local origin = vim.api.nvim_get_current_buf()
+  state.now(function()
+    local meant = review().meant(origin)
+    if meant then
+      action(meant)
+    else
+      client.say('nothing waits for review')
+    end
+  end)
 end
 
 --- The run that is meant: the one that goes on, or the last.
@@ -89,16 +92,9 @@ local function change(about, text)
 end
 
 local function jump(by)
-  local waiting = state.waiting()
-  local meant = review().meant()
-  for at, one in ipairs(waiting) do
-    if one.run == meant.run and one.proposal.proposal == meant.proposal then
-      local next = waiting[(at - 1 + by) % #waiting + 1]
-      review().open({ run = next.run, proposal = next.proposal.proposal })
-      return
-    end
-  end
-  client.say('nothing waits for review')
+  with_meant(function(meant)
+    review().open(review().beside(meant, by))
+  end)
 end
 
 local all = {
@@ -155,7 +151,7 @@ local all = {
     end)
   end,
   list = function()
-    require('starling.quickfix').open()
+    state.now(require('starling.quickfix').open)
   end,
   runs = function()
     require('starling.runs').open()
@@ -167,14 +163,7 @@ local all = {
     jump(-1)
   end,
   restart = function()
-    local running = client.get()
-    if running then
-      vim.lsp.stop_client(running.id)
-    end
-    vim.wait(3000, function()
-      return client.get() == nil
-    end, 20)
-    client.need()
+    client.restart()
   end,
 }
 

@@ -1,7 +1,7 @@
 --- :checkhealth starling
 local M = {}
 
-local health = vim.health
+local health = vim.health or require('health')
 -- Neovim 0.7 to 0.9 have other names.
 local start = health.start or health.report_start
 local ok = health.ok or health.report_ok

@@ -7,14 +7,14 @@ local M = {}
 ---@field root_markers? string[] What the folder of a project holds.
 ---@field notify? boolean Tell when something waits for review and when a run ends.
 ---@field lenses? boolean Show lenses.
----@field save_unopened? boolean Save files that an accepted change had to open.
+---@field save_hidden? boolean Save files that an accepted change altered out of sight.
 local defaults = {
   cmd = { 'starling', 'lsp' },
   filetypes = { 'python' },
   root_markers = { '.starling', 'pyproject.toml', 'setup.py', 'setup.cfg', '.git' },
   notify = true,
   lenses = true,
-  save_unopened = true,
+  save_hidden = true,
 }
 
 M.values = vim.deepcopy(defaults)

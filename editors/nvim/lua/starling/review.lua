@@ -127,16 +127,21 @@ local function side_by_side(about)
   end)
 end
 
+--- The proposal before or after one, of those that wait.
+function M.beside(about, by)
+  local all = state.waiting()
+  for at, one in ipairs(all) do
+    if one.run == about.run and one.proposal.proposal == about.proposal then
+      local next = all[(at - 1 + by) % #all + 1]
+      return { run = next.run, proposal = next.proposal.proposal }
+    end
+  end
+  return about
+end
+
 local function step(by)
   return function()
-    local all = state.waiting()
-    for at, one in ipairs(all) do
-      if open and one.run == open.run and one.proposal.proposal == open.proposal then
-        local next = all[(at - 1 + by) % #all + 1]
-        M.open({ run = next.run, proposal = next.proposal.proposal })
-        return
-      end
-    end
+    M.open(M.beside(open, by))
   end
 end
 
@@ -178,21 +183,20 @@ function M.open(about)
   end)
 end
 
---- The proposal that is meant: that of the review, of the symbol at the cursor, or the oldest.
-function M.meant()
-  if open and vim.api.nvim_get_current_buf() == open.buffer then
+--- The proposal that is meant: that of the review, the first in the buffer, or the oldest.
+---@param buffer integer
+function M.meant(buffer)
+  if open and buffer == open.buffer then
     return { run = open.run, proposal = open.proposal }
   end
   local waiting = state.waiting()
-  local here = vim.uri_from_bufnr(0)
-  local best = nil
-  for _, one in ipairs(waiting) do
-    local is_here = vim.tbl_contains(one.proposal.uris, here)
-    if is_here and not best then
-      best = one
+  local here = vim.uri_from_bufnr(buffer)
+  local best = waiting[1]
+  for at = #waiting, 1, -1 do
+    if vim.tbl_contains(waiting[at].proposal.uris, here) then
+      best = waiting[at]
     end
   end
-  best = best or waiting[1]
   return best and { run = best.run, proposal = best.proposal.proposal }
 end
 

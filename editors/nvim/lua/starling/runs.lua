@@ -10,7 +10,7 @@ local function name(agent)
   return type(agent) == 'table' and agent.agent or NAMES[agent] or agent
 end
 
---- The lines of the view, and what each is about.
+--- The lines of the view, the newest run first, and what each is about.
 local function lines_of(runs)
   local lines, about = {}, {}
   local function add(line, subject)
@@ -20,7 +20,8 @@ local function lines_of(runs)
   if #runs == 0 then
     add('No run yet: `:Starling run TASK` begins one.')
   end
-  for _, run in ipairs(runs) do
+  for at = #runs, 1, -1 do
+    local run = runs[at]
     local spent = run.spent
     add(('%s %s'):format(run.stage == 'ended' and '■' or '▶', vim.split(run.task, '\n')[1]), { run = run.run })
     add(('  %d calls, %d tokens, $%.4f%s'):format(spent.calls, spent.tokens, spent.dollars,

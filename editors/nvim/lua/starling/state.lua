@@ -22,6 +22,15 @@ local function changed()
   vim.cmd.redrawstatus({ bang = true })
 end
 
+--- Asks how things stand now, then goes on.
+function M.now(go_on)
+  client.request('starling/state', vim.empty_dict(), function(state)
+    M.runs = state.runs
+    changed()
+    go_on()
+  end)
+end
+
 --- Asks how things stand, once for many events.
 function M.refresh()
   if asked or not client.get() then
@@ -33,10 +42,7 @@ function M.refresh()
     if not client.get() then
       return
     end
-    client.request('starling/state', vim.empty_dict(), function(state)
-      M.runs = state.runs
-      changed()
-    end)
+    M.now(function() end)
   end, 30)
 end
 
@@ -161,12 +167,9 @@ function M.connected()
   M.refresh()
 end
 
-function M.gone(code, signal)
+function M.gone()
   M.status = { text = '', waiting = 0, working = 0 }
   M.runs = {}
-  if vim.v.exiting == vim.NIL and (code ~= 0 or signal ~= 0) then
-    client.say('the server ended unexpectedly; `:Starling restart` starts it again, nothing that waits is lost', vim.log.levels.ERROR)
-  end
   changed()
 end
 
