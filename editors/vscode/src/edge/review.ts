@@ -64,19 +64,16 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       void vscode.window.showInformationMessage(`Proposal #${target.proposal} does not wait for review any more.`);
       return;
     }
+    const conflict = files.find((file) => file.conflict !== null)?.conflict;
+    if (conflict) {
+      return tellConflict(target, conflict);
+    }
     this.#opened.set(keyOf(target), this.#setOf(target));
     // The folder tells it from the file itself, wherever the editor lists what was open. Among many
     // files it would look like a file that moved.
     const folder = files.length === 1 ? `/Proposal #${target.proposal}/` : "/";
     const pairs = files.map((file) => this.#pair(target, file, folder));
-    const conflict = files.find((file) => file.conflict !== null)?.conflict;
-    if (conflict) {
-      void vscode.window.showWarningMessage(
-        `Proposal #${target.proposal} conflicts with what you typed since (${conflict}). Accept hands it back to its agent, with both texts; yours stays.`,
-      );
-    }
-    const symbol = this.#runs.proposal(target.run, target.proposal)?.symbol ?? "";
-    const title = `Proposal #${target.proposal}: ${shortName(symbol)}`;
+    const title = this.#title(target);
     const [first, ...more] = pairs;
     if (first && more.length === 0) {
       await vscode.commands.executeCommand("vscode.diff", first[1], first[2], title, { preview: true });
@@ -176,6 +173,14 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     }
   }
 
+  #title({ run, proposal: number }: Reviewed): string {
+    const proposal = this.#runs.proposal(run, number);
+    const set = [number, ...(proposal?.with ?? [])].sort((one, other) => one - other);
+    return set.length === 1
+      ? `Proposal #${number}: ${shortName(proposal?.symbol ?? "")}`
+      : `Proposals ${set.map((one) => `#${one}`).join(" ")}`;
+  }
+
   #tabs(): { tab: vscode.Tab; target: Reviewed }[] {
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
     return tabs.flatMap((tab) => {
@@ -213,4 +218,16 @@ function keyOf({ run, proposal }: Reviewed): string {
 /** The path of the file that a proposed text is of. */
 function fileOf(uri: vscode.Uri): string | null {
   return new URLSearchParams(uri.query).get("file");
+}
+
+/** A proposal that conflicts with the buffer has no diff against it: it is told, and what can be done. */
+async function tellConflict(target: Reviewed, conflict: string): Promise<void> {
+  await vscode.commands.executeCommand("starling.client.why", target);
+  const back = "Hand Back to Its Agent";
+  const text = `Proposal #${target.proposal} conflicts with what you typed since (${conflict}). Your text stays.`;
+  void vscode.window.showWarningMessage(text, back).then(async (answer) => {
+    if (answer === back) {
+      await vscode.commands.executeCommand("starling.client.accept", target);
+    }
+  });
 }

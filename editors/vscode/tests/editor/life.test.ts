@@ -37,6 +37,25 @@ on.step("the lens tells why", async () => {
   await on.editor.command("View: Close Editor");
 });
 
+on.step("typing in the lines of a proposal is said to be a conflict; taken back, it is none", async () => {
+  await on.editor.openFile("parcels/quote.py");
+  await on.editor.page.keyboard.press("Control+G");
+  await on.editor.page.keyboard.type("17:1");
+  await on.editor.page.keyboard.press("Enter");
+  await on.editor.page.keyboard.press("End");
+  await on.editor.page.keyboard.type("  # mine");
+  await lens("Hand back").waitFor();
+  await on.editor.command("Starling: Review Next Proposal");
+  await on.editor.page.locator(".notification-toast", { hasText: "conflicts with what you typed" }).waitFor();
+  await on.editor.picture("light conflict");
+  await on.editor.openFile("parcels/quote.py");
+  await on.editor.page.locator(".view-lines", { hasText: "# mine" }).first().waitFor();
+  while ((await on.editor.page.locator(".tab.active.dirty").count()) > 0) {
+    await on.editor.page.keyboard.press("Control+Z");
+  }
+  await lens("Accept").waitFor();
+});
+
 on.step("what waits outlives the server", async () => {
   await on.editor.command("Starling: Restart Server");
   await on.editor.command("Starling: Focus on Runs View");
