@@ -17,7 +17,6 @@ export interface ProposedFile {
   before: string;
   /** Null where the proposal conflicts with what was typed. */
   after: string | null;
-  conflict: string | null;
 }
 
 export interface Reviewed {
@@ -64,9 +63,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       void vscode.window.showInformationMessage(`Proposal #${target.proposal} does not wait for review any more.`);
       return;
     }
-    const conflict = files.find((file) => file.conflict !== null)?.conflict;
-    if (conflict) {
-      return tellConflict(target, conflict);
+    if (files.some(({ after }) => after === null)) {
+      return this.#tellConflict(target);
     }
     this.#opened.set(keyOf(target), this.#setOf(target));
     // The folder tells it from the file itself, wherever the editor lists what was open. Among many
@@ -82,6 +80,25 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       await vscode.commands.executeCommand("vscode.changes", title, pairs);
       this.#tellContext();
     }
+  }
+
+  /** A proposal that conflicts with the buffer has no diff against it: it is told, and what can be done. */
+  async #tellConflict(target: Reviewed): Promise<void> {
+    await vscode.commands.executeCommand("starling.client.why", target);
+    const back = "Hand Back to Its Agent";
+    const text = `Proposal #${target.proposal} conflicts with what you typed since. Your text stays.`;
+    void vscode.window.showWarningMessage(text, back).then(async (answer) => {
+      if (answer === back) {
+        await this.#handBack(target);
+      }
+    });
+  }
+
+  /** Accepting a conflict hands it back; one that is none any more is to be seen before it is accepted. */
+  async #handBack(target: Reviewed): Promise<void> {
+    const files = await this.#files(target);
+    const conflicts = files.some(({ after }) => after === null);
+    await (conflicts ? vscode.commands.executeCommand("starling.client.accept", target) : this.open(target));
   }
 
   /** Which proposal a diff shows. */
@@ -218,16 +235,4 @@ function keyOf({ run, proposal }: Reviewed): string {
 /** The path of the file that a proposed text is of. */
 function fileOf(uri: vscode.Uri): string | null {
   return new URLSearchParams(uri.query).get("file");
-}
-
-/** A proposal that conflicts with the buffer has no diff against it: it is told, and what can be done. */
-async function tellConflict(target: Reviewed, conflict: string): Promise<void> {
-  await vscode.commands.executeCommand("starling.client.why", target);
-  const back = "Hand Back to Its Agent";
-  const text = `Proposal #${target.proposal} conflicts with what you typed since (${conflict}). Your text stays.`;
-  void vscode.window.showWarningMessage(text, back).then(async (answer) => {
-    if (answer === back) {
-      await vscode.commands.executeCommand("starling.client.accept", target);
-    }
-  });
 }
