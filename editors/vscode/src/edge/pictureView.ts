@@ -38,7 +38,8 @@ export class PictureView implements vscode.Disposable {
       column,
       options(this.#extension),
     );
-    panel.iconPath = vscode.Uri.joinPath(this.#extension, "media", "starling.svg");
+    const icon = (theme: string) => vscode.Uri.joinPath(this.#extension, "media", `starling-${theme}.svg`);
+    panel.iconPath = { light: icon("light"), dark: icon("dark") };
     panel.webview.html = page(panel.webview, this.#extension, "picture", "The picture of the run");
     panel.webview.onDidReceiveMessage((wish: Wish) => void this.#grant(wish));
     panel.onDidDispose(() => {

@@ -21,27 +21,23 @@ export function pathIn(uri: vscode.Uri): string | undefined {
   return root() && path !== uri.fsPath ? path : undefined;
 }
 
-/** The symbol path at a place, as far as the editor knows the symbols of the file; else the file itself. */
+/** The symbol at a place, by the server's own code action on it; none in a file that has none. */
 export async function symbolAt(uri: vscode.Uri, position: vscode.Position): Promise<string | undefined> {
-  const path = pathIn(uri);
-  if (path === undefined) {
+  if (pathIn(uri) === undefined) {
     return undefined;
   }
-  const names: string[] = [];
-  let level = await symbolsOf(uri);
-  for (;;) {
-    const inside = level?.find((symbol) => isOwner(symbol) && symbol.range.contains(position));
-    if (!inside) {
-      return names.length > 0 ? `${path}::${names.join(".")}` : undefined;
-    }
-    names.push(inside.name);
-    level = inside.children;
-  }
-}
-
-function isOwner({ kind }: vscode.DocumentSymbol): boolean {
-  const { Class, Function, Method, Constructor, Property } = vscode.SymbolKind;
-  return [Class, Function, Method, Constructor, Property].includes(kind);
+  const range = new vscode.Range(position, position);
+  const kind = vscode.CodeActionKind.RefactorRewrite.value;
+  const actions = await vscode.commands.executeCommand<(vscode.CodeAction | vscode.Command)[]>(
+    "vscode.executeCodeActionProvider",
+    uri,
+    range,
+    kind,
+  );
+  const commands = actions.map((action) => (typeof action.command === "string" ? action : action.command));
+  const change = commands.find((command) => command?.command === "starling.client.change") as
+    vscode.Command | undefined;
+  return change?.arguments?.[0]?.symbol;
 }
 
 async function symbolsOf(uri: vscode.Uri): Promise<Symbols> {

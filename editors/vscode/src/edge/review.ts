@@ -17,7 +17,6 @@ export interface ProposedFile {
   before: string;
   /** Null where the proposal conflicts with what was typed. */
   after: string | null;
-  conflict: string | null;
 }
 
 export interface Reviewed {
@@ -64,19 +63,15 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       void vscode.window.showInformationMessage(`Proposal #${target.proposal} does not wait for review any more.`);
       return;
     }
+    if (files.some(({ after }) => after === null)) {
+      return this.#tellConflict(target);
+    }
     this.#opened.set(keyOf(target), this.#setOf(target));
     // The folder tells it from the file itself, wherever the editor lists what was open. Among many
     // files it would look like a file that moved.
     const folder = files.length === 1 ? `/Proposal #${target.proposal}/` : "/";
     const pairs = files.map((file) => this.#pair(target, file, folder));
-    const conflict = files.find((file) => file.conflict !== null)?.conflict;
-    if (conflict) {
-      void vscode.window.showWarningMessage(
-        `Proposal #${target.proposal} conflicts with what you typed since (${conflict}). Accept hands it back to its agent, with both texts; yours stays.`,
-      );
-    }
-    const symbol = this.#runs.proposal(target.run, target.proposal)?.symbol ?? "";
-    const title = `Proposal #${target.proposal}: ${shortName(symbol)}`;
+    const title = this.#title(target);
     const [first, ...more] = pairs;
     if (first && more.length === 0) {
       await vscode.commands.executeCommand("vscode.diff", first[1], first[2], title, { preview: true });
@@ -85,6 +80,25 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       await vscode.commands.executeCommand("vscode.changes", title, pairs);
       this.#tellContext();
     }
+  }
+
+  /** A proposal that conflicts with the buffer has no diff against it: it is told, and what can be done. */
+  async #tellConflict(target: Reviewed): Promise<void> {
+    await vscode.commands.executeCommand("starling.client.why", target);
+    const back = "Hand Back to Its Agent";
+    const text = `Proposal #${target.proposal} conflicts with what you typed since. Your text stays.`;
+    void vscode.window.showWarningMessage(text, back).then(async (answer) => {
+      if (answer === back) {
+        await this.#handBack(target);
+      }
+    });
+  }
+
+  /** Accepting a conflict hands it back; one that is none any more is to be seen before it is accepted. */
+  async #handBack(target: Reviewed): Promise<void> {
+    const files = await this.#files(target);
+    const conflicts = files.some(({ after }) => after === null);
+    await (conflicts ? vscode.commands.executeCommand("starling.client.accept", target) : this.open(target));
   }
 
   /** Which proposal a diff shows. */
@@ -174,6 +188,14 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     for (const { target } of grown) {
       await this.open(target);
     }
+  }
+
+  #title({ run, proposal: number }: Reviewed): string {
+    const proposal = this.#runs.proposal(run, number);
+    const set = [number, ...(proposal?.with ?? [])].sort((one, other) => one - other);
+    return set.length === 1
+      ? `Proposal #${number}: ${shortName(proposal?.symbol ?? "")}`
+      : `Proposals ${set.map((one) => `#${one}`).join(" ")}`;
   }
 
   #tabs(): { tab: vscode.Tab; target: Reviewed }[] {

@@ -176,7 +176,8 @@ export class Server implements vscode.Disposable {
       },
     };
     return {
-      documentSelector: [{ scheme: "file" }],
+      // What is open besides the project is not the server's to know.
+      documentSelector: [{ scheme: "file", pattern: { baseUri: folder.uri.toString(), pattern: "**/*" } }],
       workspaceFolder: folder,
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,

@@ -144,11 +144,11 @@ function intentRow(story: Story, { symbol, intent, reason }: Intent): Row {
 function proposalRow(story: Story, proposal: Proposal, where: "review" | "past"): Row {
   const { number, symbol, state, reason, evidence, note } = proposal;
   const look = proposalLook(state);
-  const parts = [proposalWord(state), ...(note ? [note] : [])];
+  const others = proposal.with.map((one) => `#${one}`).join(", ");
+  const set = state === "waiting" && others !== "" ? ` with ${others}` : "";
+  const parts = [`${proposalWord(state)}${set}`, ...(note ? [note] : [])];
   const facts = evidence ? evidenceLines(evidence) : [];
-  const set =
-    proposal.with.length > 0 ? [`answered together with ${proposal.with.map((one) => `#${one}`).join(", ")}`] : [];
-  const lines = [reason, ...set, ...facts].map((text, index) =>
+  const lines = [reason, ...facts].map((text, index) =>
     row(
       { id: `${story.id}/${where}/${number}/${index}`, label: text, context: "fact", target: { run: story.id } },
       { icon: index === 0 ? "quote" : factIcon(text) },
@@ -162,7 +162,7 @@ function proposalRow(story: Story, proposal: Proposal, where: "review" | "past")
       target: { run: story.id, proposal: number, symbol, shows: "diff" },
     },
     {
-      description: `${fileOf(symbol)} · ${parts.join(": ")}`,
+      description: `${parts.join(": ")} · ${fileOf(symbol)}`,
       tooltip: [`${symbol}: ${parts.join(": ")}`, "", reason, "", ...facts].join("\n"),
       children: lines,
       ...look,
@@ -213,7 +213,7 @@ function agentRow(story: Story, agent: Agent): Row {
       target: { run: story.id, symbol: agent.key, shows: "symbol" },
     },
     {
-      description: `${fileOf(agent.key)} · ${agent.doing}`,
+      description: `${agent.doing} · ${fileOf(agent.key)}`,
       tooltip: [agent.key, agent.doing, count(agent.turns, "turn"), ...notes].join("\n"),
       icon: looks[agent.state],
     },

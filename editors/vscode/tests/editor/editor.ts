@@ -94,6 +94,15 @@ export class Editor {
     await this.page.locator(".editor-instance .monaco-editor.focused").first().waitFor();
   }
 
+  /** Puts the cursor on a line of the open file. */
+  async goTo(line: number): Promise<void> {
+    await this.page.keyboard.press("Control+G");
+    const input = this.page.locator(".quick-input-widget input").first();
+    await input.fill(`:${line}`);
+    await this.page.keyboard.press("Enter");
+    await this.status(`Ln ${line},`).waitFor();
+  }
+
   /** The first row of the tree of runs that holds all these texts. */
   row(...texts: (string | RegExp)[]): Locator {
     const rows = this.page.locator('[id="workbench.view.extension.starling"] .monaco-list-row');

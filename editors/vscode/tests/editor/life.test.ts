@@ -10,9 +10,7 @@ const lens = (text: string) => on.editor.page.locator(".codelens-decoration a", 
 on.step("an action on a symbol begins there", async () => {
   await on.editor.openFile("parcels/quote.py");
   await on.editor.page.locator('.statusbar-item [aria-label^="Starling. Ready"]').waitFor();
-  await on.editor.page.keyboard.press("Control+G");
-  await on.editor.page.keyboard.type("17:6");
-  await on.editor.page.keyboard.press("Enter");
+  await on.editor.goTo(17);
   await on.editor.page.keyboard.press("Control+.");
   await on.editor.page.locator(".action-widget .monaco-list-row", { hasText: "Starling: change" }).click();
   await on.editor.answer("Starling: Change quote", on.scene.task);
@@ -37,6 +35,23 @@ on.step("the lens tells why", async () => {
   await on.editor.command("View: Close Editor");
 });
 
+on.step("typing in the lines of a proposal is said to be a conflict; taken back, it is none", async () => {
+  await on.editor.openFile("parcels/quote.py");
+  await on.editor.goTo(17);
+  await on.editor.page.keyboard.press("End");
+  await on.editor.page.keyboard.type("  # mine");
+  await lens("Hand back").waitFor();
+  await on.editor.command("Starling: Review Next Proposal");
+  await on.editor.page.locator(".notification-toast", { hasText: "conflicts with what you typed" }).waitFor();
+  await on.editor.picture("light conflict");
+  await on.editor.openFile("parcels/quote.py");
+  await on.editor.page.locator(".view-lines", { hasText: "# mine" }).first().waitFor();
+  while ((await on.editor.page.locator(".tab.active.dirty").count()) > 0) {
+    await on.editor.page.keyboard.press("Control+Z");
+  }
+  await lens("Accept").waitFor();
+});
+
 on.step("what waits outlives the server", async () => {
   await on.editor.command("Starling: Restart Server");
   await on.editor.command("Starling: Focus on Runs View");
@@ -51,8 +66,10 @@ on.step("what waits outlives the server", async () => {
 });
 
 on.step("a run is stopped, and what was accepted stays", async () => {
-  await on.editor.command("Starling: New Task…");
-  await on.editor.answer("Starling: New Task", on.scene.task);
+  await on.editor.openFile("parcels/quote.py");
+  await on.editor.goTo(20);
+  await on.editor.command("Starling: Change…");
+  await on.editor.answer("Starling: Change quote", on.scene.task);
   await on.editor.row("means to:").waitFor();
   await on.editor.command("Starling: Stop Run");
   await on.editor.row("You stopped the run").waitFor();

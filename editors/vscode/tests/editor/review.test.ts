@@ -85,7 +85,7 @@ on.step("accepting in the title bar changes the buffer, keeps the typing, and sh
 on.step("a set over several files is reviewed and accepted as one", async () => {
   await toReview(4).waitFor();
   await on.editor.clickRow(/#\d cheapest_zone/, "waits for you");
-  await on.editor.page.locator(".tab.active", { hasText: /cheapest_zone|percent/ }).waitFor();
+  await on.editor.page.locator(".tab.active", { hasText: /^Proposals #\d #\d/ }).waitFor();
   const shown = on.editor.page.locator(".editor-instance .view-lines");
   await shown.filter({ hasText: "on=day" }).first().waitFor();
   await shown.filter({ hasText: "on=self.day" }).first().waitFor();

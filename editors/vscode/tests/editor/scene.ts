@@ -1,4 +1,4 @@
-/** A project, and a model whose answers are recorded: the parcels of `fixtures`, with one answer more after a reject. */
+/** A project, and a model whose answers are recorded: the parcels of `fixtures`, with one more after a reject. */
 
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ export function makeScene(): Scene {
   cpSync(join(fixtures, "replay-project"), project, { recursive: true });
   const recorded = readFileSync(join(fixtures, "replay/parcels.jsonl"), "utf8").trimEnd().split("\n");
   const replay = join(folder, "answers.jsonl");
-  writeFileSync(replay, `${[...recorded.flatMap(withRevision), ...answers()].join("\n")}\n`);
+  writeFileSync(replay, `${[...recorded.flatMap(withRevision), answer()].join("\n")}\n`);
   const cache = join(folder, "cache");
   mkdirSync(cache);
   const task = readFileSync(join(project, "TASK.md"), "utf8").trim();
@@ -46,27 +46,16 @@ function withRevision(line: string): string[] {
   return [line, JSON.stringify(record)];
 }
 
-/** What is said to two questions of one session. */
-export const ANSWERS = [
-  "`percent` rounds half up to a whole cent [parcels/rates.py:17]. Who uses it:\n\n- `quote`, for the express surcharge [parcels/quote.py:21]",
-  "It would be charged on the rate alone [parcels/quote.py:19].",
-];
+/** What is said to a question. */
+const ANSWER =
+  "`percent` rounds half up to a whole cent [parcels/rates.py:17]. Who uses it:\n\n" +
+  "- `quote`, for the express surcharge [parcels/quote.py:21]";
 
-function answers(): string[] {
-  return ANSWERS.map((text, ordinal) => {
-    const usage = { prompt: 900, cached: 0, output: 20 };
-    const reply = { model: "recorded", text, tool_calls: [], finish: "stop", usage, cost: 0, calls: 1 };
-    const exchange = {
-      conversation: "ask",
-      role: "scout",
-      ordinal,
-      prompt: [],
-      tools: [],
-      reply: { Ok: reply },
-      millis: 1,
-    };
-    return JSON.stringify({ exchange });
-  });
+function answer(): string {
+  const usage = { prompt: 900, cached: 0, output: 20 };
+  const reply = { model: "recorded", text: ANSWER, tool_calls: [], finish: "stop", usage, cost: 0, calls: 1 };
+  const of = { conversation: "ask", role: "scout", ordinal: 0, prompt: [], tools: [], millis: 1 };
+  return JSON.stringify({ exchange: { ...of, reply: { Ok: reply } } });
 }
 
 export function textOf(scene: Scene, path: string): string {

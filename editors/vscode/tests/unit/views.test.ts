@@ -16,15 +16,15 @@ test("the tree of a run that waits", () => {
   assert.deepEqual(drawn(outline(going())), [
     "season | 1 to review · 0 calls · 0 tokens · $0.00 | run-going",
     "  To review | 1 | review",
-    "    #1 quote | parcels/quote.py · waits for you | proposal-waiting",
+    "    #1 quote | waits for you · parcels/quote.py | proposal-waiting",
     "      because |  | fact",
     "      4 passed · 1 fixed · 2 broken |  | fact",
     "      diagnostics unknown: no language server |  | fact",
     '      contract: parameter "on" added (required) |  | fact',
     "      callers to follow: a.py::f, b.py::g, c.py::h and 1 more |  | fact",
     "  Agents | 2 | agents",
-    "    quote | parcels/quote.py · proposal #1 waits for you | agent-working",
-    "    percent | parcels/rates.py · begins | agent-working",
+    "    quote | proposal #1 waits for you · parcels/quote.py | agent-working",
+    "    percent | begins · parcels/rates.py | agent-working",
     "  Questions and requests | 2 | talk",
     "    quote → percent | Round twice? | message",
     "      Round twice? |  | fact",
@@ -32,6 +32,15 @@ test("the tree of a run that waits", () => {
     "    quote → percent | add season | message",
     "      add season |  | fact",
   ]);
+});
+
+test("a set says with which others it is answered", () => {
+  const told = story(started, woken(QUOTE), woken(PERCENT), made(1, QUOTE), made(2, PERCENT), review(1, QUOTE, [2]));
+  const rows = outline(told).children[0]?.children ?? [];
+  assert.deepEqual(
+    rows.map(({ description }) => description),
+    ["waits for you with #2 · parcels/quote.py", "waits for you with #1 · parcels/rates.py"],
+  );
 });
 
 test("rows keep their ids, and no two are the same", () => {
