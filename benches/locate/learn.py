@@ -2,9 +2,11 @@
 
     python benches/locate/learn.py ROWS HISTORY_ROWS [src/index/locate/weights.rs]
 
-Two linear models, one for files and one for symbols, where the score of a symbol's file is one more
-feature of the symbol. Each makes what the change touched likely among all candidates (softmax), with
-a penalty on large weights; a feature that is evidence may not count against a candidate.
+Three linear models. Each makes what the change touched likely (softmax), with a penalty on large
+weights; a feature that is evidence may not count against a candidate. One is of files among all files;
+one of symbols among all symbols, where the score of a symbol's file is one more feature; one of symbols
+among those of the right files alone. The score of a symbol is the mean of two views: the logarithm of
+its likelihood by the second model, and of the likelihood of its file times its own in there.
 
 `ROWS` are of the instances on which locating is measured, `HISTORY_ROWS` of those that `history.py`
 makes of other repositories: there are more of these, and weights learnt on both hold elsewhere. Figures are
@@ -18,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-PENALTY = {"files": 60.0, "symbols": 60.0}
+PENALTY = {"files": 60.0, "symbols": 120.0, "inside": 60.0}
 # What the history cannot teach: its texts do not name the file.
 UNTAUGHT = {"path", "link"}
 # What an instance of the history counts against a measured one.
-HISTORY = 0.3
+HISTORY = {"files": 0.3, "symbols": 0.6}
 FOLDS = 10
 # Candidates to tell the right ones from: those that look best at first sight.
 HARD = 80
@@ -43,7 +45,7 @@ class Rows:
 
     def __init__(self, wheres, kind, instances, measured):
         self.kind = kind
-        self.weights = np.where(np.arange(len(instances)) < measured, 1.0, HISTORY)
+        self.weights = np.where(np.arange(len(instances)) < measured, 1.0, HISTORY[kind])
         one = kind[:-1]
         self.names = next(i[f"{one}_features"] for i in instances if i[f"{one}_features"])
         flat = np.concatenate([np.fromfile(where / f"{kind}.f32", dtype="<f4") for where in wheres])
@@ -54,6 +56,7 @@ class Rows:
         gold = [set(i[f"gold_{kind}"]) for i in instances]
         self.y = np.array([p in g for g, paths in zip(gold, self.paths) for p in paths])
         self.hard = np.concatenate([self.hardest(span) for span in self.spans])
+        self.files = [np.array([path.split("::")[0] for path in paths]) for paths in self.paths]
         untaught = [at for at, name in enumerate(self.names) if name in UNTAUGHT]
         for span in self.spans[measured:]:
             self.x[span, untaught] = 0.0
@@ -64,19 +67,24 @@ class Rows:
         chosen[np.argsort(-first, kind="stable")[:HARD]] = True
         return chosen | self.y[span]
 
+    def inside(self):
+        """The candidates that stand in the right files."""
+        pairs = zip(self.spans, self.files)
+        return np.concatenate([np.isin(files, files[self.y[span]]) for span, files in pairs])
 
-def learn(rows, x, chosen):
-    """Weights under which the touched candidates of the chosen instances are likely: Newton's method."""
+
+def learn(rows, x, chosen, among, penalty):
+    """Weights under which the touched candidates of the chosen instances are likely among some others:
+    Newton's method."""
     chosen = [i for i in chosen if rows.y[rows.spans[i]].any()]
     spans, weights = [rows.spans[i] for i in chosen], rows.weights[chosen]
-    hard = [np.flatnonzero(rows.hard[span]) + span.start for span in spans]
+    hard = [np.flatnonzero(among[span]) + span.start for span in spans]
     at, y = np.concatenate(hard), rows.y[np.concatenate(hard)]
     lengths = np.array([len(h) for h in hard])
     heads = np.cumsum(lengths) - lengths
     scale = x[at].std(0) + 1e-6
     z = x[at] / scale
     bound = np.array([name not in FREE for name in rows.names] + [True] * (x.shape[1] - len(rows.names)))
-    penalty = PENALTY[rows.kind]
     prior = np.array([PRIOR.get(name, 0.0) for name in rows.names] + [0.0] * (x.shape[1] - len(rows.names)))
     prior *= scale
 
@@ -120,14 +128,30 @@ def with_files(files, symbols, of_files):
     for i, (span, own) in enumerate(zip(files.spans, symbols.spans)):
         if len(files.paths[i]):
             of = dict(zip(files.paths[i], scores[span] - scores[span].max()))
-            column[own, 0] = [max(of[path.split("::")[0]], FLOOR) for path in symbols.paths[i]]
-    return np.hstack([symbols.x, column])
+            column[own, 0] = [of[file] for file in symbols.files[i]]
+    return np.hstack([symbols.x, np.maximum(column, FLOOR)]), column[:, 0]
 
 
 def fit(files, symbols, chosen):
-    of_files = learn(files, files.x, chosen)
-    both = with_files(files, symbols, of_files)
-    return of_files, learn(symbols, both, chosen), both
+    """The weights of the three models."""
+    of_files = learn(files, files.x, chosen, files.hard, PENALTY["files"])
+    both, _ = with_files(files, symbols, of_files)
+    of_symbols = learn(symbols, both, chosen, symbols.hard, PENALTY["symbols"])
+    return of_files, of_symbols, learn(symbols, symbols.x, chosen, symbols.inside(), PENALTY["inside"])
+
+
+def scores(files, symbols, weights):
+    """Of all files and all symbols."""
+    of_files, of_symbols, inside = weights
+    both, of_file = with_files(files, symbols, of_files)
+    inside = symbols.x @ inside
+    for span, own in zip(symbols.spans, symbols.files):
+        _, at = np.unique(own, return_inverse=True)
+        best = np.full(at.max(initial=-1) + 1, -np.inf)
+        np.maximum.at(best, at, inside[span])
+        less = inside[span] - best[at]
+        inside[span] = less - np.log(np.bincount(at, np.exp(less)))[at]
+    return files.x @ of_files, (both @ of_symbols + of_file + inside) / 2
 
 
 def ranks(rows, scores, chosen):
@@ -148,9 +172,9 @@ def evaluate(files, symbols, groups, everyone):
     """Each group is ranked by what all others teach."""
     file_ranks, symbol_ranks = {}, {}
     for group in groups:
-        of_files, of_symbols, both = fit(files, symbols, sorted(everyone - set(group)))
-        file_ranks |= ranks(files, files.x @ of_files, group)
-        symbol_ranks |= ranks(symbols, both @ of_symbols, group)
+        of_files, of_symbols = scores(files, symbols, fit(files, symbols, sorted(everyone - set(group))))
+        file_ranks |= ranks(files, of_files, group)
+        symbol_ranks |= ranks(symbols, of_symbols, group)
     return recall(file_ranks), recall(symbol_ranks)
 
 
@@ -163,8 +187,8 @@ def report(files, symbols, measured, repositories):
         print(f"{rows.kind}: {len(rows.names)} features, right ones among the candidates {100 * reach:.1f} %")
     print("recall at", " / ".join(map(str, RANKS)))
     print("BM25 of files", recall(ranks(files, files.x[:, files.names.index("words")], first)))
-    of_files, of_symbols, both = fit(files, symbols, sorted(everyone))
-    found = ranks(files, files.x @ of_files, first), ranks(symbols, both @ of_symbols, first)
+    weights = fit(files, symbols, sorted(everyone))
+    found = (ranks(rows, of, first) for rows, of in zip((files, symbols), scores(files, symbols, weights)))
     say("in the sample", tuple(map(recall, found)))
     say("history alone", evaluate(files, symbols, [first], everyone))
     groups = [[n for n in first if repositories[n] == name] for name in sorted(set(repositories[:measured]))]
@@ -172,18 +196,20 @@ def report(files, symbols, measured, repositories):
     for seed in (1, 2, 3):
         order = np.random.default_rng(seed).permutation(measured)
         say(f"{FOLDS} folds, seed {seed}", evaluate(files, symbols, [order[f::FOLDS] for f in range(FOLDS)], everyone))
-    return of_files, of_symbols
+    return weights
 
 
-def write(path, files, of_files, symbols, of_symbols):
+def write(path, files, symbols, weights):
+    of_files, of_symbols, inside = weights
     lines = ["//! Written by `benches/locate/learn.py`.", ""]
-    for title, what, names, weights in (
+    for title, what, names, own in (
         ("FILE", "a file", files.names, of_files),
         ("SYMBOL", "a symbol", symbols.names, of_symbols),
+        ("INSIDE", "a symbol, against the others of its file", symbols.names, inside),
     ):
         lines.append(f"/// What each feature of {what} is worth.")
         lines.append(f"pub(super) const {title}: [(&str, f32); {len(names)}] = [")
-        lines += [f'    ("{name}", {weight:.4f}),' for name, weight in zip(names, weights)]
+        lines += [f'    ("{name}", {weight:.4f}),' for name, weight in zip(names, own)]
         lines += ["];", ""]
     lines.append("/// What the score of its file is worth to a symbol, and how far below the best it counts.")
     lines.append(f"pub(super) const OF_FILE: (f32, f32) = ({of_symbols[-1]:.4f}, {FLOOR:.1f});")
@@ -195,9 +221,9 @@ def main():
     lists = [[json.loads(line) for line in open(where / "rows.jsonl")] for where in wheres]
     measured, instances = len(lists[0]), lists[0] + lists[1]
     files, symbols = (Rows(wheres, kind, instances, measured) for kind in ("files", "symbols"))
-    of_files, of_symbols = report(files, symbols, measured, [i["repo"] for i in instances])
+    weights = report(files, symbols, measured, [i["repo"] for i in instances])
     if len(sys.argv) > 3:
-        write(sys.argv[3], files, of_files, symbols, of_symbols)
+        write(sys.argv[3], files, symbols, weights)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 use crate::index::facts::{Counts, Field};
 
-/// How soon repetitions of a word stop to count, and how much length is held against a document.
-const SATURATION: f32 = 1.2;
+/// How soon repetitions of a word stop to count.
+pub(super) const SATURATION: f32 = 1.2;
+/// How much length is held against a document.
 const LENGTH: f32 = 0.5;
 /// What a word of each field counts.
 const FIELD_WEIGHTS: [f32; Field::ALL.len()] = [5.0, 2.0, 1.0, 1.0, 0.7, 1.0];

@@ -23,6 +23,8 @@ impl Question<'_> {
             ("name in title", self.matches.name_in_title[number]),
             ("title pairs", self.matches.title_pairs(id)),
             ("first", self.first[number]),
+            ("comments", self.matches.comments[number]),
+            ("strings", self.matches.strings[number]),
         ]);
         self.push_relative(&mut row, id);
         self.push_named(&mut row, id);

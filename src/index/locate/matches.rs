@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use rustc_hash::FxHashMap;
 
 use super::corpus::{Corpus, Texts};
-use super::documents::Documents;
+use super::documents::{Documents, SATURATION};
 use super::query::{Query, QueryTerm};
 use super::sections::{SECTIONS, Section};
-use crate::index::facts::Counts;
+use crate::index::facts::{Counts, Field};
 use crate::index::words::{Term, all_words, parts};
 
 /// What a word of each section counts.
@@ -35,6 +35,9 @@ pub(super) struct Matches {
     pub(super) files: Scores,
     /// By the numbers of the outermost symbols.
     pub(super) homes: Scores,
+    /// How well the comments and the strings of each symbol match; the best has 1.
+    pub(super) comments: Vec<f32>,
+    pub(super) strings: Vec<f32>,
     /// What each term is worth, in the order of the terms.
     pub(super) worth: Vec<f32>,
     /// How well the words of each file's path match: the title, and the whole text.
@@ -94,6 +97,8 @@ pub(super) fn matches(corpus: Corpus<'_>, query: &Query) -> Matches {
     let mut rarities = FxHashMap::default();
     let mut whole_title = f32::MIN_POSITIVE;
     let mut title_words = vec![0; corpus.symbol_limit()];
+    let mut comments = vec![0.0; corpus.symbol_limit()];
+    let mut strings = comments.clone();
     for term in &query.terms {
         let postings: Vec<(u32, Counts)> = corpus.postings(term.term).collect();
         let holders = postings
@@ -110,6 +115,8 @@ pub(super) fn matches(corpus: Corpus<'_>, query: &Query) -> Matches {
         symbols.add(&documents.symbols, &postings, &weighed);
         files.add(&documents.files, &postings, &weighed);
         homes.add(&documents.homes, &postings, &weighed);
+        add_field(&mut comments, &postings, Field::Comment, &weighed);
+        add_field(&mut strings, &postings, Field::String, &weighed);
         for place in query.places_in_title(term.term) {
             postings
                 .iter()
@@ -120,12 +127,17 @@ pub(super) fn matches(corpus: Corpus<'_>, query: &Query) -> Matches {
     symbols.finish(whole_title, |id| corpus.counts(id as u32));
     files.finish(whole_title, |file| !corpus.files()[file].is_test);
     homes.finish(whole_title, |id| corpus.counts(id as u32));
+    for scores in [&mut comments, &mut strings] {
+        by_best(scores, std::slice::from_mut, &|id| corpus.counts(id as u32));
+    }
     let (path_title, path) = match_paths(corpus, query);
     let (name_covered, name_in_title) = match_names(corpus, query, &rarities);
     Matches {
         symbols,
         files,
         homes,
+        comments,
+        strings,
         worth,
         path_title,
         path,
@@ -166,6 +178,14 @@ impl Scores {
         self.title_covered
             .iter_mut()
             .for_each(|part| *part /= whole_title);
+    }
+}
+
+/// Adds what one term says of one field of the symbols.
+fn add_field(scores: &mut [f32], postings: &[(u32, Counts)], field: Field, term: &Weighed) {
+    for (id, counts) in postings {
+        let count = f32::from(counts.of(field));
+        scores[*id as usize] += term.weight * term.rarity * count / (count + SATURATION);
     }
 }
 

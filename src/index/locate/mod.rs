@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use crate::syntax::{FilePath, SymbolPath};
 use features::Row;
 use question::Question;
-use weights::{FILE, OF_FILE, SYMBOL};
+use weights::{FILE, INSIDE, OF_FILE, SYMBOL};
 use why::{why_file, why_symbol};
 
 /// A symbol that a text may be about.
@@ -118,14 +118,49 @@ fn rank(question: &Question<'_>) -> (Ranked, Ranked) {
         .map(|(_, score)| *score)
         .fold(f64::MIN, f64::max);
     let of_file: HashMap<u32, f64> = files.iter().copied().collect();
-    let (worth, floor) = OF_FILE;
     let weigh_symbol = |id: u32| {
-        let file = of_file[&question.corpus.symbol(id).file] - best;
-        let own = weigh(&question.symbol_row(id), &SYMBOL);
-        (id, own + f64::from(worth) * file.max(f64::from(floor)))
+        let row = question.symbol_row(id);
+        let file = question.corpus.symbol(id).file;
+        Weighed {
+            id,
+            file,
+            of_file: of_file[&file] - best,
+            among_all: weigh(&row, &SYMBOL),
+            inside: weigh(&row, &INSIDE),
+        }
     };
-    let symbols = symbols.into_iter().map(weigh_symbol).collect();
-    (in_order(files), in_order(symbols))
+    let symbols: Vec<Weighed> = symbols.into_iter().map(weigh_symbol).collect();
+    (in_order(files), in_order(both_ways(&symbols)))
+}
+
+/// A symbol with what speaks for its file, and for it among all and among those of its file.
+struct Weighed {
+    id: u32,
+    file: u32,
+    of_file: f64,
+    among_all: f64,
+    inside: f64,
+}
+
+/// The mean of two views, both as logarithms: how likely a symbol is among all, and how likely its file
+/// is and then the symbol in there.
+fn both_ways(symbols: &[Weighed]) -> Ranked {
+    let mut best: HashMap<u32, f64> = HashMap::new();
+    for symbol in symbols {
+        let best = best.entry(symbol.file).or_insert(f64::MIN);
+        *best = best.max(symbol.inside);
+    }
+    let mut sums: HashMap<u32, f64> = HashMap::new();
+    for symbol in symbols {
+        *sums.entry(symbol.file).or_default() += (symbol.inside - best[&symbol.file]).exp();
+    }
+    let (worth, floor) = OF_FILE;
+    let score = |symbol: &Weighed| {
+        let among_all = symbol.among_all + f64::from(worth) * symbol.of_file.max(f64::from(floor));
+        let inside = symbol.inside - best[&symbol.file] - sums[&symbol.file].ln();
+        (symbol.id, f64::midpoint(among_all, symbol.of_file + inside))
+    };
+    symbols.iter().map(score).collect()
 }
 
 fn weigh(row: &Row, weights: &[(&str, f32)]) -> f64 {

@@ -248,9 +248,58 @@ fn candidates_have_all_features_that_have_weights() {
         |weights: &[(&'static str, f32)]| weights.iter().map(|(name, _)| *name).collect::<Vec<_>>();
     assert_eq!(names(&files[0]), weights(&FILE));
     assert_eq!(names(&symbols[0]), weights(&SYMBOL));
+    assert_eq!(names(&symbols[0]), weights(&INSIDE));
     let all = files
         .iter()
         .chain(&symbols)
         .flat_map(|candidate| &candidate.features);
     assert!(all.into_iter().all(|(_, value)| value.is_finite()));
+}
+
+#[test]
+fn comments_and_strings_are_matched_apart_from_code() {
+    let files = [(
+        "a.py",
+        "def one():\n    # the gasket leaks\n    pass\n\ndef two():\n    return 'gasket'\n\ndef three():\n    gasket()\n",
+    )];
+    let (_, symbols) = Index::new(snapshot_of(&files)).candidates("gasket");
+    let value = |symbol: &str, feature: &str| {
+        let mut all = symbols.iter().filter(|c| c.path.ends_with(symbol));
+        let features = &all.next().expect("each says the word").features;
+        let mut values = features.iter().filter(|(name, _)| *name == feature);
+        values.next().expect("it is a feature").1
+    };
+    let both = |symbol| (value(symbol, "comments"), value(symbol, "strings"));
+    assert_eq!(both("::one"), (1.0, 0.0));
+    assert_eq!(both("::two"), (0.0, 1.0));
+    assert_eq!(both("::three"), (0.0, 0.0));
+}
+
+#[test]
+fn a_symbol_is_as_likely_as_its_file_and_as_it_is_in_there() {
+    let weighed = |id, file, of_file, inside| Weighed {
+        id,
+        file,
+        of_file,
+        among_all: 0.0,
+        inside,
+    };
+    let scores = |symbols: &[Weighed]| -> Vec<f64> {
+        let ranked = both_ways(symbols);
+        ranked.into_iter().map(|(_, score)| score).collect()
+    };
+    // Inside, only what stands in the same file is compared: a level that all of them have is none.
+    let alone = scores(&[weighed(0, 0, 0.0, 5.0), weighed(1, 1, 0.0, -5.0)]);
+    assert_eq!(alone[0], alone[1]);
+    // A better file helps, many equals in one file share what it has, a better one has more.
+    let found = scores(&[
+        weighed(0, 0, 0.0, 1.0),
+        weighed(1, 1, -2.0, 1.0),
+        weighed(2, 2, 0.0, 1.0),
+        weighed(3, 2, 0.0, 1.0),
+        weighed(4, 2, 0.0, 2.0),
+    ]);
+    assert!(found[0] > found[1] && found[0] > found[4]);
+    assert!(found[4] > found[2] && found[2] == found[3]);
+    assert!(both_ways(&[]).is_empty());
 }
