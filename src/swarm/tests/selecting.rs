@@ -52,11 +52,11 @@ fn sorted(names: &[&str]) -> Vec<String> {
 }
 
 fn evidence(events: &[Event]) -> Evidence {
-    let checked = events.iter().filter_map(|event| match event {
+    let mut checked = events.iter().filter_map(|event| match event {
         Event::ProposalChecked { evidence, .. } => Some(evidence.clone()),
         _ => None,
     });
-    checked.last().unwrap()
+    checked.next_back().unwrap()
 }
 
 fn is_applied(events: &[Event]) -> bool {
@@ -232,7 +232,7 @@ async fn a_change_without_tests_near_it_is_told_as_unknown() {
         text.starts_with("tests: unknown (none of the 500 tests was found near it)"),
         "{text}"
     );
-    assert_eq!(selected(&bed), [vec![""; 0]; 0]);
+    assert!(selected(&bed).is_empty());
     assert!(is_applied(&events));
 }
 
