@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use starling::swarm::{DiagnosticEvidence, Evidence, TestEvidence};
 
+/// Broken tests that are named.
+const SAID: usize = 20;
 /// The name of the unbroken.
 pub const GOOD: &str = "the good change";
 
@@ -55,7 +57,7 @@ impl Row {
                 (Said::Unknown, 0)
             }
             TestEvidence::Known { broken, passed, .. } => {
-                said.extend(broken.first().cloned());
+                said.extend(broken.iter().take(SAID).cloned());
                 match (broken.is_empty(), passed) {
                     // Nothing ran to its end, with the change and without it.
                     (true, 0) => (Said::Unknown, 0),

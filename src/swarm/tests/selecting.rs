@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::bed::*;
-use crate::ports::{TestOutcome, TestReport};
-use crate::swarm::selection::{Extent, Reach};
+use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
+use crate::swarm::selection::{Extent, Habit, LONGEST, Reach};
 use crate::swarm::*;
 
 const CODE: &str = "def load(x):\n    return x\n";
@@ -259,16 +259,49 @@ async fn the_gate_by_itself_says_what_a_run_would() {
     );
 }
 
-#[test]
-fn a_quick_command_runs_whole_for_every_change() {
-    let report = |outcome, millis| TestReport {
+fn report(outcome: TestOutcome, millis: u64) -> TestReport {
+    TestReport {
         outcome,
         exit: None,
         command: String::new(),
         cases: Vec::new(),
         output: String::new(),
         millis,
-    };
+    }
+}
+
+#[test]
+fn what_shows_nothing_is_tried_by_files_and_then_by_fewer_until_none_is_left() {
+    let failed = report(TestOutcome::Failed, 1);
+    let mut habits = vec![Habit::default()];
+    while let Some(next) = habits[habits.len() - 1].instead(&failed, &failed) {
+        habits.push(next);
+    }
+    assert_eq!(habits.len(), 4, "{habits:?}");
+    // One test that passes on either side says something.
+    let mut some = failed.clone();
+    some.cases.push(TestCase {
+        id: "t".to_owned(),
+        status: TestStatus::Passed,
+        message: String::new(),
+    });
+    assert_eq!(habits[0].instead(&some, &failed), None);
+    assert_eq!(habits[0].instead(&failed, &some), None);
+}
+
+#[test]
+fn what_takes_nearly_all_the_time_without_a_change_is_not_blamed_on_one() {
+    let late = report(TestOutcome::TimedOut, 30_000);
+    let most = u64::try_from(LONGEST.as_millis()).unwrap();
+    let without = |millis| report(TestOutcome::Passed, millis);
+    let habit = Habit::default();
+    assert!(habit.instead(&late, &without(most - 1)).is_some());
+    assert_eq!(habit.instead(&late, &without(most / 3)), None);
+    assert!(habit.instead(&late, &late).is_some());
+}
+
+#[test]
+fn a_quick_command_runs_whole_for_every_change() {
     assert_eq!(
         Reach::after(&report(TestOutcome::Failed, 1_900)),
         Reach::WHOLE
