@@ -4,7 +4,8 @@
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench editor
 //! ```
 //!
-//! The tree is not written to. The model is a recording: its agents propose at once, each for one
+//! Beside it, in the same rounds, a line goes to `cat` and back: what the machine itself takes, busy as
+//! it is. The tree is not written to. The model is a recording: its agents propose at once, each for one
 //! function of a file of 3,000 lines that is open and typed into.
 
 mod recording;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use starling::rpc::{Connection, Incoming};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::Notify;
 
@@ -50,6 +52,31 @@ impl Heard {
             let events = self.events.lock().expect("a reader that did not panic");
             panic!("{count} {event} never came: {events:?}");
         }
+    }
+}
+
+/// The machine's own answer.
+struct Echo {
+    child: Child,
+}
+
+impl Echo {
+    fn start() -> Echo {
+        let child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("cat");
+        Echo { child }
+    }
+
+    async fn ask(&mut self) {
+        let (input, output) = (self.child.stdin.as_mut(), self.child.stdout.as_mut());
+        let (input, output) = (input.expect("piped"), output.expect("piped"));
+        input.write_all(b"x").await.expect("cat listens");
+        let mut byte = [0; 1];
+        output.read_exact(&mut byte).await.expect("cat answers");
     }
 }
 
@@ -173,27 +200,34 @@ async fn under_load(root: &Path, bed: &Path, text: String) {
     });
     let reply = execute(&server, "starling.run", argument).await;
     let mut measured = Measured::default();
+    let mut echo = Echo::start();
     let mut version = 1;
     while server.heard.count("review_asked") < AGENTS {
         assert!(began.elapsed() < Duration::from_secs(180), "no reviews");
         assert_eq!(server.heard.count("run_finished"), 0, "the run ended");
-        measured.step(&server, &document, &mut version).await;
+        measured
+            .step(&server, &mut echo, &document, &mut version)
+            .await;
     }
     let at_work = began.elapsed();
     let samples = measured.empty.len();
     for _ in 0..1_000 {
-        measured.step(&server, &document, &mut version).await;
+        measured
+            .step(&server, &mut echo, &document, &mut version)
+            .await;
     }
     println!(
         "indexing and {AGENTS} agents took {:.1} s ({samples} rounds), then 1000 rounds over what waits",
         at_work.as_secs_f64()
     );
     let Measured {
+        echo,
         empty,
         change,
         lens,
         lenses,
     } = measured;
+    report("a byte to cat and back", echo);
     report("empty request", empty);
     report("didChange, then an action at it", change);
     report("lens request", lens);
@@ -218,6 +252,7 @@ async fn execute(server: &Server, command: &str, argument: Value) -> Value {
 
 #[derive(Default)]
 struct Measured {
+    echo: Vec<Duration>,
     empty: Vec<Duration>,
     change: Vec<Duration>,
     lens: Vec<Duration>,
@@ -225,7 +260,17 @@ struct Measured {
 }
 
 impl Measured {
-    async fn step(&mut self, server: &Server, document: &Value, version: &mut i32) {
+    async fn step(
+        &mut self,
+        server: &Server,
+        echo: &mut Echo,
+        document: &Value,
+        version: &mut i32,
+    ) {
+        let began = Instant::now();
+        echo.ask().await;
+        self.echo.push(began.elapsed());
+
         let elsewhere = json!({"textDocument": {"uri": "untitled:x"}});
         let began = Instant::now();
         server.ask("textDocument/codeLens", elsewhere).await;

@@ -60,7 +60,8 @@ impl Client {
     }
 
     pub async fn next(&mut self) -> Incoming {
-        let next = tokio::time::timeout(Duration::from_secs(30), self.incoming.recv());
+        // Longer than the server waits for anything that is tested here.
+        let next = tokio::time::timeout(Duration::from_secs(90), self.incoming.recv());
         next.await
             .expect("nothing came")
             .expect("the server is gone")
