@@ -12,8 +12,9 @@
 //! With `ENVIRONMENTS` (see docs/swebench.md; they are built in `CACHE`), COUNT instances that have one
 //! are taken in an order that is fixed and means nothing, and as many variants, of each kind the same
 //! number, each of another instance. A return that is dropped or a condition that is inverted stands in a
-//! function that the change touches; the first place counts where the hidden tests fail. What is found
-//! is kept in `ROWS`, and a measurement that was broken off goes on there.
+//! function that the change touches; the first place counts where the hidden tests fail. Where a good
+//! change is stopped by tests that pass as the change rewrites them, they are called outdated: they say
+//! what held before. What is found is kept in `ROWS`, and a measurement that was broken off goes on there.
 
 mod broken;
 mod patch;
@@ -32,7 +33,7 @@ use starling::workspace::{Overlay, Policy, Shadows, take_part};
 use broken::Kind;
 use patch::Patched;
 use project::{Project, Shared, with};
-use rows::{GOOD, Row, Rows};
+use rows::{GOOD, Row, Rows, Said};
 
 /// Places that are tried for one broken variant.
 const PLACES: usize = 6;
@@ -142,8 +143,15 @@ async fn with_tests(
         let project = Project::open(shared, &root, environments.get(id)).await;
         if wants_good {
             let text = Arc::clone(&change.new);
-            let good = project.gate.check(&change.file, text).await;
-            rows.add(Row::of(id, GOOD, &good));
+            let evidence = project.gate.check(&change.file, text).await;
+            let mut row = Row::of(id, GOOD, &evidence);
+            let broken = evidence.tests.broken();
+            if let (Said::Stops, Some((_, good))) = (row.tests, hidden(instance, &root, &change))
+                && project.are_outdated(broken, &good).await
+            {
+                row.tests = Said::Outdated;
+            }
+            rows.add(row);
         }
         let mut kinds = Kind::ALL;
         kinds.rotate_left(at % Kind::ALL.len());
@@ -172,12 +180,7 @@ async fn variant(
     if kind.shows() {
         return texts.next().map(Arc::from);
     }
-    let tests = patch::apply(string(instance, "test_patch"), root)?;
-    let hidden: Overlay = tests
-        .into_iter()
-        .map(|one| (one.file, Some(one.new)))
-        .collect();
-    let good = with(&hidden, &change.file, &change.new);
+    let (hidden, good) = hidden(instance, root, change)?;
     for text in texts.take(PLACES).map(Arc::from) {
         let broken = with(&hidden, &change.file, &text);
         if project.is_broken(&good, &broken).await {
@@ -185,6 +188,15 @@ async fn variant(
         }
     }
     None
+}
+
+/// The hidden tests, alone and with the good change.
+fn hidden(instance: &Value, root: &Path, change: &Patched) -> Option<(Overlay, Overlay)> {
+    let tests = patch::apply(string(instance, "test_patch"), root)?;
+    let texts = tests.into_iter().map(|one| (one.file, Some(one.new)));
+    let hidden: Overlay = texts.collect();
+    let good = with(&hidden, &change.file, &change.new);
+    Some((hidden, good))
 }
 
 fn string<'v>(value: &'v Value, key: &str) -> &'v str {

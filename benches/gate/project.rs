@@ -10,7 +10,7 @@ use starling::headless::swebench::Environment;
 use starling::index::Index;
 use starling::lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
 use starling::ports::{
-    Chosen, ProblemKind, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
+    Chosen, ProblemKind, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
 };
 use starling::runner::{ProjectTests, TestSettings};
 use starling::swarm::Gate;
@@ -89,6 +89,19 @@ impl<'s> Project<'s> {
             && is_new(&failing(
                 &self.hidden(&environment.test_cmd_p2p, good).await,
             ))
+    }
+
+    /// Whether tests pass with the good texts as they are after the change.
+    pub async fn are_outdated(&self, tests: &[String], good: &Overlay) -> bool {
+        let Some((environment, _)) = &self.environment else {
+            return false;
+        };
+        let report = self.hidden(&environment.test_cmd_p2p, good).await;
+        let passes = |id: &String| {
+            let same = |case: &&TestCase| case.id == *id && case.status == TestStatus::Passed;
+            report.cases.iter().any(|case| same(&case))
+        };
+        !tests.is_empty() && tests.iter().all(passes)
     }
 
     async fn hidden(&self, command: &str, texts: &Overlay) -> TestReport {

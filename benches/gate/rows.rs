@@ -17,6 +17,8 @@ pub const GOOD: &str = "the good change";
 pub enum Said {
     Passes,
     Stops,
+    /// Only tests fail that pass as the change itself rewrites them: they say what held before.
+    Outdated,
     Unknown,
 }
 
@@ -134,19 +136,28 @@ impl Rows {
             kinds.entry(&row.what).or_default().push(row);
         }
         println!(
-            "{:<22} {:>6} {:>8} {:>12} {:>6} {:>6} {:>14} {:>13}",
-            "", "tried", "stopped", "diagnostics", "tests", "both", "d. unknown", "t. unknown"
+            "{:<22} {:>6} {:>8} {:>12} {:>6} {:>6} {:>9} {:>14} {:>13}",
+            "",
+            "tried",
+            "stopped",
+            "diagnostics",
+            "tests",
+            "both",
+            "outdated",
+            "d. unknown",
+            "t. unknown"
         );
         for (what, rows) in kinds {
             let count = |fits: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| fits(row)).count();
             let by = |row: &Row| (row.diagnostics == Said::Stops, row.tests == Said::Stops);
             println!(
-                "{what:<22} {:>6} {:>8} {:>12} {:>6} {:>6} {:>14} {:>13}",
+                "{what:<22} {:>6} {:>8} {:>12} {:>6} {:>6} {:>9} {:>14} {:>13}",
                 rows.len(),
                 count(&Row::stops),
                 count(&|row| by(row) == (true, false)),
                 count(&|row| by(row) == (false, true)),
                 count(&|row| by(row) == (true, true)),
+                count(&|row| row.tests == Said::Outdated),
                 count(&|row| row.diagnostics == Said::Unknown),
                 count(&|row| row.tests == Said::Unknown),
             );

@@ -1,4 +1,4 @@
-//! How much a command leaves on disk, in the directories that are its own.
+//! How much a command leaves on disk, in the directory that is its own.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,22 +19,19 @@ const ENTRY: u64 = 512;
 /// Directories are looked into so deep; nobody needs deeper ones.
 const DEEP: usize = 200;
 
-/// What is written below some directories.
+/// What is written below a directory.
 pub(super) struct Written {
-    directories: Vec<OwnedFd>,
+    directory: OwnedFd,
     most: u64,
     next: Instant,
 }
 
 impl Written {
-    /// Below the directories of a plan, not more than its bound on top of what is there now. To be
-    /// called outside of the room, where they can be reached by their paths.
+    /// Below the directory of a plan, not more than its bound on top of what is there now. To be
+    /// called outside of the room, where it can be reached by its path.
     pub(super) fn of(plan: &Plan) -> io::Result<Written> {
-        let directories: Vec<OwnedFd> = (directories(plan).iter())
-            .map(|path| open(CWD, path))
-            .collect::<io::Result<_>>()?;
         let mut written = Written {
-            directories,
+            directory: open(CWD, &directory(plan))?,
             most: u64::MAX,
             next: Instant::now(),
         };
@@ -54,23 +51,17 @@ impl Written {
     }
 
     fn now(&self) -> u64 {
-        let below = |directory: &OwnedFd| measure(directory, self.most, 0);
-        self.directories
-            .iter()
-            .map(below)
-            .fold(0, u64::saturating_add)
+        measure(&self.directory, self.most, 0)
     }
 }
 
-fn directories(plan: &Plan) -> Vec<PathBuf> {
+/// Where the command can leave files on disk.
+fn directory(plan: &Plan) -> PathBuf {
     match (&plan.tree, plan.confinement) {
-        (Tree::Overlay { .. }, _) => vec![plan.scratch.join("upper")],
-        (Tree::Copy { root }, Confinement::Namespaces | Confinement::Bubblewrap) => {
-            vec![root.clone()]
-        }
-        (Tree::Copy { root }, Confinement::Nothing) => {
-            vec![root.clone(), super::room::temporary(plan)]
-        }
+        (Tree::Overlay { .. }, _) => plan.scratch.join("upper"),
+        (Tree::Copy { root }, Confinement::Namespaces | Confinement::Bubblewrap) => root.clone(),
+        // Its copy, and its temporary files.
+        (Tree::Copy { .. }, Confinement::Nothing) => plan.scratch.clone(),
     }
 }
 
