@@ -183,7 +183,8 @@ impl Scores {
 
 /// Adds what one term says of one field of the symbols.
 fn add_field(scores: &mut [f32], postings: &[(u32, Counts)], field: Field, term: &Weighed) {
-    for (id, counts) in postings {
+    let holders = postings.iter().filter(|(_, counts)| counts.of(field) > 0);
+    for (id, counts) in holders {
         let count = f32::from(counts.of(field));
         scores[*id as usize] += term.weight * term.rarity * count / (count + SATURATION);
     }
