@@ -22,4 +22,5 @@ pub use patch::{FileChange, changes_of};
 pub use predictions::{Prediction, PredictionsError, read_predictions};
 pub use run::{
     Ended, Finished, Kept, Outcome, Place, PlaceError, Record, Report, Runs, Settings, records,
+    settings,
 };

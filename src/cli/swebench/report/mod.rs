@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use super::run::said;
 use crate::cli::view::words;
-use crate::headless::swebench::{Record, Report, records};
+use crate::headless::swebench::{Record, Report, Settings, records, settings};
 use page::escaped;
 
 const STYLE: &str = include_str!("style.css");
@@ -27,14 +27,18 @@ pub(super) fn write(out: &Path) -> anyhow::Result<()> {
         let story = fs::read_to_string(folder.join("trajectory.jsonl")).unwrap_or_default();
         put(&folder.join("index.html"), &page::of(record, &story))?;
     }
-    put(&out.join("report.html"), &table(records.values()))
+    let settings = settings(out)?;
+    put(
+        &out.join("report.html"),
+        &table(&settings, records.values()),
+    )
 }
 
 fn put(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| path.display().to_string())
 }
 
-fn table<'r>(records: impl Iterator<Item = &'r Record> + Clone) -> String {
+fn table<'r>(settings: &Settings, records: impl Iterator<Item = &'r Record> + Clone) -> String {
     let sums = Report::of(records.clone());
     let rows: String = records.map(row).collect();
     format!(
@@ -45,6 +49,7 @@ fn table<'r>(records: impl Iterator<Item = &'r Record> + Clone) -> String {
 <title>Starling: {count} instances</title>
 <style>{STYLE}</style>
 <h1>{count} instances</h1>
+<p>{said}</p>
 <p>{settled} settled (their own tests hold) · {with_patch} with a change · {failed} failed · {calls} calls · {tokens} tokens · {dollars}</p>
 <p><label>Show only <input id="filter" type="search" placeholder="words of a row"></label> <span id="shown" role="status"></span></p>
 <div class="wide"><table id="instances">
@@ -56,6 +61,7 @@ fn table<'r>(records: impl Iterator<Item = &'r Record> + Clone) -> String {
 </html>
 "#,
         count = sums.instances,
+        said = escaped(&settings.to_string()),
         settled = sums.settled,
         with_patch = sums.with_patch,
         failed = sums.failed,

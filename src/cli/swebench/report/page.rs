@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::picture::picture;
 use super::{STYLE, said};
-use crate::cli::view::state::{Review, RunState};
+use crate::cli::view::state::RunState;
 use crate::cli::view::story;
 use crate::cli::view::text::{Line, Style};
 use crate::cli::view::words;
@@ -65,18 +65,7 @@ fn told(events: &[(u64, Event)]) -> String {
     let mut text = String::new();
     for (at_ms, event) in events {
         state.take(*at_ms, event);
-        let mut lines = story::tell(event, &state);
-        if let Event::ProposalChecked { proposal, .. } = event
-            && let Some(made) = state.proposal(*proposal)
-            && let Some(symbol) = made.symbols.first()
-        {
-            let review = Review::Proposal {
-                id: *proposal,
-                symbol: symbol.clone(),
-            };
-            lines.extend(story::question(&review, &state));
-        }
-        text.extend(lines.iter().map(html));
+        text.extend(story::tell(event, &state).iter().map(html));
     }
     text
 }

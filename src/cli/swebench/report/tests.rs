@@ -36,6 +36,8 @@ fn out() -> (tempfile::TempDir, PathBuf) {
             fs::write(folder.join("trajectory.jsonl"), story).unwrap();
         }
     }
+    let settings = json!({"dataset": "set.jsonl", "driver": "swarm", "model": "oracle"});
+    fs::write(out.join("run.json"), settings.to_string()).unwrap();
     (dir, out)
 }
 
@@ -45,6 +47,7 @@ fn a_table_of_all_leads_to_the_story_of_each() {
     write(&out).unwrap();
     let table = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(table.contains("<h1>2 instances</h1>"));
+    assert!(table.contains("<p>set.jsonl by oracle (swarm)</p>"));
     assert!(table.contains("1 settled"));
     assert!(table.contains("href=\"instances/a__b-1/index.html\""));
     assert_eq!(table.matches("<tr><td>").count(), 2);

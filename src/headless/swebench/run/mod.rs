@@ -18,7 +18,7 @@ use crate::model::oracle::KnownChange;
 use crate::ports::Dollars;
 use child::Child;
 
-pub use place::{Kept, Place, PlaceError, Settings, records};
+pub use place::{Kept, Place, PlaceError, Settings, records, settings};
 pub use record::{Finished, Outcome, Record, Report};
 
 /// Beyond its own limit a process gets this long to end in order.

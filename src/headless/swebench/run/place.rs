@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,12 @@ pub struct Settings {
     pub driver: String,
     /// As predictions name it.
     pub model: String,
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {} ({})", self.dataset, self.model, self.driver)
+    }
 }
 
 /// What is made of records that failed.
@@ -49,7 +56,7 @@ pub struct Place {
 pub enum PlaceError {
     #[error("{}: {error}", .path.display())]
     Disk { path: PathBuf, error: io::Error },
-    #[error("{}: {error}; remove it, and its instance is run again", .path.display())]
+    #[error("{}: {error}; remove it to begin this part again", .path.display())]
     NoRecord {
         path: PathBuf,
         error: serde_json::Error,
@@ -106,32 +113,17 @@ impl Place {
 
     fn same_settings(&self) -> Result<(), PlaceError> {
         let path = self.root.join("run.json");
-        let said = |settings: &Settings| {
-            format!(
-                "{} by {} ({})",
-                settings.dataset, settings.model, settings.driver
-            )
-        };
-        match fs::read(&path) {
-            Ok(bytes) => {
-                let there: Settings =
-                    serde_json::from_slice(&bytes).map_err(|error| PlaceError::NoRecord {
-                        path: path.clone(),
-                        error,
-                    })?;
-                match there == self.settings {
-                    true => Ok(()),
-                    false => Err(PlaceError::Other {
-                        path: self.root.clone(),
-                        there: said(&there),
-                        wanted: said(&self.settings),
-                    }),
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.write(&path, &json(&self.settings))
-            }
-            Err(error) => Err(PlaceError::Disk { path, error }),
+        if !path.exists() {
+            return self.write(&path, &json(&self.settings));
+        }
+        let there = settings(&self.root)?;
+        match there == self.settings {
+            true => Ok(()),
+            false => Err(PlaceError::Other {
+                path: self.root.clone(),
+                there: there.to_string(),
+                wanted: self.settings.to_string(),
+            }),
         }
     }
 
@@ -214,6 +206,20 @@ impl Place {
             path: path.to_owned(),
             error,
         })
+    }
+}
+
+/// What a folder was made with.
+///
+/// # Errors
+/// It cannot be read.
+pub fn settings(root: &Path) -> Result<Settings, PlaceError> {
+    let path = root.join("run.json");
+    match fs::read(&path) {
+        Ok(bytes) => {
+            serde_json::from_slice(&bytes).map_err(|error| PlaceError::NoRecord { path, error })
+        }
+        Err(error) => Err(PlaceError::Disk { path, error }),
     }
 }
 
