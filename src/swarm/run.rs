@@ -1,6 +1,7 @@
 //! A run, from request to stop reason.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -246,7 +247,7 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
         let _ = reading.await;
         test_some_before(hub).await?;
     } else {
-        test_before(hub, Vec::new()).await?;
+        test_before(hub, Vec::new(), Duration::MAX).await?;
         let _ = reading.await;
     }
     let before = hub.state().before.clone();
@@ -277,16 +278,21 @@ async fn test_some_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
     let lookup = hub.lookup();
     let named = selection::named_in(&lookup, &hub.task.text);
     hub.state().named.clone_from(&named);
-    let all = selection::are_few(&lookup) || named.is_empty() && speaks_of_tests(&hub.task.text);
-    let reach = match (all, named.is_empty()) {
-        (true, _) => test_before(hub, Vec::new())
+    let longest = match selection::are_few(&lookup) {
+        true => Some(Duration::MAX),
+        // Nothing else happens meanwhile.
+        false if named.is_empty() && speaks_of_tests(&hub.task.text) => Some(selection::LONGEST),
+        false => None,
+    };
+    let reach = match (longest, named.is_empty()) {
+        (Some(longest), _) => test_before(hub, Vec::new(), longest)
             .await?
             .map_or(Reach::WHOLE, |report| Reach::after(&report)),
-        (false, false) => {
-            test_before(hub, named).await?;
+        (None, false) => {
+            test_before(hub, named, Duration::MAX).await?;
             Reach::NEAREST
         }
-        (false, true) => Reach::NEAREST,
+        (None, true) => Reach::NEAREST,
     };
     hub.state().reach = reach;
     Ok(())
@@ -297,12 +303,13 @@ async fn test_some_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
 async fn test_before(
     hub: &Arc<Hub>,
     select: Vec<String>,
+    longest: Duration,
 ) -> Result<Option<TestReport>, StopReason> {
     if hub.outside.tests.command().is_none() {
         return Ok(None);
     }
     let world = hub.state().world.clone();
-    let report = gate::run_tests(hub, &world, select).await;
+    let report = gate::run_tests_within(hub, &world, select, longest).await;
     hub.event(Event::TestsRun {
         phase: TestPhase::Before,
         proposal: None,
@@ -344,11 +351,15 @@ fn not_run(report: &TestReport) -> String {
     )
 }
 
-/// Whether a text has a word such as `tests`, `TestCase` or `pytest`; `latest` is none.
+/// Whether a text has a word such as `tests`, `TestCase` or `pytest`; `latest` is none, and who has
+/// "tested" something says nothing of tests.
 fn speaks_of_tests(text: &str) -> bool {
+    const OTHERS: [&str; 5] = ["tested", "tester", "testers", "testing", "testament"];
     let text = text.to_lowercase();
-    text.split(|c: char| !c.is_alphanumeric())
-        .any(|word| word.starts_with("test") || matches!(word, "pytest" | "unittest" | "doctest"))
+    text.split(|c: char| !c.is_alphanumeric()).any(|word| {
+        (word.starts_with("test") && !OTHERS.contains(&word))
+            || matches!(word, "pytest" | "unittest" | "doctest")
+    })
 }
 
 /// Wakes the owners of the first symbols.
@@ -491,4 +502,28 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> Strin
         count => format!("; {count} callers of changed contracts were not told"),
     };
     format!("{changed}; {why}{missed}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_tested_something_does_not_speak_of_tests() {
+        for task in [
+            "Make the tests pass.",
+            "run pytest",
+            "TestCase.setUp fails",
+            "test_cart is red",
+        ] {
+            assert!(speaks_of_tests(task), "{task}");
+        }
+        for task in [
+            "Tested in version 1.4",
+            "the latest contest",
+            "seen while testing",
+        ] {
+            assert!(!speaks_of_tests(task), "{task}");
+        }
+    }
 }
