@@ -166,10 +166,14 @@ fn of_file(question: &Question<'_>, number: u32) -> Vec<Reason> {
 fn one_hop(question: &Question<'_>, spread: &Spread, id: u32, what: &str) -> Option<Reason> {
     let score = spread.of(id);
     let source = spread.from(id).filter(|_| score > NEAR)?;
-    Some((
-        0.3 * score,
-        format!("{what} {}", question.corpus.name(source)),
-    ))
+    let name = match question.corpus.name(source) {
+        // A module body goes by its file.
+        "" => question.corpus.files()[question.corpus.symbol(source).file as usize]
+            .path
+            .as_str(),
+        name => name,
+    };
+    Some((0.3 * score, format!("{what} {name}")))
 }
 
 /// The weightiest first, each once; then the words: of itself, or of the next that has any.
