@@ -184,7 +184,7 @@ impl Progress {
 pub(super) fn said(record: &Record) -> String {
     match &record.outcome {
         bench::Outcome::Finished(finished) => words::stop_reason(&finished.stop_reason),
-        bench::Outcome::Failed { why } => format!("failed: {why}"),
+        bench::Outcome::Failed { why, .. } => format!("failed: {why}"),
     }
 }
 

@@ -10,6 +10,8 @@ mod oracle;
 mod patch;
 mod predictions;
 mod run;
+#[cfg(test)]
+mod testing;
 
 pub use ceiling::{Ceiling, Failure, ceiling};
 pub use dataset::{Answer, DatasetError, Instance, Task, read_instances};

@@ -1,6 +1,5 @@
-use std::process::Command;
-
 use super::*;
+use crate::headless::swebench::testing::git;
 use crate::headless::swebench::{Answer, Task};
 use crate::text::unified_diff;
 use crate::workspace::Policy;
@@ -23,18 +22,6 @@ struct Bed {
     _dir: tempfile::TempDir,
     grader: Grader,
     instance: Instance,
-}
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(folder)
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// A repository with a slip, hidden tests, and an environment without packages.

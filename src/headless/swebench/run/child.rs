@@ -9,8 +9,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdout, Command};
 
 use super::record::Finished;
+use crate::ports::Dollars;
 use crate::server::protocol::EventParams;
-use crate::swarm::Event;
+use crate::swarm::{Event, RunId};
 
 /// Of what a process complains, so much is kept.
 const COMPLAINT_BYTES: usize = 2000;
@@ -26,8 +27,8 @@ pub(super) struct Child<'a> {
 }
 
 impl Child<'_> {
-    /// Runs it on a task to its end, or to the limit.
-    pub(super) async fn run(&self, task: &str) -> Result<Finished, String> {
+    /// Runs it on a task to its end, or to the limit; `heard` keeps what it told until then.
+    pub(super) async fn run(&self, task: &str, heard: &mut Heard) -> Result<Finished, String> {
         let mut child = self
             .command()
             .spawn()
@@ -41,7 +42,7 @@ impl Child<'_> {
             // Who does not read its task says why on its own.
             let _ = stdin.write_all(task.as_bytes()).await;
             drop(stdin);
-            tokio::join!(finished(stdout), complaint(stderr))
+            tokio::join!(heard.follow(stdout), complaint(stderr))
         };
         let Ok((finished, complaint)) = tokio::time::timeout(self.limit, told).await else {
             // Its tests end with it.
@@ -81,35 +82,48 @@ impl Child<'_> {
     }
 }
 
-/// The last event of a run, when it comes.
-async fn finished(stdout: ChildStdout) -> Option<Finished> {
-    let mut found = None;
-    let mut lines = BufReader::new(stdout).lines();
-    // Whatever else is written there is not for us.
-    while let Ok(Some(line)) = lines.next_line().await {
-        let Ok(EventParams { run, event, .. }) = serde_json::from_str(&line) else {
-            continue;
-        };
-        if let Event::RunFinished {
-            stop_reason,
-            applied,
-            diff,
-            spent,
-            summary,
-            ..
-        } = event
-        {
-            found = Some(Finished {
-                run,
+/// What a run has told of itself so far.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    pub(super) run: Option<RunId>,
+    /// For the answers that came.
+    pub(super) dollars: Dollars,
+}
+
+impl Heard {
+    /// Listens to a run; its last event, when it comes.
+    async fn follow(&mut self, stdout: ChildStdout) -> Option<Finished> {
+        let mut found = None;
+        let mut lines = BufReader::new(stdout).lines();
+        // Whatever else is written there is not for us.
+        while let Ok(Some(line)) = lines.next_line().await {
+            let Ok(EventParams { run, event, .. }) = serde_json::from_str(&line) else {
+                continue;
+            };
+            if let Event::TurnFinished { cost, .. } = event {
+                self.dollars += cost;
+            } else if let Event::RunFinished {
                 stop_reason,
                 applied,
-                patch: diff,
+                diff,
                 spent,
                 summary,
-            });
+                ..
+            } = event
+            {
+                found = Some(Finished {
+                    run: run.clone(),
+                    stop_reason,
+                    applied,
+                    patch: diff,
+                    spent,
+                    summary,
+                });
+            }
+            self.run = Some(run);
         }
+        found
     }
-    found
 }
 
 /// The end of what a process writes to its standard error.

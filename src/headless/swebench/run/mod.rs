@@ -16,7 +16,8 @@ use super::environment::Environment;
 use super::git::{self, Repositories};
 use crate::model::oracle::KnownChange;
 use crate::ports::Dollars;
-use child::Child;
+use crate::swarm::RunId;
+use child::{Child, Heard};
 
 pub use place::{Kept, Place, PlaceError, Settings, records, settings};
 pub use record::{Finished, Outcome, Record, Report};
@@ -65,13 +66,11 @@ impl Runs {
         let mut ended = Ended::All;
         loop {
             while running.len() < self.workers.max(1) {
+                let Some(task) = waiting.next() else { break };
                 if self.dollars.is_some_and(|limit| spent >= limit.0) {
-                    if waiting.next().is_some() {
-                        ended = Ended::BudgetSpent;
-                    }
+                    ended = Ended::BudgetSpent;
                     break;
                 }
-                let Some(task) = waiting.next() else { break };
                 running.push(self.one(task, place));
             }
             let Some((record, trajectory)) = running.next().await else {
@@ -87,16 +86,17 @@ impl Runs {
     async fn one(&self, task: &Task, place: &Place) -> (Record, Option<PathBuf>) {
         let began = Instant::now();
         let work = place.work(&task.id);
-        let (outcome, trajectory) = match self.tried(task, &work).await {
-            Ok(finished) => {
-                let story = self
-                    .cache
-                    .join("runs")
-                    .join(format!("{}.jsonl", finished.run.0));
-                (Outcome::Finished(Box::new(finished)), Some(story))
-            }
-            Err(why) => (Outcome::Failed { why }, None),
+        let mut heard = Heard::default();
+        let outcome = match self.tried(task, &work, &mut heard).await {
+            Ok(finished) => Outcome::Finished(Box::new(finished)),
+            Err(why) => Outcome::Failed {
+                why,
+                dollars: heard.dollars,
+            },
         };
+        // A run that was ended has a story, too.
+        let story = |run: RunId| self.cache.join("runs").join(format!("{}.jsonl", run.0));
+        let trajectory = heard.run.map(story);
         // A checkout that stays is removed at the next start.
         let _ = std::fs::remove_dir_all(&work);
         let record = Record {
@@ -107,7 +107,7 @@ impl Runs {
         (record, trajectory)
     }
 
-    async fn tried(&self, task: &Task, work: &Path) -> Result<Finished, String> {
+    async fn tried(&self, task: &Task, work: &Path, heard: &mut Heard) -> Result<Finished, String> {
         let repository = self.repositories.find(&task.repo).map_err(text)?;
         let checkout = work.join("checkout");
         git::check_out(&repository, &task.base_commit, &checkout)
@@ -140,7 +140,7 @@ impl Runs {
             variables,
             limit: Duration::from_secs(self.seconds) + GRACE,
         };
-        child.run(&task.problem_statement).await
+        child.run(&task.problem_statement, heard).await
     }
 }
 

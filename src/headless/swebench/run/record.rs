@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ports::Dollars;
 use crate::swarm::{RunId, Spent, StopReason};
 use crate::syntax::SymbolPath;
 
@@ -22,6 +23,9 @@ pub enum Outcome {
     /// There was no run to its end, and why.
     Failed {
         why: String,
+        /// For the answers that had come.
+        #[serde(default)]
+        dollars: Dollars,
     },
 }
 
@@ -58,7 +62,10 @@ impl Record {
     pub fn spent(&self) -> Spent {
         match &self.outcome {
             Outcome::Finished(finished) => finished.spent.clone(),
-            Outcome::Failed { .. } => Spent::default(),
+            Outcome::Failed { dollars, .. } => Spent {
+                dollars: *dollars,
+                ..Spent::default()
+            },
         }
     }
 

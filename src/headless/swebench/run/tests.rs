@@ -1,13 +1,12 @@
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
-
 use super::*;
+use crate::headless::swebench::testing::git;
+use std::os::unix::fs::PermissionsExt;
 
 /// Reads its task and answers with what a run would say at its end; what it does before stands in the task.
 const PROGRAM: &str = r#"#!/bin/sh
 task=$(cat)
 case "$task" in
-  *wedge*) sleep 600 ;;
+  *wedge*) echo '{"run":"w","seq":1,"at_ms":1,"event":{"event":"turn_finished","agent":"scout","role":"scout","model":"m","usage":{"prompt":1,"cached":0,"output":1},"cost":0.7,"calls":1,"finish":"stop","millis":1}}'; sleep 600 ;;
   *crash*) echo "the model is gone" >&2; exit 3 ;;
 esac
 echo "not an event"
@@ -26,18 +25,6 @@ struct Bed {
     out: PathBuf,
     runs: Runs,
     commit: String,
-}
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(folder)
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 fn bed() -> Bed {
@@ -135,7 +122,7 @@ async fn each_instance_leaves_its_record_its_story_and_its_prediction() {
     );
     let records = place.records().unwrap();
     assert!(records["a__b-1"].is_settled());
-    let Outcome::Failed { why } = &records["a__b-2"].outcome else {
+    let Outcome::Failed { why, .. } = &records["a__b-2"].outcome else {
         panic!("{records:?}");
     };
     assert!(
@@ -217,10 +204,17 @@ async fn a_wedged_instance_is_ended_and_the_others_go_on() {
         arguments: &[],
         checkout: &bed.out,
         variables: Vec::new(),
-        limit: Duration::from_millis(200),
+        limit: Duration::from_secs(2),
     };
-    let why = child.run(&one.problem_statement).await.unwrap_err();
+    let mut heard = Heard::default();
+    let why = child
+        .run(&one.problem_statement, &mut heard)
+        .await
+        .unwrap_err();
     assert!(why.contains("was ended"), "{why}");
+    // Its money is spent, and its story can be found.
+    assert_eq!(heard.dollars, Dollars(0.7));
+    assert_eq!(heard.run, Some(RunId("w".into())));
     bed.runs.all(&[&two], &place, |_| {}).await.unwrap();
     assert_eq!(outcomes(&place), [("a__b-2".to_owned(), true)]);
 }
@@ -300,7 +294,7 @@ async fn an_environment_comes_first_on_the_path() {
         .await
         .unwrap();
     let records = place.records().unwrap();
-    let Outcome::Failed { why } = &records["a__b-1"].outcome else {
+    let Outcome::Failed { why, .. } = &records["a__b-1"].outcome else {
         panic!("{records:?}");
     };
     assert!(why.contains("9.99"), "{why}");
