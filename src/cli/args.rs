@@ -113,9 +113,9 @@ pub struct RunArgs {
     /// One event a line, as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Be killed when the process that started this one ends.
-    #[arg(long, hide = true)]
-    pub end_with_parent: bool,
+    /// Be killed when the process that started this one, with this number, ends.
+    #[arg(long, hide = true, value_name = "PID")]
+    pub end_with_parent: Option<i32>,
     #[command(flatten)]
     pub world: WorldArgs,
 }

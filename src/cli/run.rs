@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
@@ -64,8 +64,12 @@ pub enum Tree {
 
 /// Runs the command.
 pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
-    if args.end_with_parent {
+    if let Some(parent) = args.end_with_parent {
         set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It may have ended before that was said.
+        if getppid().map(Pid::as_raw_pid) != Some(parent) {
+            anyhow::bail!("the process that started this one has ended");
+        }
     }
     let root = root(args.repo.as_deref())?;
     let mut params = RunParams {

@@ -59,7 +59,9 @@ impl Child<'_> {
     fn command(&self) -> Command {
         let mut command = Command::new(self.program);
         command
-            .args(["run", "-", "--json", "--end-with-parent", "--repo"])
+            .args(["run", "-", "--json", "--end-with-parent"])
+            .arg(std::process::id().to_string())
+            .arg("--repo")
             .arg(self.checkout)
             .args(self.arguments)
             .stdin(Stdio::piped())

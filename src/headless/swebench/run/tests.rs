@@ -154,7 +154,8 @@ async fn a_process_is_given_the_task_and_a_checkout_without_history_and_nothing_
     assert_eq!(
         arguments.trim(),
         format!(
-            "run - --json --end-with-parent --repo {} --driver swarm",
+            "run - --json --end-with-parent {} --repo {} --driver swarm",
+            std::process::id(),
             checkout.display()
         )
     );
