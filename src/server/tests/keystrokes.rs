@@ -1,5 +1,6 @@
 //! Random sessions at the keyboard while agents propose: after every step the server has the client's
-//! text, nothing typed is lost or moved, and every accepted proposal is there or reported.
+//! text, nothing typed is lost or moved, and every accepted proposal is there or reported. One session
+//! in four is typed in haste, without looking after every step.
 //!
 //! `STARLING_KEYSTROKES=200x5000` makes 200 sessions of 5,000 steps each.
 
@@ -262,6 +263,8 @@ fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, Strin
 fn agents() -> crate::server::Starter {
     scripted(async |mut scene: Scene| {
         let mut number = 0;
+        // A model thinks while the person types: what it writes was made for an older text.
+        let mut thought_over = Vec::new();
         while let Some((_, text)) = scene.steered.recv().await {
             let editor = Arc::clone(&scene.outside.editor);
             let log = scene.log.clone();
@@ -275,8 +278,10 @@ fn agents() -> crate::server::Starter {
                 Some((_, slot)) => {
                     number += 1;
                     let slot = slot.parse().unwrap();
-                    // Before the next word is heard: the base is the text of now.
-                    let base = editor.current(&file("a.py")).await.unwrap().text;
+                    thought_over.push(editor.current(&file("a.py")).await.unwrap().text);
+                    let oldest = thought_over.len().saturating_sub(1 + number % 3);
+                    let base = Arc::clone(&thought_over[oldest]);
+                    thought_over.drain(..thought_over.len().saturating_sub(2));
                     tokio::spawn(async move {
                         log.event(said(&write(editor.as_ref(), &base, slot, number).await));
                     });
@@ -309,6 +314,8 @@ async fn write(editor: &dyn Editor, base: &Arc<str>, slot: usize, number: usize)
 #[derive(Debug, Default)]
 struct Tally {
     steps: usize,
+    /// Steps after which the server's text was found to be the client's, before the next one.
+    compared: usize,
     applied: usize,
     conflicts: usize,
     gone: usize,
@@ -322,11 +329,17 @@ struct Session {
     desk: Arc<Mutex<Desk>>,
     run: String,
     asked: usize,
+    dice: Dice,
+    hasty: bool,
+    /// The newest version of which the server's text was looked at.
+    seen: i32,
     tally: Tally,
 }
 
 impl Session {
-    async fn begin(encoding: Encoding) -> Session {
+    async fn begin(seed: u64) -> Session {
+        let encodings = [Encoding::Utf16, Encoding::Utf8, Encoding::Utf32];
+        let encoding = encodings[usize::try_from(seed % 3).unwrap()];
         let text: String = (0..SLOTS)
             .map(|slot| format!("slot_{slot} = 0\r\ndef f{slot}():\n\tpass\n"))
             .collect();
@@ -364,6 +377,9 @@ impl Session {
             desk: Arc::new(Mutex::new(desk)),
             run,
             asked: 0,
+            dice: Dice(seed + 1),
+            hasty: seed % 4 == 3,
+            seen: 1,
             tally: Tally::default(),
         }
     }
@@ -373,6 +389,10 @@ impl Session {
         match self.client.next().await {
             Incoming::Request { id, method, params } => {
                 assert_eq!(method, "workspace/applyEdit");
+                if self.has_looked() && self.dice.roll(3) == 0 {
+                    // A key was hit before the edit came.
+                    self.type_on();
+                }
                 let made = self.desk.lock().unwrap().apply(&params);
                 let applied = made.is_ok();
                 if let Ok(told) = made {
@@ -406,6 +426,11 @@ impl Session {
         drop(self.connection.request("workspace/executeCommand", params));
     }
 
+    /// Whether the server's text was compared since the last change of the client's.
+    fn has_looked(&self) -> bool {
+        self.seen == self.desk.lock().unwrap().version
+    }
+
     /// The server has the client's text.
     async fn compare(&mut self) {
         self.steer("tell");
@@ -421,38 +446,56 @@ impl Session {
         };
         if told.starts_with(&format!("{version} ")) {
             assert_eq!(told, format!("{version} {hash:?}"));
+            self.seen = version;
         } else {
             Box::pin(self.compare()).await;
         }
     }
 
-    async fn step(&mut self, dice: &mut Dice) {
+    /// A step of the person.
+    fn type_on(&mut self) {
+        self.tally.compared += usize::from(self.has_looked());
         self.tally.steps += 1;
-        if dice.roll(6) == 0 {
+        let change = self.desk.lock().unwrap().step(&mut self.dice);
+        if let Some(change) = change {
+            self.connection.notify("textDocument/didChange", change);
+        }
+    }
+
+    async fn step(&mut self) {
+        if self.dice.roll(6) == 0 {
             self.asked += 1;
-            let slot = dice.roll(SLOTS);
+            let slot = self.dice.roll(SLOTS);
             self.steer(&format!("write {slot}"));
         }
-        if dice.roll(40) == 0 {
+        if self.dice.roll(40) == 0 {
             let desk = self.desk.lock().unwrap();
             std::fs::write(self.client.folder.path().join("a.py"), &desk.text).unwrap();
             let saved = json!({"textDocument": {"uri": desk.uri}});
             self.connection.notify("textDocument/didSave", saved);
         }
-        let change = self.desk.lock().unwrap().step(dice);
-        if let Some(change) = change {
-            self.connection.notify("textDocument/didChange", change);
-        }
-        // Now and then the person is faster than the answers.
-        if dice.roll(5) > 0 {
+        self.type_on();
+        if !self.hasty || self.dice.roll(5) == 0 {
             self.compare().await;
+        }
+        // A pause: what was begun comes to its end.
+        if !self.hasty && self.dice.roll(12) == 0 {
+            self.wait().await;
+        }
+    }
+
+    /// Until all that was asked for is answered.
+    async fn wait(&mut self) {
+        while self.asked > 0 {
+            self.hear().await;
+            if !self.hasty && !self.has_looked() {
+                self.compare().await;
+            }
         }
     }
 
     async fn end(mut self) -> Tally {
-        while self.asked > 0 {
-            self.hear().await;
-        }
+        self.wait().await;
         self.compare().await;
         let desk = self.desk.lock().unwrap();
         assert_eq!(
@@ -475,22 +518,27 @@ fn size() -> (u64, usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_typed_is_lost_while_agents_write() {
     let (sessions, steps) = size();
-    let mut all = Tally::default();
+    let (mut all, mut careful) = (Tally::default(), 0);
     for seed in 0..sessions {
-        let encodings = [Encoding::Utf16, Encoding::Utf8, Encoding::Utf32];
-        let mut session = Session::begin(encodings[usize::try_from(seed % 3).unwrap()]).await;
-        let mut dice = Dice(seed + 1);
+        let mut session = Session::begin(seed).await;
+        let hasty = session.hasty;
         for _ in 0..steps {
-            session.step(&mut dice).await;
+            session.step().await;
         }
         let tally = session.end().await;
+        if !hasty {
+            // The first step has none before it.
+            assert_eq!(tally.compared, tally.steps, "looked at after every step");
+            careful += tally.compared;
+        }
         all.steps += tally.steps;
+        all.compared += tally.compared;
         all.applied += tally.applied;
         all.conflicts += tally.conflicts;
         all.gone += tally.gone;
         all.late += tally.late;
     }
-    println!("{all:?}");
-    assert!(all.applied > all.steps / 50, "{all:?}");
+    println!("{all:?}, of these {careful} steps in sessions looked at after every step");
+    assert!(all.applied > 0, "{all:?}");
     assert!(all.conflicts + all.gone > 0, "{all:?}");
 }
