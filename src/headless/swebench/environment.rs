@@ -15,8 +15,10 @@ use crate::runner::quote;
 const DEADLINE: Duration = Duration::from_secs(900);
 /// Marks an environment that was built to its end.
 const BUILT: &str = "starling-built";
-/// Later ones cannot install what older Pythons need.
-const TOOLS: [&str; 3] = ["pip<22", "wheel", "setuptools<66"];
+/// Later ones cannot install what older projects need.
+const OLD_TOOLS: [&str; 3] = ["pip<22", "wheel", "setuptools<66"];
+/// From Python 3.12 on the old ones do not start.
+const TOOLS: [&str; 3] = ["pip", "wheel", "setuptools"];
 /// Where a service of an environment listens, inside the sandbox of its tests.
 const PORT: &str = "18765";
 
@@ -119,7 +121,7 @@ impl Environment {
         step(&path, "a virtual environment", make).await?;
         let own = path.join("bin/python");
         for (what, packages) in [
-            ("pip", &TOOLS.map(str::to_owned)[..]),
+            ("pip", &tools(&self.python).map(str::to_owned)[..]),
             ("packages", &self.pip),
         ] {
             let mut install = Command::new(&own);
@@ -275,9 +277,34 @@ fn python(version: &str) -> Option<PathBuf> {
     })
 }
 
+/// What installs packages for a Python of this version.
+fn tools(version: &str) -> [&'static str; 3] {
+    let minor = version.strip_prefix("3.").and_then(|minor| {
+        let digits = minor.split('.').next();
+        digits.and_then(|digits| digits.parse::<u32>().ok())
+    });
+    match minor {
+        Some(12..) => TOOLS,
+        Some(_) | None => OLD_TOOLS,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn old_tools_are_for_old_pythons() {
+        for (version, wanted) in [
+            ("2.7", OLD_TOOLS),
+            ("3.6", OLD_TOOLS),
+            ("3.11", OLD_TOOLS),
+            ("3.12", TOOLS),
+            ("3.13.1", TOOLS),
+        ] {
+            assert_eq!(tools(version), wanted, "{version}");
+        }
+    }
 
     const ROW: &str = r#"{"instance_id":"a__b-1","python":"3","pip":[],"env":{"A":"$PWD/x y","URL":"http://127.0.0.1:PORT/  # serve PORT in the same environment"},"test_cmd_f2p":"t1","test_cmd_p2p":"t2","seconds":1.0}"#;
 
