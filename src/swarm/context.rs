@@ -15,7 +15,9 @@ use super::lookup::{Lookup, cap};
 use super::material::{Material, material, shown};
 use super::proposal::{TestEvidence, tail};
 use crate::index::{Certainty, Usage, frames, is_test_file};
-use crate::ports::{ModelProfile, Role, TestCase, TestReport, Tokens, ToolCalling};
+use crate::ports::{
+    ModelProfile, Role, TestCase, TestOutcome, TestReport, TestStatus, Tokens, ToolCalling,
+};
 use crate::prompts::{
     CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, SymbolSmallPrompt, TaskPrompt,
 };
@@ -110,8 +112,23 @@ pub(super) fn frozen(hub: &Hub, before: Option<&TestReport>) -> String {
     .render()
 }
 
-/// The failing tests of a report as a reader needs them; empty when none fails.
+/// Lines that are shown of tests that were stopped: where they hang, the last ones tell.
+const LAST: usize = 4;
+
+/// The failing tests of a report as a reader needs them; empty when none fails. What tests print before
+/// they are cut off says nothing about a failure.
 pub(super) fn failures(report: &TestReport, most: Tokens) -> String {
+    let has_failed =
+        |case: &TestCase| matches!(case.status, TestStatus::Failed | TestStatus::Error);
+    if report.outcome == TestOutcome::TimedOut && !report.cases.iter().any(has_failed) {
+        let last: Vec<&str> = report.output.trim_end().lines().rev().take(LAST).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        return format!(
+            "{}\nwas stopped at its deadline; until then no test had failed. It said at last:\n{}",
+            report.command,
+            last.join("\n")
+        );
+    }
     match TestEvidence::compare(&BTreeSet::new(), report) {
         TestEvidence::Unknown { .. } => String::new(),
         TestEvidence::Known { broken, .. } if broken.is_empty() => String::new(),
@@ -445,4 +462,38 @@ fn solo_prompt(hub: &Hub, cause: String) -> String {
         cause,
     }
     .render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_that_were_stopped_show_their_last_lines_only() {
+        let output: String = (0..100).map(|n| format!("creating {n}\n")).collect();
+        let mut report = TestReport {
+            outcome: TestOutcome::TimedOut,
+            exit: None,
+            command: "pytest".into(),
+            cases: Vec::new(),
+            output,
+            millis: 30_000,
+        };
+        let shown = failures(&report, Tokens(4_000));
+        assert!(
+            shown.starts_with("pytest\nwas stopped at its deadline"),
+            "{shown}"
+        );
+        assert!(
+            shown.ends_with(":\ncreating 96\ncreating 97\ncreating 98\ncreating 99"),
+            "{shown}"
+        );
+        report.cases.push(TestCase {
+            id: "t".into(),
+            status: TestStatus::Failed,
+            message: "assert 1 == 2".into(),
+        });
+        let shown = failures(&report, Tokens(4_000));
+        assert!(shown.contains("assert 1 == 2"), "{shown}");
+    }
 }
