@@ -186,6 +186,11 @@ impl Selection {
         self.chosen.len()
     }
 
+    /// Leaves out all but so many of the nearest; one in any case.
+    pub(super) fn keep_nearest(&mut self, most: usize) {
+        self.chosen.truncate(most.max(1));
+    }
+
     /// As the runner takes it.
     pub(super) fn entries(&self) -> Vec<String> {
         let entries = self.chosen.iter().map(|one| one.entry.clone());

@@ -11,8 +11,9 @@ use super::last_look::{self, last_look};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
 use super::selection::{Extent, Selection};
 use crate::index::{frames, is_test_file};
-use crate::ports::{TestCase, TestReport, TestStatus};
+use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolPath};
+use crate::workspace::Snapshot;
 
 /// How often failing tests wake their owners again.
 const ROUNDS: u32 = 2;
@@ -20,10 +21,11 @@ const ROUNDS: u32 = 2;
 const OUTPUT_MOST: usize = 4_000;
 
 /// Waits until all is quiet, tests and diagnoses what came of it, and wakes owners of failures while that
-/// may help.
+/// may help: nobody is asked twice about the same text.
 /// Gives the tests that fail at the end: those that the changes broke, and those that failed before.
 pub(super) async fn settle(hub: &Arc<Hub>) -> Vec<String> {
     let mut round = 0;
+    let mut asked = Asked::default();
     loop {
         hub.quiet().await;
         let (report, problems) = tokio::join!(latest_report(hub), last_look(hub));
@@ -33,12 +35,30 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Vec<String> {
         }
         let mut woken = last_look::wake_owners(hub, &problems);
         if let Some(report) = report.filter(|_| !failing.is_empty()) {
-            woken |= wake_owners(hub, &report);
+            asked.about(hub.state().applied.len());
+            woken |= wake_owners(hub, &report, &mut asked);
         }
         if !woken {
             return failing;
         }
         round += 1;
+    }
+}
+
+/// Who was woken for failing tests since the last change.
+#[derive(Default)]
+struct Asked {
+    changes: usize,
+    owners: BTreeSet<SymbolPath>,
+}
+
+impl Asked {
+    /// After so many changes in all.
+    fn about(&mut self, changes: usize) {
+        if self.changes != changes {
+            self.changes = changes;
+            self.owners.clear();
+        }
     }
 }
 
@@ -78,23 +98,15 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
         let state = hub.state();
         (state.world.clone(), state.applied.clone(), state.reach.end)
     };
-    let select = match extent {
-        Extent::Whole => Vec::new(),
+    let report = match extent {
+        Extent::Whole => gate::run_tests(hub, &world, Vec::new()).await,
         Extent::Nearest => {
             let symbols: Vec<SymbolPath> =
                 applied.iter().flat_map(|one| one.symbols.clone()).collect();
-            let selection = Selection::at_end(hub, &symbols);
-            if selection.len() == 0 {
-                return None;
-            }
-            selection.entries()
+            by_nearest(hub, &world, Selection::at_end(hub, &symbols)).await?
         }
     };
-    let report = gate::run_tests(hub, &world, select.clone()).await;
     note(hub, &report);
-    if extent == Extent::Nearest {
-        learn_what_failed_before(hub, &report, select).await;
-    }
     let mut state = hub.state();
     if state.applied.len() == applied.len() {
         state.failing = failing_ids(&report).into_iter().collect();
@@ -104,18 +116,45 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
     Some(report)
 }
 
-/// What newly fails is run on the workspace as it was before the run, unless that was done.
-async fn learn_what_failed_before(hub: &Arc<Hub>, report: &TestReport, select: Vec<String>) {
-    let is_known = {
-        let state = hub.state();
-        let mut fails = failing_ids(report).into_iter();
-        fails.all(|id| state.failing_before.contains(&id))
-    };
-    if !is_known {
-        let original = hub.outside.index.snapshot().clone();
-        let before = gate::run_tests(hub, &original, select).await;
-        hub.state().failing_before.extend(failing_ids(&before));
+/// The tests of a selection, or of its nearest part that comes to its end in time; and what of the
+/// failing ones failed before the run.
+async fn by_nearest(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    mut selection: Selection,
+) -> Option<TestReport> {
+    if selection.len() == 0 {
+        return None;
     }
+    loop {
+        let report = gate::run_tests(hub, world, selection.entries()).await;
+        if report.outcome == TestOutcome::TimedOut && selection.len() > 1 {
+            selection.keep_nearest(selection.len() / 4);
+            continue;
+        }
+        learn_what_failed_before(hub, &report, selection).await;
+        return Some(report);
+    }
+}
+
+/// What newly fails is run on the workspace as it was before the run, unless that was done: the failing
+/// tests alone where they have names.
+async fn learn_what_failed_before(hub: &Arc<Hub>, report: &TestReport, selection: Selection) {
+    let mut new = failing_ids(report);
+    {
+        let state = hub.state();
+        new.retain(|id| !state.failing_before.contains(id));
+    }
+    if new.is_empty() {
+        return;
+    }
+    let select = match new.iter().any(|id| id == WHOLE_RUN) {
+        true => selection.entries(),
+        false => new,
+    };
+    let original = hub.outside.index.snapshot().clone();
+    let before = gate::run_tests(hub, &original, select).await;
+    hub.state().failing_before.extend(failing_ids(&before));
 }
 
 fn note(hub: &Hub, report: &TestReport) {
@@ -126,8 +165,12 @@ fn note(hub: &Hub, report: &TestReport) {
     });
 }
 
-/// Wakes the owners of what fails; says whether anybody was woken.
-fn wake_owners(hub: &Arc<Hub>, report: &TestReport) -> bool {
+/// Wakes the owners of what fails, and those who changed something when the owners found nothing to
+/// change; says whether anybody was woken.
+fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
+    if hub.task.driver == Driver::Single && !asked.owners.is_empty() {
+        return false;
+    }
     let before: BTreeSet<String> = hub.state().failing_before.clone();
     let TestEvidence::Known { broken, .. } = TestEvidence::compare(&before, report) else {
         return false;
@@ -146,13 +189,19 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport) -> bool {
         if !failed || (!broken.contains(&case.id) && !hub.state().wants_green) {
             continue;
         }
-        for symbol in owners_of(hub, &case) {
-            let owner = hub.owner_of(&symbol).unwrap_or(symbol);
+        let known = |symbol: SymbolPath| hub.owner_of(&symbol).unwrap_or(symbol);
+        let is_new = |owner: &SymbolPath| !asked.owners.contains(owner);
+        let mut owners: Vec<_> = owners_of(hub, &case).into_iter().map(known).collect();
+        if !owners.iter().any(is_new) {
+            owners = who_changed(hub).into_iter().map(known).collect();
+        }
+        for owner in owners.into_iter().filter(is_new) {
             let text = messages.entry(owner).or_default();
             text.push_str(&format!("{}\n{}\n", case.id, case.message));
         }
     }
     let mut woken = false;
+    asked.owners.extend(messages.keys().cloned());
     for (owner, message) in messages {
         woken |= hub.wake(&owner, Cause::FailedTests { message }).is_ok();
     }
@@ -184,19 +233,16 @@ fn owners_of(hub: &Arc<Hub>, case: &TestCase) -> Vec<SymbolPath> {
             .collect();
     }
     if owners.is_empty() {
-        let applied = hub
-            .state()
-            .applied
-            .iter()
-            .flat_map(|applied| applied.symbols.clone())
-            .collect::<Vec<_>>();
-        owners = applied
-            .into_iter()
-            .filter(|path| !path.is_module())
-            .collect();
+        owners = who_changed(hub);
     }
     if hub.task.driver == Driver::Single {
         owners.truncate(1);
     }
     owners
+}
+
+fn who_changed(hub: &Hub) -> Vec<SymbolPath> {
+    let state = hub.state();
+    let symbols = state.applied.iter().flat_map(|one| &one.symbols);
+    symbols.filter(|path| !path.is_module()).cloned().collect()
 }
