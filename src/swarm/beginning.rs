@@ -1,6 +1,8 @@
 //! Where a good engineer would look first: where a traceback ends in the project, what the task imports,
 //! what its words lead to, and what is one step from the best of that.
 
+use std::collections::BTreeSet;
+
 use super::callees::callees;
 use super::context;
 use super::hub::Hub;
@@ -17,6 +19,7 @@ const IMPORTED: usize = 2;
 const BEST: usize = 8;
 /// Frames of tracebacks that are looked at.
 const FRAMES: usize = 2;
+const CONSTRUCTOR: &str = "__init__";
 /// Reasons that are told of a candidate.
 const REASONS: usize = 2;
 /// Folders of code that shows how the project is used; it is looked at last.
@@ -130,6 +133,14 @@ pub(super) fn candidates(hub: &Hub, lookup: &Lookup) -> Vec<Candidate> {
             .count();
         order.note_at(at, base, "base of the class above", Standing::Near);
     }
+    let constructor = (first.as_ref()).and_then(|first| constructor_of(lookup, first));
+    if let Some(constructor) = constructor {
+        let at = 1 + order.0[1..]
+            .iter()
+            .take_while(|one| one.standing == Standing::Near)
+            .count();
+        order.note_at(at, constructor, "sets what the first uses", Standing::Near);
+    }
     order.0
 }
 
@@ -137,6 +148,36 @@ pub(super) fn candidates(hub: &Hub, lookup: &Lookup) -> Vec<Candidate> {
 fn is_aside(file: &FilePath, task: &str) -> bool {
     let top = file.as_str().split('/').next().unwrap_or_default();
     ASIDE.contains(&top) && !task.contains(file.name())
+}
+
+/// The constructor of a method's class, where it sets an attribute that the method uses.
+fn constructor_of(lookup: &Lookup, method: &SymbolPath) -> Option<SymbolPath> {
+    let found = lookup.symbol(method).ok()?;
+    if found.symbol.kind != SymbolKind::Method || method.base_name() == CONSTRUCTOR {
+        return None;
+    }
+    let class = found.tree.get(found.symbol.parent?);
+    let path = SymbolPath::new(
+        method.file.clone(),
+        format!("{}.{CONSTRUCTOR}", class.path.name),
+    );
+    let constructor = lookup.symbol(&path).ok()?;
+    let used = own_attributes(found.source());
+    let sets = |line: &str| {
+        let name = own_attributes(line).into_iter().next();
+        line.trim_start().starts_with("self.")
+            && line.contains(" = ")
+            && name.is_some_and(|name| used.contains(name))
+    };
+    constructor.source().lines().any(sets).then_some(path)
+}
+
+/// The names behind `self.`.
+fn own_attributes(source: &str) -> BTreeSet<&str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let names = source.split("self.").skip(1);
+    let names = names.map(|rest| &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]);
+    names.collect()
 }
 
 /// The first class of the project from which the class of a method, or a class, inherits.

@@ -13,7 +13,9 @@ use crate::syntax::{FilePath, SymbolKind, SymbolPath};
 
 /// Tests that are shown.
 const TESTS: usize = 1;
-/// Of the imports of the best candidate's file.
+/// Files of the best candidates whose imports are shown.
+const IMPORTERS: usize = 2;
+/// Of the imports of such a file.
 const IMPORTS_MOST: Tokens = Tokens(160);
 /// What the mark of a cut ends in.
 const CUT: &str = " not shown";
@@ -24,7 +26,7 @@ const LEAST: Tokens = Tokens(80);
 #[derive(Debug, Default)]
 pub(super) struct Material {
     pub shown: Vec<Excerpt>,
-    /// What the file of the best imports.
+    /// What the files of the best import.
     pub imports: String,
 }
 
@@ -75,14 +77,27 @@ pub(super) fn material(hub: &Hub, role: Role) -> Material {
         left = left.saturating_sub(Tokens::estimate(&one.source) + Tokens(20));
         material.shown.push(one);
     }
-    let first = material
-        .shown
-        .first()
-        .and_then(|one| one.symbol.parse::<SymbolPath>().ok());
-    if let Some(first) = first.filter(|_| !context::is_small(profile)) {
-        material.imports = imports(&lookup, &first.file);
+    if !context::is_small(profile) {
+        material.imports = imports_of_best(&lookup, &material.shown);
     }
     material
+}
+
+fn imports_of_best(lookup: &Lookup, shown: &[Excerpt]) -> String {
+    let mut files: Vec<FilePath> = Vec::new();
+    for one in shown {
+        let file = one.symbol.parse::<SymbolPath>().map(|symbol| symbol.file);
+        files.extend(
+            file.ok()
+                .filter(|file| !files.contains(file) && !is_test_file(file)),
+        );
+    }
+    let imports = files
+        .iter()
+        .take(IMPORTERS)
+        .map(|file| imports(lookup, file));
+    let imports: Vec<String> = imports.filter(|text| !text.is_empty()).collect();
+    imports.join("\n")
 }
 
 /// The import statements at the top of a file, one a line, as far as there is room.

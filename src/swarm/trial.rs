@@ -66,6 +66,10 @@ async fn by_nearest(
     loop {
         let applied = hub.state().applied.len();
         let selection = Selection::near(hub, symbols);
+        if selection.len() == 0 && all_end_in_time(hub) {
+            let (evidence, report) = by_all(hub, before, after).await;
+            return (evidence, Some(report));
+        }
         if selection.len() == 0 {
             let count = hub.lookup().index().test_count();
             let reason = format!("none of the {count} tests was found near it");
@@ -97,6 +101,16 @@ async fn by_nearest(
         let evidence = evidence.by(command, selection.tried(hub));
         return (evidence, Some(report));
     }
+}
+
+/// Whether the whole command is known to end in the time that selected tests may take.
+fn all_end_in_time(hub: &Hub) -> bool {
+    let state = hub.state();
+    let millis = state
+        .before
+        .as_ref()
+        .map(|report| u128::from(report.millis));
+    state.reach.end == Extent::Whole && millis.is_some_and(|millis| millis <= LONGEST.as_millis())
 }
 
 fn known(hub: &Hub) -> BTreeSet<String> {

@@ -203,6 +203,51 @@ async fn properties_that_the_best_reads_and_its_base_are_shown_with_the_imports_
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_constructor_is_shown_where_it_sets_what_the_best_uses() {
+    let task = "`order_rows` ignores the line break";
+    for (set, is_shown) in [("pattern", true), ("other", false)] {
+        let text = format!(
+            "class Desk:\n    def __init__(self, kind):\n        self.{set} = kind('x')\n\n    \
+             def order_rows(self, text):\n        return self.pattern.match(text)\n"
+        );
+        let others: String = (0..60)
+            .map(|at| format!("def order_rows_{at}(rows):\n    # order_rows\n    return order_rows(rows)\n\n\n"))
+            .collect();
+        let files = [("desk.py", &*text), ("orders.py", &*others)];
+        let mut bed = scouting(&files, task, "desk.py::Desk.order_rows");
+        bed.run().await;
+        let prompt = &bed.model.prompts("scout")[0];
+        let is_told = prompt.contains("sets what the first uses");
+        assert_eq!(is_told, is_shown, "{prompt}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn imports_of_the_two_best_files_are_shown() {
+    let files = [
+        (
+            "a.py",
+            "import json\n\n\ndef cart_total(cart):\n    return 1\n",
+        ),
+        (
+            "b.py",
+            "import codecs\n\n\ndef cart_total_late(cart):\n    return 2\n",
+        ),
+        ("c.py", "import zlib\n\n\ndef cart(total):\n    return 3\n"),
+    ];
+    let mut bed = scouting(
+        &files,
+        "cart_total and cart_total_late of a cart",
+        "a.py::cart_total",
+    );
+    bed.run().await;
+    let prompt = &bed.model.prompts("scout")[0];
+    assert!(prompt.contains("a.py has:\nimport json\n"), "{prompt}");
+    assert!(prompt.contains("b.py has:\nimport codecs\n"), "{prompt}");
+    assert!(!prompt.contains("import zlib"), "{prompt}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_only_shows_the_use_of_a_project_comes_last() {
     let own = "def cart_total(cart):\n    return 1\n";
     let dir = [("cart.py", own)];

@@ -236,6 +236,28 @@ async fn a_change_without_tests_near_it_is_told_as_unknown() {
     assert!(is_applied(&events));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_change_without_tests_near_it_is_checked_by_all_where_they_end_in_time() {
+    for (seconds, is_known) in [(20, true), (40, false)] {
+        let others: String = (0..20)
+            .map(|at| format!("def test_{at}():\n    pass\n"))
+            .collect();
+        let files = [("a.py", CODE), ("test_many.py", &*others)];
+        let model = Scripted::native().on("agent a.py::load", [whole(CHANGED), finish("done")]);
+        let mut bed = Bed::new(&files, model)
+            .begin(&["a.py::load"])
+            .tests(|_| vec![]);
+        bed.selects = true;
+        *bed.test_times.lock().unwrap() = [seconds].map(Duration::from_secs).into();
+        let events = bed.run().await;
+        let text = evidence(&events).to_string();
+        let is_unknown =
+            text.starts_with("tests: unknown (none of the 20 tests was found near it)");
+        assert_eq!(is_unknown, !is_known, "{text}");
+        assert_eq!(selected(&bed).iter().all(Vec::is_empty), true);
+    }
+}
+
 /// The same by itself, for a change that nobody proposed.
 #[tokio::test(start_paused = true)]
 async fn the_gate_by_itself_says_what_a_run_would() {
