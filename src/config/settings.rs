@@ -200,6 +200,11 @@ pub struct Sandbox {
     /// Names of further environment variables that tests are given. Those that sound like secrets are
     /// never given.
     pub environment: Vec<String>,
+    /// An image of a container: every test run gets a container of it in place of the sandbox, with the
+    /// project at /testbed. Nothing is pulled.
+    pub container: Option<String>,
+    /// The command line client for that, docker or podman; when unset, the one that is found.
+    pub container_client: Option<String>,
 }
 
 impl Default for Sandbox {
@@ -211,6 +216,8 @@ impl Default for Sandbox {
             output_mb: 64,
             disk_mb: 4096,
             environment: Vec::new(),
+            container: None,
+            container_client: None,
         }
     }
 }
