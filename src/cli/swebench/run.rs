@@ -36,6 +36,7 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let runs = Runs {
         repositories: args.data.repositories(),
         environments,
+        containers: args.containers.containers(),
         cache: cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?,
         program: std::env::current_exe().context("this program cannot find itself")?,
         arguments: arguments(args),

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 
+use super::container::Containers;
 use super::dataset::Task;
 use super::environment::Environment;
 use super::git::{self, Repositories};
@@ -31,6 +32,8 @@ pub struct Runs {
     pub repositories: Repositories,
     /// What their tests need; an instance without one runs with the Python that is found.
     pub environments: BTreeMap<String, Environment>,
+    /// Where their tests run in place of that.
+    pub containers: Option<Containers>,
     /// Environments are built and kept below it; trajectories are written there.
     pub cache: PathBuf,
     /// The program that runs an instance: `starling` itself.
@@ -121,6 +124,15 @@ impl Runs {
             None => Vec::new(),
         };
         let mut arguments = self.arguments.clone();
+        if let Some(containers) = &self.containers {
+            let container = containers.of(&task.id).await.map_err(text)?;
+            for (key, value) in [
+                ("container", container.image),
+                ("container_client", container.client.display().to_string()),
+            ] {
+                arguments.extend(["-c".into(), format!("sandbox.{key}={value}").into()]);
+            }
+        }
         if let Some(oracle) = &self.oracle {
             let known = oracle
                 .get(&task.id)
