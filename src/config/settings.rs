@@ -35,7 +35,7 @@ pub struct Config {
 #[serde(default)]
 pub struct ModelConfig {
     /// Where its answers come from: an endpoint that speaks OpenAI's chat completions, a file of
-    /// weights run in the process, a recorded trajectory, or a change that is known beforehand.
+    /// weights run in the process, a recorded trajectory, a change that is known beforehand, or another process.
     pub kind: ModelKind,
     /// The name that the endpoint knows; when unset, the name of the table.
     pub model: Option<String>,
@@ -45,8 +45,8 @@ pub struct ModelConfig {
     /// The name of the environment variable that holds the key, never the key itself. When unset, no
     /// key is sent; where `base_url` is unset too, that in OPENAI_API_KEY.
     pub api_key_env: Option<String>,
-    /// The file of weights (gguf; when unset, Starling's own default) the trajectory (replay), or the
-    /// known change (oracle).
+    /// The file of weights (gguf; when unset, Starling's own default) the trajectory (replay), the
+    /// known change (oracle), or the socket file (socket).
     pub path: Option<String>,
     /// Prompt and answer together, in tokens; when unset, 32,768 for an endpoint, what the file says
     /// for weights.
@@ -90,6 +90,7 @@ pub enum ModelKind {
     Gguf,
     Replay,
     Oracle,
+    Socket,
 }
 
 /// The field of the request that limits the answer.

@@ -23,6 +23,8 @@ pub enum SwebenchCommand {
     Grade(GradeArgs),
     /// Write what runs said to models as data for training, one example a line, as JSON.
     Export(ExportArgs),
+    /// Let a trainer drive instances as environments, over lines of JSON on stdin and stdout.
+    Env(EnvArgs),
 }
 
 /// Instances and the repositories that they are of.
@@ -80,6 +82,29 @@ impl ContainerArgs {
             client: client.unwrap_or_else(Container::client_found),
         })
     }
+}
+
+#[derive(Debug, Args)]
+pub struct EnvArgs {
+    #[command(flatten)]
+    pub data: DatasetArgs,
+    /// What the tests of each instance need, one a line, as JSON.
+    #[arg(long, value_name = "FILE", required_unless_present = "container")]
+    pub environments: Option<PathBuf>,
+    #[command(flatten)]
+    pub containers: ContainerArgs,
+    /// One agent per symbol, or one agent over all symbols.
+    #[arg(long, value_enum, default_value = "swarm")]
+    pub driver: DriverArg,
+    /// Set a key of the configuration, as often as you like.
+    #[arg(short = 'c', value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Stop an episode after this many seconds, those in which the policy thinks among them.
+    #[arg(long, value_name = "S", default_value_t = 1800)]
+    pub budget_seconds: u64,
+    /// Go when nothing was said for so long.
+    #[arg(long, value_name = "S", default_value_t = 3600)]
+    pub idle_seconds: u64,
 }
 
 #[derive(Debug, Args)]
@@ -166,6 +191,13 @@ pub struct RunArgs {
     /// The part I of N: every Nth instance, from the Ith on.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<Shard>,
+    /// Spread the instances over the Ray cluster at this address, each a task of one CPU; every node has
+    /// to see the same files.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "budget_usd_all")]
+    pub ray: Option<String>,
+    /// The Python that has the package ray, of the cluster's version.
+    #[arg(long, value_name = "PATH", default_value = "python3", requires = "ray")]
+    pub ray_python: PathBuf,
     /// Run again what failed before.
     #[arg(long)]
     pub retry_failed: bool,

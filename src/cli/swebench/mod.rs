@@ -1,8 +1,10 @@
 //! `starling swebench …`
 
 pub mod args;
+mod env;
 mod export;
 mod official;
+mod ray;
 mod report;
 mod run;
 
@@ -29,6 +31,7 @@ pub async fn run(command: SwebenchCommand) -> anyhow::Result<Outcome> {
         SwebenchCommand::Run(args) => run::run(&args).await,
         SwebenchCommand::Report { out } => report::write(&out).map(|()| Outcome::Settled),
         SwebenchCommand::Grade(args) => grade(&args).await,
+        SwebenchCommand::Env(args) => env::serve(&args).await,
         SwebenchCommand::Export(args) => export::export(&args).map(|()| Outcome::Settled),
     }
 }

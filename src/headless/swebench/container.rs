@@ -1,5 +1,6 @@
 //! Images of containers in which the tests of instances run, named as SWE-bench and its kin name them.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::str::FromStr;
@@ -73,6 +74,17 @@ impl FromStr for ImageTemplate {
     }
 }
 
+impl fmt::Display for ImageTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ImageTemplate {
+            before,
+            separator,
+            after,
+        } = self;
+        write!(f, "{before}{{id:{separator}}}{after}")
+    }
+}
+
 impl ImageTemplate {
     /// The image of an instance. Names of images have no capitals.
     pub fn image(&self, instance_id: &str) -> String {
@@ -124,6 +136,7 @@ mod tests {
     fn check(template: &str, image: &str) {
         let template: ImageTemplate = template.parse().unwrap();
         assert_eq!(template.image("Pydata__xarray-4094"), image);
+        assert_eq!(template.to_string().parse(), Ok(template));
     }
 
     #[test]

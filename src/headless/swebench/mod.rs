@@ -3,6 +3,7 @@
 mod ceiling;
 mod container;
 mod dataset;
+mod env;
 mod environment;
 mod export;
 mod git;
@@ -19,6 +20,7 @@ mod testing;
 pub use ceiling::{Ceiling, Failure, ceiling};
 pub use container::{ContainerError, Containers, ImageTemplate};
 pub use dataset::{Answer, DatasetError, Instance, Task, read_instances};
+pub use env::{Env, Farewell};
 pub use environment::{Environment, EnvironmentError, read_environments};
 pub use export::{Export, ExportError, Exported, Format, Graded, Measuring, Source};
 pub use git::{GitError, Repositories};

@@ -8,7 +8,7 @@ use crate::ports::{Message, ToolCall, ToolSpec};
 use crate::swarm::described;
 
 /// A conversation. Calls are numbered anew, since providers name them at random.
-pub(in crate::headless::swebench) fn messages(messages: &[Message]) -> Value {
+pub fn messages(messages: &[Message]) -> Value {
     let mut calls = Calls::default();
     messages
         .iter()
@@ -22,7 +22,7 @@ pub(super) fn tools(names: &[String]) -> Value {
 }
 
 /// Tools as models are told of them.
-pub(in crate::headless::swebench) fn specs(specs: &[ToolSpec]) -> Value {
+pub fn specs(specs: &[ToolSpec]) -> Value {
     let function = |spec: &ToolSpec| {
         json!({"type": "function", "function": {
             "name": spec.name, "description": spec.description, "parameters": spec.parameters,

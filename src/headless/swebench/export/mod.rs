@@ -1,7 +1,7 @@
 //! Stories of runs as data for training: chat messages with tool calls, one example for each
 //! conversation with a model, by what the grader said.
 
-mod chat;
+pub(super) mod chat;
 mod conversation;
 mod preferences;
 

@@ -110,6 +110,12 @@ impl Runs {
         (record, trajectory)
     }
 
+    /// One task in a folder of its own, without a place.
+    pub(super) async fn alone(&self, task: &Task, work: &Path) -> Result<Finished, String> {
+        let mut heard = Heard::default();
+        self.tried(task, work, &mut heard).await
+    }
+
     async fn tried(&self, task: &Task, work: &Path, heard: &mut Heard) -> Result<Finished, String> {
         let repository = self.repositories.find(&task.repo).map_err(text)?;
         let checkout = work.join("checkout");
