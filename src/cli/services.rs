@@ -20,7 +20,8 @@ use crate::runner::{ProjectTests, TestSettings};
 use crate::server::{Defaults, Opened, Opening, Services, swarm};
 use crate::swarm::{Approval, AskIntent, Driver, RoleModels};
 use crate::workspace::{
-    Bounds, Policy, Shadows, Unconfined, Workspace, cache_dir, sweep_leftovers, sweep_scratch,
+    Bounds, Container, Policy, Shadows, Unconfined, Workspace, cache_dir, sweep_leftovers,
+    sweep_scratch,
 };
 
 /// Services as the command line wants them.
@@ -92,13 +93,18 @@ impl World {
         let shadows = self
             .shadows
             .get_or_try_init(|| self.first_shadows(workspace_root.clone(), policy(&config.sandbox)))
-            .await?;
+            .await?
+            .clone();
+        let shadows = match container(&config.sandbox) {
+            Some(container) => shadows.in_containers(container),
+            None => shadows,
+        };
         let settings = TestSettings {
             command: opening.test.or(config.tests.command),
             python: None,
             environment: config.sandbox.environment,
         };
-        let tests = ProjectTests::detect(index.snapshot(), shadows.clone(), settings).await;
+        let tests = ProjectTests::detect(index.snapshot(), shadows, settings).await;
         if let Some(why) = tests.missing() {
             tracing::warn!("no tests: {why}");
         }
@@ -163,6 +169,17 @@ pub(super) fn policy(config: &config::Sandbox) -> Policy {
             config::SandboxMissing::Allow => Unconfined::Allowed,
         },
     }
+}
+
+/// The container that tests run in, where one is wished for.
+fn container(config: &config::Sandbox) -> Option<Container> {
+    Some(Container {
+        image: config.container.clone()?,
+        client: match &config.container_client {
+            Some(client) => client.into(),
+            None => Container::client_found(),
+        },
+    })
 }
 
 /// Where language servers are looked for. What a project brings is started only when it is trusted.

@@ -73,11 +73,14 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     {
         return say("base_url", "holds a user or a password; use api_key_env");
     }
-    let is_read = matches!(model.kind, ModelKind::Replay | ModelKind::Oracle);
+    let is_read = matches!(
+        model.kind,
+        ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket
+    );
     if is_read && model.path.is_none() {
         return say(
             "path",
-            "is missing: a replay or an oracle is read from a file",
+            "is missing: a replay, an oracle or a socket has a file",
         );
     }
     let prices = [

@@ -35,7 +35,7 @@ pub struct Config {
 #[serde(default)]
 pub struct ModelConfig {
     /// Where its answers come from: an endpoint that speaks OpenAI's chat completions, a file of
-    /// weights run in the process, a recorded trajectory, or a change that is known beforehand.
+    /// weights run in the process, a recorded trajectory, a change that is known beforehand, or another process.
     pub kind: ModelKind,
     /// The name that the endpoint knows; when unset, the name of the table.
     pub model: Option<String>,
@@ -45,8 +45,8 @@ pub struct ModelConfig {
     /// The name of the environment variable that holds the key, never the key itself. When unset, no
     /// key is sent; where `base_url` is unset too, that in OPENAI_API_KEY.
     pub api_key_env: Option<String>,
-    /// The file of weights (gguf; when unset, Starling's own default) the trajectory (replay), or the
-    /// known change (oracle).
+    /// The file of weights (gguf; when unset, Starling's own default) the trajectory (replay), the
+    /// known change (oracle), or the socket file (socket).
     pub path: Option<String>,
     /// Prompt and answer together, in tokens; when unset, 32,768 for an endpoint, what the file says
     /// for weights.
@@ -90,6 +90,7 @@ pub enum ModelKind {
     Gguf,
     Replay,
     Oracle,
+    Socket,
 }
 
 /// The field of the request that limits the answer.
@@ -200,6 +201,11 @@ pub struct Sandbox {
     /// Names of further environment variables that tests are given. Those that sound like secrets are
     /// never given.
     pub environment: Vec<String>,
+    /// An image of a container: every test run gets a container of it in place of the sandbox, with the
+    /// project at /testbed. Nothing is pulled.
+    pub container: Option<String>,
+    /// The command line client for that, docker or podman; when unset, the one that is found.
+    pub container_client: Option<String>,
 }
 
 impl Default for Sandbox {
@@ -211,6 +217,8 @@ impl Default for Sandbox {
             output_mb: 64,
             disk_mb: 4096,
             environment: Vec::new(),
+            container: None,
+            container_client: None,
         }
     }
 }

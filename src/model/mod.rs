@@ -9,6 +9,7 @@ pub mod continuing;
 pub mod oracle;
 pub mod registry;
 pub mod replay;
+pub mod socket;
 #[cfg(test)]
 pub(crate) mod testing;
 

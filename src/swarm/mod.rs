@@ -47,6 +47,7 @@ pub use event::{
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
 pub use proposal::{Evidence, Fate, Part, ProposalId, TestEvidence, Together, Tried};
+pub use protocol::described;
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 
 /// How changes reach the user's text; proposals that outlive their run take the same way.

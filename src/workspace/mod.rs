@@ -13,7 +13,7 @@ pub use paths::{ReadError, is_secret};
 pub use sandbox::{Bounds, Confinement, take_part};
 pub use shadow::process::{Captured, End};
 pub use shadow::scratch::{Scratch, cache_dir, sweep_scratch};
-pub use shadow::{Kind, Policy, ShadowCommand, ShadowError, Shadows, Unconfined};
+pub use shadow::{Container, Kind, Policy, ShadowCommand, ShadowError, Shadows, Unconfined};
 pub use snapshot::{Held, Overlay, Snapshot};
 pub use stamp::Stamp;
 pub use write::{WriteError, sweep_leftovers, write_atomically};

@@ -33,6 +33,7 @@ pub(super) async fn examine(
             ModelKind::Openai => endpoint(source, variables).await,
             ModelKind::Gguf => local(source),
             ModelKind::Replay | ModelKind::Oracle => read_answers(source),
+            ModelKind::Socket => Finding::ok(title(source), "another process answers".to_owned()),
         });
         findings.extend(unpriced(source, config.limits.dollars));
     }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli::args::{DriverArg, dollars};
-use crate::headless::swebench::Repositories;
+use crate::headless::swebench::{Containers, Format, ImageTemplate, Repositories};
+use crate::workspace::Container;
 
 #[derive(Debug, Subcommand)]
 pub enum SwebenchCommand {
@@ -20,12 +21,16 @@ pub enum SwebenchCommand {
     },
     /// Run the hidden tests over predicted changes.
     Grade(GradeArgs),
+    /// Write what runs said to models as data for training, one example a line, as JSON.
+    Export(ExportArgs),
+    /// Let a trainer drive instances as environments, over lines of JSON on stdin and stdout.
+    Env(EnvArgs),
 }
 
 /// Instances and the repositories that they are of.
 #[derive(Debug, Args)]
 pub struct DatasetArgs {
-    /// Instances as SWE-bench writes them: one a line, as JSON.
+    /// Instances as SWE-bench writes them: one a line as JSON, or a parquet file.
     #[arg(long, value_name = "FILE")]
     pub dataset: PathBuf,
     /// Holds the repositories, `owner/name` as DIR/owner__name, bare or not.
@@ -57,6 +62,97 @@ fn place(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
+/// Where tests run in place of the sandbox.
+#[derive(Debug, Args)]
+pub struct ContainerArgs {
+    /// Run the tests of each instance in containers of this image, {id} being the instance, for example
+    /// swebench/sweb.eval.x86_64.{id}. Its `__` becomes `_1776_`, or X in {id:X}. Nothing is pulled.
+    #[arg(long, value_name = "IMAGE")]
+    pub container: Option<ImageTemplate>,
+    /// docker, podman, or another program with their command line; else the one that is found.
+    #[arg(long, value_name = "CLIENT", requires = "container")]
+    pub container_client: Option<PathBuf>,
+}
+
+impl ContainerArgs {
+    pub fn containers(&self) -> Option<Containers> {
+        let client = self.container_client.clone();
+        Some(Containers {
+            template: self.container.clone()?,
+            client: client.unwrap_or_else(Container::client_found),
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct EnvArgs {
+    #[command(flatten)]
+    pub data: DatasetArgs,
+    /// What the tests of each instance need, one a line, as JSON.
+    #[arg(long, value_name = "FILE", required_unless_present = "container")]
+    pub environments: Option<PathBuf>,
+    #[command(flatten)]
+    pub containers: ContainerArgs,
+    /// One agent per symbol, or one agent over all symbols.
+    #[arg(long, value_enum, default_value = "swarm")]
+    pub driver: DriverArg,
+    /// Set a key of the configuration, as often as you like.
+    #[arg(short = 'c', value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Stop an episode after this many seconds, those in which the policy thinks among them.
+    #[arg(long, value_name = "S", default_value_t = 1800)]
+    pub budget_seconds: u64,
+    /// Go when nothing was said for so long.
+    #[arg(long, value_name = "S", default_value_t = 3600)]
+    pub idle_seconds: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Folders that runs were given as --out.
+    #[arg(long, value_name = "DIR", num_args = 1.., required = true)]
+    pub out_of: Vec<PathBuf>,
+    /// What `grade --json` said of each, in the same order.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub graded: Vec<PathBuf>,
+    /// What an example is.
+    #[arg(long, value_enum)]
+    pub format: FormatArg,
+    /// The part of the data that the instances are of; stands in each line.
+    #[arg(long, value_name = "NAME")]
+    pub split: String,
+    /// Data sets whose instances are kept for measuring, and not to be trained on.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub held_out: Vec<PathBuf>,
+    /// Train on what is kept for measuring all the same.
+    #[arg(long)]
+    pub allow_held_out: bool,
+    /// Write there, not to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub to: Option<PathBuf>,
+}
+
+/// Formats by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FormatArg {
+    /// Conversations of resolved instances, as chat messages.
+    Sft,
+    /// Pairs of a resolved and an unresolved conversation that begin alike.
+    Preferences,
+    /// Everything that was said, as it was recorded.
+    Raw,
+}
+
+impl FormatArg {
+    pub fn format(self) -> Format {
+        match self {
+            FormatArg::Sft => Format::Sft,
+            FormatArg::Preferences => Format::Preferences,
+            FormatArg::Raw => Format::Raw,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct CeilingArgs {
     #[command(flatten)]
@@ -76,8 +172,10 @@ pub struct RunArgs {
     pub out: PathBuf,
     /// What the tests of each instance need, one a line, as JSON; else they run with the Python that
     /// is found.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "container")]
     pub environments: Option<PathBuf>,
+    #[command(flatten)]
+    pub containers: ContainerArgs,
     /// The model, as of `starling run`; `oracle` answers from the known changes themselves.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
@@ -93,6 +191,13 @@ pub struct RunArgs {
     /// The part I of N: every Nth instance, from the Ith on.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<Shard>,
+    /// Spread the instances over the Ray cluster at this address, each a task of one CPU; every node has
+    /// to see the same files.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "budget_usd_all")]
+    pub ray: Option<String>,
+    /// The Python that has the package ray, of the cluster's version.
+    #[arg(long, value_name = "PATH", default_value = "python3", requires = "ray")]
+    pub ray_python: PathBuf,
     /// Run again what failed before.
     #[arg(long)]
     pub retry_failed: bool,
@@ -132,9 +237,23 @@ pub struct GradeArgs {
     /// Predictions as SWE-bench reads them; `gold` grades the known changes themselves.
     #[arg(long, value_name = "FILE")]
     pub predictions: PathBuf,
-    /// What the tests of each instance need, one a line, as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub environments: PathBuf,
+    /// What the tests of each instance need, one a line, as JSON. With --container its commands run in
+    /// there; without it, the tests that the data set names are run and looked at.
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["container", "official"])]
+    pub environments: Option<PathBuf>,
+    #[command(flatten)]
+    pub containers: ContainerArgs,
+    /// Let the package `swebench` grade: it needs Python, docker, and images that can be pulled.
+    #[arg(long, conflicts_with_all = ["environments", "container"])]
+    pub official: bool,
+    /// The Python that has the package.
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "python3",
+        requires = "official"
+    )]
+    pub python: PathBuf,
     /// So many at a time.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,

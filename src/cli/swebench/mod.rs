@@ -1,6 +1,10 @@
 //! `starling swebench …`
 
 pub mod args;
+mod env;
+mod export;
+mod official;
+mod ray;
 mod report;
 mod run;
 
@@ -27,6 +31,8 @@ pub async fn run(command: SwebenchCommand) -> anyhow::Result<Outcome> {
         SwebenchCommand::Run(args) => run::run(&args).await,
         SwebenchCommand::Report { out } => report::write(&out).map(|()| Outcome::Settled),
         SwebenchCommand::Grade(args) => grade(&args).await,
+        SwebenchCommand::Env(args) => env::serve(&args).await,
+        SwebenchCommand::Export(args) => export::export(&args).map(|()| Outcome::Settled),
     }
 }
 
@@ -70,13 +76,19 @@ fn told(found: &Ceiling) -> String {
 
 async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
     let instances = chosen(&args.data)?;
+    if args.official {
+        return official::grade(args, &instances).await;
+    }
     let predictions = predictions(&args.predictions, &instances)?;
-    let environments =
-        read_environments(&args.environments).map_err(|error| WrongUse(error.to_string()))?;
+    let environments = match &args.environments {
+        Some(file) => read_environments(file).map_err(|error| WrongUse(error.to_string()))?,
+        None => BTreeMap::new(),
+    };
     let cache = cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?;
     let grader = &Grader {
         repositories: args.data.repositories(),
         environments,
+        containers: args.containers.containers(),
         shadows: Shadows::open(&cache, Policy::default()).await?,
         cache,
     };
@@ -95,9 +107,13 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
         grades.add(&instance.task.id, grade);
     }
     bar.finish_and_clear();
+    print_grades(&grades, args)
+}
+
+fn print_grades(grades: &Grades, args: &GradeArgs) -> anyhow::Result<Outcome> {
     match args.json {
-        true => println!("{}", serde_json::to_string(&grades)?),
-        false => print!("{}", graded_text(&grades)),
+        true => println!("{}", serde_json::to_string(grades)?),
+        false => print!("{}", graded_text(grades)),
     }
     Ok(match grades.errors.is_empty() {
         true => Outcome::Settled,

@@ -7,7 +7,7 @@ use anyhow::Context;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use super::args::RunArgs;
-use super::{chosen, report};
+use super::{chosen, ray, report};
 use crate::cli::args::DriverArg;
 use crate::cli::view::words;
 use crate::cli::{Outcome, WrongUse};
@@ -36,6 +36,7 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let runs = Runs {
         repositories: args.data.repositories(),
         environments,
+        containers: args.containers.containers(),
         cache: cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?,
         program: std::env::current_exe().context("this program cannot find itself")?,
         arguments: arguments(args),
@@ -49,9 +50,14 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let mut progress = Progress::new(instances.len() - instances.iter().filter(is_done).count());
     // The answers stay here: a run is given tasks alone.
     let tasks: Vec<_> = instances.iter().map(|instance| &instance.task).collect();
-    let ended = runs
-        .all(&tasks, &place, |record| progress.add(record))
-        .await?;
+    let seen = |record: &Record| progress.add(record);
+    let ended = match &args.ray {
+        Some(address) => {
+            ray::run(args, address, &tasks, &place, seen).await?;
+            Ended::All
+        }
+        None => runs.all(&tasks, &place, seen).await?,
+    };
     progress.bar.finish_and_clear();
     report::write(&args.out)?;
     let records = place.records()?;
@@ -84,8 +90,8 @@ fn shard(instances: Vec<Instance>, args: &RunArgs) -> Vec<Instance> {
     mine.map(|(_, instance)| instance).collect()
 }
 
-fn driver(args: &RunArgs) -> &'static str {
-    match args.driver {
+pub(super) fn driver(driver: DriverArg) -> &'static str {
+    match driver {
         DriverArg::Swarm => "swarm",
         DriverArg::Single => "single",
     }
@@ -95,14 +101,14 @@ fn settings(args: &RunArgs) -> Settings {
     let model = args.model.as_deref().unwrap_or("the configured model");
     Settings {
         dataset: args.data.dataset.display().to_string(),
-        driver: driver(args).to_owned(),
+        driver: driver(args.driver).to_owned(),
         model: model.to_owned(),
     }
 }
 
 /// What each `starling run` is given. Nobody is there to approve but a model.
 fn arguments(args: &RunArgs) -> Vec<OsString> {
-    let mut words: Vec<OsString> = ["--approve", "proxy", "--driver", driver(args)]
+    let mut words: Vec<OsString> = ["--approve", "proxy", "--driver", driver(args.driver)]
         .map(OsString::from)
         .into();
     let mut add = |name: &str, value: String| words.extend([name.into(), value.into()]);

@@ -1,8 +1,11 @@
-//! Instances as SWE-bench writes them: one a line, as JSON.
+//! Instances as SWE-bench writes them: one a line as JSON, a list, or the rows of a parquet file.
+
+mod parquet;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// What a run may see of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +44,7 @@ pub enum DatasetError {
         error: std::io::Error,
     },
     #[error(
-        "{}, line {line}: {error}; expected one instance of SWE-bench a line, as JSON",
+        "{}, row {line}: {error}; expected one instance of SWE-bench a line, as JSON",
         .path.display()
     )]
     NoInstance {
@@ -49,7 +52,12 @@ pub enum DatasetError {
         line: usize,
         error: serde_json::Error,
     },
-    #[error("{}, line {line}: the instance {id} is there twice", .path.display())]
+    #[error("{}: {error}", .path.display())]
+    NoParquet {
+        path: PathBuf,
+        error: ::parquet::errors::ParquetError,
+    },
+    #[error("{}, row {line}: the instance {id} is there twice", .path.display())]
     Twice {
         path: PathBuf,
         line: usize,
@@ -64,9 +72,9 @@ struct Row {
     base_commit: String,
     problem_statement: String,
     #[serde(default)]
-    patch: String,
+    patch: Option<String>,
     #[serde(default)]
-    test_patch: String,
+    test_patch: Option<String>,
     #[serde(default, rename = "FAIL_TO_PASS", deserialize_with = "tests")]
     fail_to_pass: Vec<String>,
     #[serde(default, rename = "PASS_TO_PASS", deserialize_with = "tests")]
@@ -80,9 +88,11 @@ fn tests<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     enum Tests {
         List(Vec<String>),
         Written(String),
+        Missing(()),
     }
     match Tests::deserialize(from)? {
         Tests::List(tests) => Ok(tests),
+        Tests::Missing(()) => Ok(Vec::new()),
         Tests::Written(text) if text.trim().is_empty() => Ok(Vec::new()),
         Tests::Written(text) => serde_json::from_str(&text).map_err(serde::de::Error::custom),
     }
@@ -91,21 +101,11 @@ fn tests<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
 /// All instances of a file, in its order.
 ///
 /// # Errors
-/// The file cannot be read, or a line of it is no instance: which one, and why.
+/// The file cannot be read, or a row of it is no instance: which one, and why.
 pub fn read_instances(path: &Path) -> Result<Vec<Instance>, DatasetError> {
-    let text = std::fs::read_to_string(path).map_err(|error| DatasetError::Unreadable {
-        path: path.to_owned(),
-        error,
-    })?;
     let mut seen = std::collections::BTreeSet::new();
     let mut instances = Vec::new();
-    let lines = (1..).zip(text.lines());
-    for (line, row) in lines.filter(|(_, row)| !row.trim().is_empty()) {
-        let row: Row = serde_json::from_str(row).map_err(|error| DatasetError::NoInstance {
-            path: path.to_owned(),
-            line,
-            error,
-        })?;
+    for (line, row) in rows(path)? {
         if !seen.insert(row.instance_id.clone()) {
             return Err(DatasetError::Twice {
                 path: path.to_owned(),
@@ -118,6 +118,44 @@ pub fn read_instances(path: &Path) -> Result<Vec<Instance>, DatasetError> {
     Ok(instances)
 }
 
+/// Rows with their numbers, from 1.
+fn rows(path: &Path) -> Result<Vec<(usize, Row)>, DatasetError> {
+    let no_instance = |line, error| DatasetError::NoInstance {
+        path: path.to_owned(),
+        line,
+        error,
+    };
+    let read = |(line, value)| {
+        let row = serde_json::from_value(value).map_err(|error| no_instance(line, error))?;
+        Ok((line, row))
+    };
+    if parquet::is_parquet(path) {
+        let values = parquet::rows(path).map_err(|error| DatasetError::NoParquet {
+            path: path.to_owned(),
+            error,
+        })?;
+        return (1..).zip(values).map(read).collect();
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| DatasetError::Unreadable {
+        path: path.to_owned(),
+        error,
+    })?;
+    if text.trim_start().starts_with('[') {
+        let values: Vec<Value> =
+            serde_json::from_str(&text).map_err(|error| no_instance(error.line(), error))?;
+        return (1..).zip(values).map(read).collect();
+    }
+    let lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(line, text)| {
+            let row = serde_json::from_str(text).map_err(|error| no_instance(line, error))?;
+            Ok((line, row))
+        })
+        .collect()
+}
+
 impl From<Row> for Instance {
     fn from(row: Row) -> Self {
         Instance {
@@ -128,8 +166,8 @@ impl From<Row> for Instance {
                 problem_statement: row.problem_statement,
             },
             answer: Answer {
-                patch: row.patch,
-                test_patch: row.test_patch,
+                patch: row.patch.unwrap_or_default(),
+                test_patch: row.test_patch.unwrap_or_default(),
                 fail_to_pass: row.fail_to_pass,
                 pass_to_pass: row.pass_to_pass,
             },
@@ -168,9 +206,42 @@ mod tests {
     }
 
     #[test]
+    fn a_list_and_rows_with_gaps_are_read() {
+        let instances = read(&format!("[{ROW}]")).unwrap();
+        assert_eq!(instances[0].answer.patch, "P");
+        let row = r#"{"instance_id":"a__b-1","repo":"a/b","base_commit":"c","problem_statement":"p","patch":null,"FAIL_TO_PASS":null}"#;
+        assert_eq!(read(row).unwrap()[0].answer.patch, "");
+        assert!(read("[1]").unwrap_err().to_string().contains("row 1"));
+    }
+
+    #[test]
+    fn parquet_holds_the_same_instances() {
+        // Written by pyarrow: tests as a list in one row, as JSON in a string in the other file.
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/swebench");
+        for file in ["lists.parquet", "strings.parquet"] {
+            let instances = read_instances(&here.join(file)).unwrap();
+            assert_eq!(instances.len(), 2, "{file}");
+            assert_eq!(instances[0].task.id, "a__b-1");
+            assert_eq!(instances[0].task.problem_statement, "It breaks.\nBadly.");
+            assert_eq!(
+                instances[0].answer.fail_to_pass,
+                ["t::one", "t::é"],
+                "{file}"
+            );
+            assert_eq!(instances[1].answer.patch, "");
+            assert!(instances[1].answer.pass_to_pass.is_empty(), "{file}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("none.parquet");
+        std::fs::write(&path, "PAR1 nonsense").unwrap();
+        let error = read_instances(&path).unwrap_err().to_string();
+        assert!(error.contains("none.parquet"), "{error}");
+    }
+
+    #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let error = read(&format!("{ROW}\n{{\"repo\": 1}}\n")).unwrap_err();
-        assert!(error.to_string().contains("line 2"), "{error}");
+        assert!(error.to_string().contains("row 2"), "{error}");
         let error = read(&format!("{ROW}\n{ROW}\n")).unwrap_err();
         assert!(
             error.to_string().contains("a__b-1 is there twice"),

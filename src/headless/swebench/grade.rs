@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::container::{self, Containers};
 use super::dataset::Instance;
 use super::environment::Environment;
 use super::git::{self, GitError, Repositories};
+use super::named;
 use super::predictions::Prediction;
 use crate::ports::{TestReport, TestRequest, TestRunner, TestStatus};
 use crate::runner::{ProjectTests, TestSettings};
@@ -22,9 +24,19 @@ const DEADLINE: Duration = Duration::from_secs(900);
 pub struct Grader {
     pub repositories: Repositories,
     pub environments: BTreeMap<String, Environment>,
+    /// Where tests run in place of environments that are built here.
+    pub containers: Option<Containers>,
     /// Environments are built and kept below it.
     pub cache: PathBuf,
     pub shadows: Shadows,
+}
+
+/// Where the tests of one instance run.
+struct Runtime<'g> {
+    /// Whose commands run; without one the tests that the instance names are looked at.
+    environment: Option<&'g Environment>,
+    python: PathBuf,
+    shadows: Shadows,
 }
 
 /// What became of the predictions.
@@ -81,8 +93,7 @@ impl Grader {
             return Ok(Grade::Unresolved("nothing was predicted".into()));
         }
         let id = &instance.task.id;
-        let environment = self.environments.get(id).ok_or("it has no environment")?;
-        let python = environment.built(&self.cache).await.map_err(text)?;
+        let runtime = &self.runtime(id).await?;
         let folder = Scratch::temporary().map_err(text)?;
         let checkout = &folder.path().join("checkout");
         let repository = self.repositories.find(&instance.task.repo).map_err(text)?;
@@ -101,27 +112,26 @@ impl Grader {
         self.bring_tests(instance, &repository, checkout)
             .await
             .map_err(text)?;
-        let tests = Tests {
-            grader: self,
-            environment,
-            python: &python,
-            checkout,
+        let tests = Tests { runtime, checkout };
+        let Some(environment) = runtime.environment else {
+            let report = tests.of_files(&instance.answer.test_patch).await?;
+            return Ok(named::verdict(&instance.answer, &report));
         };
-        let mended = tests.run(&environment.test_cmd_f2p).await?;
+        let mended = tests.run(environment, &environment.test_cmd_f2p).await?;
         if mended.exit != Some(0) {
             return Ok(Grade::Unresolved(format!(
                 "FAIL_TO_PASS: {}",
                 said(&mended)
             )));
         }
-        let touched = tests.run(&environment.test_cmd_p2p).await?;
+        let touched = tests.run(environment, &environment.test_cmd_p2p).await?;
         if touched.exit == Some(0) {
             return Ok(Grade::Resolved);
         }
         // Some fail in this environment whatever is changed.
         let failing = failing(&touched);
         let before = self
-            .failing_before(instance, environment, &python, &repository)
+            .failing_before(instance, environment, runtime, &repository)
             .await?;
         let broken: Vec<&str> = failing.difference(&before).map(String::as_str).collect();
         Ok(match (broken.is_empty(), failing.is_empty()) {
@@ -136,7 +146,7 @@ impl Grader {
         &self,
         instance: &Instance,
         environment: &Environment,
-        python: &Path,
+        runtime: &Runtime<'_>,
         repository: &Path,
     ) -> Result<BTreeSet<String>, String> {
         let folder = Scratch::temporary().map_err(text)?;
@@ -147,13 +157,27 @@ impl Grader {
         self.bring_tests(instance, repository, checkout)
             .await
             .map_err(text)?;
-        let tests = Tests {
-            grader: self,
-            environment,
-            python,
-            checkout,
-        };
-        Ok(failing(&tests.run(&environment.test_cmd_p2p).await?))
+        let tests = Tests { runtime, checkout };
+        let touched = tests.run(environment, &environment.test_cmd_p2p).await?;
+        Ok(failing(&touched))
+    }
+
+    async fn runtime(&self, id: &str) -> Result<Runtime<'_>, String> {
+        let environment = self.environments.get(id);
+        if let Some(containers) = &self.containers {
+            let container = containers.of(id).await.map_err(text)?;
+            return Ok(Runtime {
+                environment,
+                python: container::python().to_owned(),
+                shadows: self.shadows.clone().in_containers(container),
+            });
+        }
+        let environment = environment.ok_or("it has no environment")?;
+        Ok(Runtime {
+            environment: Some(environment),
+            python: environment.built(&self.cache).await.map_err(text)?,
+            shadows: self.shadows.clone(),
+        })
     }
 
     /// The hidden tests, whatever was made of their files.
@@ -178,27 +202,43 @@ impl Grader {
 
 /// The tests of one checkout.
 struct Tests<'g> {
-    grader: &'g Grader,
-    environment: &'g Environment,
-    python: &'g Path,
+    runtime: &'g Runtime<'g>,
     checkout: &'g Path,
 }
 
 impl Tests<'_> {
-    async fn run(&self, command: &str) -> Result<TestReport, String> {
+    async fn run(&self, environment: &Environment, command: &str) -> Result<TestReport, String> {
         let workspace = Workspace::open(self.checkout.to_owned()).map_err(text)?;
-        let line = self
-            .environment
-            .line(command, self.python, workspace.root());
+        let python = &self.runtime.python;
+        let line = environment.line(command, python, workspace.root());
+        self.report(&workspace, Some(line), Vec::new()).await
+    }
+
+    /// By a command that is found by looking: the files that a diff brings.
+    async fn of_files(&self, test_patch: &str) -> Result<TestReport, String> {
+        let workspace = Workspace::open(self.checkout.to_owned()).map_err(text)?;
+        let is_there = |path: &String| path.ends_with(".py") && self.checkout.join(path).is_file();
+        let files = super::patch::paths_of(test_patch).into_iter();
+        self.report(&workspace, None, files.filter(is_there).collect())
+            .await
+    }
+
+    async fn report(
+        &self,
+        workspace: &Workspace,
+        command: Option<String>,
+        select: Vec<String>,
+    ) -> Result<TestReport, String> {
         let settings = TestSettings {
-            command: Some(line),
+            command,
             ..TestSettings::default()
         };
         let snapshot = workspace.snapshot(Overlay::new());
-        let tests = ProjectTests::detect(&snapshot, self.grader.shadows.clone(), settings).await;
+        let shadows = self.runtime.shadows.clone();
+        let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
         let request = TestRequest {
             overlay: Vec::new(),
-            select: Vec::new(),
+            select,
             deadline: DEADLINE,
         };
         Ok(tests.run(request).await)

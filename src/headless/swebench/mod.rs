@@ -1,11 +1,15 @@
 //! SWE-bench and its kin: data sets, checkouts, and what can be said of them without a model.
 
 mod ceiling;
+mod container;
 mod dataset;
+mod env;
 mod environment;
+mod export;
 mod git;
 mod gold;
 mod grade;
+mod named;
 mod oracle;
 mod patch;
 mod predictions;
@@ -14,8 +18,11 @@ mod run;
 mod testing;
 
 pub use ceiling::{Ceiling, Failure, ceiling};
+pub use container::{ContainerError, Containers, ImageTemplate};
 pub use dataset::{Answer, DatasetError, Instance, Task, read_instances};
+pub use env::{Env, Farewell};
 pub use environment::{Environment, EnvironmentError, read_environments};
+pub use export::{Export, ExportError, Exported, Format, Graded, Measuring, Source};
 pub use git::{GitError, Repositories};
 pub use gold::{Inexpressible, Proposal, proposals};
 pub use grade::{Grade, Grader, Grades, Unresolved};

@@ -9,6 +9,7 @@ use crate::model::openai::{ApiKey, OpenAiModel, OpenAiOptions, OutputLimit};
 use crate::model::oracle::Oracle;
 use crate::model::price::{Price, list_price};
 use crate::model::replay::Replay;
+use crate::model::socket::SocketModel;
 use crate::ports::{ChatModel, ModelError, ModelProfile, Tokens, ToolCalling};
 
 /// The endpoint where none is named.
@@ -32,6 +33,7 @@ pub(super) fn open(
         ModelKind::Gguf => open_weights(source),
         ModelKind::Replay => Ok(Arc::new(open_replay(source)?)),
         ModelKind::Oracle => Ok(Arc::new(open_oracle(source)?)),
+        ModelKind::Socket => Ok(Arc::new(open_socket(source))),
     }
 }
 
@@ -43,6 +45,8 @@ pub(super) fn check(source: &ModelSource, variables: Variables<'_>) -> Result<()
         ModelKind::Gguf => weights_path(source).map(drop),
         ModelKind::Replay => open_replay(source).map(drop),
         ModelKind::Oracle => open_oracle(source).map(drop),
+        // Who listens there is known when it is asked.
+        ModelKind::Socket => Ok(()),
     }
 }
 
@@ -50,7 +54,9 @@ pub(super) fn check(source: &ModelSource, variables: Variables<'_>) -> Result<()
 pub fn price(source: &ModelSource) -> Option<Price> {
     let settings = &source.settings;
     match (settings.kind, settings.price_prompt, settings.price_output) {
-        (ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle, _, _) => Some(Price::FREE),
+        (ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket, _, _) => {
+            Some(Price::FREE)
+        }
         (ModelKind::Openai, Some(prompt), Some(output)) => Some(Price {
             prompt,
             cached: settings.price_cached.unwrap_or(prompt),
@@ -122,6 +128,12 @@ fn open_replay(source: &ModelSource) -> Result<Replay, ModelError> {
     let profile = profile(source, REPLAY_WINDOW, ToolCalling::Native);
     let path = source.settings.path.as_deref().unwrap_or_default();
     Replay::open(profile, Path::new(path))
+}
+
+fn open_socket(source: &ModelSource) -> SocketModel {
+    let profile = profile(source, REPLAY_WINDOW, ToolCalling::Native);
+    let path = source.settings.path.as_deref().unwrap_or_default();
+    SocketModel::new(profile, path.into())
 }
 
 fn open_oracle(source: &ModelSource) -> Result<Oracle, ModelError> {

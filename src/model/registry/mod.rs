@@ -161,7 +161,7 @@ fn policy(kind: ModelKind, network: &Network) -> Policy {
             ..Policy::default()
         },
         // What fails here fails again: there is no network in between.
-        ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle => Policy {
+        ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket => Policy {
             timeout: LOCAL_TIMEOUT,
             idle_timeout,
             attempts: 1,

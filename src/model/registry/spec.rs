@@ -109,6 +109,7 @@ fn specification(text: &str) -> Option<ModelConfig> {
         "gguf" => Some(of_file(ModelKind::Gguf)),
         "replay" => Some(of_file(ModelKind::Replay)),
         "oracle" => Some(of_file(ModelKind::Oracle)),
+        "socket" => Some(of_file(ModelKind::Socket)),
         "openai" => Some(ModelConfig {
             model: Some(rest.to_owned()),
             ..ModelConfig::default()

@@ -9,7 +9,7 @@ pub use action::{
     Action, AddSymbol, Intent, Name, OutlineFile, Pick, Propose, Read, RequestChange, RunTests,
     Search, Seat,
 };
-pub use native::schema;
+pub use native::{described, schema};
 
 use crate::ports::{ChatReply, Finish, Message, ToolCalling, ToolSpec};
 

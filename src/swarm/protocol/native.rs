@@ -149,6 +149,22 @@ pub fn specs(seat: Seat) -> Vec<ToolSpec> {
     tools_of(seat).into_iter().map(Tool::spec).collect()
 }
 
+/// Tools by their names, in whatever seat; what is no tool is left out.
+pub fn described(names: &[String]) -> Vec<ToolSpec> {
+    let all = READING.into_iter().chain([
+        Tool::Ask,
+        Tool::RequestChange,
+        Tool::Intent,
+        Tool::Propose,
+        Tool::RunTests,
+        Tool::Wake,
+        Tool::Finish,
+    ]);
+    all.filter(|tool| names.iter().any(|name| name == tool.name()))
+        .map(Tool::spec)
+        .collect()
+}
+
 /// A native call as an action, or what is wrong with it.
 pub fn parse(call: &ToolCall, seat: Seat) -> Asked {
     let known = tools_of(seat);

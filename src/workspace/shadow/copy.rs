@@ -78,7 +78,7 @@ fn copy_environment(
 /// Copies the tree `from` to the new directory `to`, times and permissions included; a file system
 /// that can share blocks does. `.git` is left out; Python environments are linked, as they are
 /// installed, not edited; absolute links into `from` lead into `to`.
-fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     let mut copy = Copy {
         from,
         to,

@@ -4,6 +4,7 @@
 //! an overlay file system mounted over the root inside namespaces of the command's own, so that every
 //! path into the tree leads to the shadow; or, where the system refuses that, a copy.
 
+mod container;
 mod copy;
 mod mount;
 pub(super) mod process;
@@ -23,6 +24,7 @@ use super::paths::{ReadError, inside};
 use super::sandbox::{Bounds, Confinement, Plan, Tree};
 use super::snapshot::Overlay;
 use crate::syntax::FilePath;
+pub use container::Container;
 use process::{Captured, End, NotRun, Program};
 use scratch::Scratch;
 
@@ -87,6 +89,8 @@ pub struct Shadows {
     /// `None` where nothing may run.
     confinement: Option<Confinement>,
     reason: String,
+    /// In place of all that.
+    container: Option<Container>,
 }
 
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
@@ -114,6 +118,7 @@ impl Shadows {
                 kind,
                 confinement: Some(confinement),
                 reason: String::new(),
+                container: None,
             };
             match shadows.probe().await {
                 Ok(()) => {
@@ -136,6 +141,7 @@ impl Shadows {
                 Unconfined::Refused => None,
             },
             reason: refusals.join("; "),
+            container: None,
         })
     }
 
@@ -211,6 +217,12 @@ impl Shadows {
         overlay: &Overlay,
         command: &ShadowCommand,
     ) -> Result<Captured, ShadowError> {
+        if let Some(container) = &self.container {
+            for file in overlay.keys() {
+                inside(root, file)?;
+            }
+            return self.contained(container, root, overlay, command).await;
+        }
         match self.run_as(self.kind, root, overlay, command).await {
             Err(ShadowError::Refused { .. }) if self.kind == Kind::Overlay => {
                 self.run_as(Kind::Copy, root, overlay, command).await

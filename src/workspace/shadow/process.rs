@@ -75,12 +75,9 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     let (scratch, deadline) = (program.plan.scratch.clone(), program.deadline);
     let most = program.plan.bounds.output;
     write_plan(&program.plan)?;
-    let mut output = Reader {
-        pipe: None,
-        capture: Capture::new(program.cap),
-    };
+    let capture = Capture::new(program.cap);
     let mut child = spawn(program)?;
-    output.pipe = child.stdout.take();
+    let mut output = Reader::of(child.stdout.take(), capture);
     // Taken, or the first wait would drop it.
     let lifeline = child.stdin.take();
     let mut family = Family {
@@ -98,12 +95,7 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     }
     // All writers are dead: what they left is read to its end. With a deadline all the same, for a
     // process that the system cannot kill.
-    let rest = async {
-        while output.pipe.is_some() {
-            output.more().await;
-        }
-    };
-    let _ = timeout(GRACE, rest).await;
+    let _ = timeout(GRACE, output.rest()).await;
     let end = match (status, report_in(&scratch)) {
         (_, Some(Report::Refused(message))) => return Err(NotRun::Refused(message)),
         (Err(_), _) => End::TimedOut,
@@ -116,13 +108,13 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     };
     Ok(Captured {
         end,
-        output: output.capture.into_text(),
+        output: output.into_text(),
         elapsed: start.elapsed(),
     })
 }
 
 /// The status of the child; `None` as soon as its output is longer than `most`.
-async fn ended(
+pub(super) async fn ended(
     child: &mut Child,
     output: &mut Reader,
     most: u64,
@@ -154,7 +146,7 @@ fn spawn(program: Program) -> io::Result<Child> {
         .spawn()
 }
 
-fn code(status: ExitStatus) -> i32 {
+pub(super) fn code(status: ExitStatus) -> i32 {
     let signal = || status.signal().map_or(-1, |signal| 128 + signal);
     status.code().unwrap_or_else(signal)
 }
@@ -227,12 +219,27 @@ fn carries(process: &Path, mark: &[u8]) -> bool {
 }
 
 /// The output of a child; the pipe is gone when it has ended.
-struct Reader {
+pub(super) struct Reader {
     pipe: Option<ChildStdout>,
     capture: Capture,
 }
 
 impl Reader {
+    pub(super) fn of(pipe: Option<ChildStdout>, capture: Capture) -> Self {
+        Reader { pipe, capture }
+    }
+
+    /// Reads until the pipe has ended.
+    pub(super) async fn rest(&mut self) {
+        while self.pipe.is_some() {
+            self.more().await;
+        }
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.capture.into_text()
+    }
+
     async fn more(&mut self) {
         let Some(pipe) = &mut self.pipe else {
             return;
@@ -246,7 +253,7 @@ impl Reader {
 }
 
 /// The beginning and the end of an output, at most `cap` bytes in all.
-struct Capture {
+pub(super) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     half: usize,
@@ -255,7 +262,7 @@ struct Capture {
 }
 
 impl Capture {
-    fn new(cap: usize) -> Self {
+    pub(super) fn new(cap: usize) -> Self {
         Capture {
             head: Vec::new(),
             tail: VecDeque::new(),

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 
+use super::container::Containers;
 use super::dataset::Task;
 use super::environment::Environment;
 use super::git::{self, Repositories};
@@ -31,6 +32,8 @@ pub struct Runs {
     pub repositories: Repositories,
     /// What their tests need; an instance without one runs with the Python that is found.
     pub environments: BTreeMap<String, Environment>,
+    /// Where their tests run in place of that.
+    pub containers: Option<Containers>,
     /// Environments are built and kept below it; trajectories are written there.
     pub cache: PathBuf,
     /// The program that runs an instance: `starling` itself.
@@ -107,6 +110,12 @@ impl Runs {
         (record, trajectory)
     }
 
+    /// One task in a folder of its own, without a place.
+    pub(super) async fn alone(&self, task: &Task, work: &Path) -> Result<Finished, String> {
+        let mut heard = Heard::default();
+        self.tried(task, work, &mut heard).await
+    }
+
     async fn tried(&self, task: &Task, work: &Path, heard: &mut Heard) -> Result<Finished, String> {
         let repository = self.repositories.find(&task.repo).map_err(text)?;
         let checkout = work.join("checkout");
@@ -121,6 +130,15 @@ impl Runs {
             None => Vec::new(),
         };
         let mut arguments = self.arguments.clone();
+        if let Some(containers) = &self.containers {
+            let container = containers.of(&task.id).await.map_err(text)?;
+            for (key, value) in [
+                ("container", container.image),
+                ("container_client", container.client.display().to_string()),
+            ] {
+                arguments.extend(["-c".into(), format!("sandbox.{key}={value}").into()]);
+            }
+        }
         if let Some(oracle) = &self.oracle {
             let known = oracle
                 .get(&task.id)

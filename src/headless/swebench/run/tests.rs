@@ -50,6 +50,7 @@ fn bed() -> Bed {
                 ..Repositories::default()
             },
             environments: BTreeMap::new(),
+            containers: None,
             cache,
             program,
             arguments: vec!["--driver".into(), "swarm".into()],

@@ -1,0 +1,68 @@
+//! `starling swebench env`
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::args::EnvArgs;
+use super::chosen;
+use super::run::driver;
+use crate::cli::{Outcome, WrongUse};
+use crate::headless::swebench::{Env, Farewell, Grader, Runs, read_environments};
+use crate::workspace::{Policy, Shadows, cache_dir};
+
+pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
+    let environments = match &args.environments {
+        Some(file) => read_environments(file).map_err(|error| WrongUse(error.to_string()))?,
+        None => BTreeMap::new(),
+    };
+    let cache = cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?;
+    let env = Env {
+        instances: chosen(&args.data)?,
+        runs: Runs {
+            repositories: args.data.repositories(),
+            environments: environments.clone(),
+            containers: args.containers.containers(),
+            cache: cache.clone(),
+            program: std::env::current_exe().context("this program cannot find itself")?,
+            arguments: arguments(args),
+            oracle: None,
+            seconds: args.budget_seconds,
+            workers: 1,
+            dollars: None,
+        },
+        grader: Grader {
+            repositories: args.data.repositories(),
+            environments,
+            containers: args.containers.containers(),
+            shadows: Shadows::open(&cache, Policy::default()).await?,
+            cache,
+        },
+        idle: Duration::from_secs(args.idle_seconds),
+    };
+    let input = tokio::io::BufReader::new(tokio::io::stdin());
+    match env.serve(input, tokio::io::stdout()).await? {
+        Farewell::Closed => Ok(Outcome::Settled),
+        Farewell::Idle => {
+            eprintln!("nothing was said for {} s", args.idle_seconds);
+            Ok(Outcome::NotSettled)
+        }
+    }
+}
+
+/// The policy speaks for agents alone: whatever passes its checks is taken.
+fn arguments(args: &EnvArgs) -> Vec<OsString> {
+    let mut words: Vec<OsString> = ["--approve", "auto", "--driver", driver(args.driver)]
+        .map(OsString::from)
+        .into();
+    words.extend([
+        "--budget-seconds".into(),
+        args.budget_seconds.to_string().into(),
+    ]);
+    for set in &args.set {
+        words.extend(["-c".into(), set.into()]);
+    }
+    words
+}

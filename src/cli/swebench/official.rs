@@ -1,0 +1,143 @@
+//! `starling swebench grade --official`: the grader of the package `swebench`.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::Context;
+use serde::Deserialize;
+use tokio::process::Command;
+
+use super::args::GradeArgs;
+use super::print_grades;
+use crate::cli::{Outcome, WrongUse};
+use crate::headless::swebench::{Grade, Grades, Instance};
+use crate::workspace::Scratch;
+
+/// Says whether the package is there and its docker answers.
+const CHECK: &str = "import sys\n\
+    try:\n    import swebench\n\
+    except ImportError as e:\n    sys.exit(f'{e}: `pip install swebench` there')\n\
+    import docker\n\
+    try:\n    docker.from_env().ping()\n\
+    except Exception as e:\n    sys.exit(f'docker does not answer: {e}')\n";
+/// The name of a run of the package: its reports carry it.
+const RUN: &str = "starling";
+
+/// The package's own report, as far as it is needed.
+#[derive(Debug, Deserialize)]
+struct Report {
+    resolved_ids: Vec<String>,
+    unresolved_ids: Vec<String>,
+    #[serde(default)]
+    empty_patch_ids: Vec<String>,
+    #[serde(default)]
+    error_ids: Vec<String>,
+}
+
+pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::Result<Outcome> {
+    let mut check = Command::new(&args.python);
+    check.args(["-c", CHECK]).stdin(Stdio::null());
+    let python = args.python.display();
+    let checked = check.output().await.map_err(|error| {
+        WrongUse(format!(
+            "{python}: {error}; name a Python that has swebench as --python"
+        ))
+    })?;
+    if !checked.status.success() {
+        let why = String::from_utf8_lossy(&checked.stderr).trim().to_owned();
+        return Err(WrongUse(format!("{python}: {why}")).into());
+    }
+    let folder = Scratch::temporary()?;
+    let mut harness = Command::new(&args.python);
+    harness
+        .args(["-m", "swebench.harness.run_evaluation", "--run_id", RUN])
+        .arg("--dataset_name")
+        .arg(whole(&args.data.dataset)?)
+        .arg("--predictions_path")
+        .arg(predictions(&args.predictions)?)
+        .args([
+            "--report_dir",
+            ".",
+            "--max_workers",
+            &args.workers.to_string(),
+        ])
+        .arg("--instance_ids")
+        .args(instances.iter().map(|instance| &instance.task.id))
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        // Its progress is for people: results alone go to standard output.
+        .stdout(Stdio::from(std::io::stderr()))
+        .kill_on_drop(true);
+    let status = harness.status().await?;
+    anyhow::ensure!(status.success(), "the package's grader failed: {status}");
+    let grades = read(&report_in(folder.path())?)?;
+    print_grades(&grades, args)
+}
+
+fn predictions(path: &Path) -> anyhow::Result<PathBuf> {
+    match path == Path::new(super::GOLD) {
+        true => Ok(path.to_owned()),
+        false => whole(path),
+    }
+}
+
+/// The package runs in a folder of its own.
+fn whole(path: &Path) -> anyhow::Result<PathBuf> {
+    path.canonicalize()
+        .map_err(|error| WrongUse(format!("{}: {error}", path.display())).into())
+}
+
+fn report_in(folder: &Path) -> anyhow::Result<PathBuf> {
+    let ending = format!(".{RUN}.json");
+    let is_report = |path: &PathBuf| path.to_string_lossy().ends_with(&ending);
+    let files = std::fs::read_dir(folder)?
+        .flatten()
+        .map(|entry| entry.path());
+    let found = files.filter(|path| path.is_file()).find(is_report);
+    found.context("the package's grader left no report")
+}
+
+fn read(path: &Path) -> anyhow::Result<Grades> {
+    let text = std::fs::read_to_string(path)?;
+    let report: Report = serde_json::from_str(&text).context("the package's report")?;
+    let mut grades = Grades::default();
+    let mut add = |ids: Vec<String>, grade: Grade| {
+        for id in ids {
+            grades.add(&id, grade.clone());
+        }
+    };
+    add(report.resolved_ids, Grade::Resolved);
+    let said = |why: &str| format!("{why}, the package's grader says");
+    add(report.unresolved_ids, Grade::Unresolved(said("tests fail")));
+    add(
+        report.empty_patch_ids,
+        Grade::Unresolved("nothing was predicted".into()),
+    );
+    add(
+        report.error_ids,
+        Grade::Error(said("it could not be graded")),
+    );
+    Ok(grades)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_of_the_package_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(report_in(dir.path()).is_err());
+        let report = r#"{"resolved_ids":["a"],"unresolved_ids":["b"],"empty_patch_ids":["c"],"error_ids":["d"],"schema_version":2}"#;
+        std::fs::write(dir.path().join("m.starling.json"), report).unwrap();
+        let grades = read(&report_in(dir.path()).unwrap()).unwrap();
+        assert_eq!(grades.resolved, ["a"]);
+        let unresolved: Vec<_> = grades
+            .unresolved
+            .iter()
+            .map(|one| one.instance_id.as_str())
+            .collect();
+        assert_eq!(unresolved, ["b", "c"]);
+        assert_eq!(grades.errors[0].instance_id, "d");
+    }
+}

@@ -1,0 +1,162 @@
+//! `starling swebench run --ray`: instances spread over a cluster, their results gathered here.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command;
+
+use super::args::RunArgs;
+use super::run::driver;
+use crate::cli::WrongUse;
+use crate::headless::swebench::{self as bench, Place, Record, Task};
+use crate::ports::Dollars;
+use crate::workspace::Scratch;
+
+/// Speaks with Ray, which has no other language that we have.
+const DRIVER: &str = include_str!("ray.py");
+/// So often an instance is begun again when its node is lost.
+const RETRIES: u32 = 5;
+/// Beyond its own limit a task gets so long to end, and to begin again elsewhere.
+const GRACE: Duration = Duration::from_secs(300);
+
+/// What the driver says of an instance.
+#[derive(Debug, Deserialize)]
+struct Said {
+    id: String,
+    record: Option<Record>,
+    story: Option<String>,
+    error: Option<String>,
+}
+
+/// Runs what the place does not hold yet; `seen` is told of each as it is done.
+pub(super) async fn run(
+    args: &RunArgs,
+    address: &str,
+    tasks: &[&Task],
+    place: &Place,
+    mut seen: impl FnMut(&Record),
+) -> anyhow::Result<()> {
+    let done = place.records()?;
+    let left: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
+    let left: Vec<&str> = left
+        .into_iter()
+        .filter(|id| !done.contains_key(*id))
+        .collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let limit = Duration::from_secs(args.budget_seconds) + GRACE;
+    let wanted = json!({
+        "address": address, "ids": left, "retries": RETRIES, "seconds": limit.as_secs(),
+        "command": command(args)?,
+    });
+    let python = args.ray_python.display();
+    let mut child = Command::new(&args.ray_python)
+        .args(["-c", DRIVER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| WrongUse(format!("{python}: {error}; name one as --ray-python")))?;
+    let mut stdin = child.stdin.take().context("the driver has no input")?;
+    let stdout = child.stdout.take().context("the driver has no output")?;
+    stdin.write_all(format!("{wanted}\n").as_bytes()).await?;
+    let folder = Scratch::temporary()?;
+    let mut lines = BufReader::new(stdout).lines();
+    let mut missing = left.len();
+    while missing > 0 {
+        let line = tokio::time::timeout(limit, lines.next_line()).await;
+        let seconds = limit.as_secs();
+        let line = line.with_context(|| {
+            format!("nothing came from the cluster within {seconds} s: has it nodes with CPUs?")
+        })??;
+        let Some(line) = line else {
+            anyhow::bail!(
+                "the driver ended with {missing} instances missing: has {python} the package ray, and is a cluster at {address}?"
+            );
+        };
+        let Ok(said) = serde_json::from_str::<Said>(&line) else {
+            continue;
+        };
+        let (record, story) = said.kept(folder.path())?;
+        place.keep(&record, story.as_deref())?;
+        seen(&record);
+        missing -= 1;
+    }
+    // It ends when it is no longer spoken to.
+    drop(stdin);
+    Ok(())
+}
+
+impl Said {
+    /// The record, and its story in a file.
+    fn kept(self, folder: &Path) -> anyhow::Result<(Record, Option<PathBuf>)> {
+        let record = self.record.unwrap_or_else(|| Record {
+            instance_id: self.id,
+            outcome: bench::Outcome::Failed {
+                why: self.error.unwrap_or_else(|| "its task said nothing".into()),
+                dollars: Dollars::default(),
+            },
+            seconds: 0.0,
+        });
+        let Some(story) = self.story else {
+            return Ok((record, None));
+        };
+        let file = folder.join("story");
+        std::fs::write(&file, story)?;
+        Ok((record, Some(file)))
+    }
+}
+
+/// This program with this run's arguments, as every node can start it; instances come after it.
+fn command(args: &RunArgs) -> anyhow::Result<Vec<String>> {
+    let program = std::env::current_exe().context("this program cannot find itself")?;
+    let mut words: Vec<OsString> = vec![program.into(), "swebench".into(), "run".into()];
+    let mut add = |name: &str, value: OsString| words.extend([name.into(), value]);
+    add("--dataset", whole(&args.data.dataset)?);
+    add("--repos", whole(&args.data.repos)?);
+    for (name, path) in &args.data.repo {
+        let mut value = OsString::from(format!("{name}="));
+        value.push(whole(path)?);
+        add("--repo", value);
+    }
+    if let Some(file) = &args.environments {
+        add("--environments", whole(file)?);
+    }
+    if let Some(image) = &args.containers.container {
+        add("--container", image.to_string().into());
+    }
+    if let Some(client) = &args.containers.container_client {
+        add("--container-client", client.into());
+    }
+    if let Some(model) = &args.model {
+        add("--model", model.into());
+    }
+    add("--driver", driver(args.driver).into());
+    add("--budget-seconds", args.budget_seconds.to_string().into());
+    if let Some(dollars) = args.budget_usd {
+        add("--budget-usd", dollars.to_string().into());
+    }
+    for set in &args.set {
+        add("-c", set.into());
+    }
+    let text = |word: OsString| {
+        word.into_string()
+            .map_err(|word| WrongUse(format!("{}: not a text in UTF-8", word.display())).into())
+    };
+    words.into_iter().map(text).collect()
+}
+
+/// Nodes have working directories of their own.
+fn whole(path: &Path) -> anyhow::Result<OsString> {
+    let whole = path
+        .canonicalize()
+        .map_err(|error| WrongUse(format!("{}: {error}", path.display())))?;
+    Ok(whole.into())
+}
