@@ -23,6 +23,6 @@ pub use oracle::known_changes;
 pub use patch::{FileChange, changes_of};
 pub use predictions::{Prediction, PredictionsError, read_predictions};
 pub use run::{
-    Ended, Finished, Kept, Outcome, Place, PlaceError, Record, Report, Runs, Settings, records,
-    settings,
+    Cost, Ended, Finished, Kept, Outcome, Place, PlaceError, Record, Report, Runs, Settings,
+    records, settings,
 };

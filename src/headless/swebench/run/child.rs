@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdout, Command};
 
+use super::memory::Memory;
 use super::record::Finished;
 use crate::ports::Dollars;
 use crate::server::protocol::EventParams;
@@ -15,6 +16,8 @@ use crate::swarm::{Event, RunId};
 
 /// Of what a process complains, so much is kept.
 const COMPLAINT_BYTES: usize = 2000;
+/// How often its memory is looked at, besides at every event.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How one run is started.
 pub(super) struct Child<'a> {
@@ -38,6 +41,7 @@ impl Child<'_> {
         else {
             return Err("its pipes are gone".into());
         };
+        heard.pid = child.id();
         let told = async {
             // Who does not read its task says why on its own.
             let _ = stdin.write_all(task.as_bytes()).await;
@@ -90,6 +94,8 @@ pub(super) struct Heard {
     pub(super) run: Option<RunId>,
     /// For the answers that came.
     pub(super) dollars: Dollars,
+    pub(super) memory: Memory,
+    pid: Option<u32>,
 }
 
 impl Heard {
@@ -97,8 +103,16 @@ impl Heard {
     async fn follow(&mut self, stdout: ChildStdout) -> Option<Finished> {
         let mut found = None;
         let mut lines = BufReader::new(stdout).lines();
-        // Whatever else is written there is not for us.
-        while let Ok(Some(line)) = lines.next_line().await {
+        loop {
+            if let Some(pid) = self.pid {
+                self.memory.look(pid);
+            }
+            let line = match tokio::time::timeout(LOOK, lines.next_line()).await {
+                Err(_) => continue,
+                Ok(Ok(Some(line))) => line,
+                Ok(Ok(None) | Err(_)) => return found,
+            };
+            // Whatever else is written there is not for us.
             let Ok(EventParams { run, event, .. }) = serde_json::from_str(&line) else {
                 continue;
             };
@@ -124,7 +138,6 @@ impl Heard {
             }
             self.run = Some(run);
         }
-        found
     }
 }
 

@@ -273,6 +273,7 @@ async fn an_environment_comes_first_on_the_path() {
         ]),
         test_cmd_f2p: "hidden".into(),
         test_cmd_p2p: "hidden".into(),
+        p2p_unavailable: Vec::new(),
     };
     let variables = environment.variables(Path::new("/env"), Path::new("/checkout"));
     assert!(variables[0].1.starts_with("/env/bin:"), "{variables:?}");
