@@ -138,6 +138,9 @@ pub struct GradeArgs {
     /// So many at a time.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
+    /// Seconds that one run of tests may take.
+    #[arg(long, value_name = "S", default_value_t = 900)]
+    pub test_seconds: u64,
     /// The result as JSON.
     #[arg(long)]
     pub json: bool,

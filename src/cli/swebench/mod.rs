@@ -6,6 +6,7 @@ mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
 use args::{CeilingArgs, DatasetArgs, GradeArgs, SwebenchCommand};
@@ -79,6 +80,7 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
         environments,
         shadows: Shadows::open(&cache, Policy::default()).await?,
         cache,
+        deadline: Duration::from_secs(args.test_seconds),
     };
     let pairs = instances
         .iter()
