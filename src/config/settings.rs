@@ -128,6 +128,10 @@ pub struct Run {
     /// When an agent's intent needs approval before code is written: never, when the change alters a
     /// contract or more than two symbols, or always.
     pub ask_intent: AskIntent,
+    /// Asked of every model in place of any other temperature: for samples of one task.
+    pub temperature: Option<f64>,
+    /// Another number gives another sample, where a model heeds it.
+    pub seed: Option<u32>,
 }
 
 /// Who drives a run.

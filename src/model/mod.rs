@@ -9,9 +9,11 @@ pub mod continuing;
 pub mod oracle;
 pub mod registry;
 pub mod replay;
+mod sampled;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub mod verifier;
 pub mod weights;
 
 #[cfg(feature = "local")]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::dataset::Instance;
 use super::environment::Environment;
@@ -46,7 +46,8 @@ pub struct Unresolved {
 }
 
 /// What one prediction came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Grade {
     Resolved,
     /// And why it is not.
@@ -139,11 +140,10 @@ impl Grader {
         let before = self
             .before(instance, environment, &python, &repository)
             .await?;
-        let lost = passed(&before);
-        let lost = lost.difference(&passed(&touched)).cloned();
-        let new = failing(&touched);
-        let new = new.difference(&failing(&before)).cloned();
-        let broken: BTreeSet<String> = lost.chain(new).collect();
+        let (passed, failing) = (passed(&touched), failing(&touched));
+        let mut broken = canary::passed(&before);
+        broken.retain(|id| !passed.contains(id));
+        broken.extend(failing.difference(&self::failing(&before)).cloned());
         let broken: Vec<String> = broken.into_iter().collect();
         Ok(match broken.is_empty() {
             true => Grade::Resolved,

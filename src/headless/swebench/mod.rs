@@ -10,6 +10,8 @@ mod oracle;
 mod patch;
 mod predictions;
 mod run;
+mod scaling;
+mod select;
 #[cfg(test)]
 mod testing;
 
@@ -26,3 +28,5 @@ pub use run::{
     Cost, Ended, Finished, Kept, Outcome, Place, PlaceError, Record, Report, Runs, Settings,
     records, settings,
 };
+pub use scaling::{Scaling, scaling};
+pub use select::{Candidate, Choice, Signal, Signals, choose};

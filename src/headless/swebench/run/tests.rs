@@ -91,6 +91,7 @@ fn settings(model: &str) -> Settings {
         dataset: "set.jsonl".into(),
         driver: "swarm".into(),
         model: model.into(),
+        sample: String::new(),
     }
 }
 
