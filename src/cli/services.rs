@@ -95,6 +95,7 @@ impl World {
             .await?;
         let settings = TestSettings {
             command: opening.test.or(config.tests.command),
+            setup: config.tests.setup,
             python: None,
             environment: config.sandbox.environment,
         };

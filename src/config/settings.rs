@@ -173,6 +173,9 @@ pub struct Tests {
     /// The command that runs the tests; when unset, it is found out. `{tests}` in it stands for selected
     /// tests, `{files}` for the files that they are in.
     pub command: Option<String>,
+    /// A line for the shell that runs before each command of tests, beside them in their sandbox: it
+    /// starts what they need, a service for example.
+    pub setup: Option<String>,
     /// The longest that one test run may take.
     pub seconds: u64,
 }
@@ -181,6 +184,7 @@ impl Default for Tests {
     fn default() -> Self {
         Tests {
             command: None,
+            setup: None,
             seconds: 120,
         }
     }
