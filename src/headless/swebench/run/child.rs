@@ -16,6 +16,8 @@ use crate::swarm::{Event, RunId};
 
 /// Of what a process complains, so much is kept.
 const COMPLAINT_BYTES: usize = 2000;
+/// Who was killed and does not go holds nobody longer.
+const LAST_WAIT: Duration = Duration::from_secs(5);
 /// How often its memory is looked at, besides at every event.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -50,7 +52,7 @@ impl Child<'_> {
         };
         let Ok((finished, complaint)) = tokio::time::timeout(self.limit, told).await else {
             // Its tests end with it.
-            let _ = child.kill().await;
+            let _ = tokio::time::timeout(LAST_WAIT, child.kill()).await;
             let seconds = self.limit.as_secs();
             return Err(format!(
                 "it was still at work after {seconds} s, and was ended"

@@ -147,6 +147,12 @@ impl Runs {
         // Without it, the index is made anew.
         let _ = Index::lend(&self.cache, &last, &checkout);
         let mut arguments = self.arguments.clone();
+        let environment = self.environments.get(&task.id);
+        if let Some(services) = environment.and_then(|one| one.services(&checkout)) {
+            // A text of JSON is one of TOML, too.
+            let services = serde_json::to_string(&services).map_err(text)?;
+            arguments.extend(["-c".into(), format!("tests.setup={services}").into()]);
+        }
         if let Some(oracle) = &self.oracle {
             let known = oracle
                 .get(&task.id)
