@@ -284,3 +284,38 @@ fn no_file_is_over_800_lines_without_tests() {
         assert!(lines <= 800, "src/{} has {lines} lines", file.display());
     }
 }
+
+/// What belongs to the grader, and what would lead to it.
+const HIDDEN: [&str; 12] = [
+    "Instance",
+    "Answer",
+    "Task",
+    "Grade",
+    "dataset",
+    "environment",
+    "test_patch",
+    "fail_to_pass",
+    "pass_to_pass",
+    "predictions",
+    "std::fs",
+    "std::process",
+];
+
+#[test]
+fn who_chooses_among_samples_cannot_reach_what_belongs_to_the_grader() {
+    let modules = modules();
+    let of_selector = |(file, _): &&(PathBuf, String)| file.starts_with("headless/swebench/select");
+    let files: Vec<_> = modules["headless"].iter().filter(of_selector).collect();
+    assert!(files.len() >= 3, "{files:?}");
+    for (file, code) in files {
+        for word in HIDDEN {
+            assert!(!code.contains(word), "src/{} names {word}", file.display());
+        }
+        // Its own parts, the verifier, what a run tells of itself, and money.
+        for used in uses(code) {
+            let allowed = ["model", "ports", "swarm"].contains(&used.as_str());
+            assert!(allowed, "src/{} uses crate::{used}", file.display());
+        }
+        assert!(!code.contains("super::super"), "src/{}", file.display());
+    }
+}

@@ -182,3 +182,111 @@ fn killed_ten_times_each_instance_is_done_once() {
     }
     assert!(!root.join("out/work").join(&ids[0]).exists());
 }
+
+#[test]
+fn samples_are_resumed_and_one_of_each_is_chosen() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = dir.path();
+    data(root);
+    let ids = ["a__b-0", "a__b-1", "a__b-2"];
+    let sampled = || {
+        let mut command = starling(root);
+        command.args([
+            "--samples",
+            "2",
+            "--sample",
+            "driver=swarm,temperature=0.5",
+            "--ids",
+        ]);
+        command.args(ids);
+        command
+    };
+    let result = |sample: usize, id: &str| {
+        let place = format!("out/samples/{sample}/instances/{id}/result.json");
+        std::fs::read(root.join(place)).ok()
+    };
+    let mut first = sampled().spawn().unwrap();
+    let began = Instant::now();
+    while ids.iter().all(|id| result(1, id).is_none()) {
+        assert!(
+            began.elapsed() < Duration::from_secs(120),
+            "no instance is done"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let before: Vec<_> = ids.iter().map(|id| result(1, id)).collect();
+    let output = sampled().output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{complaint}");
+    for (id, before) in ids.iter().zip(before) {
+        assert!(
+            before.is_none() || before == result(1, id),
+            "{id} was run twice"
+        );
+        assert!(result(2, id).is_some(), "{id}: {complaint}");
+        let choice = std::fs::read(root.join(format!("out/choices/{id}.json"))).unwrap();
+        let choice: Value = serde_json::from_slice(&choice).unwrap();
+        // Both are the same, so the first is taken.
+        assert_eq!(choice["chosen"], 1);
+        assert_eq!(choice["samples"]["2"]["agreement"], 1.0);
+        assert_eq!(choice["samples"]["2"]["tests"], 1.0);
+    }
+    let text = std::fs::read_to_string(root.join("out/predictions.jsonl")).unwrap();
+    assert_eq!(text.lines().count(), ids.len());
+    assert!(
+        text.contains("chosen of 2") && text.contains("+    return n + n"),
+        "{text}"
+    );
+    // Another kind of sample does not go into the same place.
+    let other = starling(root)
+        .args(["--samples", "2", "--sample", "temperature=0.9"])
+        .output()
+        .unwrap();
+    let complaint = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(
+        !other.status.success() && complaint.contains("temperature 0.5"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn an_endpoint_that_never_answers_holds_no_worker_beyond_its_limit() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = dir.path();
+    data(root);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    // Takes what comes, and says nothing.
+    std::thread::spawn(move || listener.incoming().flatten().collect::<Vec<_>>());
+    let output = Command::new(env!("CARGO_BIN_EXE_starling"))
+        .args([
+            "swebench",
+            "run",
+            "--model",
+            "openai:m",
+            "--budget-seconds",
+            "2",
+        ])
+        .arg("--dataset")
+        .arg(root.join("set.jsonl"))
+        .arg("--repos")
+        .arg(root.join("repos"))
+        .arg("--out")
+        .arg(root.join("out"))
+        .args(["--json", "--ids", "a__b-0", "a__b-1"])
+        .env("STARLING_CACHE_DIR", root.join("cache"))
+        .env("XDG_CONFIG_HOME", root.join("cache"))
+        .env("OPENAI_BASE_URL", url)
+        .env("OPENAI_API_KEY", "none")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    // One worker did both, one after the other.
+    let report: Value = serde_json::from_slice(&output.stdout).expect(&complaint);
+    assert_eq!(report["instances"], 2, "{complaint}");
+    assert_eq!(report["settled"], 0);
+    assert_eq!(results(root), 2);
+}

@@ -101,6 +101,7 @@ impl World {
         };
         let settings = TestSettings {
             command: opening.test.or(config.tests.command),
+            setup: config.tests.setup,
             python: None,
             environment: config.sandbox.environment,
         };

@@ -129,6 +129,10 @@ pub struct Run {
     /// When an agent's intent needs approval before code is written: never, when the change alters a
     /// contract or more than two symbols, or always.
     pub ask_intent: AskIntent,
+    /// Asked of every model in place of any other temperature: for samples of one task.
+    pub temperature: Option<f64>,
+    /// Another number gives another sample, where a model heeds it.
+    pub seed: Option<u32>,
 }
 
 /// Who drives a run.
@@ -170,6 +174,9 @@ pub struct Tests {
     /// The command that runs the tests; when unset, it is found out. `{tests}` in it stands for selected
     /// tests, `{files}` for the files that they are in.
     pub command: Option<String>,
+    /// A line for the shell that runs before each command of tests, beside them in their sandbox: it
+    /// starts what they need, a service for example.
+    pub setup: Option<String>,
     /// The longest that one test run may take.
     pub seconds: u64,
 }
@@ -178,6 +185,7 @@ impl Default for Tests {
     fn default() -> Self {
         Tests {
             command: None,
+            setup: None,
             seconds: 120,
         }
     }

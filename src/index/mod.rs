@@ -36,7 +36,7 @@ pub use search::{Hit, Hits};
 pub use tokens::count_tokens;
 pub use trace::{Frame, frame, frames};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::syntax::{FilePath, SymbolPath};
@@ -102,6 +102,15 @@ impl Index {
     pub fn open(snapshot: Snapshot, cache: PathBuf) -> Self {
         let store = Store::new(&cache, snapshot.root());
         Index::begin(snapshot, Origin::Store(store))
+    }
+
+    /// Lets the index of the folder `of` begin with what is stored of the folder `like`, another
+    /// checkout of the same project. Only the content of a file decides whether that still holds.
+    ///
+    /// # Errors
+    /// Nothing is stored of `like`, or the cache cannot be written; the index is built anew then.
+    pub fn lend(cache: &Path, like: &Path, of: &Path) -> std::io::Result<()> {
+        Store::new(cache, of).begin_as(&Store::new(cache, like))
     }
 
     /// The index of a later snapshot: only files with another text are read.

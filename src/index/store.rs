@@ -164,6 +164,34 @@ impl Store {
         mapped.unwrap_or(segment)
     }
 
+    /// Begins with what is stored of another folder whose files are much the same. It is taken for no
+    /// more than it is: the content of each file decides whether it still holds.
+    ///
+    /// # Errors
+    /// Nothing usable is stored there, or this directory cannot be written.
+    pub(super) fn begin_as(&self, other: &Store) -> io::Result<()> {
+        let bytes = fs::read(other.directory.join(MANIFEST))?;
+        let manifest = decode(&bytes).map_err(io::Error::other)?;
+        fs::create_dir_all(&self.directory)?;
+        let lock = File::create(self.directory.join(LOCK))?;
+        if lock.try_lock().is_err() {
+            return Ok(());
+        }
+        for segment in &manifest.segments {
+            // A segment never changes: both may have the same file.
+            match fs::hard_link(other.path_of(segment), self.path_of(segment)) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        put(&self.directory.join(MANIFEST), &bytes)?;
+        put(
+            &self.directory.join(FOLDER),
+            self.folder.as_os_str().as_encoded_bytes(),
+        )?;
+        self.sweep(&manifest.segments)
+    }
+
     /// Stores all that is known; does nothing while another process does.
     ///
     /// # Errors

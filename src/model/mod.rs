@@ -9,10 +9,12 @@ pub mod continuing;
 pub mod oracle;
 pub mod registry;
 pub mod replay;
+mod sampled;
 pub mod socket;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub mod verifier;
 pub mod weights;
 
 #[cfg(feature = "local")]

@@ -10,9 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::ports::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Finish, ModelError, ModelProfile,
-    ToolCall, Usage,
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Finish, Message, ModelError,
+    ModelProfile, ToolCall, Usage,
 };
+
+/// A part that comes back is proposed again, as a model would, but so many times at most.
+const TRIES: u32 = 6;
+/// How the answer to a proposal that went through ends.
+const APPLIED: &str = "was accepted and applied.";
 
 /// What it is called wherever models are named.
 const NAME: &str = "oracle (answers are made of the known change)";
@@ -29,8 +34,17 @@ pub struct KnownChange {
 pub struct Oracle {
     profile: ModelProfile,
     changes: Vec<KnownChange>,
-    /// How many parts each conversation has proposed.
-    proposed: Mutex<HashMap<String, usize>>,
+    /// How far each conversation is.
+    progress: Mutex<HashMap<String, Progress>>,
+}
+
+/// How far an owner is with its parts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    /// The part that is its turn.
+    part: usize,
+    /// How many times that one was proposed.
+    tries: u32,
 }
 
 impl Oracle {
@@ -52,14 +66,15 @@ impl Oracle {
                 ..profile
             },
             changes,
-            proposed: Mutex::default(),
+            progress: Mutex::default(),
         })
     }
 
     fn answer(&self, request: &ChatRequest) -> Answer {
         let offers = |name: &str| request.tools.iter().any(|tool| tool.name == name);
         if offers("wake") {
-            return Answer::Call("wake", json!({ "symbols": self.picks() }));
+            let picks = json!({ "symbols": self.picks() });
+            return Answer::Call("wake".to_owned(), "wake", picks);
         }
         if !offers("propose") {
             let text = match request.conversation.starts_with("proxy ") {
@@ -71,23 +86,29 @@ impl Oracle {
         let owner = request.conversation.strip_prefix("agent ");
         let own = |change: &&KnownChange| owner.is_none_or(|owner| change.symbol == owner);
         let parts: Vec<&KnownChange> = self.changes.iter().filter(own).collect();
-        let mut proposed = self.proposed.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = proposed.entry(request.conversation.clone()).or_default();
-        let Some(part) = parts.get(*next) else {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = progress.entry(request.conversation.clone()).or_default();
+        if now.tries == TRIES || (now.tries > 0 && was_applied(request, now.part)) {
+            *now = Progress {
+                part: now.part + 1,
+                tries: 0,
+            };
+        }
+        let Some(part) = parts.get(now.part) else {
             let summary = json!({ "summary": "the known change is proposed" });
-            return Answer::Call("finish", summary);
+            return Answer::Call("finish".to_owned(), "finish", summary);
         };
-        *next += 1;
+        now.tries += 1;
         let mut arguments = part.propose.clone();
         arguments["reason"] = "the known change".into();
         // What upstream did is meant, and its tests come later.
         arguments["intended_losses"] = true.into();
         arguments["insist"] = true.into();
-        arguments["more"] = (*next < parts.len()).into();
+        arguments["more"] = (now.part + 1 < parts.len()).into();
         if owner.is_none() && arguments.get("add").is_none() {
             arguments["symbol"] = part.symbol.clone().into();
         }
-        Answer::Call("propose", arguments)
+        Answer::Call(call_id(now.part), "propose", arguments)
     }
 
     /// Each owner once.
@@ -105,7 +126,29 @@ impl Oracle {
 
 enum Answer {
     Text(&'static str),
-    Call(&'static str, Value),
+    /// With the id of the call.
+    Call(String, &'static str, Value),
+}
+
+fn call_id(part: usize) -> String {
+    format!("part {part}")
+}
+
+/// Whether the last answer to a part says that it was applied.
+fn was_applied(request: &ChatRequest, part: usize) -> bool {
+    let wanted = call_id(part);
+    let answer = request
+        .messages
+        .iter()
+        .rev()
+        .find_map(|message| match message {
+            Message::Tool { call_id, text } if *call_id == wanted => Some(text),
+            Message::Tool { .. }
+            | Message::System { .. }
+            | Message::User { .. }
+            | Message::Assistant { .. } => None,
+        });
+    answer.is_some_and(|text| text.contains(APPLIED))
 }
 
 #[async_trait]
@@ -121,9 +164,9 @@ impl ChatModel for Oracle {
     ) -> Result<ChatReply, ModelError> {
         let (text, tool_calls, finish) = match self.answer(request) {
             Answer::Text(text) => (text.to_owned(), Vec::new(), Finish::Stop),
-            Answer::Call(name, arguments) => {
+            Answer::Call(id, name, arguments) => {
                 let call = ToolCall {
-                    id: "oracle".to_owned(),
+                    id,
                     name: name.to_owned(),
                     arguments: arguments.to_string(),
                 };
@@ -161,13 +204,28 @@ mod tests {
     }
 
     async fn ask(oracle: &Oracle, conversation: &str, tools: &[&str]) -> ChatReply {
+        told(oracle, conversation, tools, &[]).await
+    }
+
+    /// Asks after some answers to proposals.
+    async fn told(
+        oracle: &Oracle,
+        conversation: &str,
+        tools: &[&str],
+        answers: &[(usize, &str)],
+    ) -> ChatReply {
         let tool = |name: &&str| ToolSpec {
             name: (*name).to_owned(),
             description: String::new(),
             parameters: Value::Null,
         };
+        let answer = |(part, text): &(usize, &str)| Message::Tool {
+            call_id: call_id(*part),
+            text: (*text).to_owned(),
+        };
         let request = ChatRequest {
             conversation: conversation.to_owned(),
+            messages: answers.iter().map(answer).collect(),
             tools: tools.iter().map(tool).collect(),
             ..request()
         };
@@ -199,16 +257,16 @@ mod tests {
             (&"def f(): 1".into(), &true.into())
         );
         assert!(arguments.get("symbol").is_none());
-        let second = ask(&oracle, "agent a.py::f", &tools).await;
+        let done = [(0, "Proposal #1 was accepted and applied.")];
+        let second = told(&oracle, "agent a.py::f", &tools, &done).await;
         let (_, arguments) = call(&second);
         assert_eq!(
             (&arguments["add"][0]["source"], &arguments["more"]),
             (&"def h(): 3".into(), &false.into())
         );
-        assert_eq!(
-            call(&ask(&oracle, "agent a.py::f", &tools).await).0,
-            "finish"
-        );
+        let done = [done[0], (1, "Proposal #2 was accepted and applied. More.")];
+        let third = told(&oracle, "agent a.py::f", &tools, &done).await;
+        assert_eq!(call(&third).0, "finish");
         assert_eq!(
             call(&ask(&oracle, "agent b.py::x", &tools).await).0,
             "finish"
@@ -220,8 +278,9 @@ mod tests {
         let oracle = oracle();
         let tools = ["propose", "finish"];
         let mut symbols = Vec::new();
-        for _ in 0..3 {
-            let reply = ask(&oracle, "solo", &tools).await;
+        let applied = [0, 1].map(|part| (part, APPLIED));
+        for done in 0..3 {
+            let reply = told(&oracle, "solo", &tools, &applied[..done]).await;
             symbols.push(call(&reply).1.get("symbol").cloned());
         }
         assert_eq!(
@@ -235,6 +294,25 @@ mod tests {
                 .text
                 .contains("does not say")
         );
+    }
+
+    #[tokio::test]
+    async fn a_part_that_comes_back_is_proposed_again_but_not_for_ever() {
+        let oracle = oracle();
+        let tools = ["propose", "finish"];
+        let back = [(0, "The user changed the same place meanwhile.")];
+        for _ in 0..TRIES {
+            let reply = told(&oracle, "agent a.py::f", &tools, &back).await;
+            assert_eq!(call(&reply).1["source"], "def f(): 1");
+        }
+        let next = told(&oracle, "agent a.py::f", &tools, &back).await;
+        assert!(call(&next).1["add"].is_array());
+        // One that was applied, then woken again, has nothing to add.
+        let done = [(1, APPLIED)];
+        for _ in 0..2 {
+            let last = told(&oracle, "agent a.py::f", &tools, &done).await;
+            assert_eq!(call(&last).0, "finish");
+        }
     }
 
     #[test]

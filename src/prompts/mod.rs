@@ -58,6 +58,8 @@ templates![
     "solo.md",
     "symbol.md",
     "symbol_small.md",
+    "verify.md",
+    "verify_system.md",
     "task.md",
 ];
 
@@ -346,6 +348,25 @@ pub struct AskMendPrompt {
 
 impl Prompt for AskMendPrompt {
     const TEMPLATE: &'static str = "ask_mend.md";
+}
+
+/// What a verifier of changes is told.
+#[derive(Debug, Clone, Serialize)]
+pub struct VerifySystem {}
+
+impl Prompt for VerifySystem {
+    const TEMPLATE: &'static str = "verify_system.md";
+}
+
+/// A change that is to be given points.
+#[derive(Debug, Clone, Serialize)]
+pub struct VerifyPrompt {
+    pub problem: String,
+    pub patch: String,
+}
+
+impl Prompt for VerifyPrompt {
+    const TEMPLATE: &'static str = "verify.md";
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ fn every_template_renders_with_its_struct() {
         ScoutSystemText {}.render(),
         SoloSystem {}.render(),
         SoloSystemText {}.render(),
+        VerifySystem {}.render(),
     ];
     assert!(fixed.iter().all(|text| text.len() > 80), "{fixed:?}");
     let task = TaskPrompt {
@@ -240,4 +241,17 @@ fn a_cut_answer_is_asked_for_with_its_end() {
         "{call}"
     );
     assert!(call.contains("{\"source\": \"def\n</end>"), "{call}");
+}
+
+#[test]
+fn a_verifier_reads_the_problem_and_the_change() {
+    let prompt = VerifyPrompt {
+        problem: "It breaks.".into(),
+        patch: "+mended".into(),
+    };
+    let text = prompt.render();
+    assert!(
+        text.contains("It breaks.") && text.contains("+mended"),
+        "{text}"
+    );
 }

@@ -36,6 +36,8 @@ pub struct TestSettings {
     /// Run by a shell in place of a command of ours; `{tests}` in it stands for selected tests, and
     /// `{files}` for their files.
     pub command: Option<String>,
+    /// A line for the shell that runs before each command.
+    pub setup: Option<String>,
     pub python: Option<PathBuf>,
     /// Environment variables that tests are given besides the harmless ones.
     pub environment: Vec<String>,
@@ -49,6 +51,7 @@ pub struct ProjectTests {
     environment: BTreeMap<OsString, OsString>,
     /// Directories that tests read wherever they lie.
     keep: Vec<PathBuf>,
+    setup: Option<String>,
     suite: Result<Suite, String>,
 }
 
@@ -77,6 +80,7 @@ impl ProjectTests {
             shadows,
             environment,
             keep,
+            setup: settings.setup,
             suite,
         }
     }
@@ -175,7 +179,10 @@ impl TestRunner for ProjectTests {
         let line = suite.line(&request.select);
         let overlay = request.overlay.into_iter().collect();
         let command = ShadowCommand {
-            line: line.clone(),
+            line: match &self.setup {
+                Some(setup) => format!("{setup}\n{line}"),
+                None => line.clone(),
+            },
             environment: self.environment.clone(),
             keep: self.keep.clone(),
             deadline: request.deadline,

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::event::{Event, Party};
 use super::hub::Hub;
-use super::ledger::Exhausted;
+use super::ledger::{Exhausted, Outside};
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Exchange, Message, ModelError, ModelNotice, Role,
     Tokens, ToolSpec,
@@ -137,6 +137,7 @@ impl Hub {
         let began = Instant::now();
         let watch = Watch { hub: self, who };
         let result = model.chat(&request, &watch).await;
+        self.ledger.was_outside(Outside::Model, began.elapsed());
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &result {
             Ok(reply) => {

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::diagnose;
 use super::findings::ImportMends;
 use super::hub::Hub;
+use super::ledger::Outside;
 use super::proposal::Evidence;
 use super::tools::test_deadline;
 use super::trial;
@@ -89,7 +90,7 @@ pub(super) async fn run_tests_within(
     };
     // The runner keeps the deadline; this one holds should it fail to.
     let late = deadline + Duration::from_secs(10);
-    match tokio::time::timeout(late, hub.outside.tests.run(request)).await {
+    let report = match tokio::time::timeout(late, hub.outside.tests.run(request)).await {
         Ok(report) => report,
         Err(_) => TestReport {
             outcome: TestOutcome::TimedOut,
@@ -99,7 +100,10 @@ pub(super) async fn run_tests_within(
             output: format!("no result within {} s", late.as_secs()),
             millis: u64::try_from(late.as_millis()).unwrap_or(u64::MAX),
         },
-    }
+    };
+    let took = Duration::from_millis(report.millis);
+    hub.ledger.was_outside(Outside::Tests, took);
+    report
 }
 
 /// How the contracts of the touched symbols change, and which of them can break others. What is

@@ -59,6 +59,15 @@ pub struct Spent {
     pub seconds: f64,
     /// Seconds in which the run waited for a person; not counted against the limit.
     pub waiting_seconds: f64,
+    /// Seconds in which a model was at work.
+    #[serde(default)]
+    pub model_seconds: f64,
+    /// Seconds in which tests were at work.
+    #[serde(default)]
+    pub test_seconds: f64,
+    /// Seconds in which either was: what is left is Starling's own.
+    #[serde(default)]
+    pub outside_seconds: f64,
     pub messages: u32,
     pub agents: u32,
 }
@@ -78,6 +87,13 @@ pub struct Ledger {
     account: Arc<Mutex<Account>>,
 }
 
+/// Whose time it is that Starling waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outside {
+    Model,
+    Tests,
+}
+
 #[derive(Debug, Default)]
 struct Account {
     spent: Spent,
@@ -87,6 +103,8 @@ struct Account {
     waiting: u32,
     waiting_since: Option<Instant>,
     waited: Duration,
+    /// When something outside was at work, in the order of its ends.
+    outside: Vec<(Outside, Instant, Instant)>,
 }
 
 impl Ledger {
@@ -206,11 +224,23 @@ impl Ledger {
         }
     }
 
+    /// Something outside was at work for so long, until now.
+    pub fn was_outside(&self, what: Outside, took: Duration) {
+        let now = Instant::now();
+        let since = now.checked_sub(took).unwrap_or(self.began);
+        let since = since.max(self.began);
+        self.lock().outside.push((what, since, now));
+    }
+
     pub fn spent(&self) -> Spent {
         let account = self.lock();
         let mut spent = account.spent.clone();
         spent.seconds = self.began.elapsed().as_secs_f64();
         spent.waiting_seconds = account.waited().as_secs_f64();
+        let of = |wanted: &[Outside]| account.outside(wanted).as_secs_f64();
+        spent.model_seconds = of(&[Outside::Model]);
+        spent.test_seconds = of(&[Outside::Tests]);
+        spent.outside_seconds = of(&[Outside::Model, Outside::Tests]);
         spent
     }
 
@@ -220,6 +250,24 @@ impl Ledger {
 }
 
 impl Account {
+    /// How long at least one of these was at work.
+    fn outside(&self, wanted: &[Outside]) -> Duration {
+        let of_these = self
+            .outside
+            .iter()
+            .filter(|(what, ..)| wanted.contains(what));
+        let mut times: Vec<_> = of_these.map(|(_, since, until)| (*since, *until)).collect();
+        times.sort();
+        let mut total = Duration::ZERO;
+        let mut counted = self.outside.iter().map(|(_, since, _)| *since).min();
+        for (since, until) in times {
+            let since = counted.map_or(since, |end| since.max(end));
+            total += until.saturating_duration_since(since);
+            counted = Some(until.max(since));
+        }
+        total
+    }
+
     fn waited(&self) -> Duration {
         self.waited
             + self

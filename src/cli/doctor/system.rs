@@ -106,6 +106,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
             let snapshot = workspace.snapshot(Overlay::default());
             let settings = TestSettings {
                 command: config.tests.command,
+                setup: config.tests.setup,
                 python: None,
                 environment: config.sandbox.environment,
             };

@@ -28,7 +28,7 @@ pub enum SwebenchCommand {
 }
 
 /// Instances and the repositories that they are of.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct DatasetArgs {
     /// Instances as SWE-bench writes them: one a line as JSON, or a parquet file.
     #[arg(long, value_name = "FILE")]
@@ -63,7 +63,7 @@ fn place(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 /// Where tests run in place of the sandbox.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ContainerArgs {
     /// Run the tests of each instance in containers of this image, {id} being the instance, for example
     /// swebench/sweb.eval.x86_64.{id}. Its `__` becomes `_1776_`, or X in {id:X}. Nothing is pulled.
@@ -162,7 +162,7 @@ pub struct CeilingArgs {
     pub json: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
@@ -185,6 +185,17 @@ pub struct RunArgs {
     /// Set a key of the configuration, as often as you like.
     #[arg(short = 'c', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Solve each instance so many times, and choose one.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub samples: usize,
+    /// How samples differ, as often as you like, in turn: model=…, driver=…, temperature=… (0.8 where
+    /// none is given), with commas between.
+    #[arg(long, value_name = "KEY=VALUE,…", value_parser = kind)]
+    pub sample: Vec<Kind>,
+    /// Who judges samples: a model, as of --model, or an endpoint (http://…) that takes
+    /// {"problem", "patch"} and answers {"score"} from 0 to 1.
+    #[arg(long, value_name = "MODEL|URL")]
+    pub verifier: Option<String>,
     /// So many at a time.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
@@ -215,6 +226,36 @@ pub struct RunArgs {
     pub json: bool,
 }
 
+/// What one sample has of its own.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Kind {
+    pub model: Option<String>,
+    pub driver: Option<DriverArg>,
+    pub temperature: Option<f64>,
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    let mut kind = Kind::default();
+    for part in text.split(',') {
+        match part.split_once('=') {
+            Some(("model", model)) => kind.model = Some(model.to_owned()),
+            Some(("driver", driver)) => {
+                kind.driver = Some(<DriverArg as clap::ValueEnum>::from_str(driver, false)?);
+            }
+            Some(("temperature", value)) => {
+                let value: f64 = value.parse().map_err(|_| format!("{value} is no number"))?;
+                kind.temperature = Some(value);
+            }
+            Some(_) | None => {
+                return Err(format!(
+                    "{part}: expected model=…, driver=… or temperature=…"
+                ));
+            }
+        }
+    }
+    Ok(kind)
+}
+
 /// A part of all instances, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
@@ -234,8 +275,9 @@ fn shard(text: &str) -> Result<Shard, String> {
 pub struct GradeArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
-    /// Predictions as SWE-bench reads them; `gold` grades the known changes themselves.
-    #[arg(long, value_name = "FILE")]
+    /// Predictions as SWE-bench reads them; `gold` grades the known changes themselves. A folder that
+    /// `run --samples` was given as --out: every sample, and what choosing among them is worth.
+    #[arg(long, value_name = "FILE|DIR")]
     pub predictions: PathBuf,
     /// What the tests of each instance need, one a line, as JSON. With --container its commands run in
     /// there; without it, the tests that the data set names are run and looked at.
@@ -257,6 +299,9 @@ pub struct GradeArgs {
     /// So many at a time.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
+    /// Seconds that one run of tests may take.
+    #[arg(long, value_name = "S", default_value_t = 900)]
+    pub test_seconds: u64,
     /// The result as JSON.
     #[arg(long)]
     pub json: bool,
@@ -265,6 +310,17 @@ pub struct GradeArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_of_samples_are_read() {
+        let read = kind("model=openai:m,driver=single,temperature=0.5").unwrap();
+        assert_eq!(read.model.as_deref(), Some("openai:m"));
+        assert_eq!(read.driver, Some(DriverArg::Single));
+        assert_eq!(read.temperature, Some(0.5));
+        for wrong in ["", "model", "driver=many", "temperature=warm", "seed=3"] {
+            assert!(kind(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn parts_count_from_one() {

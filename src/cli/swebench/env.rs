@@ -13,6 +13,9 @@ use crate::cli::{Outcome, WrongUse};
 use crate::headless::swebench::{Env, Farewell, Grader, Runs, read_environments};
 use crate::workspace::{Policy, Shadows, cache_dir};
 
+/// How long the grader lets one run of tests take.
+const TEST_DEADLINE: Duration = Duration::from_secs(900);
+
 pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
     let environments = match &args.environments {
         Some(file) => read_environments(file).map_err(|error| WrongUse(error.to_string()))?,
@@ -39,6 +42,7 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
             containers: args.containers.containers(),
             shadows: Shadows::open(&cache, Policy::default()).await?,
             cache,
+            deadline: TEST_DEADLINE,
         },
         idle: Duration::from_secs(args.idle_seconds),
     };

@@ -7,9 +7,11 @@ mod official;
 mod ray;
 mod report;
 mod run;
+mod samples;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
 use args::{CeilingArgs, DatasetArgs, GradeArgs, SwebenchCommand};
@@ -17,8 +19,8 @@ use futures::StreamExt;
 
 use super::{Outcome, WrongUse};
 use crate::headless::swebench::{
-    Ceiling, Grader, Grades, Instance, Prediction, ceiling, read_environments, read_instances,
-    read_predictions,
+    Ceiling, Grader, Grades, Instance, Prediction, Scaling, ceiling, read_environments,
+    read_instances, read_predictions,
 };
 use crate::workspace::{Policy, Shadows, cache_dir};
 
@@ -79,7 +81,6 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
     if args.official {
         return official::grade(args, &instances).await;
     }
-    let predictions = predictions(&args.predictions, &instances)?;
     let environments = match &args.environments {
         Some(file) => read_environments(file).map_err(|error| WrongUse(error.to_string()))?,
         None => BTreeMap::new(),
@@ -91,7 +92,17 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
         containers: args.containers.containers(),
         shadows: Shadows::open(&cache, Policy::default()).await?,
         cache,
+        deadline: Duration::from_secs(args.test_seconds),
     };
+    if samples::count(&args.predictions) > 0 {
+        let found = samples::grade(grader, &args.predictions, &instances).await?;
+        match args.json {
+            true => println!("{}", serde_json::to_string(&found)?),
+            false => print!("{}", scaling_text(&found)),
+        }
+        return Ok(Outcome::Settled);
+    }
+    let predictions = predictions(&args.predictions, &instances)?;
     let pairs = instances
         .iter()
         .filter_map(|instance| Some((instance, predictions.get(&instance.task.id)?)));
@@ -137,6 +148,26 @@ fn predictions(
         (instance.task.id.clone(), prediction)
     });
     Ok(known.collect())
+}
+
+fn scaling_text(found: &Scaling) -> String {
+    let percent = |share: f64| 100.0 * share;
+    let mut text = format!(
+        "{} instances, {} samples of each\n",
+        found.instances, found.samples
+    );
+    for (k, share) in &found.pass_at {
+        text.push_str(&format!("  pass@{k}: {:.1} %\n", percent(*share)));
+    }
+    text.push_str(&format!("  chosen: {:.1} %\n", percent(found.chosen)));
+    for (signal, share) in &found.leads {
+        let share = percent(*share);
+        text.push_str(&format!(
+            "  {signal:?} is right in {share:.1} % of {} pairs\n",
+            found.pairs
+        ));
+    }
+    text
 }
 
 fn graded_text(grades: &Grades) -> String {

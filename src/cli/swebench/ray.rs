@@ -104,6 +104,7 @@ impl Said {
                 dollars: Dollars::default(),
             },
             seconds: 0.0,
+            memory: 0,
         });
         let Some(story) = self.story else {
             return Ok((record, None));

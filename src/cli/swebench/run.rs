@@ -7,7 +7,7 @@ use anyhow::Context;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use super::args::RunArgs;
-use super::{chosen, ray, report};
+use super::{chosen, ray, report, samples};
 use crate::cli::args::DriverArg;
 use crate::cli::view::words;
 use crate::cli::{Outcome, WrongUse};
@@ -24,6 +24,26 @@ const ORACLE: &str = "oracle";
 
 pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let instances = shard(chosen(&args.data)?, args);
+    if args.samples > 1 {
+        return samples::run(args, &instances).await;
+    }
+    let (report, ended) = solve(args, &instances, String::new()).await?;
+    match args.json {
+        true => println!("{}", serde_json::to_string(&report)?),
+        false => println!("{}", told(&report, ended, args)),
+    }
+    Ok(match report.failed == 0 && ended == Ended::All {
+        true => Outcome::Settled,
+        false => Outcome::NotSettled,
+    })
+}
+
+/// Solves each instance once; `sample` says what makes it another sample than others.
+pub(super) async fn solve(
+    args: &RunArgs,
+    instances: &[Instance],
+    sample: String,
+) -> anyhow::Result<(Report, Ended)> {
     let environments = match &args.environments {
         Some(file) => read_environments(file).map_err(|error| WrongUse(error.to_string()))?,
         None => BTreeMap::new(),
@@ -32,7 +52,11 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
         true => Kept::Finished,
         false => Kept::Everything,
     };
-    let place = Place::open(&args.out, settings(args), kept).map_err(wrong_place)?;
+    let settings = Settings {
+        sample,
+        ..settings(args)
+    };
+    let place = Place::open(&args.out, settings, kept).map_err(wrong_place)?;
     let runs = Runs {
         repositories: args.data.repositories(),
         environments,
@@ -40,7 +64,7 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
         cache: cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?,
         program: std::env::current_exe().context("this program cannot find itself")?,
         arguments: arguments(args),
-        oracle: oracle(args, &instances).await,
+        oracle: oracle(args, instances).await,
         seconds: args.budget_seconds,
         workers: args.workers,
         dollars: args.budget_usd_all.map(Dollars),
@@ -62,15 +86,7 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     report::write(&args.out)?;
     let records = place.records()?;
     let of_these = tasks.iter().filter_map(|task| records.get(&task.id));
-    let report = Report::of(of_these);
-    match args.json {
-        true => println!("{}", serde_json::to_string(&report)?),
-        false => println!("{}", told(&report, ended, args)),
-    }
-    Ok(match report.failed == 0 && ended == Ended::All {
-        true => Outcome::Settled,
-        false => Outcome::NotSettled,
-    })
+    Ok((Report::of(of_these), ended))
 }
 
 /// A folder that is not this run's is the caller's mistake, a full disk is not.
@@ -103,6 +119,7 @@ fn settings(args: &RunArgs) -> Settings {
         dataset: args.data.dataset.display().to_string(),
         driver: driver(args.driver).to_owned(),
         model: model.to_owned(),
+        sample: String::new(),
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Environment {
     pub test_cmd_f2p: String,
     /// Runs the touched test files.
     pub test_cmd_p2p: String,
+    /// Tests of PASS_TO_PASS that do not pass here even with the known change.
+    #[serde(default)]
+    pub p2p_unavailable: Vec<String>,
 }
 
 /// Why there is no environment.
@@ -145,8 +148,7 @@ impl Environment {
         Ok(path)
     }
 
-    /// The variables of a process whose tests use the Python at `python`. Services are not started:
-    /// tests that need one fail, before a change and after it.
+    /// The variables of a process whose tests use the Python at `python`.
     pub fn variables(&self, python: &Path, checkout: &Path) -> Vec<(String, String)> {
         let bin = python.join("bin");
         let path = match std::env::var_os("PATH") {
@@ -156,9 +158,8 @@ impl Environment {
             }
             None => bin.into_os_string(),
         };
-        let own = self.env.iter().filter(|(_, value)| !value.contains("  # "));
-        let own = own.map(|(name, value)| {
-            let value = value.replace("$PWD", &checkout.to_string_lossy());
+        let own = self.env.iter().map(|(name, value)| {
+            let (value, _) = value_and_service(value, checkout);
             (name.clone(), value)
         });
         [
@@ -173,22 +174,24 @@ impl Environment {
         .collect()
     }
 
+    /// The lines for a shell that start its services; `None` where it has none.
+    pub fn services(&self, checkout: &Path) -> Option<String> {
+        let services = self.env.values();
+        let services = services.filter_map(|value| value_and_service(value, checkout).1);
+        let lines: String = services.map(|service| start(&service)).collect();
+        Some(lines).filter(|lines| !lines.is_empty())
+    }
+
     /// A command of its own as a line for a shell in a checkout, with the Python at `python`.
     pub fn line(&self, command: &str, python: &Path, checkout: &Path) -> String {
-        let checkout = checkout.to_string_lossy();
         let mut line = format!(
             "export PATH={}:\"$PATH\"\n",
             quote(&python.join("bin").to_string_lossy())
         );
         for (name, value) in &self.env {
-            let (value, service) = match value.split_once("  # ") {
-                Some((value, service)) => (value.trim_end(), Some(service)),
-                None => (value.as_str(), None),
-            };
-            let mut value = value.replace("$PWD", &checkout);
+            let (value, service) = value_and_service(value, checkout);
             if let Some(service) = service {
-                value = value.replace("PORT", PORT);
-                line.push_str(&start(service));
+                line.push_str(&start(&service));
             }
             line.push_str(&format!("export {name}={}\n", quote(&value)));
         }
@@ -197,13 +200,26 @@ impl Environment {
     }
 }
 
+/// A variable's value in a checkout, and the command that has to run for it.
+fn value_and_service(text: &str, checkout: &Path) -> (String, Option<String>) {
+    let checkout = checkout.to_string_lossy();
+    match text.split_once("  # ") {
+        Some((value, service)) => {
+            let service = service.trim_end_matches(" in the same environment");
+            let value = value.trim_end().replace("$PWD", &checkout);
+            (
+                value.replace("PORT", PORT),
+                Some(service.replace("PORT", PORT)),
+            )
+        }
+        None => (text.replace("$PWD", &checkout), None),
+    }
+}
+
 /// Starts a service in the background and waits until it listens.
 fn start(service: &str) -> String {
-    let command = service
-        .trim_end_matches(" in the same environment")
-        .replace("PORT", PORT);
     format!(
-        "{command} >/dev/null 2>&1 &\n\
+        "{service} >/dev/null 2>&1 &\n\
          python -c 'import socket, time\nfor _ in range(100):\n    try:\n        \
          socket.create_connection((\"127.0.0.1\", {PORT})); break\n    \
          except OSError:\n        time.sleep(0.1)'\n"
@@ -320,6 +336,14 @@ mod tests {
             "{line}"
         );
         assert!(line.ends_with("\npython -m t"), "{line}");
+        let variables = environment.variables(Path::new("/e"), Path::new("/c"));
+        let url = ("URL".to_owned(), "http://127.0.0.1:18765/".to_owned());
+        assert!(variables.contains(&url), "{variables:?}");
+        let services = environment.services(Path::new("/c")).unwrap();
+        assert!(
+            services.starts_with("serve 18765 >/dev/null 2>&1 &\n"),
+            "{services}"
+        );
     }
 
     #[tokio::test]

@@ -1,10 +1,13 @@
 //! Grading: a predicted change is applied to a fresh checkout, the hidden tests come in, and run.
 
+mod bring;
+mod canary;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::container::{self, Containers};
 use super::dataset::Instance;
@@ -15,9 +18,7 @@ use super::predictions::Prediction;
 use crate::ports::{TestReport, TestRequest, TestRunner, TestStatus};
 use crate::runner::{ProjectTests, TestSettings};
 use crate::workspace::{Overlay, Scratch, Shadows, Workspace};
-
-/// How long one run of tests may take.
-const DEADLINE: Duration = Duration::from_secs(900);
+use canary::passed;
 
 /// Where grading finds what it needs.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct Grader {
     /// Environments are built and kept below it.
     pub cache: PathBuf,
     pub shadows: Shadows,
+    /// How long one run of tests may take.
+    pub deadline: Duration,
 }
 
 /// Where the tests of one instance run.
@@ -55,7 +58,8 @@ pub struct Unresolved {
 }
 
 /// What one prediction came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Grade {
     Resolved,
     /// And why it is not.
@@ -109,10 +113,14 @@ impl Grader {
             }
             Err(error) => return Err(text(error)),
         }
-        self.bring_tests(instance, &repository, checkout)
+        bring::tests(instance, patch, &repository, checkout)
             .await
             .map_err(text)?;
-        let tests = Tests { runtime, checkout };
+        let tests = Tests {
+            deadline: self.deadline,
+            runtime,
+            checkout,
+        };
         let Some(environment) = runtime.environment else {
             let report = tests.of_files(&instance.answer.test_patch).await?;
             return Ok(named::verdict(&instance.answer, &report));
@@ -124,42 +132,61 @@ impl Grader {
                 said(&mended)
             )));
         }
+        // Who ends the command himself ends it well.
+        let (ran, wanted) = (passed(&mended).len(), instance.answer.fail_to_pass.len());
+        if ran < wanted.max(1) {
+            return Ok(Grade::Unresolved(format!(
+                "FAIL_TO_PASS: {ran} of {wanted} tests were seen to pass"
+            )));
+        }
+        let canary = bring::canary(instance, checkout).map_err(text)?;
         let touched = tests.run(environment, &environment.test_cmd_p2p).await?;
-        if touched.exit == Some(0) {
+        let touched = match canary.taken_from(touched) {
+            Ok(touched) => touched,
+            Err(why) => return Ok(Grade::Unresolved(format!("PASS_TO_PASS: {why}"))),
+        };
+        let expected = wanted + instance.answer.pass_to_pass.len();
+        let expected = expected.saturating_sub(environment.p2p_unavailable.len());
+        if failing(&touched).is_empty() && passed(&touched).len() >= expected {
             return Ok(Grade::Resolved);
         }
         // Some fail in this environment whatever is changed.
-        let failing = failing(&touched);
         let before = self
-            .failing_before(instance, environment, runtime, &repository)
+            .before(instance, environment, runtime, &repository)
             .await?;
-        let broken: Vec<&str> = failing.difference(&before).map(String::as_str).collect();
-        Ok(match (broken.is_empty(), failing.is_empty()) {
-            (true, false) => Grade::Resolved,
-            (true, true) => Grade::Unresolved(format!("PASS_TO_PASS: {}", said(&touched))),
-            (false, _) => Grade::Unresolved(format!("PASS_TO_PASS: broken: {}", broken.join(", "))),
+        let (passed, failing) = (passed(&touched), failing(&touched));
+        let mut broken = canary::passed(&before);
+        broken.retain(|id| !passed.contains(id));
+        broken.extend(failing.difference(&self::failing(&before)).cloned());
+        let broken: Vec<String> = broken.into_iter().collect();
+        Ok(match broken.is_empty() {
+            true => Grade::Resolved,
+            false => Grade::Unresolved(format!("PASS_TO_PASS: broken: {}", broken.join(", "))),
         })
     }
 
-    /// The tests that fail without any change.
-    async fn failing_before(
+    /// The touched test files without any change.
+    async fn before(
         &self,
         instance: &Instance,
         environment: &Environment,
         runtime: &Runtime<'_>,
         repository: &Path,
-    ) -> Result<BTreeSet<String>, String> {
+    ) -> Result<TestReport, String> {
         let folder = Scratch::temporary().map_err(text)?;
         let checkout = &folder.path().join("checkout");
         git::check_out(repository, &instance.task.base_commit, checkout)
             .await
             .map_err(text)?;
-        self.bring_tests(instance, repository, checkout)
+        bring::tests(instance, "", repository, checkout)
             .await
             .map_err(text)?;
-        let tests = Tests { runtime, checkout };
-        let touched = tests.run(environment, &environment.test_cmd_p2p).await?;
-        Ok(failing(&touched))
+        let tests = Tests {
+            deadline: self.deadline,
+            runtime,
+            checkout,
+        };
+        tests.run(environment, &environment.test_cmd_p2p).await
     }
 
     async fn runtime(&self, id: &str) -> Result<Runtime<'_>, String> {
@@ -179,29 +206,11 @@ impl Grader {
             shadows: self.shadows.clone(),
         })
     }
-
-    /// The hidden tests, whatever was made of their files.
-    async fn bring_tests(
-        &self,
-        instance: &Instance,
-        repository: &Path,
-        checkout: &Path,
-    ) -> Result<(), GitError> {
-        let patch = &instance.answer.test_patch;
-        for path in super::patch::paths_of(patch) {
-            let place = checkout.join(&path);
-            match git::file_at(repository, &instance.task.base_commit, &path).await? {
-                Some(bytes) => super::patch::write(&place, &bytes).map_err(GitError::Disk)?,
-                // A file that is not there need not go.
-                None => drop(std::fs::remove_file(&place)),
-            }
-        }
-        git::apply(checkout, patch).await
-    }
 }
 
 /// The tests of one checkout.
 struct Tests<'g> {
+    deadline: Duration,
     runtime: &'g Runtime<'g>,
     checkout: &'g Path,
 }
@@ -239,7 +248,7 @@ impl Tests<'_> {
         let request = TestRequest {
             overlay: Vec::new(),
             select,
-            deadline: DEADLINE,
+            deadline: self.deadline,
         };
         Ok(tests.run(request).await)
     }

@@ -14,6 +14,8 @@ mod oracle;
 mod patch;
 mod predictions;
 mod run;
+mod scaling;
+mod select;
 #[cfg(test)]
 mod testing;
 
@@ -30,6 +32,8 @@ pub use oracle::known_changes;
 pub use patch::{FileChange, changes_of};
 pub use predictions::{Prediction, PredictionsError, read_predictions};
 pub use run::{
-    Ended, Finished, Kept, Outcome, Place, PlaceError, Record, Report, Runs, Settings, records,
-    settings,
+    Cost, Ended, Finished, Kept, Outcome, Place, PlaceError, Record, Report, Runs, Settings,
+    records, settings,
 };
+pub use scaling::{Scaling, scaling};
+pub use select::{Candidate, Choice, Signal, Signals, choose};

@@ -313,3 +313,24 @@ fn the_index_of_a_folder_that_is_gone_is_removed() {
     assert_eq!(left.count(), 1);
     assert!(gone.report().from_cache);
 }
+
+#[test]
+fn another_checkout_begins_with_what_is_stored_of_the_first() {
+    let one = Bed::new();
+    one.open();
+    let two = Bed::new();
+    two.write("b.py", "def other():\n    pass\n");
+    let root = two.root.path().canonicalize().unwrap();
+    Index::lend(two.cache.path(), one.root.path(), &root).unwrap_err();
+    two.store().begin_as(&one.store()).unwrap();
+    let index = two.open();
+    let report = index.report();
+    assert!(report.from_cache);
+    assert_eq!((report.files, report.parsed), (2, 1));
+    // What stands only in the other one is not known here.
+    assert_eq!(defined(&index, "f"), ["a.py::f"]);
+    assert_eq!(defined(&index, "other"), ["b.py::other"]);
+    assert!(defined(&index, "g").is_empty());
+    // The first one is as it was.
+    assert_eq!(one.report().parsed, 0);
+}

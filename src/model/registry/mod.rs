@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::continuing::Continuing;
 use super::resilient::{Attempted, Policy, Resilient};
+use super::sampled::Sampled;
 use crate::config::{Config, ModelKind, Network};
 use crate::ports::{ChatModel, Dollars, ModelError};
 
@@ -81,6 +82,8 @@ impl Models {
         let roles = role_sources(config, choice)?;
         let mut opening = Opening {
             network: &config.network,
+            temperature: config.run.temperature,
+            seed: config.run.seed,
             variables,
             opened: BTreeMap::new(),
             unpriced: Vec::new(),
@@ -173,6 +176,8 @@ fn policy(kind: ModelKind, network: &Network) -> Policy {
 /// Opens each model once, whatever the number of its parts: weights are large, and a replay counts.
 struct Opening<'a> {
     network: &'a Network,
+    temperature: Option<f64>,
+    seed: Option<u32>,
     variables: Variables<'a>,
     opened: BTreeMap<String, Arc<dyn ChatModel>>,
     unpriced: Vec<String>,
@@ -207,8 +212,25 @@ impl Opening<'_> {
         if adapter::price(source).is_none() {
             self.unpriced.push(source.name.clone());
         }
-        let model = adapter::open(source, self.variables)?;
+        let mut asked = source.clone();
+        if self.temperature.is_some() {
+            asked.settings.temperature = None;
+        }
+        let model = self.sampled(adapter::open(&asked, self.variables)?);
         self.opened.insert(source.name.clone(), model.clone());
         Ok(model)
+    }
+
+    /// The model as this run asks it. A recording cannot answer otherwise.
+    fn sampled(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
+        let asked_otherwise = self.temperature.is_some() || self.seed.is_some();
+        if model.profile().replayed || !asked_otherwise {
+            return model;
+        }
+        Arc::new(Sampled {
+            model,
+            temperature: self.temperature.map(|value| value as f32),
+            seed: self.seed.unwrap_or_default().into(),
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::ports::*;
-use crate::swarm::ledger::{Ledger, Limits};
+use crate::swarm::ledger::{Ledger, Limits, Outside};
 
 fn ledger(change: impl FnOnce(&mut Limits)) -> Ledger {
     let mut limits = Limits::default();
@@ -150,4 +150,25 @@ async fn the_time_is_up_when_the_clock_has_really_run() {
     let took = began.elapsed().as_secs_f64();
     assert!((350.0..351.0).contains(&took), "{took}");
     assert!(ledger.time_left().is_zero());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_at_work_at_once_is_counted_once() {
+    let ledger = ledger(|_| {});
+    let pass = |seconds| tokio::time::advance(Duration::from_secs(seconds));
+    // 1 to 5, 3 to 5, 5 to 6 and 8 to 10.
+    pass(5).await;
+    ledger.was_outside(Outside::Model, Duration::from_secs(2));
+    ledger.was_outside(Outside::Tests, Duration::from_secs(4));
+    pass(1).await;
+    ledger.was_outside(Outside::Model, Duration::from_secs(1));
+    pass(4).await;
+    ledger.was_outside(Outside::Model, Duration::from_secs(2));
+    let spent = ledger.spent();
+    assert_eq!(spent.model_seconds, 5.0);
+    assert_eq!(spent.test_seconds, 4.0);
+    assert_eq!(spent.outside_seconds, 7.0);
+    // Nothing began before the run.
+    ledger.was_outside(Outside::Tests, Duration::from_secs(60));
+    assert_eq!(ledger.spent().outside_seconds, 10.0);
 }

@@ -67,6 +67,7 @@ async fn env(dir: &Path) -> Env {
             containers: None,
             shadows: Shadows::open(&cache, Policy::default()).await.unwrap(),
             cache,
+            deadline: Duration::from_secs(60),
         },
         idle: Duration::from_secs(60),
     }

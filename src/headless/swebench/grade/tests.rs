@@ -42,6 +42,7 @@ async fn bed() -> Bed {
         env: BTreeMap::from([("PYTHONPATH".into(), "$PWD".into())]),
         test_cmd_f2p: "python3 -m unittest -v test_it.T.test_double".into(),
         test_cmd_p2p: "python3 -m unittest -v test_it".into(),
+        p2p_unavailable: Vec::new(),
     };
     let cache = dir.path().join("cache");
     // Any Python serves: the environment counts as built.
@@ -59,6 +60,7 @@ async fn bed() -> Bed {
             containers: None,
             shadows: Shadows::open(&cache, Policy::default()).await.unwrap(),
             cache,
+            deadline: Duration::from_secs(20),
         },
         instance: Instance {
             task: Task {
@@ -126,6 +128,54 @@ async fn what_breaks_another_test_does_not() {
 async fn tests_that_were_tampered_with_are_put_back() {
     let eased = patch("test_it.py", TESTS, "assertTrue(False)", "assertTrue(True)");
     assert_eq!(grade(&format!("{}{eased}", gold())).await, Grade::Resolved);
+}
+
+/// The right change with lines of its own at the head of the file.
+fn with_head(head: &str) -> String {
+    let after = format!("{head}\n{CODE}");
+    unified_diff("code_of.py", CODE, &after)
+}
+
+#[tokio::test]
+async fn who_ends_the_tests_is_not_resolved() {
+    let ends = with_head("import os\nos._exit(0)\n");
+    is_unresolved(grade(&ends).await, "0 of 1 tests were seen to pass");
+    // The right change, but an end before the other tests.
+    let mended = CODE.replace("n + n + 1", "n + n").replace(
+        "return 'x'",
+        "import os, sys; sys.stderr.flush(); os._exit(0)",
+    );
+    let ends = unified_diff("code_of.py", CODE, &mended);
+    is_unresolved(grade(&ends).await, "did not run to their end");
+}
+
+#[tokio::test]
+async fn who_makes_all_tests_pass_is_not_resolved() {
+    let blind = "import unittest\nunittest.TestCase.run = lambda self, result=None: (result.startTest(self), result.addSuccess(self), result.stopTest(self))\n";
+    is_unresolved(grade(&with_head(blind)).await, "a test passes that cannot");
+    let deaf = "import unittest\nunittest.TestCase.assertEqual = lambda self, *a: None\n";
+    is_unresolved(grade(&with_head(deaf)).await, "a test passes that cannot");
+}
+
+#[tokio::test]
+async fn who_removes_tests_from_sight_is_not_resolved() {
+    let hides = "import unittest\nnames = unittest.TestLoader.getTestCaseNames\nunittest.TestLoader.getTestCaseNames = lambda self, case: [n for n in names(self, case) if n != 'test_name']\n";
+    let both = format!("{hides}\n{}", CODE.replace("n + n + 1", "n + n"));
+    let hidden = unified_diff("code_of.py", CODE, &both);
+    is_unresolved(grade(&hidden).await, "broken: test_it.T.test_name");
+}
+
+#[tokio::test]
+async fn who_hangs_is_not_resolved_and_ends() {
+    let mut bed = bed().await;
+    bed.grader.deadline = Duration::from_secs(1);
+    let prediction = Prediction {
+        instance_id: "a__b-1".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(with_head("import time\ntime.sleep(600)\n")),
+    };
+    let grade = bed.grader.grade(&bed.instance, &prediction).await;
+    is_unresolved(grade, "FAIL_TO_PASS");
 }
 
 #[tokio::test]

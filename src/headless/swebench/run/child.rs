@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdout, Command};
 
+use super::memory::Memory;
 use super::record::Finished;
 use crate::ports::Dollars;
 use crate::server::protocol::EventParams;
@@ -15,6 +16,10 @@ use crate::swarm::{Event, RunId};
 
 /// Of what a process complains, so much is kept.
 const COMPLAINT_BYTES: usize = 2000;
+/// Who was killed and does not go holds nobody longer.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+/// How often its memory is looked at, besides at every event.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How one run is started.
 pub(super) struct Child<'a> {
@@ -38,6 +43,7 @@ impl Child<'_> {
         else {
             return Err("its pipes are gone".into());
         };
+        heard.pid = child.id();
         let told = async {
             // Who does not read its task says why on its own.
             let _ = stdin.write_all(task.as_bytes()).await;
@@ -46,7 +52,7 @@ impl Child<'_> {
         };
         let Ok((finished, complaint)) = tokio::time::timeout(self.limit, told).await else {
             // Its tests end with it.
-            let _ = child.kill().await;
+            let _ = tokio::time::timeout(LAST_WAIT, child.kill()).await;
             let seconds = self.limit.as_secs();
             return Err(format!(
                 "it was still at work after {seconds} s, and was ended"
@@ -90,6 +96,8 @@ pub(super) struct Heard {
     pub(super) run: Option<RunId>,
     /// For the answers that came.
     pub(super) dollars: Dollars,
+    pub(super) memory: Memory,
+    pid: Option<u32>,
 }
 
 impl Heard {
@@ -97,8 +105,16 @@ impl Heard {
     async fn follow(&mut self, stdout: ChildStdout) -> Option<Finished> {
         let mut found = None;
         let mut lines = BufReader::new(stdout).lines();
-        // Whatever else is written there is not for us.
-        while let Ok(Some(line)) = lines.next_line().await {
+        loop {
+            if let Some(pid) = self.pid {
+                self.memory.look(pid);
+            }
+            let line = match tokio::time::timeout(LOOK, lines.next_line()).await {
+                Err(_) => continue,
+                Ok(Ok(Some(line))) => line,
+                Ok(Ok(None) | Err(_)) => return found,
+            };
+            // Whatever else is written there is not for us.
             let Ok(EventParams { run, event, .. }) = serde_json::from_str(&line) else {
                 continue;
             };
@@ -124,7 +140,6 @@ impl Heard {
             }
             self.run = Some(run);
         }
-        found
     }
 }
 

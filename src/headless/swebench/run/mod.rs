@@ -1,6 +1,7 @@
 //! Instances through the shipped program, several at a time, each in a process of its own.
 
 mod child;
+mod memory;
 mod place;
 mod record;
 
@@ -15,13 +16,14 @@ use super::container::Containers;
 use super::dataset::Task;
 use super::environment::Environment;
 use super::git::{self, Repositories};
+use crate::index::Index;
 use crate::model::oracle::KnownChange;
 use crate::ports::Dollars;
 use crate::swarm::RunId;
 use child::{Child, Heard};
 
 pub use place::{Kept, Place, PlaceError, Settings, records, settings};
-pub use record::{Finished, Outcome, Record, Report};
+pub use record::{Cost, Finished, Outcome, Record, Report};
 
 /// Beyond its own limit a process gets this long to end in order.
 const GRACE: Duration = Duration::from_secs(30);
@@ -87,16 +89,20 @@ impl Runs {
 
     /// One instance, whatever becomes of it, and the file of its story.
     async fn one(&self, task: &Task, place: &Place) -> (Record, Option<PathBuf>) {
-        let began = Instant::now();
         let work = place.work(&task.id);
         let mut heard = Heard::default();
-        let outcome = match self.tried(task, &work, &mut heard).await {
+        // Others may need the same: its building is no part of an instance.
+        let python = self.python(task).await;
+        let began = Instant::now();
+        let tried = async { self.tried(task, python?, &work, &mut heard).await };
+        let outcome = match tried.await {
             Ok(finished) => Outcome::Finished(Box::new(finished)),
             Err(why) => Outcome::Failed {
                 why,
                 dollars: heard.dollars,
             },
         };
+        let seconds = began.elapsed().as_secs_f64();
         // A run that was ended has a story, too.
         let story = |run: RunId| self.cache.join("runs").join(format!("{}.jsonl", run.0));
         let trajectory = heard.run.map(story);
@@ -105,30 +111,51 @@ impl Runs {
         let record = Record {
             instance_id: task.id.clone(),
             outcome,
-            seconds: began.elapsed().as_secs_f64(),
+            seconds,
+            memory: heard.memory.bytes(),
         };
         (record, trajectory)
+    }
+
+    /// The folder of its Python, where it has an environment.
+    async fn python(&self, task: &Task) -> Result<Option<PathBuf>, String> {
+        match self.environments.get(&task.id) {
+            Some(environment) => environment.built(&self.cache).await.map(Some).map_err(text),
+            None => Ok(None),
+        }
     }
 
     /// One task in a folder of its own, without a place.
     pub(super) async fn alone(&self, task: &Task, work: &Path) -> Result<Finished, String> {
         let mut heard = Heard::default();
-        self.tried(task, work, &mut heard).await
+        let python = self.python(task).await?;
+        self.tried(task, python, work, &mut heard).await
     }
 
-    async fn tried(&self, task: &Task, work: &Path, heard: &mut Heard) -> Result<Finished, String> {
+    async fn tried(
+        &self,
+        task: &Task,
+        python: Option<PathBuf>,
+        work: &Path,
+        heard: &mut Heard,
+    ) -> Result<Finished, String> {
         let repository = self.repositories.find(&task.repo).map_err(text)?;
         let checkout = work.join("checkout");
         git::check_out(&repository, &task.base_commit, &checkout)
             .await
             .map_err(text)?;
-        let variables = match self.environments.get(&task.id) {
-            Some(environment) => {
-                let python = environment.built(&self.cache).await.map_err(text)?;
-                environment.variables(&python, &checkout)
-            }
-            None => Vec::new(),
+        let variables = match (self.environments.get(&task.id), &python) {
+            (Some(environment), Some(python)) => environment.variables(python, &checkout),
+            (Some(_) | None, _) => Vec::new(),
         };
+        // Checkouts of one repository are much the same, and content decides what still holds.
+        let last = self
+            .cache
+            .join("checkouts")
+            .join(task.repo.replace('/', "__"));
+        std::fs::create_dir_all(&last).map_err(text)?;
+        // Without it, the index is made anew.
+        let _ = Index::lend(&self.cache, &last, &checkout);
         let mut arguments = self.arguments.clone();
         if let Some(containers) = &self.containers {
             let container = containers.of(&task.id).await.map_err(text)?;
@@ -138,6 +165,12 @@ impl Runs {
             ] {
                 arguments.extend(["-c".into(), format!("sandbox.{key}={value}").into()]);
             }
+        }
+        let environment = self.environments.get(&task.id);
+        if let Some(services) = environment.and_then(|one| one.services(&checkout)) {
+            // A text of JSON is one of TOML, too.
+            let services = serde_json::to_string(&services).map_err(text)?;
+            arguments.extend(["-c".into(), format!("tests.setup={services}").into()]);
         }
         if let Some(oracle) = &self.oracle {
             let known = oracle
@@ -158,7 +191,9 @@ impl Runs {
             variables,
             limit: Duration::from_secs(self.seconds) + GRACE,
         };
-        child.run(&task.problem_statement, heard).await
+        let finished = child.run(&task.problem_statement, heard).await;
+        let _ = Index::lend(&self.cache, &checkout, &last);
+        finished
     }
 }
 

@@ -27,11 +27,18 @@ pub struct Settings {
     pub driver: String,
     /// As predictions name it.
     pub model: String,
+    /// What makes it another sample than others of the same, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sample: String,
 }
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} by {} ({})", self.dataset, self.model, self.driver)
+        write!(f, "{} by {} ({}", self.dataset, self.model, self.driver)?;
+        match self.sample.as_str() {
+            "" => write!(f, ")"),
+            sample => write!(f, ", {sample})"),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What became of an instance, and of all.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ports::Dollars;
@@ -14,6 +16,9 @@ pub struct Record {
     pub outcome: Outcome,
     /// From the checkout to the end.
     pub seconds: f64,
+    /// Bytes that its processes held at most, without those of its tests.
+    #[serde(default)]
+    pub memory: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +74,11 @@ impl Record {
         }
     }
 
+    /// Seconds that were neither a model's nor the tests'.
+    pub fn overhead(&self) -> f64 {
+        (self.seconds - self.spent().outside_seconds).max(0.0)
+    }
+
     /// Whether its own tests hold with the change.
     pub fn is_settled(&self) -> bool {
         match &self.outcome {
@@ -91,6 +101,24 @@ pub struct Report {
     pub output_tokens: u64,
     pub dollars: f64,
     pub seconds: f64,
+    /// Of those that were finished, half had no more.
+    pub median_overhead_s: f64,
+    /// Of the instance with the most.
+    pub most_memory_mb: f64,
+    /// Where the time of each went.
+    pub costs: BTreeMap<String, Cost>,
+}
+
+/// What one instance took of the machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Cost {
+    pub seconds: f64,
+    pub model_s: f64,
+    pub tests_s: f64,
+    /// What was neither a model's nor the tests'.
+    pub overhead_s: f64,
+    /// Without the tests.
+    pub memory_mb: f64,
 }
 
 impl Report {
@@ -105,6 +133,12 @@ impl Report {
         self.output_tokens += spent.output_tokens.0;
         self.dollars += spent.dollars.0;
         self.seconds += record.seconds;
+        let cost = Cost::of(record);
+        self.most_memory_mb = self.most_memory_mb.max(cost.memory_mb);
+        if let Outcome::Finished(_) = record.outcome {
+            self.costs.insert(record.instance_id.clone(), cost);
+        }
+        self.median_overhead_s = median(self.costs.values().map(|cost| cost.overhead_s));
     }
 
     pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
@@ -113,5 +147,31 @@ impl Report {
             report.add(record);
         }
         report
+    }
+}
+
+impl Cost {
+    fn of(record: &Record) -> Self {
+        let spent = record.spent();
+        Cost {
+            seconds: record.seconds,
+            model_s: spent.model_seconds,
+            tests_s: spent.test_seconds,
+            overhead_s: record.overhead(),
+            memory_mb: record.memory as f64 / 1e6,
+        }
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = |at: usize| values.get(at).copied().unwrap_or_default();
+    match values.len() % 2 {
+        1 => middle(values.len() / 2),
+        _ => f64::midpoint(
+            middle((values.len() / 2).saturating_sub(1)),
+            middle(values.len() / 2),
+        ),
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 const PROGRAM: &str = r#"#!/bin/sh
 task=$(cat)
 case "$task" in
+  *stubborn*) trap '' TERM INT HUP QUIT; while :; do sleep 0.05; done ;;
   *wedge*) echo '{"run":"w","seq":1,"at_ms":1,"event":{"event":"turn_finished","agent":"scout","role":"scout","model":"m","usage":{"prompt":1,"cached":0,"output":1},"cost":0.7,"calls":1,"finish":"stop","millis":1}}'; sleep 600 ;;
   *crash*) echo "the model is gone" >&2; exit 3 ;;
 esac
@@ -92,6 +93,7 @@ fn settings(model: &str) -> Settings {
         dataset: "set.jsonl".into(),
         driver: "swarm".into(),
         model: model.into(),
+        sample: String::new(),
     }
 }
 
@@ -222,6 +224,24 @@ async fn a_wedged_instance_is_ended_and_the_others_go_on() {
 }
 
 #[tokio::test]
+async fn who_ignores_signals_is_ended_all_the_same() {
+    let bed = bed();
+    std::fs::create_dir_all(&bed.out).unwrap();
+    let child = Child {
+        program: &bed.runs.program,
+        arguments: &[],
+        checkout: &bed.out,
+        variables: Vec::new(),
+        limit: Duration::from_secs(1),
+    };
+    let why = child
+        .run("stubborn", &mut Heard::default())
+        .await
+        .unwrap_err();
+    assert!(why.contains("was ended"), "{why}");
+}
+
+#[tokio::test]
 async fn no_instance_begins_after_the_money_is_spent() {
     let mut bed = bed();
     bed.runs.workers = 1;
@@ -274,14 +294,26 @@ async fn an_environment_comes_first_on_the_path() {
         ]),
         test_cmd_f2p: "hidden".into(),
         test_cmd_p2p: "hidden".into(),
+        p2p_unavailable: Vec::new(),
     };
     let variables = environment.variables(Path::new("/env"), Path::new("/checkout"));
     assert!(variables[0].1.starts_with("/env/bin:"), "{variables:?}");
     assert!(variables.contains(&("HERE".into(), "/checkout/x".into())));
+    assert!(!variables.iter().any(|(_, value)| value.contains("hidden")));
+    // Its services begin before each command of its tests.
+    bed.runs.environments = BTreeMap::from([("a__b-0".into(), environment.clone())]);
+    let name = xxhash_rust::xxh3::xxh3_64(b"3 ");
+    let built = bed.runs.cache.join(format!("environments/{name:016x}"));
+    std::fs::create_dir_all(&built).unwrap();
+    std::fs::write(built.join("starling-built"), "").unwrap();
+    bed.runs
+        .all(&[&bed.task("a__b-0", "Do.")], &bed.place(), |_| {})
+        .await
+        .unwrap();
+    let arguments = std::fs::read_to_string(bed.runs.cache.join("runs/arguments")).unwrap();
     assert!(
-        !variables
-            .iter()
-            .any(|(name, value)| name == "URL" || value.contains("hidden"))
+        arguments.contains("-c tests.setup=\"serve 18765 >/dev/null 2>&1 &"),
+        "{arguments}"
     );
     // One that cannot be built is told, and costs only its instance.
     let python = "9.99".to_owned();

@@ -1,0 +1,76 @@
+//! Tests that must fail. A change that makes the machinery of tests say what it likes, or end before
+//! its time, lets them pass as well, or leaves them out; its names are not known beforehand.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::SystemTime;
+
+use crate::ports::{TestReport, TestStatus};
+
+/// Failing tests with names of their own.
+#[derive(Debug)]
+pub(super) struct Canary {
+    word: String,
+}
+
+impl Canary {
+    pub(super) fn new(instance_id: &str) -> Self {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let seed = format!("{instance_id} {} {now:?}", std::process::id());
+        Canary {
+            word: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(seed.as_bytes())),
+        }
+    }
+
+    /// Adds them to a file of tests: as methods for unittest, as functions for those that know only
+    /// these. Each fails in another way.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn settle_in(&self, file: &Path) -> std::io::Result<()> {
+        let word = &self.word;
+        let mut text = std::fs::read_to_string(file)?;
+        text.push_str(&format!(
+            "\n\nimport unittest as u{word}\n\n\nclass T{word}(u{word}.TestCase):\n    \
+             def test_{word}_a(self):\n        self.assertEqual(1, 2)\n\n    \
+             def test_{word}_b(self):\n        self.assertTrue(False)\n\n    \
+             def test_{word}_c(self):\n        raise AssertionError('c')\n\n\n\
+             def test_{word}_d():\n    assert 1 == 2\n\n\n\
+             def test_{word}_e():\n    raise AssertionError('e')\n"
+        ));
+        std::fs::write(file, text)
+    }
+
+    /// Takes its tests out of a report.
+    ///
+    /// # Errors
+    /// They did not fail, in words.
+    pub(super) fn taken_from(&self, mut report: TestReport) -> Result<TestReport, String> {
+        let (own, others) = report
+            .cases
+            .into_iter()
+            .partition::<Vec<_>, _>(|case| case.id.contains(&self.word));
+        report.cases = others;
+        let passes = |status| match status {
+            TestStatus::Passed | TestStatus::Skipped => true,
+            TestStatus::Failed | TestStatus::Error => false,
+        };
+        if own.iter().any(|case| passes(case.status)) {
+            return Err("a test passes that cannot: the machinery of the tests was changed".into());
+        }
+        if own.is_empty() {
+            return Err("the tests did not run to their end".into());
+        }
+        Ok(report)
+    }
+}
+
+/// The tests of a report that passed.
+pub(super) fn passed(report: &TestReport) -> BTreeSet<String> {
+    let passes = |status| match status {
+        TestStatus::Passed => true,
+        TestStatus::Failed | TestStatus::Error | TestStatus::Skipped => false,
+    };
+    let cases = report.cases.iter().filter(|case| passes(case.status));
+    cases.map(|case| case.id.clone()).collect()
+}

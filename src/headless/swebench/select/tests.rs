@@ -1,0 +1,97 @@
+use super::*;
+use serde_json::json;
+
+/// The story of a run that ended so, with a test that it mended or not.
+fn story(stop: serde_json::Value, fixed: &[&str]) -> String {
+    let evidence = json!({
+        "tests": {"tests": "known", "command": "t", "outcome": "passed", "passed": 1, "fixed": fixed,
+            "broken": [], "still_failing": [], "details": "", "millis": 1},
+        "diagnostics": {"diagnostics": "absent"}, "losses": [], "contract": [], "callers": [], "millis": 1,
+    });
+    let lines = [
+        json!({"event": "proposal_checked", "proposal": 1, "evidence": evidence}),
+        json!({"event": "run_finished", "stop_reason": stop, "applied": [], "diff": "", "summary": "",
+            "tally": [], "spent": {"calls": 1, "prompt_tokens": 1, "cached_tokens": 0, "output_tokens": 1,
+            "dollars": 0.0, "seconds": 1.0, "waiting_seconds": 0.0, "messages": 0, "agents": 1}}),
+    ];
+    let stamped = (0..)
+        .zip(lines)
+        .map(|(seq, event)| format!("{}\n", json!({"seq": seq, "at_ms": 1, "event": event})));
+    stamped.collect()
+}
+
+fn settled() -> String {
+    story(json!({"reason": "settled"}), &[])
+}
+
+fn patch(line: &str) -> String {
+    format!("--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+{line}\n")
+}
+
+fn sample(sample: usize, patch: &str, trajectory: String) -> Candidate {
+    Candidate {
+        sample,
+        patch: patch.to_owned(),
+        trajectory,
+    }
+}
+
+async fn chosen(samples: &[Candidate]) -> usize {
+    choose("It breaks.", samples, None).await.chosen
+}
+
+#[tokio::test]
+async fn own_tests_decide_between_strangers() {
+    let failing = story(json!({"reason": "tests_fail", "failing": ["t"]}), &[]);
+    let samples = [
+        sample(1, &patch("b"), failing),
+        sample(2, &patch("c"), settled()),
+    ];
+    assert_eq!(chosen(&samples).await, 2);
+}
+
+#[tokio::test]
+async fn a_test_that_was_mended_speaks_for_a_change() {
+    let mended = story(json!({"reason": "settled"}), &["t::one"]);
+    let samples = [
+        sample(1, &patch("b"), settled()),
+        sample(2, &patch("c"), mended),
+    ];
+    assert_eq!(chosen(&samples).await, 2);
+}
+
+#[tokio::test]
+async fn what_most_samples_say_is_chosen() {
+    let samples = [
+        sample(1, &patch("b"), settled()),
+        sample(2, &patch("c  =  1"), settled()),
+        sample(3, &patch("c = 1"), settled()),
+    ];
+    assert_eq!(chosen(&samples).await, 2);
+}
+
+#[tokio::test]
+async fn no_change_is_chosen_only_where_there_is_no_other() {
+    let failing = story(json!({"reason": "tests_fail", "failing": ["t"]}), &[]);
+    let samples = [sample(1, "", settled()), sample(2, &patch("b"), failing)];
+    assert_eq!(chosen(&samples).await, 2);
+    assert_eq!(chosen(&samples[..1]).await, 1);
+    // Equals: the first.
+    let equal = [
+        sample(3, &patch("b"), settled()),
+        sample(4, &patch("c"), settled()),
+    ];
+    assert_eq!(chosen(&equal).await, 3);
+}
+
+#[tokio::test]
+async fn a_verifier_that_is_away_costs_only_its_signal() {
+    let away = Verifier::Endpoint("http://127.0.0.1:1/".into());
+    let samples = [sample(1, &patch("b"), settled())];
+    let choice = choose("It breaks.", &samples, Some(&away)).await;
+    assert_eq!(choice.samples[&1].verifier, None);
+    assert!(
+        choice.trouble[0].starts_with("sample 1: http://127.0.0.1:1/"),
+        "{choice:?}"
+    );
+}
