@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
@@ -23,11 +24,11 @@ use crate::workspace::{
     Bounds, Policy, Shadows, Unconfined, Workspace, cache_dir, sweep_leftovers, sweep_scratch,
 };
 
-/// Services as the command line wants them.
+/// Services as the command line wants them, with who does the work of runs.
 ///
 /// # Errors
 /// There is no place for a cache.
-pub fn services(args: &WorldArgs) -> anyhow::Result<Services> {
+pub fn services(args: &WorldArgs, workers: Handle) -> anyhow::Result<Services> {
     let cache = cache_dir().context(
         "there is no home directory to keep a cache in: set STARLING_CACHE_DIR to a directory",
     )?;
@@ -45,6 +46,7 @@ pub fn services(args: &WorldArgs) -> anyhow::Result<Services> {
         }),
         start: swarm(),
         trajectories: cache.join("runs"),
+        workers,
     })
 }
 

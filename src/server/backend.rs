@@ -156,7 +156,13 @@ impl Backend {
 
 impl Backend {
     /// What waits for the symbols whose heads stand on a line.
-    fn hover_at(&self, line: u32, file: &FilePath, sight: &Sight) -> Option<Hover> {
+    fn hover_at(
+        &self,
+        line: u32,
+        file: &FilePath,
+        sight: &Sight,
+        settings: &Settings,
+    ) -> Option<Hover> {
         let heads = sight
             .marks
             .iter()
@@ -168,7 +174,10 @@ impl Backend {
             .collect();
         (!texts.is_empty()).then(|| Hover {
             contents: HoverContents::Markup(MarkupContent {
-                kind: MarkupKind::Markdown,
+                kind: match settings.markdown {
+                    true => MarkupKind::Markdown,
+                    false => MarkupKind::PlainText,
+                },
                 value: texts.join("\n---\n"),
             }),
             range: None,
@@ -242,7 +251,7 @@ impl LanguageServer for Backend {
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
         let place = params.text_document_position_params;
         let uri = &place.text_document.uri;
-        let Some((_, file)) = self.place(uri) else {
+        let Some((settings, file)) = self.place(uri) else {
             return Ok(None);
         };
         let offers = self.runs.offers(&file);
@@ -250,7 +259,7 @@ impl LanguageServer for Backend {
             return Ok(None);
         }
         let sight = self.see(uri).await;
-        Ok(sight.and_then(|sight| self.hover_at(place.position.line, &file, &sight)))
+        Ok(sight.and_then(|sight| self.hover_at(place.position.line, &file, &sight, settings)))
     }
 
     /// Noted by the gate in front.

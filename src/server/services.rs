@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use tokio::runtime::Handle;
 
 use super::protocol::LimitsPatch;
 use crate::index::Index;
@@ -92,6 +93,8 @@ pub struct Services {
     pub start: Starter,
     /// Trajectories are written to `<trajectories>/<run id>.jsonl`.
     pub trajectories: PathBuf,
+    /// Where runs and questions work; the client is answered elsewhere.
+    pub workers: Handle,
 }
 
 impl fmt::Debug for Services {
