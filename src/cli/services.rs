@@ -39,7 +39,9 @@ pub fn services(args: &WorldArgs, workers: Handle) -> anyhow::Result<Services> {
         servers: ServerPool::new(cache.join("language")),
         models: Mutex::default(),
     });
+    let for_look = args.clone();
     Ok(Services {
+        ignored: Arc::new(move |root| ignored(root, &for_look)),
         open: Arc::new(move |opening| {
             let world = Arc::clone(&world);
             Box::pin(async move { world.open(opening).await })
@@ -57,6 +59,14 @@ pub fn services(args: &WorldArgs, workers: Handle) -> anyhow::Result<Services> {
 pub fn configuration(root: &Path, args: &WorldArgs) -> Result<Loaded, config::ConfigError> {
     let trust = trust::of(root, args.trust());
     config::load(&Sources::of_process(root, trust, args.set.clone()))
+}
+
+/// What of a project's settings is not followed.
+fn ignored(root: &Path, args: &WorldArgs) -> Vec<String> {
+    match configuration(root, args) {
+        Ok(loaded) => loaded.warnings.iter().map(ToString::to_string).collect(),
+        Err(error) => vec![error.to_string()],
+    }
 }
 
 struct World {

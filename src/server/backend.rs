@@ -9,12 +9,12 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{
     CodeActionKind, CodeActionOptions, CodeActionParams, CodeActionProviderCapability,
     CodeActionResponse, CodeLens, CodeLensOptions, CodeLensParams, DidChangeTextDocumentParams,
-    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
-    ExecuteCommandOptions, ExecuteCommandParams, Hover, HoverContents, HoverParams,
-    HoverProviderCapability, InitializeParams, InitializeResult, InitializedParams, MarkupContent,
-    MarkupKind, SaveOptions, ServerCapabilities, ServerInfo, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Url,
-    WorkDoneProgressCancelParams,
+    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, ExecuteCommandOptions, ExecuteCommandParams, Hover, HoverContents,
+    HoverParams, HoverProviderCapability, InitializeParams, InitializeResult, InitializedParams,
+    MarkupContent, MarkupKind, SaveOptions, ServerCapabilities, ServerInfo,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    TextDocumentSyncSaveOptions, Url, WorkDoneProgressCancelParams,
 };
 use tower_lsp::{Client, LanguageServer};
 
@@ -213,6 +213,7 @@ impl LanguageServer for Backend {
             return;
         };
         self.runs.restore(&agreed.editor);
+        self.runs.tell_ignored();
         self.pulse.get_or_init(|| {
             let carried = self.runs.pulse().carry(
                 self.client.clone(),
@@ -293,6 +294,11 @@ impl LanguageServer for Backend {
 
     /// The buffer is what counts, saved or not.
     async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
+
+    /// Files that are not open changed: what waits for them may fit no more, or fit again.
+    async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
+        self.runs.pulse().beat();
+    }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
         let command = Command::parse(&params.command, params.arguments)

@@ -79,8 +79,10 @@ impl Replay {
                     .push_back(answer.clone());
             }
         }
+        let model = format!("replay:{}", bed.join("model.jsonl").display());
+        let options = ["--model", &model, "-c", "sandbox.missing=allow"];
         let mut replay = Replay {
-            server: Server::start(&bed),
+            server: Server::start(&bed, &options),
             can,
             buffers: Buffers::new(recorded, agreed, twist.sync),
             waiting: BTreeMap::new(),

@@ -18,10 +18,11 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(bed: &Path) -> Server {
-        let model = format!("replay:{}", bed.join("model.jsonl").display());
+    /// A server in a home of its own.
+    pub fn start(bed: &Path, options: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_starling"))
-            .args(["lsp", "--model", &model, "-c", "sandbox.missing=allow"])
+            .arg("lsp")
+            .args(options)
             .env("STARLING_CACHE_DIR", bed.join("cache"))
             .env("XDG_CONFIG_HOME", bed)
             .env("XDG_STATE_HOME", bed)
