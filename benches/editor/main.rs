@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Beside it, in the same rounds, a line goes to `cat` and back: what the machine itself takes, busy as
-//! it is. The tree is not written to. The model is a recording: its agents propose at once, each for one
+//! it is. `STARLING_BENCH_SERVER` names another binary to measure. The tree is not written to. The model is a recording: its agents propose at once, each for one
 //! function of a file of 3,000 lines that is open and typed into.
 
 mod recording;
@@ -89,7 +89,9 @@ struct Server {
 impl Server {
     fn start(bed: &Path) -> Server {
         let model = format!("replay:{}", bed.join("recording.jsonl").display());
-        let mut child = Command::new(env!("CARGO_BIN_EXE_starling"))
+        let server = std::env::var_os("STARLING_BENCH_SERVER");
+        let server = server.unwrap_or_else(|| env!("CARGO_BIN_EXE_starling").into());
+        let mut child = Command::new(server)
             .args(["lsp", "--model", &model])
             .env("STARLING_CACHE_DIR", bed.join("cache"))
             .env("XDG_CONFIG_HOME", bed)

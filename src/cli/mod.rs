@@ -9,6 +9,7 @@ mod embedded;
 mod explain;
 mod input;
 mod log;
+mod lsp;
 mod models;
 mod run;
 mod screen;
@@ -81,7 +82,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Run(args) => run::run(args).await,
         Command::Ask(args) => ask::run(args).await,
         Command::Demo(args) => demo::run(args).await,
-        Command::Lsp(args) => lsp(&args).await,
+        Command::Lsp(args) => lsp::run(&args).await,
         Command::Index(args) => code::index(&args),
         Command::Locate(args) => code::locate(&args),
         Command::Map(args) => code::map(&args),
@@ -131,14 +132,6 @@ fn explain(key: Option<&str>, json: bool, world: &WorldArgs) -> anyhow::Result<O
         false => print!("{}", explain::as_text(&settings)),
     }
     Ok(Outcome::Settled)
-}
-
-async fn lsp(args: &WorldArgs) -> anyhow::Result<Outcome> {
-    let services = services::services(args)?;
-    match crate::server::serve(tokio::io::stdin(), tokio::io::stdout(), services).await {
-        crate::server::Leave::Taken => Ok(Outcome::Settled),
-        crate::server::Leave::Abrupt => Ok(Outcome::NotSettled),
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
@@ -153,7 +154,7 @@ pub async fn follow(
     stdin: Stdin,
     tree: Tree,
 ) -> anyhow::Result<Outcome> {
-    let editor = HeadlessEditor::start(services(world)?, root).await?;
+    let editor = HeadlessEditor::start(services(world, Handle::current())?, root).await?;
     let screen = match show {
         Show::Json => Screen::json(Box::new(io::stdout())),
         Show::Terminal => Screen::lively(),

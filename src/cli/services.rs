@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
@@ -24,11 +25,11 @@ use crate::workspace::{
     sweep_scratch,
 };
 
-/// Services as the command line wants them.
+/// Services as the command line wants them, with who does the work of runs.
 ///
 /// # Errors
 /// There is no place for a cache.
-pub fn services(args: &WorldArgs) -> anyhow::Result<Services> {
+pub fn services(args: &WorldArgs, workers: Handle) -> anyhow::Result<Services> {
     let cache = cache_dir().context(
         "there is no home directory to keep a cache in: set STARLING_CACHE_DIR to a directory",
     )?;
@@ -39,13 +40,16 @@ pub fn services(args: &WorldArgs) -> anyhow::Result<Services> {
         servers: ServerPool::new(cache.join("language")),
         models: Mutex::default(),
     });
+    let for_look = args.clone();
     Ok(Services {
+        ignored: Arc::new(move |root| ignored(root, &for_look)),
         open: Arc::new(move |opening| {
             let world = Arc::clone(&world);
             Box::pin(async move { world.open(opening).await })
         }),
         start: swarm(),
         trajectories: cache.join("runs"),
+        workers,
     })
 }
 
@@ -56,6 +60,14 @@ pub fn services(args: &WorldArgs) -> anyhow::Result<Services> {
 pub fn configuration(root: &Path, args: &WorldArgs) -> Result<Loaded, config::ConfigError> {
     let trust = trust::of(root, args.trust());
     config::load(&Sources::of_process(root, trust, args.set.clone()))
+}
+
+/// What of a project's settings is not followed.
+fn ignored(root: &Path, args: &WorldArgs) -> Vec<String> {
+    match configuration(root, args) {
+        Ok(loaded) => loaded.warnings.iter().map(ToString::to_string).collect(),
+        Err(error) => vec![error.to_string()],
+    }
 }
 
 struct World {

@@ -9,6 +9,7 @@ use super::services::configuration;
 use super::{Outcome, WrongUse};
 use crate::config::{Decision, FileState, ModelKind, Trust, TrustList};
 use crate::model::registry::role_sources;
+use crate::text::harmless;
 
 /// More lines than this of a project's file are not shown.
 const LINES: usize = 40;
@@ -96,8 +97,7 @@ fn ask(
         file.display()
     )?;
     for line in text.lines().take(LINES) {
-        let harmless: String = line.chars().filter(|char| !char.is_control()).collect();
-        writeln!(shown, "    {harmless}")?;
+        writeln!(shown, "    {}", harmless(line))?;
     }
     let more = text.lines().count().saturating_sub(LINES);
     if more > 0 {

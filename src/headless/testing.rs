@@ -150,6 +150,8 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
         open,
         start,
         trajectories: trajectories.to_owned(),
+        ignored: Arc::new(|_| Vec::new()),
+        workers: tokio::runtime::Handle::current(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! shown to it as open documents, and what it keeps goes to a cache of its own. [`Keeper`](keeper) asks
 //! it one question after another, so that between the showing of a text and the answer nothing changes.
 
+mod answers;
 mod convert;
 mod documents;
 mod find;
@@ -20,6 +21,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+pub use answers::{problems_of, spots_of};
 pub use find::{NotUsed, OwnPrograms, Places, Program};
 pub use service::{LanguageServers, ServerPool, Wanted, version};
 

@@ -136,6 +136,11 @@ pub trait LanguageService: Send + Sync {
         effort == Effort::Fast
     }
 
+    /// Whether it can be asked about the names of a file.
+    fn knows_names(&self, file: &FilePath) -> bool {
+        self.has(Effort::Fast, file)
+    }
+
     /// Begins whatever makes a later question about this text quick, and returns at once.
     fn prepare(&self, _request: TextRequest) {}
 

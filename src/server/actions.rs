@@ -5,7 +5,7 @@ use ropey::Rope;
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Command, Diagnostic,
-    NumberOrString, Position as LspPosition,
+    NumberOrString, Position as LspPosition, Range,
 };
 
 use super::board::short;
@@ -18,6 +18,9 @@ use crate::text::{Position, offset_of};
 
 /// What Starling alone does.
 pub const KIND: CodeActionKind = CodeActionKind::new("starling");
+
+/// A comment further down in a selection is not looked for.
+const LINES: u32 = 100;
 
 pub fn actions(
     params: &CodeActionParams,
@@ -36,7 +39,7 @@ pub fn actions(
     for diagnostic in &params.context.diagnostics {
         actions.push(place.fix(diagnostic));
     }
-    actions.extend(place.comment(params.range.start, &symbol));
+    actions.extend(place.comment(params.range, &symbol));
     for offer in offers.iter().filter(|offer| offer.symbol.encloses(&symbol)) {
         let commands = offer.commands(client);
         let about = commands.first().map(|first| first.title.clone());
@@ -56,7 +59,14 @@ pub fn actions(
     actions
         .into_iter()
         .filter(|action| wanted.is_none_or(|kinds| is_wanted(action, kinds)))
-        .map(CodeActionOrCommand::CodeAction)
+        .filter_map(|action| match client.action_literals {
+            true => Some(CodeActionOrCommand::CodeAction(action)),
+            // An older client; the title of an action says more than that of its command.
+            false => action.command.map(|command| {
+                let title = action.title;
+                CodeActionOrCommand::Command(Command { title, ..command })
+            }),
+        })
         .collect()
 }
 
@@ -138,14 +148,27 @@ impl Place<'_> {
         action
     }
 
-    /// What a comment on the line says is to be done.
-    fn comment(&self, at: LspPosition, symbol: &SymbolPath) -> Option<CodeAction> {
-        let line = line_of(&self.sight.text, at.line)?;
+    /// What the first such comment in the range says is to be done.
+    fn comment(&self, range: Range, symbol: &SymbolPath) -> Option<CodeAction> {
+        let first = range.start.line;
+        let last = range.end.line.min(first.saturating_add(LINES));
+        (first..=last).find_map(|line| {
+            let end = LspPosition::new(line, u32::MAX);
+            let symbol = match line == first {
+                true => symbol,
+                false => &self.symbol(end),
+            };
+            self.comment_on(line, symbol)
+        })
+    }
+
+    fn comment_on(&self, number: u32, symbol: &SymbolPath) -> Option<CodeAction> {
+        let line = line_of(&self.sight.text, number)?;
         let wish = wish(&line)?;
         let task = format!(
             "Do what this comment at {}:{}, in `{symbol}`, asks for, and remove the comment:\n{wish}",
             self.file,
-            at.line + 1,
+            number + 1,
         );
         let title = format!("Starling: do: {}", short(wish));
         let run = command(title, RUN, beginning(&task, symbol));

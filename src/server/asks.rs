@@ -104,9 +104,9 @@ impl Asks {
             buffers,
         };
         let asks = self.clone();
-        self.shared.tasks.spawn(async move {
-            asks.answer(plan, cancel).await;
-        });
+        let answered = async move { asks.answer(plan, cancel).await };
+        let workers = &self.shared.services.workers;
+        self.shared.tasks.spawn_on(answered, workers);
         self.shared.pulse.beat();
         Ok(AskReply { ask: id })
     }

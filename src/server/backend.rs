@@ -9,12 +9,12 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{
     CodeActionKind, CodeActionOptions, CodeActionParams, CodeActionProviderCapability,
     CodeActionResponse, CodeLens, CodeLensOptions, CodeLensParams, DidChangeTextDocumentParams,
-    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
-    ExecuteCommandOptions, ExecuteCommandParams, Hover, HoverContents, HoverParams,
-    HoverProviderCapability, InitializeParams, InitializeResult, InitializedParams, MarkupContent,
-    MarkupKind, SaveOptions, ServerCapabilities, ServerInfo, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Url,
-    WorkDoneProgressCancelParams,
+    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, ExecuteCommandOptions, ExecuteCommandParams, Hover, HoverContents,
+    HoverParams, HoverProviderCapability, InitializeParams, InitializeResult, InitializedParams,
+    MarkupContent, MarkupKind, SaveOptions, ServerCapabilities, ServerInfo,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    TextDocumentSyncSaveOptions, Url, WorkDoneProgressCancelParams,
 };
 use tower_lsp::{Client, LanguageServer};
 
@@ -156,7 +156,13 @@ impl Backend {
 
 impl Backend {
     /// What waits for the symbols whose heads stand on a line.
-    fn hover_at(&self, line: u32, file: &FilePath, sight: &Sight) -> Option<Hover> {
+    fn hover_at(
+        &self,
+        line: u32,
+        file: &FilePath,
+        sight: &Sight,
+        settings: &Settings,
+    ) -> Option<Hover> {
         let heads = sight
             .marks
             .iter()
@@ -168,7 +174,10 @@ impl Backend {
             .collect();
         (!texts.is_empty()).then(|| Hover {
             contents: HoverContents::Markup(MarkupContent {
-                kind: MarkupKind::Markdown,
+                kind: match settings.markdown {
+                    true => MarkupKind::Markdown,
+                    false => MarkupKind::PlainText,
+                },
                 value: texts.join("\n---\n"),
             }),
             range: None,
@@ -204,6 +213,7 @@ impl LanguageServer for Backend {
             return;
         };
         self.runs.restore(&agreed.editor);
+        self.runs.tell_ignored();
         self.pulse.get_or_init(|| {
             let carried = self.runs.pulse().carry(
                 self.client.clone(),
@@ -242,7 +252,7 @@ impl LanguageServer for Backend {
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
         let place = params.text_document_position_params;
         let uri = &place.text_document.uri;
-        let Some((_, file)) = self.place(uri) else {
+        let Some((settings, file)) = self.place(uri) else {
             return Ok(None);
         };
         let offers = self.runs.offers(&file);
@@ -250,7 +260,7 @@ impl LanguageServer for Backend {
             return Ok(None);
         }
         let sight = self.see(uri).await;
-        Ok(sight.and_then(|sight| self.hover_at(place.position.line, &file, &sight)))
+        Ok(sight.and_then(|sight| self.hover_at(place.position.line, &file, &sight, settings)))
     }
 
     /// Noted by the gate in front.
@@ -284,6 +294,11 @@ impl LanguageServer for Backend {
 
     /// The buffer is what counts, saved or not.
     async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
+
+    /// Files that are not open changed: what waits for them may fit no more, or fit again.
+    async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
+        self.runs.pulse().beat();
+    }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
         let command = Command::parse(&params.command, params.arguments)

@@ -5,6 +5,7 @@ mod approvals;
 mod asks;
 mod backend;
 mod board;
+mod bridge;
 mod commands;
 mod documents;
 mod editor;

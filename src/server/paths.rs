@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use tower_lsp::lsp_types::Url;
 
 use crate::syntax::FilePath;
+use crate::text::is_deceptive;
 
 /// The file that a URI names, when it lies in the workspace.
 pub fn file_of(root: &Path, uri: &Url) -> Option<FilePath> {
@@ -31,13 +32,29 @@ pub fn path_of(root: &Path, file: &FilePath) -> Option<PathBuf> {
 }
 
 fn stays_inside(path: &Path) -> bool {
-    let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let plain = |part: Component<'_>| match part {
+        // What the index leaves out is not edited either.
+        Component::Normal(name) => !name.to_string_lossy().contains(is_deceptive),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
+            false
+        }
+    };
     path.components().all(plain)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_not_what_it_looks_like_is_no_file_of_ours() {
+        let root = Path::new("/w");
+        for name in ["a\nb.py", "\x1b[2J/c.py", "\u{202e}yp.py"] {
+            let uri = Url::from_file_path(root.join(name)).unwrap();
+            assert_eq!(file_of(root, &uri), None);
+            assert_eq!(path_of(root, &FilePath::new(name)), None);
+        }
+    }
 
     #[test]
     fn uris_and_files_name_each_other() {

@@ -2,6 +2,7 @@
 //! the pipe use these types; `docs/protocol.md` describes them for other clients.
 
 mod ask;
+mod bridge;
 mod client;
 mod state;
 
@@ -15,6 +16,10 @@ use crate::swarm::{Approval, AskIntent, Driver, Event, Limits, ProposalId, RunId
 use crate::syntax::SymbolPath;
 
 pub use ask::{AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply};
+pub use bridge::{
+    BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
+    Provider,
+};
 pub use client::ClientCommand;
 pub use state::{
     AgentState, AskState, EVENTS, EventsParams, EventsReply, FileState, PROPOSAL, ProposalReply,

@@ -94,6 +94,8 @@ struct Shared {
     /// Fired when the client goes.
     closing: CancellationToken,
     agreed: OnceLock<Settings>,
+    /// What of the project's settings is not followed.
+    ignored: OnceLock<Vec<String>>,
     entries: Mutex<BTreeMap<String, Entry>>,
 }
 
@@ -109,6 +111,7 @@ impl Runs {
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             agreed: OnceLock::new(),
+            ignored: OnceLock::new(),
             entries: Mutex::default(),
         };
         Runs {

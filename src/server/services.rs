@@ -1,12 +1,13 @@
 //! The server's world, handed in by whoever starts it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use tokio::runtime::Handle;
 
 use super::protocol::LimitsPatch;
 use crate::index::Index;
@@ -54,6 +55,9 @@ pub struct Defaults {
 /// Makes the parts of a run ready.
 pub type Opener = Arc<dyn Fn(Opening) -> BoxFuture<'static, anyhow::Result<Opened>> + Send + Sync>;
 
+/// Looks at a project as it is opened; reads the disk.
+pub type Look = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
+
 /// Starts a run: [`crate::swarm::start`], or a scripted one.
 pub type Starter = Arc<dyn Fn(RunId, Task, Outside) -> Arc<dyn Run> + Send + Sync>;
 
@@ -92,6 +96,10 @@ pub struct Services {
     pub start: Starter,
     /// Trajectories are written to `<trajectories>/<run id>.jsonl`.
     pub trajectories: PathBuf,
+    /// What a project's own settings ask for and do not get, in words.
+    pub ignored: Look,
+    /// Where runs and questions work; the client is answered elsewhere.
+    pub workers: Handle,
 }
 
 impl fmt::Debug for Services {

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use tower_lsp::lsp_types::{InitializeParams, PositionEncodingKind, ResourceOperationKind};
+use tower_lsp::lsp_types::{
+    InitializeParams, MarkupKind, PositionEncodingKind, ResourceOperationKind,
+};
 
-use super::protocol::ClientCommand;
+use super::protocol::{ClientCommand, Provider};
 use crate::text::Encoding;
 
 /// The client's capabilities as far as the server asks for them.
@@ -26,8 +28,14 @@ pub struct Settings {
     pub lens_refresh: bool,
     /// It opens documents when asked to.
     pub documents: bool,
+    /// It takes code actions that are more than commands.
+    pub action_literals: bool,
+    /// It shows hovers in Markdown.
+    pub markdown: bool,
     /// The commands that it brings; `None` for a client that does not know Starling.
     pub commands: Option<BTreeSet<ClientCommand>>,
+    /// What it asks the editor's own providers for.
+    pub bridge: BTreeSet<Provider>,
 }
 
 impl Settings {
@@ -35,6 +43,7 @@ impl Settings {
     pub fn negotiate(params: &InitializeParams) -> Settings {
         let capabilities = &params.capabilities;
         let workspace = capabilities.workspace.as_ref();
+        let text_document = capabilities.text_document.as_ref();
         let edit = workspace.and_then(|workspace| workspace.workspace_edit.as_ref());
         let kinds = edit
             .and_then(|edit| edit.resource_operations.as_deref())
@@ -50,7 +59,7 @@ impl Settings {
                 .iter()
                 .find_map(encoding_of)
                 .unwrap_or(Encoding::Utf16),
-            versioned_edits: edit.and_then(|edit| edit.document_changes) == Some(true),
+            versioned_edits: takes_versioned_edits(params),
             annotations: edit.is_some_and(|edit| edit.change_annotation_support.is_some()),
             creates: kinds.contains(&ResourceOperationKind::Create),
             deletes: kinds.contains(&ResourceOperationKind::Delete),
@@ -59,10 +68,7 @@ impl Settings {
                 .as_ref()
                 .and_then(|window| window.work_done_progress)
                 == Some(true),
-            lenses: capabilities
-                .text_document
-                .as_ref()
-                .is_some_and(|document| document.code_lens.is_some()),
+            lenses: text_document.is_some_and(|document| document.code_lens.is_some()),
             lens_refresh: workspace
                 .and_then(|workspace| workspace.code_lens.as_ref())
                 .and_then(|lens| lens.refresh_support)
@@ -72,7 +78,14 @@ impl Settings {
                 .as_ref()
                 .and_then(|window| window.show_document.as_ref())
                 .is_some_and(|show| show.support),
+            action_literals: text_document
+                .and_then(|document| document.code_action.as_ref())
+                .is_none_or(|action| action.code_action_literal_support.is_some()),
+            markdown: text_document
+                .and_then(|document| document.hover.as_ref()?.content_format.as_ref())
+                .is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),
             commands: commands_of(capabilities.experimental.as_ref()),
+            bridge: bridge_of(capabilities.experimental.as_ref()),
         }
     }
 
@@ -92,6 +105,29 @@ impl Settings {
             Encoding::Utf32 => PositionEncodingKind::UTF32,
         }
     }
+}
+
+/// Neovim takes versions of edits seriously and does not say so.
+fn takes_versioned_edits(params: &InitializeParams) -> bool {
+    let is_neovim = |name: &str| name == "Neovim";
+    let silent = params
+        .client_info
+        .as_ref()
+        .is_some_and(|client| is_neovim(&client.name));
+    let Some(workspace) = &params.capabilities.workspace else {
+        return silent;
+    };
+    let edit = workspace.workspace_edit.as_ref();
+    let said = edit.and_then(|edit| edit.document_changes) == Some(true);
+    workspace.apply_edit != Some(false) && (said || silent)
+}
+
+/// Providers that are not known here are of a newer plugin.
+fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<Provider> {
+    let named = experimental.and_then(|all| all.get("starling")?.get("bridge")?.as_array());
+    let named = named.map_or(&[][..], Vec::as_slice);
+    let is_named = |provider: &Provider| named.iter().any(|name| name == provider.name());
+    Provider::ALL.into_iter().filter(is_named).collect()
 }
 
 /// Commands that are not known here are of a newer plugin.
@@ -182,6 +218,46 @@ mod tests {
         assert!(full.lenses && full.lens_refresh && full.documents && !full.is_plain());
         assert!(full.versioned_edits && full.annotations && full.progress);
         assert!(full.creates && full.deletes);
+    }
+
+    #[test]
+    fn versioned_edits_are_for_those_who_say_so_and_for_neovim() {
+        let takes = |client: &str, edit: serde_json::Value| {
+            let client = json!({"name": client});
+            let capabilities = json!({"workspace": {"applyEdit": edit, "workspaceEdit": {}}});
+            negotiate(json!({"clientInfo": client, "capabilities": capabilities})).versioned_edits
+        };
+        assert!(takes("Neovim", json!(true)) && takes("Neovim", json!(null)));
+        assert!(!takes("Neovim", json!(false)) && !takes("Another", json!(true)));
+    }
+
+    #[test]
+    fn actions_and_hovers_are_as_the_client_takes_them() {
+        let silent = negotiate(json!({"capabilities": {}}));
+        assert!(silent.action_literals && silent.markdown);
+        let old = negotiate(json!({"capabilities": {"textDocument": {
+            "codeAction": {}, "hover": {"contentFormat": ["plaintext"]},
+        }}}));
+        assert!(!old.action_literals && !old.markdown);
+    }
+
+    #[test]
+    fn a_plugin_says_what_it_bridges_to() {
+        let bridge = |value: serde_json::Value| {
+            negotiate(json!({"capabilities": {"experimental": value}})).bridge
+        };
+        let named = json!({"starling": {"bridge": ["references", "colour", "definition"]}});
+        assert_eq!(
+            bridge(named),
+            [Provider::Definition, Provider::References].into()
+        );
+        for none in [
+            json!({"starling": {"bridge": true}}),
+            json!({"starling": {}}),
+            json!(3),
+        ] {
+            assert_eq!(bridge(none), [].into());
+        }
     }
 
     #[test]

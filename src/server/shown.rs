@@ -24,7 +24,8 @@ pub fn file_state(now: Now, parts: &[&Part], encoding: Encoding) -> FileState {
     let mut after: Arc<str> = Arc::clone(&before);
     let mut conflict = None;
     for part in parts {
-        let made = part.over(&after).map_err(|conflict| conflict.to_string());
+        let made = part.over(&after);
+        let made = made.map_err(|conflict| conflict.in_lines(&part.base));
         match made.and_then(|changes| changes.apply(&after).map_err(|error| error.to_string())) {
             Ok(text) => after = text.into(),
             Err(why) => {

@@ -2,18 +2,22 @@
 
 use super::board::Proposal;
 use crate::swarm::ProposalId;
+use crate::text::{harmless, is_deceptive};
 
 /// Longer diffs are cut in a hover.
 const HOVER_DIFF: usize = 4_000;
 
 /// Reason and evidence in Markdown.
 pub fn summary(id: ProposalId, proposal: &Proposal) -> String {
-    let mut text = format!("**Starling {id}** for `{}`", proposal.symbol);
+    let mut text = format!(
+        "**Starling {id}** for {}",
+        code(&proposal.symbol.to_string())
+    );
     if !proposal.with.is_empty() {
         let with: Vec<String> = proposal.with.iter().map(ToString::to_string).collect();
         text += &format!(", together with {}", with.join(", "));
     }
-    text += &format!("\n\n{}\n", proposal.reason.trim());
+    text += &format!("\n\n{}\n", pictureless(proposal.reason.trim()));
     if let Some(conflict) = &proposal.conflict {
         text += &format!("\nIt conflicts with what you typed: {conflict}.\n");
     }
@@ -35,6 +39,22 @@ pub fn hover(id: ProposalId, proposal: &Proposal) -> String {
         false => format!("{}\n…", &diff[..end]),
     };
     format!("{}{}", summary(id, proposal), fenced("diff", &shown))
+}
+
+/// A name as it is; its fence is longer than any in it.
+fn code(name: &str) -> String {
+    let longest = name.split(|c| c != '`').map(str::len).max();
+    let fence = "`".repeat(longest.unwrap_or_default() + 1);
+    let space = if fence.len() > 1 { " " } else { "" };
+    format!("{fence}{space}{}{space}{fence}", harmless(name))
+}
+
+/// A text of a model. A picture in it would be fetched as soon as it is shown, from wherever the model
+/// was told to.
+fn pictureless(text: &str) -> String {
+    let seen = |char: &char| *char == '\n' || !is_deceptive(*char);
+    let text: String = text.chars().filter(seen).collect();
+    text.replace("![", "!\\[").replace('<', "\\<")
 }
 
 /// A block of code; its fence is longer than any in it.
@@ -61,6 +81,17 @@ mod tests {
             told.contains("conflicts with what you typed: both sides"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_model_and_a_name_show_no_pictures_and_leave_no_code() {
+        let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
+        proposal.symbol = "`![](http:..x)`\u{202e}.py::f".parse().unwrap();
+        proposal.reason = "![x](https://e/?s) <img src=x> \x1b[2J`a[0]`".to_owned();
+        let told = summary(ProposalId(1), &proposal);
+        let first = "**Starling #1** for `` `![](http:..x)`.py::f ``\n\n";
+        let reason = "!\\[x](https://e/?s) \\<img src=x> [2J`a[0]`\n";
+        assert!(told.starts_with(&format!("{first}{reason}")), "{told}");
     }
 
     #[test]

@@ -11,11 +11,14 @@ use tower_lsp::lsp_types::{
 };
 
 use super::outgoing::ask;
+use crate::text::harmless;
 
 /// How long the client has to open a document.
 const OPEN_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a person may take.
 const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+/// More lines of what is ignored are not shown.
+const LINES: usize = 5;
 /// Longer texts do not fit into a message.
 const MESSAGE: usize = 2_000;
 
@@ -100,6 +103,16 @@ impl Windows {
 
     pub async fn warn(&self, text: &str) {
         self.client.show_message(MessageType::WARNING, text).await;
+    }
+
+    /// Says what of the project's settings is not followed.
+    pub async fn tell_ignored(&self, ignored: &[String]) {
+        let lines = ignored.iter().take(LINES).map(|line| harmless(line));
+        let mut text = lines.collect::<Vec<_>>().join("\n");
+        if let more @ 1.. = ignored.len().saturating_sub(LINES) {
+            text += &format!("\n… {more} more; `starling config explain` lists all");
+        }
+        self.warn(&format!("Starling: {text}")).await;
     }
 
     /// Removes what was shown.

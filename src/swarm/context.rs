@@ -98,7 +98,8 @@ pub(super) fn frozen(hub: &Hub, before: Option<&TestReport>) -> String {
         .state()
         .world
         .read(&FilePath::new("AGENTS.md"))
-        .map(|text| cap(&text, caps.rules))
+        // It does not end where it says that it ends.
+        .map(|text| cap(&text.replace("</rules_of_the_repository", ""), caps.rules))
         .unwrap_or_default();
     let failures = before
         .map(|report| failures(report, caps.failures))

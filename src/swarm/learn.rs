@@ -70,7 +70,7 @@ async fn overrides(hub: &Arc<Hub>, lookup: &Lookup, symbol: &SymbolPath, deadlin
 
 /// A symbol that a service can be asked about.
 fn asked_about(hub: &Hub, lookup: &Lookup, symbol: &SymbolPath) -> Option<Found> {
-    let is_served = hub.outside.language.has(Effort::Fast, &symbol.file);
+    let is_served = hub.outside.language.knows_names(&symbol.file);
     let found = lookup.symbol(symbol).ok()?;
     (is_served && !symbol.is_module()).then_some(found)
 }
@@ -122,7 +122,7 @@ fn mention(
     from: &SymbolPath,
     name: &str,
 ) -> Option<(TextRequest, usize)> {
-    let is_served = hub.outside.language.has(Effort::Fast, &from.file);
+    let is_served = hub.outside.language.knows_names(&from.file);
     let found = lookup.symbol(from).ok().filter(|_| is_served)?;
     let last = name.rsplit(['.', ':']).next().unwrap_or(name).trim();
     let mentions = references(&found.tree, last);

@@ -55,7 +55,7 @@ pub async fn send(
             }
         };
         let changes = over.map_err(|conflict| Failure::Conflict {
-            why: conflict.to_string(),
+            why: conflict.in_lines(base),
             current: Arc::clone(&current.text),
         })?;
         let before = Arc::clone(&current.text);

@@ -59,6 +59,22 @@ pub struct Conflict {
     pub theirs: ByteRange,
 }
 
+impl Conflict {
+    /// The same for a person: by the lines of the text that both sides began with.
+    pub fn in_lines(&self, base: &str) -> String {
+        let line = |at: usize| {
+            let before = base.as_bytes().iter().take(at);
+            before.filter(|byte| **byte == b'\n').count() + 1
+        };
+        // A range that ends behind a line break ends on the line before.
+        let last = self.ours.end.saturating_sub(1).max(self.ours.start);
+        match (line(self.ours.start), line(last)) {
+            (first, last) if first == last => format!("both sides changed line {first}"),
+            (first, last) => format!("both sides changed lines {first} to {last}"),
+        }
+    }
+}
+
 impl ChangeSet {
     /// A change set from edits in any order. Empty edits are dropped, adjacent ones joined;
     /// insertions at one place keep the order given. `None` when two edits overlap or one reaches

@@ -2,12 +2,14 @@
 
 mod change;
 mod diff;
+mod harmless;
 mod hash;
 mod position;
 mod range;
 
 pub use change::{ApplyMismatch, ChangeSet, Conflict, Edit};
 pub use diff::{new_file_diff, unified_diff};
+pub use harmless::{harmless, is_deceptive};
 pub use hash::ContentHash;
 pub use position::{Encoding, Position, offset_of, position_of};
 pub use range::ByteRange;

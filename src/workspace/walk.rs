@@ -10,6 +10,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use super::Stamp;
 use super::paths::{MAX_FILE_BYTES, is_secret};
 use crate::syntax::FilePath;
+use crate::text::is_deceptive;
 
 /// Endings of files that are text without a look inside.
 const TEXT: [&str; 22] = [
@@ -76,6 +77,10 @@ fn text_file(root: &Path, entry: &DirEntry) -> Option<(FilePath, Stamp)> {
     }
     // A name that is not UTF-8 could not be named back to us.
     let relative = entry.path().strip_prefix(root).ok()?.to_str()?;
+    if relative.contains(is_deceptive) {
+        tracing::warn!(file = ?relative, "not looked at: its name is not what it looks like");
+        return None;
+    }
     let stamp = Stamp::of(&entry.metadata().ok()?);
     if stamp.size > MAX_FILE_BYTES {
         return None;
@@ -121,6 +126,18 @@ mod tests {
     fn lists_text_in_order() {
         let list = listed(&[("b.py", b"b"), ("a/z.py", b""), ("a/LICENSE", b"free")]);
         assert_eq!(list, ["a/LICENSE", "a/z.py", "b.py"]);
+    }
+
+    #[test]
+    fn leaves_out_names_that_are_not_what_they_look_like() {
+        let plain = ["$(touch x).py", "-rf.py", "<b>`x`.py", "שלום.py"];
+        let others = ["a\nb.py", "\x1b[2Jc.py", "\u{202e}yp.d", "e\r/f.py"];
+        let all: Vec<(&str, &[u8])> = plain
+            .iter()
+            .chain(&others)
+            .map(|name| (*name, &b"x"[..]))
+            .collect();
+        assert_eq!(listed(&all), plain);
     }
 
     #[test]

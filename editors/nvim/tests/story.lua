@@ -24,12 +24,36 @@ end
 local PRICE, TAX = 'def price():\n    return 1\n', 'def tax():\n    return 10\n'
 write(project .. '/price.py', PRICE)
 write(project .. '/tax.py', TAX)
+-- The same column is another number in each encoding.
+write(project .. '/bridge.py', 'def price(): pass\nx = "🙂é"; price()\n')
 require('recording').write(bed .. '/recording.jsonl')
 write(bed .. '/init.lua', ([[
 vim.opt.runtimepath:prepend(%q)
 vim.o.statusline = '%%f %%m [%%{v:lua.require("starling").status()}]'
 require('starling').setup({ cmd = { %q, 'lsp', '--model', 'replay:%s' } })
-]]):format(plugin, vim.env.STARLING, bed .. '/recording.jsonl'))
+local jedi = %q .. '/jedi-language-server'
+if vim.fn.executable(jedi) == 1 then
+  vim.api.nvim_create_autocmd('FileType', { pattern = 'python', callback = function(args)
+    vim.lsp.start({ name = 'jedi', cmd = { jedi }, root_dir = vim.fn.getcwd() }, { bufnr = args.buf })
+  end })
+end
+--- Asks through the bridge as the server does, about the word under the cursor.
+function Asked(provider)
+  local starling = vim.lsp.get_clients({ name = 'starling' })[1]
+  local params = vim.lsp.util.make_position_params(0, starling.offset_encoding)
+  params.version = vim.lsp.util.buf_versions[0 + vim.api.nvim_get_current_buf()]
+  coroutine.wrap(function()
+    local handler = starling.handlers['starling/' .. provider]
+    local answer, failed = handler(nil, params, { client_id = starling.id })
+    local said = failed and failed.message or answer == vim.NIL and 'nobody can tell'
+    for _, place in ipairs(said and {} or answer) do
+      local range = place.range
+      said = ('%%s%%s %%d:%%d-%%d '):format(said or '', vim.fs.basename(place.uri or ''), range.start.line, range.start.character, range['end'].character)
+    end
+    vim.notify(('%%s: %%s'):format(provider, said))
+  end)()
+end
+]]):format(plugin, vim.env.STARLING, bed .. '/recording.jsonl', vim.env.STARLING_TEST_SERVERS or '/nowhere'))
 
 local steps = 0
 local function step(what)
@@ -164,6 +188,19 @@ local function story()
   nvim:until_so('the other is on the disk', function()
     return read('tax.py') == 'def tax():\n    return 20\n'
   end)
+
+  step('the other servers of a buffer are asked through the bridge, and never Starling itself')
+  nvim:keys(':e bridge.py<CR>')
+  if vim.fn.executable((vim.env.STARLING_TEST_SERVERS or '/nowhere') .. '/jedi-language-server') == 1 then
+    nvim:keys(':lua vim.wait(20000, function() local c = vim.lsp.get_clients({ bufnr = 0, name = "jedi" })[1] return c and c.initialized end)<CR>')
+    nvim:keys('2G$3h:lua Asked("definition")<CR>')
+    nvim:sees('definition: bridge.py 0:4-9')
+    nvim:keys('1G5|:lua Asked("references")<CR>')
+    nvim:sees('1:14-19')
+  else
+    nvim:keys('2G$3h:lua Asked("definition")<CR>')
+    nvim:sees('definition: nobody can tell')
+  end
 
   step('health is good')
   nvim:keys(':checkhealth starling<CR>')

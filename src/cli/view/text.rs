@@ -4,6 +4,8 @@ use std::io::IsTerminal;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::text::harmless;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     Plain,
@@ -205,11 +207,6 @@ fn push(lines: &mut [Line], style: Style, text: String) {
     {
         line.spans.push((style, text));
     }
-}
-
-fn harmless(text: &str) -> String {
-    let text = text.replace('\t', "    ");
-    text.chars().filter(|char| !char.is_control()).collect()
 }
 
 #[cfg(test)]

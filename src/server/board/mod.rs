@@ -147,7 +147,8 @@ impl Board {
         let mut changed = false;
         for proposal in self.proposals.values_mut() {
             if let Some(part) = proposal.part.as_ref().filter(|part| part.file == *file) {
-                let conflict = part.over(text).err().map(|conflict| conflict.to_string());
+                let conflict = part.over(text).err();
+                let conflict = conflict.map(|conflict| conflict.in_lines(&part.base));
                 changed |= conflict != proposal.conflict;
                 proposal.conflict = conflict;
             }

@@ -135,6 +135,9 @@ pub struct StatusParams {
     pub calls: u32,
     pub tokens: Tokens,
     pub dollars: Dollars,
+    /// What of the project's settings is not followed, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
 }
 
 #[derive(Debug)]

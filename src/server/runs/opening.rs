@@ -9,6 +9,7 @@ use tower_lsp::lsp_types::Url;
 
 use super::{Entry, Origin, Runs, Stage};
 use crate::server::approvals::{Approvals, Person};
+use crate::server::bridge::bridged;
 use crate::server::editor::ClientEditor;
 use crate::server::follow;
 use crate::server::paths::file_of;
@@ -39,16 +40,22 @@ impl Runs {
         let id = plan.id.clone();
         let progress = plan.progress;
         let title = title(&plan.params.task);
-        let (log, approval) = self.open(plan).await;
-        let trajectory = self.trajectory(&id);
-        let write = async {
+        let workers = self.shared.services.workers.clone();
+        let runs = self.clone();
+        let opened = workers.spawn(async move { runs.open(plan).await }).await;
+        let (log, approval) = opened.unwrap_or_else(|error| {
+            let error = error.to_string();
+            (over(StopReason::Failed { error }), Approval::Auto)
+        });
+        let (trajectory, records) = (self.trajectory(&id), log.follow());
+        let written = workers.spawn(async move {
             match follow::begin(&trajectory) {
-                Ok(file) => follow::write(log.follow(), file, &trajectory).await,
+                Ok(file) => follow::write(records, file, &trajectory).await,
                 Err(error) => follow::not_written(&trajectory, &error),
             }
-        };
-        tokio::join!(
-            write,
+        });
+        let (_, (), ()) = tokio::join!(
+            written,
             self.tell(&id, log.follow(), 0, approval),
             self.show(&id, log.follow(), progress.then_some(title))
         );
@@ -106,6 +113,10 @@ impl Runs {
             language,
             index,
         } = opened;
+        let language = match self.shared.agreed.get() {
+            Some(agreed) => bridged(language, &self.shared.client, &self.shared.desk, agreed),
+            None => language,
+        };
         let approver = Person {
             run: id.clone(),
             approvals,

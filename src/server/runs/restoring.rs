@@ -50,6 +50,25 @@ impl Runs {
         });
     }
 
+    /// Looks at the project's settings, and says what of them is not followed.
+    pub fn tell_ignored(&self) {
+        let Some(root) = self.shared.agreed.get().and_then(|one| one.root.clone()) else {
+            return;
+        };
+        let runs = self.clone();
+        self.shared.tasks.spawn(async move {
+            let look = Arc::clone(&runs.shared.services.ignored);
+            let ignored = tokio::task::spawn_blocking(move || look(&root)).await;
+            let ignored = ignored.unwrap_or_default();
+            if ignored.is_empty() {
+                return;
+            }
+            runs.shared.windows.tell_ignored(&ignored).await;
+            runs.shared.ignored.get_or_init(|| ignored);
+            runs.shared.pulse.beat();
+        });
+    }
+
     async fn carry_restored(self, found: Found, editor: Arc<ClientEditor>) {
         let Found {
             id,

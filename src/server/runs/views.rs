@@ -191,6 +191,7 @@ impl Runs {
         let entries = self.lock();
         let mut status = StatusParams {
             asks,
+            ignored: self.shared.ignored.get().cloned().unwrap_or_default(),
             ..StatusParams::default()
         };
         for entry in entries.values() {

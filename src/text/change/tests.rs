@@ -324,3 +324,27 @@ fn what_two_wrote_into_one_line_is_a_conflict() {
     assert_eq!(made, "a = 1\nb = 7\nmine\nc = 7\n");
     assert!(added.over(base, "a = 1\nb = 2\ntheirs\nc = 3\n").is_err());
 }
+
+#[test]
+fn a_conflict_is_told_in_lines() {
+    let base = "one\ntwo\nthree\n";
+    let told = |mine: &str, theirs: &str| {
+        let mine = ChangeSet::between(base, mine);
+        mine.over(base, theirs).unwrap_err().in_lines(base)
+    };
+    assert_eq!(
+        told("one\n2\nthree\n", "one\nzwei\nthree\n"),
+        "both sides changed line 2"
+    );
+    let gone = Conflict {
+        ours: ByteRange::new(4, 14),
+        theirs: ByteRange::new(5, 6),
+    };
+    assert_eq!(gone.in_lines(base), "both sides changed lines 2 to 3");
+    let end = Conflict {
+        ours: ByteRange::new(14, 14),
+        theirs: ByteRange::new(14, 14),
+    };
+    assert_eq!(end.in_lines(base), "both sides changed line 4");
+    assert_eq!(end.in_lines(""), "both sides changed line 1");
+}

@@ -1,4 +1,5 @@
 --- The connection to the server.
+local bridge = require('starling.bridge')
 local options = require('starling.options')
 local M = {}
 
@@ -22,7 +23,7 @@ local function capabilities()
       -- Neovim takes versioned edits and does not say so.
       workspaceEdit = { documentChanges = true },
     },
-    experimental = { starling = { commands = M.commands } },
+    experimental = { starling = { commands = M.commands, bridge = bridge.providers } },
   })
 end
 
@@ -130,7 +131,7 @@ local function handlers()
       return vim.NIL
     end
   end
-  return own
+  return vim.tbl_extend('error', own, bridge.handlers())
 end
 
 local function attached(client, buffer)

@@ -1,0 +1,72 @@
+//! `starling lsp`. The client is answered by threads of their own; runs and questions work on others,
+//! which give way to them: indexing on all cores delays no keystroke. What the workers start, tests and
+//! language servers among it, gives way as well.
+
+use std::io;
+
+use anyhow::Context;
+use rustix::process::nice;
+use tokio::runtime::{Builder, Runtime};
+
+use super::Outcome;
+use super::args::WorldArgs;
+use super::services::services;
+use crate::server::{Leave, serve};
+
+/// How much less than the editor the workers matter, as `nice` counts it.
+const LESS: i32 = 10;
+
+/// Runs the command.
+pub async fn run(args: &WorldArgs) -> anyhow::Result<Outcome> {
+    let workers = workers().context("no threads can be started")?;
+    let served = async {
+        let services = services(args, workers.handle().clone())?;
+        let leave = serve(tokio::io::stdin(), tokio::io::stdout(), services).await;
+        anyhow::Ok(match leave {
+            Leave::Taken => Outcome::Settled,
+            Leave::Abrupt => Outcome::NotSettled,
+        })
+    };
+    let outcome = served.await;
+    workers.shutdown_background();
+    outcome
+}
+
+fn workers() -> io::Result<Runtime> {
+    Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("worker")
+        .on_thread_start(|| {
+            // On Linux this is of the one thread, and of what it starts.
+            if let Err(error) = nice(LESS) {
+                tracing::info!(%error, "a worker gives way to nobody");
+            }
+        })
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::getpriority_process;
+
+    use super::*;
+
+    #[test]
+    fn workers_and_what_they_start_give_way_and_nobody_else_does() {
+        let mine = getpriority_process(None).unwrap();
+        let workers = workers().unwrap();
+        let of_worker = async { getpriority_process(None).unwrap() };
+        let of_worker = workers.block_on(workers.spawn(of_worker)).unwrap();
+        let blocking = workers.spawn_blocking(|| {
+            let of_its_own = std::thread::spawn(|| getpriority_process(None).unwrap());
+            (
+                getpriority_process(None).unwrap(),
+                of_its_own.join().unwrap(),
+            )
+        });
+        let (of_blocking, of_its_own) = workers.block_on(blocking).unwrap();
+        let less = (mine + LESS).min(19);
+        assert_eq!([of_worker, of_blocking, of_its_own], [less; 3]);
+        assert_eq!(getpriority_process(None).unwrap(), mine);
+    }
+}

@@ -1,0 +1,94 @@
+//! A server behind pipes. What it says comes in one by one.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Much longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub struct Server {
+    child: Child,
+    input: ChildStdin,
+    said: Receiver<Value>,
+}
+
+impl Server {
+    /// A server in a home of its own.
+    pub fn start(bed: &Path, options: &[&str]) -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_starling"))
+            .arg("lsp")
+            .args(options)
+            .env("STARLING_CACHE_DIR", bed.join("cache"))
+            .env("XDG_CONFIG_HOME", bed)
+            .env("XDG_STATE_HOME", bed)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (tell, said) = channel();
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            while let Some(message) = read(&mut output) {
+                if tell.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        Server { child, input, said }
+    }
+
+    pub fn send(&mut self, mut message: Value) {
+        message["jsonrpc"] = json!("2.0");
+        let body = message.to_string();
+        write!(self.input, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        self.input.flush().unwrap();
+    }
+
+    /// The next message; `None` when it has fallen silent for good.
+    pub fn next(&self) -> Option<Value> {
+        match self.said.recv_timeout(PATIENCE) {
+            Ok(message) => Some(message),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("the server says nothing"),
+        }
+    }
+
+    /// How it ended, its input still open.
+    pub fn ended(mut self) -> ExitStatus {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.child.kill().unwrap();
+        panic!("the server goes on after `exit`");
+    }
+}
+
+fn read(output: &mut impl BufRead) -> Option<Value> {
+    let mut length = None;
+    loop {
+        let mut line = String::new();
+        if output.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if line == "\r\n" {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("Content-Length:") {
+            length = Some(value.trim().parse().unwrap());
+        }
+    }
+    let mut body = vec![0; length.expect("a length")];
+    output.read_exact(&mut body).ok()?;
+    Some(serde_json::from_slice(&body).expect("JSON"))
+}
