@@ -16,10 +16,6 @@ const on = stage(makePrices, {
 
 const PRICE_PATH = "price.py::price";
 const TAX_PATH = "tax.py::tax";
-const price = (base: number, extra = 19) =>
-  `def price():\n    """What it costs."""\n    base = ${base}\n    extra = ${extra}\n    return base + extra\n`;
-const tax = (percent: string) => `def tax():\n    """What is taken."""\n    return ${percent}\n`;
-
 const toReview = (number: number) => on.editor.page.locator(`[aria-label="To review, ${number}"]`);
 const lens = (text: string) => on.editor.page.locator(".codelens-decoration a", { hasText: text }).first();
 const shown = (text: string) => on.editor.page.locator(".view-lines", { hasText: text }).first();
@@ -35,7 +31,7 @@ async function change(file: string, line: number, task: string): Promise<void> {
 on.step("an agent is at work, and its symbol says so", async () => {
   await on.editor.openFile("price.py");
   await on.editor.page.locator('.statusbar-item [aria-label^="Starling. Ready"]').waitFor();
-  on.scene.model.knows("Double the base.", { [PRICE_PATH]: [proposes("Twice the base.", price(200))] });
+  on.scene.model.knows("Double the base.", { [PRICE_PATH]: [proposes("Twice the base.", "base = 100", "base = 200")] });
   on.scene.model.hold(PRICE_PATH);
   await change("price.py", 6, "Double the base.");
   await on.scene.model.asked(PRICE_PATH);
@@ -49,10 +45,12 @@ on.step("what is typed in the symbol meanwhile is kept by its proposal", async (
   await on.editor.page.keyboard.press("End");
   await on.editor.page.keyboard.type("  # per cent 🙂");
   await on.editor.page.locator(".tab.active.dirty").waitFor();
+  await on.editor.remark("An agent is at work on price");
   await on.editor.picture("dark at work");
   on.scene.model.letGo(PRICE_PATH);
   await toReview(1).waitFor();
   await lens("Accept").waitFor();
+  await on.editor.remark("An agent is at work on price", "gone");
   await on.editor.clickRow(/#\d price/, "waits for you");
   await on.editor.proposed("base = 200").waitFor();
   await on.editor.proposed("# per cent 🙂").waitFor();
@@ -74,15 +72,16 @@ on.step("one change is undone, and the typing stays", async () => {
 });
 
 on.step("an edit is one step for the editor's own undo, and the cursor stays on its line", async () => {
-  const more = price(300).replace("    return", "    # Thrice.\n    return");
-  on.scene.model.knows("Triple the base.", { [PRICE_PATH]: [proposes("Thrice the base.", more)] });
+  on.scene.model.knows("Triple the base.", {
+    [PRICE_PATH]: [proposes("Thrice the base.", "base = 100", "base = 300  # thrice\n    # of what it was")],
+  });
   await change("price.py", 6, "Triple the base.");
   await lens("Accept").waitFor();
   await on.editor.openFile("price.py");
   await on.editor.goTo(13);
   await lens("Accept").click();
   await on.editor.status("Ln 14,").waitFor();
-  await on.onDisk("price.py", "base = 300");
+  await on.onDisk("price.py", "base = 300  # thrice");
   await on.editor.openFile("price.py");
   await on.editor.page.keyboard.press("Control+Z");
   await shown("base = 100").waitFor();
@@ -94,18 +93,17 @@ on.step("an edit is one step for the editor's own undo, and the cursor stays on 
 });
 
 on.step("typing in the very lines goes back to the agent with both texts", async () => {
-  const both = (line: string) => price(300).replace("extra = 19", line);
   on.scene.model.knows("Raise the extra.", {
     [PRICE_PATH]: [
-      proposes("It is 25 now.", both("extra = 25")),
-      proposes("25, and what you typed.", both("extra = 25  # per cent 🙂 mine")),
+      proposes("It is 25 now.", "extra = 19", "extra = 25"),
+      proposes("25, and what you typed.", "19  # per cent 🙂 mine", "25  # per cent 🙂 mine"),
     ],
   });
   on.scene.model.hold(PRICE_PATH);
   await change("price.py", 6, "Raise the extra.");
   await on.scene.model.asked(PRICE_PATH);
   await on.editor.openFile("price.py");
-  await on.editor.goTo(7);
+  await on.editor.goTo(8);
   await on.editor.page.keyboard.press("End");
   await on.editor.page.keyboard.type(" mine");
   on.scene.model.letGo(PRICE_PATH);
@@ -120,21 +118,27 @@ on.step("typing in the very lines goes back to the agent with both texts", async
   await on.onDisk("price.py", "extra = 25  # per cent 🙂 mine");
 });
 
-on.step("a formatter runs over what was accepted, and the undo still finds it", async () => {
-  const label = PRICE.slice(PRICE.indexOf("def label")).replace('"price"', "'PRICE'");
-  on.scene.model.knows("In capitals.", { "price.py::label": [proposes("In capitals.", label)] });
-  await change("price.py", 13, "In capitals.");
+on.step("a formatter runs over what was accepted: what it rewrote is taken back by the editor's own undo", async () => {
+  on.scene.model.knows("In capitals.", { "price.py::label": [proposes("In capitals.", '"price"', "'PRICE'")] });
+  await change("price.py", 14, "In capitals.");
   await toReview(1).waitFor();
   await on.editor.command("Starling: Accept");
   await on.onDisk("price.py", 'return "PRICE"');
   await on.editor.rowAction(/#\d label/, "Undo");
+  await on.editor.page.locator(".notification-toast", { hasText: "Nothing was undone" }).waitFor();
+  await on.editor.openFile("price.py");
+  await on.editor.page.keyboard.press("Control+Z");
+  await shown("return 'PRICE'").waitFor();
+  await on.editor.page.keyboard.press("Control+Z");
+  await shown('return "price"').waitFor();
+  await on.editor.page.keyboard.press("Control+S");
   await on.onDisk("price.py", 'return "price"');
   await on.onDisk("price.py", "extra = 25  # per cent 🙂 mine");
 });
 
 on.step("a run is stopped while its agent works, and nothing is asked after it", async () => {
   on.scene.model.hold(PRICE_PATH);
-  on.scene.model.knows("Halve the base.", { [PRICE_PATH]: [proposes("Half the base.", price(150))] });
+  on.scene.model.knows("Halve the base.", { [PRICE_PATH]: [proposes("Half the base.", "base = 300", "base = 150")] });
   await change("price.py", 6, "Halve the base.");
   await on.scene.model.asked(PRICE_PATH);
   await lens("Stop").click();
@@ -144,7 +148,7 @@ on.step("a run is stopped while its agent works, and nothing is asked after it",
 });
 
 on.step("a file that is deleted or renamed under a proposal is not brought back", async () => {
-  on.scene.model.knows("Double the tax.", { [TAX_PATH]: [proposes("Twice the tax.", tax("20"))] });
+  on.scene.model.knows("Double the tax.", { [TAX_PATH]: [proposes("Twice the tax.", "return 10", "return 20")] });
   await change("tax.py", 6, "Double the tax.");
   await toReview(1).waitFor();
   await on.editor.openFile("tax.py");
@@ -176,7 +180,7 @@ on.step("another branch is checked out under a proposal: it moves along", async 
   await on.editor.openFile("price.py");
   await shown('return "price"').waitFor();
   on.scene.model.knows("Quadruple the base.", {
-    [PRICE_PATH]: [proposes("Four times the base.", price(400, 25).replace("= 25", "= 25  # per cent 🙂 mine"))],
+    [PRICE_PATH]: [proposes("Four times the base.", "base = 300", "base = 400")],
   });
   await change("price.py", 6, "Quadruple the base.");
   await lens("Accept").waitFor();
@@ -192,7 +196,7 @@ on.step("of two windows on one folder each has its own runs, and none loses what
   const other = await on.editor.window();
   await other.openFile("price.py");
   await other.page.locator('.statusbar-item [aria-label^="Starling. Ready"]').waitFor();
-  on.scene.model.knows("Once more.", { [TAX_PATH]: [proposes("Thirty.", tax("30"))] });
+  on.scene.model.knows("Once more.", { [TAX_PATH]: [proposes("Thirty.", "return 20", "return 30")] });
   await change("tax.py", 6, "Once more.");
   await lens("Accept").waitFor();
   await other.openFile("tax.py");
@@ -203,7 +207,7 @@ on.step("of two windows on one folder each has its own runs, and none loses what
   await other.goTo(1);
   await other.page.keyboard.press("End");
   await other.page.keyboard.type("  # in two");
-  on.scene.model.knows("And again.", { [TAX_PATH]: [proposes("Forty.", tax("40"))] });
+  on.scene.model.knows("And again.", { [TAX_PATH]: [proposes("Forty.", "return 30", "return 40")] });
   await change("tax.py", 6, "And again.");
   await lens("Accept").click();
   await on.onDisk("tax.py", "return 40");
@@ -213,7 +217,7 @@ on.step("of two windows on one folder each has its own runs, and none loses what
 });
 
 on.step("the server is killed while a proposal waits: another one offers it", async () => {
-  on.scene.model.knows("Fifty.", { [TAX_PATH]: [proposes("It is fifty.", tax("50"))] });
+  on.scene.model.knows("Fifty.", { [TAX_PATH]: [proposes("It is fifty.", "return 40", "return 50")] });
   await change("tax.py", 6, "Fifty.");
   await toReview(1).waitFor();
   process.kill(serverOf(on.scene.cache), "SIGKILL");

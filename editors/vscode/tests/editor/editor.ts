@@ -16,7 +16,7 @@ const THEMES = {
   "light contrast": "Default High Contrast Light",
 };
 /** A machine may be slow or busy: nothing here depends on how long something takes. */
-export const WAIT = 120_000;
+export const WAIT = 1000 * Number(process.env["STARLING_WAIT_SECONDS"] ?? 120);
 
 export interface Options {
   theme: Theme;
@@ -26,8 +26,6 @@ export interface Options {
   settings?: Record<string, unknown>;
   /** Whether folders are asked to be trusted. */
   trust?: "ask" | "given";
-  /** What the address names to be opened; without it the folder of the scene. */
-  open?: string;
 }
 
 /** Needed programs, from the environment (`tests/run` sets it). */
@@ -57,13 +55,14 @@ export class Editor {
     const child = startCodeServer(scene, options, port);
     const browser = await chromium.launch({
       executablePath: need("CHROMIUM"),
-      args: ["--no-sandbox"],
+      // A container may have next to no shared memory.
+      args: ["--no-sandbox", "--disable-dev-shm-usage"],
       timeout: WAIT,
     });
     const colorScheme = options.theme.startsWith("light") ? "light" : "dark";
     const page = await browser.newPage({ viewport: { width: options.width, height: options.height }, colorScheme });
     await reachable(port);
-    const open = options.open ?? `folder=${encodeURIComponent(scene.project)}`;
+    const open = scene.open ?? `folder=${encodeURIComponent(scene.project)}`;
     const editor = new Editor(page, child, browser, `http://127.0.0.1:${port}/?${open}`);
     await editor.#goThere();
     return editor;
@@ -108,6 +107,12 @@ export class Editor {
     await box.locator("input").first().fill(text);
     await this.page.keyboard.press("Enter");
     await box.waitFor({ state: "hidden" });
+  }
+
+  /** Picks from a list that asks something. */
+  async choose(question: string, choice: string): Promise<void> {
+    const box = this.page.locator(".quick-input-widget", { has: this.page.locator(`[placeholder="${question}"]`) });
+    await box.locator(".monaco-list-row", { hasText: choice }).first().click();
   }
 
   async openFile(path: string): Promise<void> {
@@ -163,6 +168,15 @@ export class Editor {
   /** The side of a diff that shows what is proposed, once it holds a text. */
   proposed(text: string): Locator {
     return this.page.locator(".monaco-diff-editor .editor.modified .view-lines", { hasText: text }).last();
+  }
+
+  /** Waits for a remark at the end of a line: the editor draws it by its style sheet. */
+  async remark(text: string, state: "shown" | "gone" = "shown"): Promise<void> {
+    const holds = ([wanted, present]: [string, boolean]) => {
+      const spans = [...document.querySelectorAll(".view-lines span")];
+      return spans.some((one) => getComputedStyle(one, "::after").content.includes(wanted)) === present;
+    };
+    await this.page.waitForFunction(holds, [text, state === "shown"] as [string, boolean]);
   }
 
   /** A page inside the editor, by something that it holds. */

@@ -16,8 +16,9 @@ export function wakes(...symbols: string[]): Said {
   return { tool: "wake", arguments: { symbols: symbols.map((symbol) => ({ symbol, why: "the task names it" })) } };
 }
 
-export function proposes(reason: string, source: string): Said {
-  return { tool: "propose", arguments: { reason, source } };
+/** One place of the owner's symbol is changed. */
+export function proposes(reason: string, old: string, now: string): Said {
+  return { tool: "propose", arguments: { reason, hunks: [{ old, new: now }] } };
 }
 
 interface Asked {

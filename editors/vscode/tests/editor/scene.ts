@@ -15,6 +15,8 @@ export interface Scene {
   folder: string;
   project: string;
   cache: string;
+  /** What the address names to be opened; without it the project. */
+  open?: string;
   /** What is set of the server. */
   settings: Record<string, unknown>;
   /** Ends what the scene itself has started. */
