@@ -20,6 +20,8 @@ const toReview = (number: number) => on.editor.page.locator(`[aria-label="To rev
 const lens = (text: string) => on.editor.page.locator(".codelens-decoration a", { hasText: text }).first();
 const shown = (text: string) => on.editor.page.locator(".view-lines", { hasText: text }).first();
 
+const gone = () => on.editor.page.locator(".notification-toast", { hasText: "tax.py is gone" });
+
 /** Begins a run at the symbol on a line of a file. */
 async function change(file: string, line: number, task: string): Promise<void> {
   await on.editor.openFile(file);
@@ -153,17 +155,20 @@ on.step("a file that is deleted or renamed under a proposal is not brought back"
   await toReview(1).waitFor();
   await on.editor.openFile("tax.py");
   await on.editor.command("View: Close Editor");
-  const file = join(on.scene.project, "tax.py");
-  rmSync(file);
+  const [file, renamed] = ["tax.py", "duty.py"].map((name) => join(on.scene.project, name)) as [string, string];
+  renameSync(file, renamed);
   await on.editor.command("Starling: Review Next Proposal");
-  await on.editor.page.locator(".notification-toast", { hasText: "conflicts" }).waitFor();
-  await on.editor.picture("dark deleted");
+  await gone().waitFor();
+  await on.editor.picture("dark gone");
   assert.ok(!existsSync(file));
+  assert.equal(readFileSync(renamed, "utf8"), TAX);
   await on.editor.command("Notifications: Clear All Notifications");
-  writeFileSync(join(on.scene.project, "duty.py"), TAX);
-  await on.editor.command("Starling: Accept All");
+  await gone().waitFor({ state: "hidden" });
+  rmSync(renamed);
+  await on.editor.command("Starling: Review Next Proposal");
+  await gone().waitFor();
   assert.ok(!existsSync(file));
-  renameSync(join(on.scene.project, "duty.py"), file);
+  on.scene.git("checkout", "--quiet", "--", "tax.py");
   await on.editor.command("Starling: Review Next Proposal");
   await on.editor.proposed("return 20").waitFor();
   await on.editor.titleAction("Accept");

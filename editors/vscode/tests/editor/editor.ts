@@ -140,11 +140,21 @@ export class Editor {
     return texts.reduce<Locator>((found, text) => found.filter({ hasText: text }), rows).first();
   }
 
-  /** Presses one of the small buttons of a row. */
+  /** Presses one of the small buttons of a row, which show under the mouse; a row may move away from it. */
   async rowAction(text: string | RegExp, action: string): Promise<void> {
     const row = this.row(text);
-    await row.hover();
-    await row.locator(`.actions-container a[aria-label^="${action}"]`).click();
+    const button = row.locator(`.actions-container a[aria-label^="${action}"]`);
+    const until = Date.now() + WAIT;
+    for (;;) {
+      await row.hover();
+      try {
+        return await button.click({ timeout: 1000 });
+      } catch (error) {
+        if (Date.now() > until) {
+          throw error;
+        }
+      }
+    }
   }
 
   /** Clicks the name of a row. */
