@@ -101,14 +101,12 @@ on.step("typing in the very lines goes back to the agent with both texts", async
       proposes("25, and what you typed.", "19  # per cent 🙂 mine", "25  # per cent 🙂 mine"),
     ],
   });
-  on.scene.model.hold(PRICE_PATH);
   await change("price.py", 6, "Raise the extra.");
-  await on.scene.model.asked(PRICE_PATH);
+  await lens("Accept").waitFor();
   await on.editor.openFile("price.py");
   await on.editor.goTo(8);
   await on.editor.page.keyboard.press("End");
   await on.editor.page.keyboard.type(" mine");
-  on.scene.model.letGo(PRICE_PATH);
   await lens("Hand back").waitFor();
   await shown("extra = 19  # per cent 🙂 mine").waitFor();
   await lens("Hand back").click();
