@@ -25,6 +25,7 @@ export class Server implements vscode.Disposable {
   /** By the addresses of their folders. */
   #sessions = new Map<string, Session>();
   #kind: "off" | "untrusted" | "no_folder" = "off";
+  #turn = Promise.resolve();
 
   /** `keys` gives the environment variables that hold the user's keys. */
   constructor(context: vscode.ExtensionContext, keys: () => Promise<Record<string, string>>) {
@@ -33,7 +34,7 @@ export class Server implements vscode.Disposable {
     this.log = vscode.window.createOutputChannel("Starling", { log: true });
     this.#saver = new Saver(this.log);
     this.#listening = [
-      vscode.workspace.onDidChangeWorkspaceFolders((change) => void this.#follow(change)),
+      vscode.workspace.onDidChangeWorkspaceFolders((change) => void this.#inTurn(() => this.#follow(change))),
       ...COMMANDS.map((name) =>
         vscode.commands.registerCommand(`starling.${name}`, (about: object = {}) =>
           this.execute(`starling.${name}`, about),
@@ -74,7 +75,12 @@ export class Server implements vscode.Disposable {
     return this.folders.find(({ uri }) => uri.toString() === this.#homes.of(id));
   }
 
-  async start(): Promise<void> {
+  /** Starts anew, one time after the other. */
+  start(): Promise<void> {
+    return this.#inTurn(() => this.#begin());
+  }
+
+  async #begin(): Promise<void> {
     await this.stop();
     if (!vscode.workspace.isTrusted) {
       return this.#become("untrusted");
@@ -139,7 +145,13 @@ export class Server implements vscode.Disposable {
     const keys = await this.#keys();
     const made = folders.map((folder) => this.#session(folder));
     this.#changed.fire(this.state);
-    await Promise.all(made.map((session) => session.start(keys)));
+    // One that does not answer must not hold up the next start.
+    made.forEach((session) => void session.start(keys));
+  }
+
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    this.#turn = this.#turn.then(act).catch((error: unknown) => this.log.error(String(error)));
+    return this.#turn;
   }
 
   #session(folder: vscode.WorkspaceFolder): Session {
