@@ -8,7 +8,7 @@ import { makePrices, PRICE, TAX, textOf } from "./scene.ts";
 import { stage } from "./stage.ts";
 
 const on = stage(makePrices, {
-  theme: "dark",
+  theme: "contrast",
   width: 1600,
   height: 900,
   settings: { "[python]": { "editor.formatOnSave": true } },
@@ -48,7 +48,7 @@ on.step("what is typed in the symbol meanwhile is kept by its proposal", async (
   await on.editor.page.keyboard.type("  # per cent 🙂");
   await on.editor.page.locator(".tab.active.dirty").waitFor();
   await on.editor.remark("An agent is at work on price");
-  await on.editor.picture("dark at work");
+  await on.editor.picture("contrast at work");
   on.scene.model.letGo(PRICE_PATH);
   await toReview(1).waitFor();
   await lens("Accept").waitFor();
@@ -157,7 +157,7 @@ on.step("a file that is deleted or renamed under a proposal is not brought back"
   renameSync(file, renamed);
   await on.editor.command("Starling: Review Next Proposal");
   await gone().waitFor();
-  await on.editor.picture("dark gone");
+  await on.editor.picture("contrast gone");
   assert.ok(!existsSync(file));
   assert.equal(readFileSync(renamed, "utf8"), TAX);
   await on.editor.command("Notifications: Clear All Notifications");
