@@ -1,6 +1,7 @@
 /**
  * In the server's place: a program that asks the bridge about the file that is opened, and writes what it
- * hears. Started as `node asker.ts FILE`.
+ * hears. Null is heard on a slow machine, too, and before other extensions are awake: what somebody knows
+ * is asked for again. Started as `node asker.ts FILE`.
  */
 
 import { appendFileSync } from "node:fs";
@@ -21,12 +22,15 @@ function send(message: object): void {
   process.stdout.write(body);
 }
 
+/** What somebody knows. */
+const KNOWN = ["definition", "references", "diagnostics"];
+
 /** What is asked, by the ids of the requests. */
-const asked = new Map<number, string>();
+const asked = new Map<number, { what: string; params: object }>();
 
 function ask(what: string, params: object): void {
   const id = asked.size + 100;
-  asked.set(id, what);
+  asked.set(id, { what, params });
   send({ id, method: `starling/${what.split(" ")[0]}`, params });
 }
 
@@ -42,6 +46,14 @@ function askAbout({ uri, version, text }: { uri: string; version: number; text: 
   ask("definition of another version", { ...at, version: version + 7 });
 }
 
+function hear(id: number, result: unknown, code: number | undefined): void {
+  const { what, params } = asked.get(id) ?? { what: "", params: {} };
+  if (result === null && KNOWN.includes(what)) {
+    return ask(what, params);
+  }
+  appendFileSync(heard ?? "", `${JSON.stringify({ asked: what, result, code })}\n`);
+}
+
 function take({ id, method, params, result, error }: Message): void {
   switch (method) {
     case "initialize":
@@ -53,10 +65,7 @@ function take({ id, method, params, result, error }: Message): void {
     case "exit":
       return process.exit(0);
     case undefined:
-      return appendFileSync(
-        heard ?? "",
-        `${JSON.stringify({ asked: asked.get(id ?? 0), result, code: error?.code })}\n`,
-      );
+      return hear(id ?? 0, result, error?.code);
     default:
       return id === undefined ? undefined : send({ id, result: null });
   }
