@@ -16,15 +16,29 @@ pub fn lenses(offers: &[Offer], sight: &Sight, client: &Settings) -> Vec<CodeLen
             continue;
         };
         let line = first_line(mark, &sight.text);
+        let before = lenses.iter().filter(|lens| is_on(line, lens)).count();
         // Some clients order the lenses of a line by their places.
-        let lens = |(place, command)| CodeLens {
-            range: Range::new(Position::new(line, place), Position::new(line, place)),
-            command: Some(command),
-            data: None,
+        let lens = |(place, command)| {
+            let place = Position::new(line, place);
+            CodeLens {
+                range: Range::new(place, place),
+                command: Some(command),
+                data: None,
+            }
         };
-        lenses.extend((0..).zip(offer.commands(client)).map(lens));
+        let places = u32::try_from(before).unwrap_or(u32::MAX)..;
+        let mut commands = offer.commands(client);
+        // What can be done comes first: a narrow window cuts the end.
+        if commands.len() > 1 {
+            commands.rotate_left(1);
+        }
+        lenses.extend(places.zip(commands).map(lens));
     }
     lenses
+}
+
+fn is_on(line: u32, lens: &CodeLens) -> bool {
+    lens.range.start.line == line
 }
 
 /// The first line of a symbol's definition.
@@ -61,6 +75,23 @@ mod tests {
         assert_eq!(lines(&decorated), [0, 6, 11]);
         let gone = BASE.replace("    def m(self):\n        return 2\n", "    pass\n");
         assert_eq!(lines(&gone), [0, 4, 8], "what is gone: where it belongs");
+    }
+
+    #[test]
+    fn what_can_be_done_comes_before_what_it_is_about() {
+        let board = waiting(&[(1, "a.py::f"), (2, "a.py::f.gone")]);
+        let offers = offers(&RunId("r".to_owned()), &board, &FilePath::new("a.py"));
+        let lenses = lenses(&offers, &sight(BASE), &client(&[]));
+        let titles: Vec<&str> = lenses
+            .iter()
+            .filter_map(|lens| lens.command.as_ref())
+            .map(|command| command.title.as_str())
+            .collect();
+        assert_eq!(titles[..4], ["Accept all 2", "Reject", "Why", "Diff"]);
+        assert_eq!(titles[4], "Starling #1 with #2: reason 1");
+        assert_eq!(titles[9], "Starling #2 with #1: reason 2");
+        let places: Vec<u32> = lenses.iter().map(|one| one.range.start.character).collect();
+        assert_eq!(places, (0..10).collect::<Vec<u32>>(), "in this order");
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl Offer {
                 let about = json!({"run": self.run, "proposal": lead});
                 let title = proposal_title(*proposal, with, reason, conflict.as_deref());
                 let accept = match (conflict, with.len()) {
-                    (Some(_), _) => "Hand back to the agent".to_owned(),
+                    (Some(_), _) => "Hand back".to_owned(),
                     (None, 0) => "Accept".to_owned(),
                     (None, others) => format!("Accept all {}", others + 1),
                 };
@@ -267,7 +267,7 @@ mod tests {
             commands[0].title,
             "Starling #1 conflicts with what you typed: reason 1"
         );
-        assert_eq!(commands[1].title, "Hand back to the agent");
+        assert_eq!(commands[1].title, "Hand back");
         assert_eq!(commands[1].command, ACCEPT);
     }
 

@@ -6,6 +6,7 @@ import { registerCommands } from "./edge/commands.ts";
 import { storedKeys } from "./edge/keys.ts";
 import { Notifier } from "./edge/notify.ts";
 import { PictureView } from "./edge/pictureView.ts";
+import { Presence } from "./edge/presence.ts";
 import { Review } from "./edge/review.ts";
 import { Runs } from "./edge/runs.ts";
 import { Server, type ServerState } from "./edge/server.ts";
@@ -39,6 +40,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new Status(started, runs),
     new Notifier(runs, review, tree),
     new TestsView(runs),
+    new Presence(runs),
     ...registerCommands({ context, server: started, runs, review, targets, picture, ask, texts }),
     started.onState(tellOfTrouble),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void started.start()),

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { type AnswerParams, Conversation } from "../model/conversation.ts";
-import { openLine } from "./place.ts";
+import { activeFolder, chooseFolder, type Folder, openLine, type SymbolPlace } from "./place.ts";
 import type { Server } from "./server.ts";
 import { options, page } from "./webview.ts";
 
@@ -25,6 +25,8 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   #conversation = new Conversation(randomUUID());
   #view: vscode.WebviewView | null = null;
   #symbol = "";
+  /** The folder that the conversation is about: the first question decides. */
+  #folder: Folder;
   /** How often the user has come to ask: the page takes the focus when it rises, and only then. */
   #come = 0;
   #pending: NodeJS.Timeout | null = null;
@@ -61,8 +63,14 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   /** Opens the panel, with what the question is about. */
-  async focus(symbol: string | undefined): Promise<void> {
-    this.#symbol = symbol ?? "";
+  async focus(about: SymbolPlace | undefined): Promise<void> {
+    const { folders } = this.#server;
+    const named = folders.find(({ uri }) => uri.toString() === about?.folder);
+    if (!this.#folder || (named && named.uri.toString() !== this.#folder.uri.toString())) {
+      this.#folder = named ?? activeFolder() ?? (await chooseFolder("Starling: Ask", folders));
+      await this.#begin();
+    }
+    this.#symbol = about?.symbol ?? "";
     this.#come++;
     await vscode.commands.executeCommand("starling.ask.focus");
     this.#soon();
@@ -84,15 +92,15 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
       case "stop":
         return this.#stop();
       case "new":
-        await this.#stop();
-        this.#conversation = new Conversation(randomUUID());
+        this.#folder = undefined;
+        await this.#begin();
         this.#come++;
         return this.#soon();
       case "about_all":
         this.#symbol = "";
         return this.#soon();
       case "open":
-        return openLine(wish.path, wish.line).catch(() => {
+        return openLine(wish.path, wish.line, this.#folder).catch(() => {
           void vscode.window.showWarningMessage(`${wish.path} is not in this project any more.`);
         });
     }
@@ -105,13 +113,20 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
     this.#soon();
     try {
       const about = symbol === "" ? {} : { symbol };
-      const asked = { question, session: conversation.session, ...about };
+      this.#folder ??= activeFolder() ?? (await chooseFolder("Starling: Ask", this.#server.folders));
+      const folder = this.#folder?.uri.toString();
+      const asked = { question, session: conversation.session, ...about, ...(folder ? { folder } : {}) };
       const { ask } = await this.#server.execute<{ ask: string }>("starling.ask", asked);
       conversation.taken(ask);
     } catch (error) {
       conversation.fail(error instanceof Error ? error.message : String(error));
     }
     this.#soon();
+  }
+
+  async #begin(): Promise<void> {
+    await this.#stop();
+    this.#conversation = new Conversation(randomUUID());
   }
 
   async #stop(): Promise<void> {

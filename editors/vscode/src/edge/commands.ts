@@ -3,12 +3,13 @@
 import * as vscode from "vscode";
 import { runParameters } from "../model/arguments.ts";
 import type { Target } from "../model/outline.ts";
+import type { Placed } from "../model/route.ts";
 import { shortName } from "../model/symbol.ts";
 import type { AskView } from "./askView.ts";
 import { askForKey } from "./keys.ts";
 import { menu } from "./menu.ts";
 import type { PictureView } from "./pictureView.ts";
-import { openSymbol, pathIn, symbolAt } from "./place.ts";
+import { activeFolder, chooseFolder, openSymbol, pathIn, symbolAt } from "./place.ts";
 import type { Review } from "./review.ts";
 import type { Runs } from "./runs.ts";
 import type { Server } from "./server.ts";
@@ -28,7 +29,7 @@ export interface Parts {
 }
 
 /** What a lens or a code action says of a symbol. */
-interface SymbolArgument {
+interface SymbolArgument extends Placed {
   symbol?: string;
 }
 
@@ -52,7 +53,9 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
       withTarget(targets.going(argument), ({ run }) => server.execute("starling.cancel", { run })),
     undo: async (argument) => withTarget(targets.changed(argument), (target) => undo(server, target)),
     open: async (argument) =>
-      withTarget(Promise.resolve(targets.given(argument)), ({ symbol }) => openSymbol(symbol ?? "")),
+      withTarget(Promise.resolve(targets.given(argument)), ({ run, symbol }) =>
+        openSymbol(symbol ?? "", runs.folderOf(run)),
+      ),
     picture: (argument) => picture.show(targets.given(argument)?.run),
     clear: () => runs.clear(),
     restart: () => server.start(),
@@ -82,6 +85,10 @@ async function withTarget(
 }
 
 async function newTask({ server }: Parts): Promise<void> {
+  const folder = await chooseFolder("Starling: New Task", server.folders);
+  if (!folder) {
+    return;
+  }
   const task = await vscode.window.showInputBox({
     title: "Starling: New Task",
     prompt: "What is to be done? Starling finds the symbols; each change is yours to accept.",
@@ -89,13 +96,21 @@ async function newTask({ server }: Parts): Promise<void> {
     ignoreFocusOut: true,
   });
   if (task?.trim()) {
-    await run(server, { task });
+    await run(server, folder, { task });
   }
 }
 
 async function change({ server }: Parts, argument: SymbolArgument | undefined): Promise<void> {
   const editor = vscode.window.activeTextEditor;
-  const symbol = argument?.symbol ?? (editor && (await symbolAt(editor.document.uri, editor.selection.active)));
+  const found = argument ?? (editor && (await symbolAt(editor.document.uri, editor.selection.active)));
+  const symbol = found?.symbol;
+  const folder =
+    server.folders.find(({ uri }) => uri.toString() === found?.folder) ??
+    activeFolder() ??
+    (await chooseFolder("Starling: Change", server.folders));
+  if (!folder) {
+    return;
+  }
   const place = editor && selected(editor);
   const about = symbol ? shortName(symbol) : (place ?? "the project");
   const task = await vscode.window.showInputBox({
@@ -104,7 +119,7 @@ async function change({ server }: Parts, argument: SymbolArgument | undefined): 
     ignoreFocusOut: true,
   });
   if (task?.trim()) {
-    await run(server, symbol ? { task, begin: [symbol] } : { task: place ? `${task} (${place})` : task });
+    await run(server, folder, symbol ? { task, begin: [symbol] } : { task: place ? `${task} (${place})` : task });
   }
 }
 
@@ -116,15 +131,19 @@ function selected(editor: vscode.TextEditor): string | undefined {
   return path && `${path}, ${lines}`;
 }
 
-async function run(server: Server, what: { task: string; begin?: string[] }): Promise<void> {
-  await server.execute("starling.run", { ...runParameters(changed()), ...what });
+async function run(
+  server: Server,
+  folder: vscode.WorkspaceFolder,
+  what: { task: string; begin?: string[] },
+): Promise<void> {
+  const given = runParameters(changed(folder));
+  await server.execute("starling.run", { ...given, ...what, folder: folder.uri.toString() });
   await vscode.commands.executeCommand("starling.runs.focus");
 }
 
 async function askAbout(ask: AskView, argument: SymbolArgument | undefined): Promise<void> {
   const editor = vscode.window.activeTextEditor;
-  const symbol = argument?.symbol ?? (editor && (await symbolAt(editor.document.uri, editor.selection.active)));
-  await ask.focus(symbol);
+  await ask.focus(argument ?? (editor && (await symbolAt(editor.document.uri, editor.selection.active))));
 }
 
 /** What the server is told of a proposal or an intent. */

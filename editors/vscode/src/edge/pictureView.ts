@@ -64,7 +64,7 @@ export class PictureView implements vscode.Disposable {
       case "ready":
         return this.#draw();
       case "open":
-        return isAgent(wish.symbol) ? openSymbol(wish.symbol) : undefined;
+        return isAgent(wish.symbol) ? openSymbol(wish.symbol, this.#runs.folderOf(run ?? "")) : undefined;
       case "review":
         return vscode.commands.executeCommand("starling.client.diff", { run, proposal: wish.proposal });
       case "stop":

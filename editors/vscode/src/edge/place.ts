@@ -5,24 +5,46 @@ import { fileOf, nameOf } from "../model/symbol.ts";
 
 type Symbols = vscode.DocumentSymbol[] | undefined;
 
-function root(): vscode.Uri | undefined {
-  return vscode.workspace.workspaceFolders?.[0]?.uri;
+/** A folder of the window; of a run that is gone, undefined. */
+export type Folder = vscode.WorkspaceFolder | undefined;
+
+/** A file of a folder by its path in it. */
+export function uriOf(path: string, folder: Folder): vscode.Uri {
+  return folder ? vscode.Uri.joinPath(folder.uri, path) : vscode.Uri.file(path);
 }
 
-/** A file of the project by its path in it. */
-export function uriOf(path: string): vscode.Uri {
-  const folder = root();
-  return folder ? vscode.Uri.joinPath(folder, path) : vscode.Uri.file(path);
-}
-
-/** The path of a file in the project; undefined for one outside. */
+/** The path of a file in its folder; undefined for one outside. */
 export function pathIn(uri: vscode.Uri): string | undefined {
-  const path = vscode.workspace.asRelativePath(uri, false);
-  return root() && path !== uri.fsPath ? path : undefined;
+  return vscode.workspace.getWorkspaceFolder(uri) && vscode.workspace.asRelativePath(uri, false);
+}
+
+/** The folder that something is to be done in: the only one, that of the symbol, else the user is asked. */
+export async function chooseFolder(title: string, folders: vscode.WorkspaceFolder[]): Promise<Folder> {
+  if (folders.length < 2) {
+    return folders[0];
+  }
+  const active = activeFolder()?.uri.toString();
+  const choices = folders.map((folder) => ({ label: folder.name, description: folder.uri.fsPath, folder }));
+  // That of the open file comes first.
+  const isActive = ({ folder }: (typeof choices)[number]) => Number(folder.uri.toString() === active);
+  choices.sort((one, other) => isActive(other) - isActive(one));
+  return (await vscode.window.showQuickPick(choices, { title, placeHolder: "In which folder?" }))?.folder;
+}
+
+/** The folder of the open file. */
+export function activeFolder(): Folder {
+  const uri = vscode.window.activeTextEditor?.document.uri;
+  return uri && vscode.workspace.getWorkspaceFolder(uri);
+}
+
+/** A symbol, and the address of the folder that its path is in. */
+export interface SymbolPlace {
+  symbol?: string;
+  folder?: string;
 }
 
 /** The symbol at a place, by the server's own code action on it; none in a file that has none. */
-export async function symbolAt(uri: vscode.Uri, position: vscode.Position): Promise<string | undefined> {
+export async function symbolAt(uri: vscode.Uri, position: vscode.Position): Promise<SymbolPlace | undefined> {
   if (pathIn(uri) === undefined) {
     return undefined;
   }
@@ -37,7 +59,7 @@ export async function symbolAt(uri: vscode.Uri, position: vscode.Position): Prom
   const commands = actions.map((action) => (typeof action.command === "string" ? action : action.command));
   const change = commands.find((command) => command?.command === "starling.client.change") as
     vscode.Command | undefined;
-  return change?.arguments?.[0]?.symbol;
+  return change?.arguments?.[0];
 }
 
 async function symbolsOf(uri: vscode.Uri): Promise<Symbols> {
@@ -46,16 +68,16 @@ async function symbolsOf(uri: vscode.Uri): Promise<Symbols> {
 }
 
 /** Shows a symbol where it stands. */
-export async function openSymbol(symbol: string): Promise<void> {
-  const document = await vscode.workspace.openTextDocument(uriOf(fileOf(symbol)));
+export async function openSymbol(symbol: string, folder: Folder): Promise<void> {
+  const document = await vscode.workspace.openTextDocument(uriOf(fileOf(symbol), folder));
   const editor = await vscode.window.showTextDocument(document);
   const line = await lineOf(document, nameOf(symbol));
   reveal(editor, line);
 }
 
 /** Shows a line, counted from 1. */
-export async function openLine(path: string, line: number): Promise<void> {
-  const document = await vscode.workspace.openTextDocument(uriOf(path));
+export async function openLine(path: string, line: number, folder: Folder): Promise<void> {
+  const document = await vscode.workspace.openTextDocument(uriOf(path, folder));
   const editor = await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.One });
   reveal(editor, line - 1);
 }

@@ -63,8 +63,9 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
       void vscode.window.showInformationMessage(`Proposal #${target.proposal} does not wait for review any more.`);
       return;
     }
-    if (files.some(({ after }) => after === null)) {
-      return this.#tellConflict(target);
+    const conflict = files.find(({ after }) => after === null);
+    if (conflict) {
+      return this.#tellConflict(target, conflict);
     }
     this.#opened.set(keyOf(target), this.#setOf(target));
     // The folder tells it from the file itself, wherever the editor lists what was open. Among many
@@ -83,10 +84,13 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 
   /** A proposal that conflicts with the buffer has no diff against it: it is told, and what can be done. */
-  async #tellConflict(target: Reviewed): Promise<void> {
+  async #tellConflict(target: Reviewed, { uri, creates }: ProposedFile): Promise<void> {
     await vscode.commands.executeCommand("starling.client.why", target);
     const back = "Hand Back to Its Agent";
-    const text = `Proposal #${target.proposal} conflicts with what you typed since. Your text stays.`;
+    const path = pathIn(vscode.Uri.parse(uri)) ?? uri;
+    const text = creates
+      ? `Proposal #${target.proposal} has no place: ${path} is gone. Nothing is made in its stead.`
+      : `Proposal #${target.proposal} conflicts with what you typed since. Your text stays.`;
     void vscode.window.showWarningMessage(text, back).then(async (answer) => {
       if (answer === back) {
         await this.#handBack(target);

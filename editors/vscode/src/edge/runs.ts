@@ -22,7 +22,10 @@ interface State {
 
 export class Runs implements vscode.Disposable {
   readonly #stories = new Map<string, Story>();
+  /** By the runs: the address of the folder of each. */
+  readonly #homes = new Map<string, string>();
   readonly #server: Server;
+  readonly #listening: vscode.Disposable;
   readonly #changed = new vscode.EventEmitter<void>();
   readonly #happened = new vscode.EventEmitter<{ story: Story; params: EventParams }>();
   #pending: NodeJS.Timeout | null = null;
@@ -36,10 +39,10 @@ export class Runs implements vscode.Disposable {
       this.#soon();
     });
     server.on<UndoneParams>("starling/undone", (params) => this.#undone(params));
-    server.onState((state) => {
-      if (state.kind === "running") {
-        void this.#attach();
-      }
+    server.onState(() => this.#soon());
+    server.onRunning((folder) => void this.#attach(folder));
+    this.#listening = vscode.workspace.onDidChangeWorkspaceFolders(({ removed }) => {
+      removed.forEach((folder) => this.#forget(folder));
       this.#soon();
     });
   }
@@ -71,6 +74,11 @@ export class Runs implements vscode.Disposable {
     return this.#stories.get(run)?.proposals.get(number);
   }
 
+  /** The folder that a run is about. */
+  folderOf(run: string): vscode.WorkspaceFolder | undefined {
+    return this.#server.folderOf(run);
+  }
+
   /** All proposals that wait, oldest first. */
   get waiting(): { story: Story; proposal: Proposal }[] {
     return [...this.#stories.values()].flatMap((story) => story.waiting.map((proposal) => ({ story, proposal })));
@@ -87,6 +95,7 @@ export class Runs implements vscode.Disposable {
   }
 
   dispose(): void {
+    this.#listening.dispose();
     clearTimeout(this.#pending ?? undefined);
     clearTimeout(this.#unknown ?? undefined);
     this.#changed.dispose();
@@ -98,6 +107,7 @@ export class Runs implements vscode.Disposable {
     const story = known ?? new Story(run, "");
     if (!known) {
       this.#stories.set(run, story);
+      this.#homes.set(run, this.#server.folderOf(run)?.uri.toString() ?? "");
     }
     return story;
   }
@@ -129,9 +139,9 @@ export class Runs implements vscode.Disposable {
   }
 
   /** What went on before this window was there; what an earlier server knew is gone with it. */
-  async #attach(): Promise<void> {
-    this.#stories.clear();
-    for (const { run } of await this.#known()) {
+  async #attach(folder: vscode.WorkspaceFolder): Promise<void> {
+    this.#forget(folder);
+    for (const { run } of await this.#known(folder)) {
       const { events } = await this.#server.request<{ events: EventParams[] }>("starling/events", { run });
       const story = this.#story(run);
       for (const { seq, event } of events) {
@@ -143,7 +153,8 @@ export class Runs implements vscode.Disposable {
 
   /** What events do not tell: intents that wait, and what became of a run whose server is gone. */
   async #compare(): Promise<void> {
-    for (const { run, restored, intents, proposals } of await this.#known()) {
+    const known = await Promise.all(this.#server.folders.map((folder) => this.#known(folder)));
+    for (const { run, restored, intents, proposals } of known.flat()) {
       const story = this.#story(run);
       story.settle(proposals);
       intents.forEach((intent) => story.intend({ ...intent, run }));
@@ -154,13 +165,24 @@ export class Runs implements vscode.Disposable {
     this.#soon();
   }
 
-  async #known(): Promise<State["runs"]> {
+  async #known(folder: vscode.WorkspaceFolder): Promise<State["runs"]> {
     try {
-      return (await this.#server.request<State>("starling/state")).runs;
+      const { runs } = await this.#server.inFolder<State>(folder, "starling/state");
+      this.#server.learn(runs, folder);
+      return runs;
     } catch (error) {
       // A server without this request has no runs of before.
       this.#server.log.debug(`starling/state: ${error}`);
       return [];
+    }
+  }
+
+  #forget({ uri }: vscode.WorkspaceFolder): void {
+    for (const [run, home] of this.#homes) {
+      if (home === uri.toString()) {
+        this.#homes.delete(run);
+        this.#stories.delete(run);
+      }
     }
   }
 

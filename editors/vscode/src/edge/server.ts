@@ -1,45 +1,31 @@
-/** The server: finding, starting and asking it. */
+/** The servers of this window, one in each folder, as one. */
 
-import { accessSync, constants, statSync } from "node:fs";
-import { homedir } from "node:os";
 import * as vscode from "vscode";
-import {
-  LanguageClient,
-  type LanguageClientOptions,
-  type Middleware,
-  RevealOutputChannelOn,
-  State,
-} from "vscode-languageclient/node";
-import { serverArguments } from "../model/arguments.ts";
-import { findBinary } from "../model/binary.ts";
+import { bare, Homes } from "../model/route.ts";
+import { Bridge } from "./bridge.ts";
 import { Saver } from "./saver.ts";
-import { setting } from "./settings.ts";
+import { type Handler, Session, type SessionState } from "./session.ts";
 
-export type ServerState =
-  | { kind: "off" }
-  | { kind: "untrusted" }
-  | { kind: "no_folder" }
-  | { kind: "missing"; message: string }
-  | { kind: "starting" }
-  | { kind: "running" }
-  | { kind: "failed"; message: string };
+export type ServerState = { kind: "off" } | { kind: "untrusted" } | { kind: "no_folder" } | SessionState;
 
-/** Commands that lenses and actions of the server may name, because this extension brings them. */
-export const CLIENT_COMMANDS = ["change", "ask", "reject", "steer", "diff", "why"].map(
-  (name) => `starling.client.${name}`,
-);
-
-type Handler = (params: never) => void;
+/** The server's own commands, which lenses and actions name. */
+const COMMANDS = ["run", "accept", "acceptAll", "reject", "steer", "cancel", "undo", "ask", "review", "diff", "why"];
 
 export class Server implements vscode.Disposable {
   readonly log: vscode.LogOutputChannel;
   readonly #context: vscode.ExtensionContext;
   readonly #keys: () => Promise<Record<string, string>>;
   readonly #changed = new vscode.EventEmitter<ServerState>();
+  readonly #came = new vscode.EventEmitter<vscode.WorkspaceFolder>();
   readonly #handlers = new Map<string, Handler>();
   readonly #saver: Saver;
-  #state: ServerState = { kind: "off" };
-  #client: LanguageClient | null = null;
+  readonly #bridge = new Bridge();
+  readonly #homes = new Homes();
+  readonly #listening: vscode.Disposable[];
+  /** By the addresses of their folders. */
+  #sessions = new Map<string, Session>();
+  #kind: "off" | "untrusted" | "no_folder" = "off";
+  #turn = Promise.resolve();
 
   /** `keys` gives the environment variables that hold the user's keys. */
   constructor(context: vscode.ExtensionContext, keys: () => Promise<Record<string, string>>) {
@@ -47,15 +33,36 @@ export class Server implements vscode.Disposable {
     this.#keys = keys;
     this.log = vscode.window.createOutputChannel("Starling", { log: true });
     this.#saver = new Saver(this.log);
+    this.#listening = [
+      vscode.workspace.onDidChangeWorkspaceFolders((change) => void this.#inTurn(() => this.#follow(change))),
+      ...COMMANDS.map((name) =>
+        vscode.commands.registerCommand(`starling.${name}`, (about: object = {}) =>
+          this.execute(`starling.${name}`, about),
+        ),
+      ),
+    ];
   }
 
-  /** Fires when the server comes or goes. */
+  /** Fires when a server comes or goes. */
   get onState(): vscode.Event<ServerState> {
     return this.#changed.event;
   }
 
+  /** Fires when the server of a folder is there. */
+  get onRunning(): vscode.Event<vscode.WorkspaceFolder> {
+    return this.#came.event;
+  }
+
+  /** The worst of all folders: what is told is what is to be mended. */
   get state(): ServerState {
-    return this.#state;
+    const states = [...this.#sessions.values()].map(({ state }) => state);
+    const worst = ["missing", "failed", "starting", "running"].map((kind) => states.find((one) => one.kind === kind));
+    return worst.find((one) => one !== undefined) ?? { kind: this.#kind };
+  }
+
+  /** The folders that have a server. */
+  get folders(): vscode.WorkspaceFolder[] {
+    return [...this.#sessions.values()].map(({ folder }) => folder);
   }
 
   /** What is done with a notification. To be said before the start. */
@@ -63,144 +70,139 @@ export class Server implements vscode.Disposable {
     this.#handlers.set(method, handler as Handler);
   }
 
-  async start(): Promise<void> {
+  /** The folder that a run, or a question, is about; undefined when it is not in the window any more. */
+  folderOf(id: string): vscode.WorkspaceFolder | undefined {
+    return this.folders.find(({ uri }) => uri.toString() === this.#homes.of(id));
+  }
+
+  /** Starts anew, one time after the other. */
+  start(): Promise<void> {
+    return this.#inTurn(() => this.#begin());
+  }
+
+  async #begin(): Promise<void> {
     await this.stop();
     if (!vscode.workspace.isTrusted) {
-      return this.#become({ kind: "untrusted" });
+      return this.#become("untrusted");
     }
-    const folder = vscode.workspace.workspaceFolders?.[0];
-    if (!folder) {
-      return this.#become({ kind: "no_folder" });
+    const folders = (vscode.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file");
+    if (folders.length === 0) {
+      return this.#become("no_folder");
     }
-    const found = findBinary(places(this.#context), isProgram);
-    if (found.kind === "missing") {
-      this.log.error(found.message);
-      return this.#become(found);
-    }
-    this.#become({ kind: "starting" });
-    const client = this.#create(found.path, folder, await this.#keys());
-    this.#client = client;
-    this.log.info(`starting ${found.path} (${found.from}) in ${folder.uri.fsPath}`);
-    try {
-      await client.start();
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      this.log.error(message);
-      this.#become({ kind: "failed", message });
-    }
+    await this.#open(folders);
   }
 
   async stop(): Promise<void> {
-    const client = this.#client;
-    this.#client = null;
-    if (client && client.state !== State.Stopped) {
-      await client.dispose(2000).catch((error: unknown) => this.log.warn(`stopping: ${error}`));
-    }
-    this.#become({ kind: "off" });
+    const sessions = [...this.#sessions.values()];
+    this.#sessions.clear();
+    await Promise.all(sessions.map((session) => session.stop()));
+    this.#become("off");
   }
 
   /** Runs one of the server's commands. Its refusal is an error with what is wrong. */
-  async execute<T>(command: string, argument: object): Promise<T> {
-    return this.request<T>("workspace/executeCommand", { command, arguments: [argument] });
+  async execute<T>(command: string, about: object): Promise<T> {
+    if (command === "starling.acceptAll" && !("run" in about)) {
+      await this.everywhere("workspace/executeCommand", { command, arguments: [bare(about)] });
+      return undefined as T;
+    }
+    const session = this.#sessionOf(about);
+    const reply = await session.request<T>("workspace/executeCommand", { command, arguments: [bare(about)] });
+    this.#homes.learn(reply, session.folder.uri.toString());
+    return reply;
   }
 
-  async request<T>(method: string, params?: object): Promise<T> {
-    if (!this.#client || this.#state.kind !== "running") {
-      throw new Error("Starling's server is not running. `Starling: Restart Server` starts it.");
-    }
-    return params ? this.#client.sendRequest<T>(method, params) : this.#client.sendRequest<T>(method);
+  /** Asks the server of the folder that it is about. */
+  async request<T>(method: string, about: object): Promise<T> {
+    return this.#sessionOf(about).request<T>(method, bare(about));
+  }
+
+  /** Asks all servers that run. */
+  async everywhere<T>(method: string, params?: object): Promise<T[]> {
+    const running = [...this.#sessions.values()].filter(({ state }) => state.kind === "running");
+    return Promise.all(running.map((session) => session.request<T>(method, params)));
+  }
+
+  /** Asks the server of one folder. */
+  async inFolder<T>(folder: vscode.WorkspaceFolder, method: string): Promise<T> {
+    return this.#sessionOf({ folder: folder.uri.toString() }).request<T>(method);
+  }
+
+  /** In which folder runs are that a server told of. */
+  learn(runs: { run: string }[], folder: vscode.WorkspaceFolder): void {
+    runs.forEach((run) => this.#homes.learn(run, folder.uri.toString()));
   }
 
   dispose(): void {
     void this.stop();
+    this.#listening.forEach((one) => one.dispose());
+    this.#bridge.dispose();
     this.#changed.dispose();
+    this.#came.dispose();
     this.log.dispose();
   }
 
-  #become(state: ServerState): void {
-    this.#state = state;
-    this.#changed.fire(state);
+  async #open(folders: readonly vscode.WorkspaceFolder[]): Promise<void> {
+    const keys = await this.#keys();
+    const made = folders.map((folder) => this.#session(folder));
+    this.#changed.fire(this.state);
+    // One that does not answer must not hold up the next start.
+    made.forEach((session) => void session.start(keys));
   }
 
-  #create(path: string, folder: vscode.WorkspaceFolder, keys: Record<string, string>): LanguageClient {
-    const args = serverArguments(setting("model", ""), setting("config", {}));
-    const environment = setting<Record<string, string>>("environment", {});
-    const options = { cwd: folder.uri.fsPath, env: { ...process.env, ...keys, ...environment } };
-    const client = new LanguageClient("starling", "Starling", { command: path, args, options }, this.#options(folder));
-    client.registerFeature({
-      fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { starling: { commands: CLIENT_COMMANDS } };
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    this.#turn = this.#turn.then(act).catch((error: unknown) => this.log.error(String(error)));
+    return this.#turn;
+  }
+
+  #session(folder: vscode.WorkspaceFolder): Session {
+    const { log } = this;
+    const home = folder.uri.toString();
+    const handlers = [...this.#handlers].map(([method, handle]): [string, Handler] => [
+      method,
+      (params) => {
+        this.#homes.learn(params, home);
+        handle(params);
       },
-      initialize: () => undefined,
-      getState: () => ({ kind: "static" }),
-      clear: () => undefined,
-    });
-    for (const [method, handler] of this.#handlers) {
-      client.onNotification(method, handler as (params: unknown) => void);
-    }
-    client.onDidChangeState(({ newState }) => {
-      if (this.#client === client) {
-        this.#follow(newState);
+    ]);
+    const shared = { context: this.#context, log, saver: this.#saver, bridge: this.#bridge };
+    const session: Session = new Session(folder, shared, new Map(handlers), () => {
+      if (this.#sessions.get(home) === session) {
+        this.#changed.fire(this.state);
+        if (session.state.kind === "running") {
+          this.#came.fire(folder);
+        }
       }
     });
-    return client;
+    this.#sessions.set(home, session);
+    return session;
   }
 
-  #follow(state: State): void {
-    switch (state) {
-      case State.Running:
-        return this.#become({ kind: "running" });
-      case State.Starting:
-        return this.#become({ kind: "starting" });
-      case State.Stopped:
-      case State.StartFailed:
-        return this.#become({
-          kind: "failed",
-          message: "The server has ended. `Starling: Show Log` tells more, `Starling: Restart Server` starts it again.",
-        });
+  async #follow({ added, removed }: vscode.WorkspaceFoldersChangeEvent): Promise<void> {
+    if (!vscode.workspace.isTrusted) {
+      return;
     }
+    const gone = removed.flatMap(({ uri }) => this.#sessions.get(uri.toString()) ?? []);
+    removed.forEach(({ uri }) => this.#sessions.delete(uri.toString()));
+    await Promise.all(gone.map((session) => session.stop()));
+    await this.#open(added.filter(({ uri }) => uri.scheme === "file"));
   }
 
-  #options(folder: vscode.WorkspaceFolder): LanguageClientOptions {
-    const middleware: Middleware = {
-      // The status bar tells it, with the ledger.
-      handleWorkDoneProgress: () => undefined,
-      workspace: {
-        handleApplyEdit: async (params, next) => {
-          const clean = this.#saver.clean(params);
-          const reply = await next(params, new vscode.CancellationTokenSource().token);
-          // The server does not wait for the disk.
-          this.#saver.save(clean);
-          return reply;
-        },
-      },
-    };
-    return {
-      // What is open besides the project is not the server's to know.
-      documentSelector: [{ scheme: "file", pattern: { baseUri: folder.uri.toString(), pattern: "**/*" } }],
-      workspaceFolder: folder,
-      outputChannel: this.log,
-      revealOutputChannelOn: RevealOutputChannelOn.Never,
-      middleware,
-    };
+  #sessionOf(about: object): Session {
+    const home = this.#homes.find(about, [...this.#sessions.keys()]);
+    const session = this.#sessions.get(home ?? "");
+    if (!session) {
+      const known = this.#sessions.size > 0;
+      throw new Error(
+        known
+          ? "This folder, or this run, is not in the window any more."
+          : "Starling's server is not running. `Starling: Restart Server` starts it.",
+      );
+    }
+    return session;
   }
-}
 
-function places(context: vscode.ExtensionContext): Parameters<typeof findBinary>[0] {
-  return {
-    setting: setting("path", ""),
-    extension: context.extensionPath,
-    path: process.env["PATH"] ?? "",
-    home: homedir(),
-    windows: process.platform === "win32" ? "windows" : "other",
-  };
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
+  #become(kind: "off" | "untrusted" | "no_folder"): void {
+    this.#kind = kind;
+    this.#changed.fire(this.state);
   }
 }

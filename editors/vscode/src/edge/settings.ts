@@ -22,9 +22,9 @@ export function setting<T>(key: string, otherwise: T): T {
   return vscode.workspace.getConfiguration("starling").get(key, otherwise) ?? otherwise;
 }
 
-/** The settings of a run that the user has changed. */
-export function changed(): Changed {
-  const settings = vscode.workspace.getConfiguration("starling");
+/** The settings of a run in a folder that the user has changed. */
+export function changed(folder: vscode.WorkspaceFolder): Changed {
+  const settings = vscode.workspace.getConfiguration("starling", folder.uri);
   const given = RUN.map((key): [string, unknown] => {
     const found = settings.inspect(key);
     const chosen = found?.workspaceFolderValue ?? found?.workspaceValue ?? found?.globalValue;

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { testPath } from "../model/outline.ts";
 import type { TestCase, TestReport } from "../model/protocol.ts";
 import type { Story } from "../model/story.ts";
-import { uriOf } from "./place.ts";
+import { type Folder, uriOf } from "./place.ts";
 import type { Runs } from "./runs.ts";
 
 export class TestsView implements vscode.Disposable {
@@ -15,7 +15,7 @@ export class TestsView implements vscode.Disposable {
   constructor(runs: Runs) {
     this.#listening = runs.onEvent(({ story, params: { event } }) => {
       if (event.event === "tests_run") {
-        this.#show(nameOf(story, event.phase, event.proposal), event.report);
+        this.#show(nameOf(story, event.phase, event.proposal), event.report, runs.folderOf(story.id));
       }
     });
   }
@@ -25,8 +25,8 @@ export class TestsView implements vscode.Disposable {
     this.#controller.dispose();
   }
 
-  #show(name: string, report: TestReport): void {
-    const cases = report.cases.map((one) => ({ one, item: this.#item(one) }));
+  #show(name: string, report: TestReport, folder: Folder): void {
+    const cases = report.cases.map((one) => ({ one, item: this.#item(one, folder) }));
     const request = new vscode.TestRunRequest(cases.map(({ item }) => item));
     const run = this.#controller.createTestRun(request, name, false);
     run.appendOutput(`${name}\r\n$ ${report.command}\r\n${report.output.replace(/\r?\n/g, "\r\n")}\r\n`);
@@ -36,17 +36,18 @@ export class TestsView implements vscode.Disposable {
     run.end();
   }
 
-  #item(one: TestCase): vscode.TestItem {
+  #item(one: TestCase, folder: Folder): vscode.TestItem {
     let level = this.#controller.items;
     let item: vscode.TestItem | undefined;
     let file: vscode.Uri | undefined;
     const names: string[] = [];
     for (const part of testPath(one)) {
       names.push(part);
-      file ??= fileOf(part);
-      item = level.get(names.join("::"));
+      file ??= fileOf(part, folder);
+      const id = `${folder?.uri} ${names.join("::")}`;
+      item = level.get(id);
       if (!item) {
-        item = this.#controller.createTestItem(names.join("::"), part, file);
+        item = this.#controller.createTestItem(id, part, file);
         if (file && names.length > 1) {
           const line = lineOf(file, part);
           item.range = line === undefined ? undefined : new vscode.Range(line, 0, line, 0);
@@ -81,9 +82,9 @@ function tell(run: vscode.TestRun, { status, message }: TestCase, item: vscode.T
 }
 
 /** The file of a test: pytest gives its path, unittest the name of its module. */
-function fileOf(part: string): vscode.Uri | undefined {
+function fileOf(part: string, folder: Folder): vscode.Uri | undefined {
   const candidates = part.includes("/") || part.endsWith(".py") ? [part] : [`${part.replaceAll(".", "/")}.py`];
-  const uris = candidates.map(uriOf);
+  const uris = candidates.map((path) => uriOf(path, folder));
   return uris.find((uri) => existsSync(uri.fsPath));
 }
 

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import { outline, type Row } from "../model/outline.ts";
+import type { Story } from "../model/story.ts";
 import type { Runs } from "./runs.ts";
 
 export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
@@ -25,7 +26,7 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
   }
 
   getChildren(row?: Row): Row[] {
-    return row ? row.children : this.#runs.all.map(outline);
+    return row ? row.children : this.#runs.all.map((story) => this.#run(story));
   }
 
   getTreeItem(row: Row): vscode.TreeItem {
@@ -56,6 +57,14 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
     this.#listening.dispose();
     this.#view.dispose();
     this.#changed.dispose();
+  }
+
+  /** Where a window has several folders, each run names its own. */
+  #run(story: Story): Row {
+    const run = outline(story);
+    const several = (vscode.workspace.workspaceFolders ?? []).length > 1;
+    const name = several ? this.#runs.folderOf(story.id)?.name : undefined;
+    return name ? { ...run, description: `${name} · ${run.description}` } : run;
   }
 
   #refresh(): void {

@@ -47,6 +47,7 @@ export interface Problem {
 }
 
 export type DiagnosticEvidence =
+  | { diagnostics: "absent" }
   | { diagnostics: "unknown"; reason: string }
   | { diagnostics: "known"; tool: string; new: Problem[]; before: number; after: number };
 

@@ -146,12 +146,19 @@ export function testsLine(tests: TestEvidence): string {
   return parts.join(" · ");
 }
 
-export function diagnosticsLine(found: DiagnosticEvidence): string {
-  if (found.diagnostics === "unknown") {
-    return `diagnostics unknown: ${found.reason.split(/[;:]/)[0]}`;
+/** Nothing where no tool looked, and of what only a newer server says. */
+export function diagnosticsLines(found: DiagnosticEvidence): string[] {
+  switch (found.diagnostics) {
+    case "unknown":
+      return [`diagnostics unknown: ${found.reason.split(/[;:]/)[0]}`];
+    case "known": {
+      const fresh = found.new.length;
+      return [`${fresh === 0 ? "no new problem" : count(fresh, "new problem")} (${found.tool})`];
+    }
+    case "absent":
+    default:
+      return [];
   }
-  const fresh = found.new.length;
-  return `${fresh === 0 ? "no new problem" : count(fresh, "new problem")} (${found.tool})`;
 }
 
 /** Evidence as short lines, one fact each. */
@@ -161,7 +168,7 @@ export function evidenceLines(evidence: Evidence): string[] {
     const others = count(evidence.together.with.length, "other proposal");
     lines.push(`with ${others}: ${testsLine(evidence.together.tests)}`);
   }
-  lines.push(diagnosticsLine(evidence.diagnostics));
+  lines.push(...diagnosticsLines(evidence.diagnostics));
   lines.push(...evidence.contract.map((change) => `contract: ${change}`));
   if (evidence.callers.length > 0) {
     lines.push(`callers to follow: ${few(evidence.callers)}`);

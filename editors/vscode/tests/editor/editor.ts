@@ -1,16 +1,22 @@
 /** The real editor in a browser, driven as a person would: by keys, clicks, and what is on the screen. */
 
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { type Browser, chromium, type Frame, type Locator, type Page } from "playwright-core";
 import type { Scene } from "./scene.ts";
 
-export type Theme = "light" | "dark";
+export type Theme = keyof typeof THEMES;
 
-const THEMES = { light: "Default Light Modern", dark: "Default Dark Modern" };
-const WAIT = 30_000;
+const THEMES = {
+  light: "Default Light Modern",
+  dark: "Default Dark Modern",
+  contrast: "Default High Contrast",
+  "light contrast": "Default High Contrast Light",
+};
+/** A machine may be slow or busy: nothing here depends on how long something takes. */
+export const WAIT = 1000 * Number(process.env["STARLING_WAIT_SECONDS"] ?? 120);
 
 export interface Options {
   theme: Theme;
@@ -35,26 +41,45 @@ export class Editor {
   readonly page: Page;
   readonly #process: ChildProcess;
   readonly #browser: Browser;
+  readonly #address: string;
 
-  private constructor(page: Page, process: ChildProcess, browser: Browser) {
+  private constructor(page: Page, process: ChildProcess, browser: Browser, address: string) {
     this.page = page;
     this.#process = process;
     this.#browser = browser;
+    this.#address = address;
   }
 
   static async open(scene: Scene, options: Options): Promise<Editor> {
     const port = await freePort();
     const child = startCodeServer(scene, options, port);
-    const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-    const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-    const viewport = { width: options.width, height: options.height };
-    const page = await browser.newPage({ viewport, colorScheme: options.theme });
-    page.setDefaultTimeout(WAIT);
+    const browser = await chromium.launch({
+      executablePath: need("CHROMIUM"),
+      // A container may have next to no shared memory.
+      args: ["--no-sandbox", "--disable-dev-shm-usage"],
+      timeout: WAIT,
+    });
+    const colorScheme = options.theme.startsWith("light") ? "light" : "dark";
+    const page = await browser.newPage({ viewport: { width: options.width, height: options.height }, colorScheme });
     await reachable(port);
-    await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(scene.project)}`);
-    const editor = new Editor(page, child, browser);
-    await page.locator(".monaco-workbench").waitFor();
+    const open = scene.open ?? `folder=${encodeURIComponent(scene.project)}`;
+    const editor = new Editor(page, child, browser, `http://127.0.0.1:${port}/?${open}`);
+    await editor.#goThere();
     return editor;
+  }
+
+  /** One more window on the same. To be closed by its page. */
+  async window(): Promise<Editor> {
+    const page = await this.#browser.newPage({ viewport: this.page.viewportSize() });
+    const other = new Editor(page, this.#process, this.#browser, this.#address);
+    await other.#goThere();
+    return other;
+  }
+
+  async #goThere(): Promise<void> {
+    this.page.setDefaultTimeout(WAIT);
+    await this.page.goto(this.#address);
+    await this.page.locator(".monaco-workbench").waitFor();
   }
 
   async close(): Promise<void> {
@@ -84,6 +109,12 @@ export class Editor {
     await box.waitFor({ state: "hidden" });
   }
 
+  /** Picks from a list that asks something. */
+  async choose(question: string, choice: string): Promise<void> {
+    const box = this.page.locator(".quick-input-widget", { has: this.page.locator(`[placeholder="${question}"]`) });
+    await box.locator(".monaco-list-row", { hasText: choice }).first().click();
+  }
+
   async openFile(path: string): Promise<void> {
     const name = path.split("/").pop() ?? path;
     await this.page.keyboard.press("Control+P");
@@ -109,11 +140,21 @@ export class Editor {
     return texts.reduce<Locator>((found, text) => found.filter({ hasText: text }), rows).first();
   }
 
-  /** Presses one of the small buttons of a row. */
+  /** Presses one of the small buttons of a row, which show under the mouse; a row may move away from it. */
   async rowAction(text: string | RegExp, action: string): Promise<void> {
     const row = this.row(text);
-    await row.hover();
-    await row.locator(`.actions-container a[aria-label^="${action}"]`).click();
+    const button = row.locator(`.actions-container a[aria-label^="${action}"]`);
+    const until = Date.now() + WAIT;
+    for (;;) {
+      await row.hover();
+      try {
+        return await button.click({ timeout: 1000 });
+      } catch (error) {
+        if (Date.now() > until) {
+          throw error;
+        }
+      }
+    }
   }
 
   /** Clicks the name of a row. */
@@ -137,6 +178,15 @@ export class Editor {
   /** The side of a diff that shows what is proposed, once it holds a text. */
   proposed(text: string): Locator {
     return this.page.locator(".monaco-diff-editor .editor.modified .view-lines", { hasText: text }).last();
+  }
+
+  /** Waits for a remark at the end of a line: the editor draws it by its style sheet. */
+  async remark(text: string, state: "shown" | "gone" = "shown"): Promise<void> {
+    const holds = ([wanted, present]: [string, boolean]) => {
+      const spans = [...document.querySelectorAll(".view-lines span")];
+      return spans.some((one) => getComputedStyle(one, "::after").content.includes(wanted)) === present;
+    };
+    await this.page.waitForFunction(holds, [text, state === "shown"] as [string, boolean]);
   }
 
   /** A page inside the editor, by something that it holds. */
@@ -168,7 +218,6 @@ export class Editor {
 
 function startCodeServer(scene: Scene, { theme, settings, trust }: Options, port: number): ChildProcess {
   const data = join(scene.folder, "data");
-  const extensions = join(scene.folder, "extensions");
   const config = join(scene.folder, "code-server.yaml");
   writeFileSync(config, `bind-addr: 127.0.0.1:${port}\nauth: none\ncert: false\n`);
   const all = JSON.stringify({
@@ -183,24 +232,26 @@ function startCodeServer(scene: Scene, { theme, settings, trust }: Options, port
     // In a browser the editor saves by itself; what is saved when is a part of what is tested.
     "files.autoSave": "off",
     "starling.path": need("STARLING_BINARY"),
-    "starling.model": `replay:${scene.replay}`,
-    "starling.environment": { STARLING_CACHE_DIR: scene.cache, STARLING_LOG: process.env["STARLING_LOG"] ?? "" },
+    ...scene.settings,
+    "starling.environment": {
+      ...(scene.settings["starling.environment"] ?? {}),
+      STARLING_CACHE_DIR: scene.cache,
+      STARLING_LOG: process.env["STARLING_LOG"] ?? "",
+    },
     ...settings,
   });
   for (const place of ["User", "Machine"]) {
     mkdirSync(join(data, place), { recursive: true });
     writeFileSync(join(data, place, "settings.json"), all);
   }
-  const node = need("STARLING_NODE");
-  const common = [need("CODE_SERVER"), "--config", config, "--user-data-dir", data, "--extensions-dir", extensions];
-  execFileSync(node, [...common, "--install-extension", need("STARLING_VSIX")], { stdio: "pipe" });
   const flags = [
     "--disable-telemetry",
     "--disable-update-check",
     ...(trust === "ask" ? [] : ["--disable-workspace-trust"]),
   ];
+  const places = ["--config", config, "--user-data-dir", data, "--extensions-dir", need("STARLING_EXTENSIONS")];
   // A group of its own, so that all of it can be ended together.
-  return spawn(node, [...common, ...flags, scene.project], { detached: true, stdio: "ignore" });
+  return spawn(need("STARLING_NODE"), [need("CODE_SERVER"), ...places, ...flags], { detached: true, stdio: "ignore" });
 }
 
 async function freePort(): Promise<number> {

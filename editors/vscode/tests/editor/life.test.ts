@@ -1,8 +1,12 @@
 /** The same by lenses and actions, in a light and narrow window; a restart in the middle, a stop, and questions. */
 
+import { makeParcels } from "./scene.ts";
 import { stage } from "./stage.ts";
 
-const on = stage({ theme: "light", width: 720, height: 820 });
+// The program that came with the extension, as for one who has set nothing.
+const BUNDLED = { "starling.path": "" };
+
+const on = stage(makeParcels, { theme: "light", width: 700, height: 820, settings: BUNDLED });
 
 const toReview = (number: number) => on.editor.page.locator(`[aria-label="To review, ${number}"]`);
 const lens = (text: string) => on.editor.page.locator(".codelens-decoration a", { hasText: text }).first();

@@ -1,10 +1,10 @@
 /** A task over several files, as a person goes through it; each step is looked for on the screen and on disk. */
 
 import assert from "node:assert/strict";
-import { textOf } from "./scene.ts";
+import { makeParcels, textOf } from "./scene.ts";
 import { stage } from "./stage.ts";
 
-const on = stage({ theme: "dark", width: 1280, height: 800 });
+const on = stage(makeParcels, { theme: "dark", width: 1280, height: 800 });
 
 const toReview = (number: number) => on.editor.page.locator(`[aria-label="To review, ${number}"]`);
 

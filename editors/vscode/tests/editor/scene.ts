@@ -1,8 +1,10 @@
-/** A project, and a model whose answers are recorded: the parcels of `fixtures`, with one more after a reject. */
+/** Projects, each in a folder of its own, and who answers for the model. */
 
+import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { Model } from "./model.ts";
 
 const fixtures = resolve(import.meta.dirname, "../../../../fixtures");
 
@@ -12,22 +14,87 @@ const OWNER = "agent parcels/rates.py::percent";
 export interface Scene {
   folder: string;
   project: string;
-  task: string;
-  replay: string;
   cache: string;
+  /** What the address names to be opened; without it the project. */
+  open?: string;
+  /** What is set of the server. */
+  settings: Record<string, unknown>;
+  /** Ends what the scene itself has started. */
+  stop(): void;
 }
 
-export function makeScene(): Scene {
-  const folder = mkdtempSync(join(tmpdir(), "starling-vscode-"));
+export interface Parcels extends Scene {
+  task: string;
+}
+
+/** The parcels of `fixtures`, with recorded answers, and one more after a reject. */
+export async function makeParcels(): Promise<Parcels> {
+  const { folder, cache } = bed();
   const project = join(folder, "parcels");
   cpSync(join(fixtures, "replay-project"), project, { recursive: true });
   const recorded = readFileSync(join(fixtures, "replay/parcels.jsonl"), "utf8").trimEnd().split("\n");
   const replay = join(folder, "answers.jsonl");
   writeFileSync(replay, `${[...recorded.flatMap(withRevision), answer()].join("\n")}\n`);
+  const task = readFileSync(join(project, "TASK.md"), "utf8").trim();
+  const settings = { "starling.model": `replay:${replay}` };
+  return { folder, project, cache, task, settings, stop: () => undefined };
+}
+
+export interface Prices extends Scene {
+  model: Model;
+  /** A second folder beside the project. */
+  other: string;
+  git(...args: string[]): string;
+}
+
+export const PRICE = `"""Prices."""
+
+
+def price():
+    """What it costs."""
+    base = 100
+    extra = 19
+    return base + extra
+
+
+def label():
+    """How it is written."""
+    return "price"
+`;
+
+export const TAX = `"""Taxes."""
+
+
+def tax():
+    """What is taken."""
+    return 10
+`;
+
+/** Two small files in a repository, a folder beside it, and a scripted model. */
+export async function makePrices(): Promise<Prices> {
+  const { folder, cache } = bed();
+  const [project, other] = [join(folder, "prices"), join(folder, "other")];
+  for (const place of [project, other]) {
+    mkdirSync(place);
+    writeFileSync(join(place, "price.py"), PRICE);
+    writeFileSync(join(place, "tax.py"), TAX);
+  }
+  const git = (...args: string[]) => {
+    const who = ["-c", "user.name=Test", "-c", "user.email=test@localhost"];
+    return execFileSync("git", [...who, ...args], { cwd: project, encoding: "utf8" });
+  };
+  git("init", "--quiet", "--initial-branch", "main");
+  git("add", ".");
+  git("commit", "--quiet", "--message", "Prices and taxes");
+  const model = await Model.start();
+  return { folder, project, other, cache, settings: model.settings, model, git, stop: () => model.stop() };
+}
+
+function bed(): { folder: string; cache: string } {
+  const folder = mkdtempSync(join(tmpdir(), "starling-vscode-"));
   const cache = join(folder, "cache");
   mkdirSync(cache);
-  const task = readFileSync(join(project, "TASK.md"), "utf8").trim();
-  return { folder, project, task, replay, cache };
+  return { folder, cache };
 }
 
 function withRevision(line: string): string[] {

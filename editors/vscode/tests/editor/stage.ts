@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { Editor, type Options } from "./editor.ts";
-import { makeScene, type Scene, textOf } from "./scene.ts";
+import { Editor, type Options, WAIT } from "./editor.ts";
+import { type Scene, textOf } from "./scene.ts";
 
-export interface Stage {
-  readonly scene: Scene;
+export interface Stage<S extends Scene> {
+  readonly scene: S;
   readonly editor: Editor;
   step(name: string, act: () => Promise<void>): void;
   /** Waits until a file on disk holds (or holds no more) a text. */
@@ -15,16 +15,17 @@ export interface Stage {
 }
 
 /** A scene and an editor for the steps of one file. */
-export function stage(options: Options): Stage {
-  let scene: Scene;
+export function stage<S extends Scene>(make: () => Promise<S>, options: Options): Stage<S> {
+  let scene: S;
   let editor: Editor;
   let failed: string | null = null;
   before(async () => {
-    scene = makeScene();
+    scene = await make();
     editor = await Editor.open(scene, options);
   });
   after(async () => {
     await editor.close();
+    scene.stop();
     if (failed === null) {
       rmSync(scene.folder, { recursive: true, force: true });
     } else {
@@ -39,7 +40,7 @@ export function stage(options: Options): Stage {
       return editor;
     },
     step(name, act) {
-      test(name, { timeout: 60_000 }, async () => {
+      test(name, { timeout: 4 * WAIT }, async () => {
         assert.equal(failed, null, "a step before it failed");
         try {
           await act();
@@ -51,7 +52,7 @@ export function stage(options: Options): Stage {
       });
     },
     async onDisk(path, text, held = "held") {
-      const until = Date.now() + 15_000;
+      const until = Date.now() + WAIT;
       while (textOf(scene, path).includes(text) !== (held === "held")) {
         assert.ok(Date.now() < until, `${path}: ${JSON.stringify(text)} is not ${held}:\n${textOf(scene, path)}`);
         await new Promise((resolve) => setTimeout(resolve, 50));

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
+import { makeParcels } from "./scene.ts";
 import { stage } from "./stage.ts";
 
-const on = stage({
+const on = stage(makeParcels, {
   theme: "light",
   width: 1100,
   height: 700,

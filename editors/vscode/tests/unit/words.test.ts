@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StopReason } from "../../src/model/protocol.ts";
+import type { Evidence, StopReason } from "../../src/model/protocol.ts";
 import {
   evidenceLines,
   few,
@@ -62,6 +62,14 @@ test("evidence is one fact a line", () => {
   ]);
   const together = { with: ["a.py::f"], tests: { tests: "unknown", reason: "no time" } as const };
   assert.equal(evidenceLines({ ...evidence, together })[1], "with 1 other proposal: tests unknown: no time");
+});
+
+test("where no tool looked nothing is said of diagnostics", () => {
+  const lines = (diagnostics: object) => evidenceLines({ ...evidence, diagnostics } as Evidence);
+  assert.deepEqual(lines({ diagnostics: "absent" }), lines({ diagnostics: "of a newer server" }));
+  assert.ok(!lines({ diagnostics: "absent" }).some((line) => line.includes("diagnostics")));
+  const known = { diagnostics: "known", tool: "ty 1", new: [{}], before: 0, after: 1 };
+  assert.ok(lines(known).includes("1 new problem (ty 1)"));
 });
 
 test("a long list is cut", () => {
