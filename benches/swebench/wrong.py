@@ -67,7 +67,10 @@ class Instance:
 def diff(path, before, after):
     lines = [text.splitlines(keepends=True) for text in (before, after)]
     name = f"a/{path}" if before else "/dev/null"
-    body = "".join(difflib.unified_diff(*lines, name, f"b/{path}"))
+    body = "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(*lines, name, f"b/{path}")
+    )
     kind = "" if before else "new file mode 100644\n"
     return f"diff --git a/{path} b/{path}\n{kind}{body}"
 
