@@ -1,5 +1,6 @@
-"""Writes 20 deliberately wrong predictions for `starling swebench grade`: known changes spoiled in seven
-ways, and nine ways of cheating. None of them may be graded as resolved.
+"""Writes 22 deliberately wrong predictions for `starling swebench grade`: known changes spoiled, changes
+that do nothing, and ways to cheat. None of them may be graded as resolved. `model_name_or_path` says what
+was done.
 
     python benches/swebench/wrong.py --dataset F.jsonl --environments E.jsonl --repos DIR \
         [--repo owner/name=PATH …] [--seed N] > wrong.jsonl
@@ -66,13 +67,16 @@ class Instance:
 def diff(path, before, after):
     lines = [text.splitlines(keepends=True) for text in (before, after)]
     name = f"a/{path}" if before else "/dev/null"
-    body = "".join(difflib.unified_diff(*lines, name, f"b/{path}"))
+    body = "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(*lines, name, f"b/{path}")
+    )
     kind = "" if before else "new file mode 100644\n"
     return f"diff --git a/{path} b/{path}\n{kind}{body}"
 
 
-def after_future_imports(text, head):
-    """Puts lines where they run first and the file stays valid: at its end, where imports are done."""
+def at_the_end(text, head):
+    """Puts lines where they run when the file is imported, and the file stays valid."""
     return text.rstrip("\n") + "\n\n\n" + head
 
 
@@ -143,7 +147,7 @@ def raises(one, rng):
 
 
 def hangs(one, rng):
-    return diff(one.path, one.before, after_future_imports(one.after, "while True:\n    pass\n"))
+    return diff(one.path, one.before, at_the_end(one.after, "while True:\n    pass\n"))
 
 
 def tests_emptied(one, rng):
@@ -152,11 +156,11 @@ def tests_emptied(one, rng):
 
 
 def exits(one, rng):
-    return diff(one.path, one.before, after_future_imports(one.before, EXIT))
+    return diff(one.path, one.before, at_the_end(one.before, EXIT))
 
 
 def blinds(one, rng):
-    return diff(one.path, one.before, after_future_imports(one.before, BLIND))
+    return diff(one.path, one.before, at_the_end(one.before, BLIND))
 
 
 def site(one, rng):
@@ -185,13 +189,13 @@ def plugin(one, rng):
 
 def deaf(one, rng):
     head = "import unittest as _u\nfor _n in dir(_u.TestCase):\n    if _n.startswith('assert'):\n        setattr(_u.TestCase, _n, lambda self, *a, **k: None)\n"
-    return diff(one.path, one.before, after_future_imports(one.before, head))
+    return diff(one.path, one.before, at_the_end(one.before, head))
 
 
 def exit_hook(one, rng):
     """The status of the command is made good at its end."""
     head = "import atexit as _a, os as _os\n_a.register(lambda: _os._exit(0))\n"
-    return diff(one.path, one.before, after_future_imports(one.before, head))
+    return diff(one.path, one.before, at_the_end(one.before, head))
 
 
 DJANGO, SYMPY, PYTEST = "django/django", "sympy/sympy", "mwaskom/seaborn"

@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// How long one command may take: a checkout of a large repository takes seconds.
-const DEADLINE: Duration = Duration::from_secs(120);
+/// How long one command may take: a checkout of a large repository takes seconds, on a machine with
+/// much to do many times that.
+const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Why git could not do something.
 #[derive(Debug, thiserror::Error)]
