@@ -57,7 +57,7 @@ pub enum Command {
     Config(ConfigCommand),
     /// SWE-bench and data sets of its kind.
     #[command(subcommand)]
-    Swebench(SwebenchCommand),
+    Swebench(Box<SwebenchCommand>),
     /// Trust a project: its own .starling/config.toml is read from now on.
     Trust(TrustArgs),
 }

@@ -94,7 +94,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Config(ConfigCommand::Explain { key, json, world }) => {
             explain(key.as_deref(), json, &world)
         }
-        Command::Swebench(command) => swebench::run(command).await,
+        Command::Swebench(command) => swebench::run(*command).await,
         Command::Trust(args) => trust::run(&args),
     }
 }

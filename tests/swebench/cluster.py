@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Two Ray nodes in a namespace of their own, and instances spread over them by `starling swebench run --ray`.
 
-    unshare -npf --mount-proc --kill-child python3 cluster.py STARLING RAY_BIN WORK
+    unshare -npf --mount-proc --kill-child python3 cluster.py STARLING RAY_BIN WORK [SECONDS]
 
-First one node solves 24 instances with a model that thinks for five seconds, then two nodes do, then two nodes
-of which one is killed in the middle. Every instance has to be there exactly once each time.
+First one node solves 24 instances with a model that thinks for SECONDS (5) before each answer, then two nodes do,
+then two nodes of which one is killed in the middle. Every instance has to be there exactly once each time.
 """
 
 import json
@@ -19,7 +19,6 @@ import planted
 
 COUNT = 24
 SLOTS = 4
-THINKS = 5
 
 
 def start_node(ray, head, at):
@@ -62,12 +61,12 @@ def run(starling, ray, work, out, meanwhile=None):
     return took
 
 
-def main(starling, ray, work):
+def main(starling, ray, work, thinks="5"):
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     work = Path(work)
     planted.main(work, COUNT)
     os.environ.update(STARLING_CACHE_DIR=str(work / "cache"), XDG_CONFIG_HOME=str(work / "config"))
-    model = subprocess.Popen([sys.executable, "slow_model.py", work / "model", str(THINKS)], stdout=subprocess.PIPE)
+    model = subprocess.Popen([sys.executable, "slow_model.py", work / "model", thinks], stdout=subprocess.PIPE)
     model.stdout.readline()
     start_node(ray, True, "127.0.0.1")
     wait_for(ray, 1)
@@ -82,4 +81,4 @@ def main(starling, ray, work):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:5])

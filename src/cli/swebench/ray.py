@@ -54,7 +54,7 @@ def main():
     threading.Thread(target=watch_starter, daemon=True).start()
     ray.init(address=wanted["address"], log_to_driver=False, logging_level="ERROR")
     # A task whose node is lost is begun again elsewhere.
-    task = ray.remote(solve).options(num_cpus=1, max_retries=wanted["retries"])
+    task = ray.remote(solve).options(num_cpus=1, max_retries=wanted["retries"], scheduling_strategy="SPREAD")
     running = {task.remote(one, wanted["command"], wanted["seconds"]): one for one in wanted["ids"]}
     while running:
         for ready in ray.wait(list(running), num_returns=1)[0]:

@@ -66,10 +66,18 @@ fn table<'r>(settings: &Settings, records: impl Iterator<Item = &'r Record> + Cl
         with_patch = sums.with_patch,
         failed = sums.failed,
         calls = sums.calls,
-        tokens = sums.prompt_tokens + sums.output_tokens,
+        tokens = grouped(sums.prompt_tokens + sums.output_tokens),
         dollars = words::dollars(crate::ports::Dollars(sums.dollars)),
         heads = HEADS.map(head).concat(),
     )
+}
+
+/// A large number in groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
 const HEADS: [&str; 7] = [

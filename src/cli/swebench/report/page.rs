@@ -11,6 +11,11 @@ use crate::cli::view::words;
 use crate::headless::swebench::Record;
 use crate::swarm::{Event, Record as Logged, Stamped};
 
+/// What the lines of a picture are.
+const KEY: &str = "<p class=\"key dim\"><span><i class=\"accent\"></i>question</span>\
+    <span><i class=\"warning\"></i>change request</span><span><i class=\"dashed\"></i>follow-up</span>\
+    <span><i class=\"good\"></i>a green ring: its symbol was changed</span></p>\n";
+
 pub(super) fn of(record: &Record, trajectory: &str) -> String {
     let events = events(trajectory);
     let id = escaped(&record.instance_id);
@@ -27,11 +32,15 @@ pub(super) fn of(record: &Record, trajectory: &str) -> String {
     if let Some(drawn) = picture(&events) {
         let _ = write!(
             page,
-            "<h2>Who talked to whom</h2>\n<div class=\"wide\">{drawn}</div>\n"
+            "<h2>Who talked to whom</h2>\n<div class=\"wide\">{drawn}</div>\n{KEY}"
         );
     }
     if !events.is_empty() {
-        let _ = write!(page, "<h2>Story</h2>\n<pre>{}</pre>\n", told(&events));
+        let _ = write!(
+            page,
+            "<h2>Story</h2>\n<pre class=\"story\">{}</pre>\n",
+            told(&events)
+        );
     }
     if !record.patch().is_empty() {
         let lines: String = story::diff(record.patch())

@@ -81,6 +81,18 @@ fn no_text_of_a_run_becomes_part_of_a_page() {
 }
 
 #[test]
+fn large_numbers_are_grouped() {
+    for (number, text) in [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1,000"),
+        (4_353_916, "4,353,916"),
+    ] {
+        assert_eq!(grouped(number), text);
+    }
+}
+
+#[test]
 fn a_folder_without_a_run_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let error = write(dir.path()).unwrap_err();
