@@ -50,7 +50,7 @@ impl Bed {
             bed.write(&format!("project/{name}"), CODE);
         }
         bed.write(&format!("project/{}.py", "long".repeat(60)), CODE);
-        let ran = bed.path("ran");
+        let ran = bed.path("ran-it");
         let port = bed.other.local_addr().unwrap().port();
         let hostile = format!(
             "[models.evil]\nbase_url = \"http://127.0.0.1:{port}/v1\"\napi_key_env = \"MY_KEY\"\n\
@@ -89,7 +89,7 @@ impl Bed {
             ErrorKind::WouldBlock,
             "somebody asked the other provider"
         );
-        for name in ["ran", "project/ran", "pwned.py"] {
+        for name in ["ran-it", "ran", "project/ran", "pwned.py"] {
             assert!(!self.path(name).exists(), "{name} is there");
         }
         assert_eq!(
@@ -191,7 +191,7 @@ impl Client {
 
     fn until(&mut self, so: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let message = self.server.next().expect("the server goes on");
+            let message = self.server.next("an answer").expect("the server goes on");
             match message["method"].as_str() {
                 Some("window/showMessage") => {
                     let text = message["params"]["message"].as_str().unwrap();
@@ -229,16 +229,18 @@ impl Client {
         lines.join("\n")
     }
 
-    fn leave(mut self) {
+    /// Ends the server; what it has written is whole then.
+    fn leave(mut self) -> usize {
         self.request("shutdown", Value::Null);
         self.server.send(json!({"method": "exit"}));
-        while self.server.next().is_some() {}
+        while self.server.next("its end").is_some() {}
         assert_eq!(self.server.ended().code(), Some(0));
+        self.edits
     }
 }
 
-/// A run by the obedient model, up to the review; gives what the model was shown.
-fn run(client: &mut Client) -> (Value, String) {
+/// A run by the obedient model, up to the review: what is shown of it, and where its story is.
+fn run(client: &mut Client) -> (Value, PathBuf) {
     let argument = json!({"task": "Return two.", "begin": ["work.py::f"]});
     let reply = client.execute("starling.run", argument);
     let review = client.event("review_asked");
@@ -246,12 +248,15 @@ fn run(client: &mut Client) -> (Value, String) {
     let shown = client.request("starling/proposal", question);
     client.execute("starling.cancel", json!({"run": reply["run"]}));
     client.until(|message| message["params"]["event"]["event"] == "run_finished");
-    let story = std::fs::read_to_string(reply["trajectory"].as_str().unwrap()).unwrap();
-    (shown, story)
+    let trajectory = reply["trajectory"].as_str().unwrap();
+    (shown, PathBuf::from(trajectory))
 }
 
-fn check(shown: &Value, story: &str, client: &Client) {
-    assert_eq!(client.edits, 0, "nobody accepted anything");
+/// Ends the client, and gives what the model was told.
+fn check(client: Client, shown: &Value, story: PathBuf) -> String {
+    let edits = client.leave();
+    let story = std::fs::read_to_string(story).unwrap();
+    assert_eq!(edits, 0, "nobody accepted anything");
     for secret in [OUTSIDE, INSIDE] {
         assert!(!story.contains(secret), "a model was shown {secret}");
     }
@@ -271,6 +276,7 @@ fn check(shown: &Value, story: &str, client: &Client) {
         !summary.contains("![x]("),
         "a picture would be fetched: {summary}"
     );
+    story
 }
 
 #[test]
@@ -288,12 +294,11 @@ fn an_untrusted_project_decides_nothing() {
         client.warnings
     );
     let (shown, story) = run(&mut client);
-    check(&shown, &story, &client);
+    let story = check(client, &shown, story);
     assert!(
-        !story.contains("touch"),
+        !story.contains("ran-it"),
         "its test command is not looked at"
     );
-    client.leave();
     bed.is_unharmed();
 }
 
@@ -313,12 +318,11 @@ fn a_trusted_project_decides_neither_on_models_nor_on_approval_nor_on_limits() {
         assert!(told.contains(&line), "{key} in {told}");
     }
     let (shown, story) = run(&mut client);
-    check(&shown, &story, &client);
+    let story = check(client, &shown, story);
     assert!(
-        story.contains("touch"),
+        story.contains("ran-it"),
         "its test command is run, in the sandbox"
     );
-    client.leave();
     bed.is_unharmed();
 }
 

@@ -25,12 +25,14 @@ pub fn encoding_of(hello: &Value) -> Encoding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sync {
     AsRecorded,
-    /// The whole text each time.
+    /// The whole text, after each change.
     Full,
 }
 
 pub struct Buffers {
     open: BTreeMap<String, (i64, Rope)>,
+    /// What was closed, which may be saved yet.
+    closed: BTreeMap<String, String>,
     recorded: Encoding,
     agreed: Encoding,
     sync: Sync,
@@ -40,6 +42,7 @@ impl Buffers {
     pub fn new(recorded: Encoding, agreed: Encoding, sync: Sync) -> Buffers {
         Buffers {
             open: BTreeMap::new(),
+            closed: BTreeMap::new(),
             recorded,
             agreed,
             sync,
@@ -74,7 +77,11 @@ impl Buffers {
             "textDocument/didChange" => {
                 self.change(&uri, &document["version"], &mut params["contentChanges"])
             }
-            "textDocument/didClose" => drop(self.open.remove(&uri)),
+            "textDocument/didClose" => {
+                if let Some((_, text)) = self.open.remove(&uri) {
+                    self.closed.insert(uri, text.to_string());
+                }
+            }
             "textDocument/didSave" => self.save(&uri),
             _ => {
                 for name in ["position", "range"] {
@@ -109,26 +116,28 @@ impl Buffers {
                     text.insert(at, new);
                 }
             }
-            if let Some(change) = change.as_object_mut() {
-                change.remove("rangeLength");
-                if range.is_null() {
-                    change.remove("range");
-                }
+            let whole = text.to_string();
+            let change = change.as_object_mut().unwrap();
+            change.remove("rangeLength");
+            if range.is_null() || sync == Sync::Full {
+                change.remove("range");
+                change.insert("text".to_owned(), json!(whole));
             }
         }
-        let (known, text) = self
+        let (known, _) = self
             .open
             .get_mut(uri)
             .expect("only what is open is changed");
         *known = version.as_i64().unwrap();
-        if sync == Sync::Full {
-            *changes = json!([{"text": text.to_string()}]);
-        }
     }
 
     fn save(&self, uri: &str) {
         let path = Url::parse(uri).unwrap().to_file_path().unwrap();
-        std::fs::write(path, self.open[uri].1.to_string()).unwrap();
+        let text = match self.open.get(uri) {
+            Some((_, text)) => text.to_string(),
+            None => self.closed[uri].clone(),
+        };
+        std::fs::write(path, text).unwrap();
     }
 
     /// Positions are counted as it was agreed on.

@@ -12,13 +12,26 @@ use buffers::Sync;
 use replay::{AS_RECORDED, Replay, Twist};
 use serde_json::{Value, json};
 
-/// All cheap recordings.
-const SMALL: [&str; 3] = ["neovim-0.12", "neovim-0.10-plain", "emacs"];
+/// Plays the small recordings with a difference, each as a test of its own.
+macro_rules! twisted {
+    ($($twist:ident),*) => {$(
+        mod $twist {
+            #[test]
+            fn neovim() {
+                super::Replay::play("neovim-0.12", &super::$twist());
+            }
 
-fn twisted(twist: &Twist) {
-    for client in SMALL {
-        Replay::play(client, twist);
-    }
+            #[test]
+            fn neovim_alone() {
+                super::Replay::play("neovim-0.10-plain", &super::$twist());
+            }
+
+            #[test]
+            fn emacs() {
+                super::Replay::play("emacs", &super::$twist());
+            }
+        }
+    )*};
 }
 
 fn hello(change: fn(&mut Value)) -> Twist {
@@ -64,43 +77,47 @@ fn emacs() {
     Replay::play("emacs", &AS_RECORDED);
 }
 
-#[test]
-fn utf_8_alone() {
-    twisted(&hello(|hello| encodings(json!(["utf-8"]))(hello)));
+twisted!(
+    utf_8_alone,
+    utf_32_first,
+    no_word_about_encodings,
+    the_whole_text_each_time,
+    nothing_is_registered_dynamically,
+    no_workspace_folders,
+    a_root_path_alone,
+    no_root_at_all,
+    no_versioned_edits,
+    edits_are_not_taken,
+    actions_are_commands_and_hovers_are_plain,
+    no_windows_and_no_progress,
+    no_lenses
+);
+
+fn utf_8_alone() -> Twist {
+    hello(|hello| encodings(json!(["utf-8"]))(hello))
 }
 
-#[test]
-fn utf_32_first() {
-    twisted(&hello(|hello| {
-        encodings(json!(["utf-32", "utf-16"]))(hello)
-    }));
+fn utf_32_first() -> Twist {
+    hello(|hello| encodings(json!(["utf-32", "utf-16"]))(hello))
 }
 
-#[test]
-fn no_word_about_encodings() {
-    twisted(&hello(|hello| {
-        without(&mut hello["capabilities"], "general")
-    }));
+fn no_word_about_encodings() -> Twist {
+    hello(|hello| without(&mut hello["capabilities"], "general"))
 }
 
-#[test]
-fn the_whole_text_each_time() {
-    twisted(&Twist {
+fn the_whole_text_each_time() -> Twist {
+    Twist {
         sync: Sync::Full,
         ..AS_RECORDED
-    });
+    }
 }
 
-#[test]
-fn nothing_is_registered_dynamically() {
-    twisted(&hello(|hello| {
-        without(&mut hello["capabilities"], "dynamicRegistration")
-    }));
+fn nothing_is_registered_dynamically() -> Twist {
+    hello(|hello| without(&mut hello["capabilities"], "dynamicRegistration"))
 }
 
-#[test]
-fn no_workspace_folders() {
-    twisted(&hello(|hello| {
+fn no_workspace_folders() -> Twist {
+    hello(|hello| {
         without(hello, "workspaceFolders");
         without(&mut hello["capabilities"], "workspaceFolders");
         let path = hello["rootUri"]
@@ -109,12 +126,11 @@ fn no_workspace_folders() {
             .trim_start_matches("file://")
             .to_owned();
         hello["rootPath"] = json!(path);
-    }));
+    })
 }
 
-#[test]
-fn a_root_path_alone() {
-    twisted(&hello(|hello| {
+fn a_root_path_alone() -> Twist {
+    hello(|hello| {
         without(hello, "workspaceFolders");
         let path = hello["rootUri"]
             .as_str()
@@ -123,11 +139,12 @@ fn a_root_path_alone() {
             .to_owned();
         hello["rootPath"] = json!(path);
         hello["rootUri"] = Value::Null;
-    }));
+    })
 }
 
 /// Everything that rests on a run does not come about: commands are refused, in words.
 const NO_RUN: &[&str] = &[
+    "intent",
     "review_asked",
     "proposal_applied",
     "proposal_undone",
@@ -138,18 +155,17 @@ const NO_RUN: &[&str] = &[
     "window/showDocument",
 ];
 
-#[test]
-fn no_root_at_all() {
+fn no_root_at_all() -> Twist {
     let change = |hello: &mut Value| {
         for name in ["workspaceFolders", "rootUri", "rootPath"] {
             hello[name] = Value::Null;
         }
     };
-    twisted(&Twist {
+    Twist {
         hello: change,
         never: NO_RUN,
         ..AS_RECORDED
-    });
+    }
 }
 
 /// A client that is not known to take versioned edits gets none.
@@ -160,53 +176,48 @@ const NO_EDIT: &[&str] = &[
     "workspace/applyEdit",
 ];
 
-#[test]
-fn no_versioned_edits() {
+fn no_versioned_edits() -> Twist {
     let change = |hello: &mut Value| {
         without(hello, "clientInfo");
         without(&mut hello["capabilities"], "documentChanges");
     };
-    twisted(&Twist {
+    Twist {
         hello: change,
         never: NO_EDIT,
         ..AS_RECORDED
-    });
+    }
 }
 
-#[test]
-fn edits_are_not_taken() {
+fn edits_are_not_taken() -> Twist {
     let change = |hello: &mut Value| hello["capabilities"]["workspace"]["applyEdit"] = json!(false);
-    twisted(&Twist {
+    Twist {
         hello: change,
         never: NO_EDIT,
         ..AS_RECORDED
-    });
+    }
 }
 
-#[test]
-fn actions_are_commands_and_hovers_are_plain() {
-    twisted(&hello(|hello| {
+fn actions_are_commands_and_hovers_are_plain() -> Twist {
+    hello(|hello| {
         without(&mut hello["capabilities"], "codeActionLiteralSupport");
         hello["capabilities"]["textDocument"]["hover"] = json!({"contentFormat": ["plaintext"]});
-    }));
+    })
 }
 
-#[test]
-fn no_windows_and_no_progress() {
+fn no_windows_and_no_progress() -> Twist {
     let change = |hello: &mut Value| without(&mut hello["capabilities"], "window");
     let never = &["window/workDoneProgress/create", "window/showDocument"];
-    twisted(&Twist {
+    Twist {
         hello: change,
         never,
         ..AS_RECORDED
-    });
+    }
 }
 
-#[test]
-fn no_lenses() {
+fn no_lenses() -> Twist {
     let change = |hello: &mut Value| without(&mut hello["capabilities"], "codeLens");
-    twisted(&Twist {
+    Twist {
         hello: change,
         ..AS_RECORDED
-    });
+    }
 }

@@ -35,13 +35,14 @@ pub struct Replay {
     answers: BTreeMap<String, Value>,
     /// What the client answers, by method.
     replies: BTreeMap<String, VecDeque<Value>>,
-    /// Requests of the server.
-    asked: BTreeMap<String, usize>,
+    /// Of requests of the server.
     ids: BTreeSet<String>,
     /// Milestones and requests that came.
     facts: BTreeMap<String, usize>,
-    /// Of the current run, in order.
+    /// In order.
     runs: Vec<String>,
+    /// The last of each owner.
+    proposals: BTreeMap<String, Value>,
     outputs: BTreeMap<String, String>,
     finished: BTreeSet<String>,
     last: u64,
@@ -88,10 +89,10 @@ impl Replay {
             waiting: BTreeMap::new(),
             answers: BTreeMap::new(),
             replies,
-            asked: BTreeMap::new(),
             ids: BTreeSet::new(),
             facts: BTreeMap::new(),
             runs: Vec::new(),
+            proposals: BTreeMap::new(),
             outputs: BTreeMap::new(),
             finished: BTreeSet::new(),
             last: 1_000_000,
@@ -134,6 +135,7 @@ impl Replay {
             let text = message.to_string().replace(&format!("$RUN{number}"), run);
             message = serde_json::from_str(&text).unwrap();
         }
+        self.number_proposals(&mut message);
         if let Some(id) = message.get("id") {
             let method = message["method"].as_str().unwrap().to_owned();
             self.waiting.insert(id.to_string(), method);
@@ -141,10 +143,28 @@ impl Replay {
         self.server.send(message);
     }
 
+    /// Proposals are recorded by their owners: who is first is chance.
+    fn number_proposals(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Some(symbol) = text.strip_prefix("$PROPOSAL ") {
+                    *value = self.proposals.get(symbol).cloned().unwrap_or(json!(0));
+                }
+            }
+            Value::Object(object) => object
+                .values_mut()
+                .for_each(|inner| self.number_proposals(inner)),
+            Value::Array(all) => all
+                .iter_mut()
+                .for_each(|inner| self.number_proposals(inner)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
     /// Takes in what the server says until a fact holds.
     fn until(&mut self, what: &str, so: impl Fn(&Replay) -> bool) {
         while !so(self) {
-            let Some(message) = self.server.next() else {
+            let Some(message) = self.server.next(what) else {
                 panic!("the server ended before {what}");
             };
             self.take(message);
@@ -154,7 +174,7 @@ impl Replay {
     fn take(&mut self, message: Value) {
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         match (message["method"].as_str(), message.get("id")) {
-            (Some(method), Some(id)) => self.asked(&method.to_owned(), id, &message["params"]),
+            (Some(method), Some(id)) => self.asked(method, id, &message["params"]),
             (Some(method), None) => self.told(method, &message["params"]),
             (None, id) => self.answered(&id.expect("an id").to_string(), message.clone()),
         }
@@ -185,7 +205,6 @@ impl Replay {
         reply["id"] = id.clone();
         self.server.send(reply);
         *self.facts.entry(method.to_owned()).or_default() += 1;
-        *self.asked.entry(method.to_owned()).or_default() += 1;
     }
 
     fn told(&mut self, method: &str, params: &Value) {
@@ -206,12 +225,21 @@ impl Replay {
                 "{params}"
             );
         }
+        if method == "starling/intent" {
+            *self.facts.entry("intent".to_owned()).or_default() += 1;
+        }
         if method == "starling/event" {
             let (run, event) = (params["run"].as_str().unwrap(), &params["event"]);
             let name = event["event"].as_str().unwrap();
             *self.facts.entry(name.to_owned()).or_default() += 1;
             match name {
                 "run_finished" => drop(self.finished.insert(run.to_owned())),
+                "proposal_made" => {
+                    if let Some(owner) = event["agent"]["agent"].as_str() {
+                        self.proposals
+                            .insert(owner.to_owned(), event["proposal"].clone());
+                    }
+                }
                 "tests_run" => {
                     let output = event["report"]["output"].as_str().unwrap_or_default();
                     self.outputs
@@ -306,7 +334,7 @@ impl Replay {
         let answer = self.request("shutdown", Value::Null);
         assert_eq!(answer["result"], Value::Null, "{answer}");
         self.server.send(json!({"method": "exit"}));
-        while let Some(message) = self.server.next() {
+        while let Some(message) = self.server.next("its end") {
             self.take(message);
         }
         let status = self.server.ended();

@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 /// Much longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Server {
     child: Child,
@@ -51,12 +51,12 @@ impl Server {
         self.input.flush().unwrap();
     }
 
-    /// The next message; `None` when it has fallen silent for good.
-    pub fn next(&self) -> Option<Value> {
+    /// The next message before something is so; `None` when no more will come.
+    pub fn next(&self, what: &str) -> Option<Value> {
         match self.said.recv_timeout(PATIENCE) {
             Ok(message) => Some(message),
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("the server says nothing"),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("{what}: the server says nothing"),
         }
     }
 
