@@ -16,7 +16,7 @@ const THEMES = {
   "light contrast": "Default High Contrast Light",
 };
 /** A machine may be slow or busy: nothing here depends on how long something takes. */
-export const WAIT = 1000 * Number(process.env["STARLING_WAIT_SECONDS"] ?? 120);
+export const WAIT = 1000 * Number(process.env["STARLING_WAIT_SECONDS"] ?? 240);
 
 export interface Options {
   theme: Theme;
@@ -52,19 +52,24 @@ export class Editor {
 
   static async open(scene: Scene, options: Options): Promise<Editor> {
     const port = await freePort();
-    const child = startCodeServer(scene, options, port);
     const browser = await chromium.launch({
       executablePath: need("CHROMIUM"),
       // A container may have next to no shared memory.
       args: ["--no-sandbox", "--disable-dev-shm-usage"],
       timeout: WAIT,
     });
+    const child = startCodeServer(scene, options, port);
     const colorScheme = options.theme.startsWith("light") ? "light" : "dark";
     const page = await browser.newPage({ viewport: { width: options.width, height: options.height }, colorScheme });
-    await reachable(port);
     const open = scene.open ?? `folder=${encodeURIComponent(scene.project)}`;
     const editor = new Editor(page, child, browser, `http://127.0.0.1:${port}/?${open}`);
-    await editor.#goThere();
+    try {
+      await reachable(port);
+      await editor.#goThere();
+    } catch (error) {
+      await editor.close();
+      throw error;
+    }
     return editor;
   }
 
