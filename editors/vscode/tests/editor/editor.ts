@@ -162,6 +162,25 @@ export class Editor {
     }
   }
 
+  /** Opens a row, which may move away under the mouse while the tree is drawn anew. */
+  async expand(text: string | RegExp): Promise<void> {
+    const row = this.row(text);
+    const until = Date.now() + WAIT;
+    while ((await row.getAttribute("aria-expanded")) !== "true") {
+      if (Date.now() > until) {
+        throw new Error(`${text} does not open`);
+      }
+      await row
+        .locator(".monaco-tl-twistie.collapsed")
+        .click({ timeout: 1000 })
+        .catch(() => undefined);
+      await row
+        .and(this.page.locator('[aria-expanded="true"]'))
+        .waitFor({ timeout: 1000 })
+        .catch(() => undefined);
+    }
+  }
+
   /** Clicks the name of a row. */
   async clickRow(...texts: (string | RegExp)[]): Promise<void> {
     await this.row(...texts)
