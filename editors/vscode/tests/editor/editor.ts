@@ -16,7 +16,7 @@ const THEMES = {
   "light contrast": "Default High Contrast Light",
 };
 /** A machine may be slow or busy: nothing here depends on how long something takes. */
-export const WAIT = 1000 * Number(process.env["STARLING_WAIT_SECONDS"] ?? 120);
+export const WAIT = 1000 * Number(process.env["STARLING_WAIT_SECONDS"] ?? 240);
 
 export interface Options {
   theme: Theme;
@@ -52,19 +52,24 @@ export class Editor {
 
   static async open(scene: Scene, options: Options): Promise<Editor> {
     const port = await freePort();
-    const child = startCodeServer(scene, options, port);
     const browser = await chromium.launch({
       executablePath: need("CHROMIUM"),
       // A container may have next to no shared memory.
       args: ["--no-sandbox", "--disable-dev-shm-usage"],
       timeout: WAIT,
     });
+    const child = startCodeServer(scene, options, port);
     const colorScheme = options.theme.startsWith("light") ? "light" : "dark";
     const page = await browser.newPage({ viewport: { width: options.width, height: options.height }, colorScheme });
-    await reachable(port);
     const open = scene.open ?? `folder=${encodeURIComponent(scene.project)}`;
     const editor = new Editor(page, child, browser, `http://127.0.0.1:${port}/?${open}`);
-    await editor.#goThere();
+    try {
+      await reachable(port);
+      await editor.#goThere();
+    } catch (error) {
+      await editor.close();
+      throw error;
+    }
     return editor;
   }
 
@@ -154,6 +159,25 @@ export class Editor {
           throw error;
         }
       }
+    }
+  }
+
+  /** Opens a row, which may move away under the mouse while the tree is drawn anew. */
+  async expand(text: string | RegExp): Promise<void> {
+    const row = this.row(text);
+    const until = Date.now() + WAIT;
+    while ((await row.getAttribute("aria-expanded")) !== "true") {
+      if (Date.now() > until) {
+        throw new Error(`${text} does not open`);
+      }
+      await row
+        .locator(".monaco-tl-twistie.collapsed")
+        .click({ timeout: 1000 })
+        .catch(() => undefined);
+      await row
+        .and(this.page.locator('[aria-expanded="true"]'))
+        .waitFor({ timeout: 1000 })
+        .catch(() => undefined);
     }
   }
 

@@ -27,10 +27,7 @@ on.step("the accepted intent becomes proposals, with reason and evidence", async
   await on.editor.rowAction("means to:", "Accept");
   await toReview(2).waitFor();
   await on.editor.status("2 to review").waitFor();
-  await on.editor
-    .row(/#\d quote/)
-    .locator(".monaco-tl-twistie")
-    .click();
+  await on.editor.expand(/#\d quote/);
   await on.editor.row(/the season's percentage is added/i).waitFor();
   await on.editor.row(/contract: .*parameter "on" added/).waitFor();
   await on.editor.picture("dark waiting");

@@ -17,14 +17,14 @@ export interface Stage<S extends Scene> {
 /** A scene and an editor for the steps of one file. */
 export function stage<S extends Scene>(make: () => Promise<S>, options: Options): Stage<S> {
   let scene: S;
-  let editor: Editor;
+  let editor: Editor | undefined;
   let failed: string | null = null;
   before(async () => {
     scene = await make();
     editor = await Editor.open(scene, options);
   });
   after(async () => {
-    await editor.close();
+    await editor?.close();
     scene.stop();
     if (failed === null) {
       rmSync(scene.folder, { recursive: true, force: true });
@@ -37,6 +37,7 @@ export function stage<S extends Scene>(make: () => Promise<S>, options: Options)
       return scene;
     },
     get editor() {
+      assert.ok(editor, "the editor did not start");
       return editor;
     },
     step(name, act) {
@@ -46,7 +47,7 @@ export function stage<S extends Scene>(make: () => Promise<S>, options: Options)
           await act();
         } catch (error) {
           failed = name;
-          await editor.picture(`failed ${name}`);
+          await editor?.picture(`failed ${name}`);
           throw error;
         }
       });
