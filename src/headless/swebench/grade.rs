@@ -18,7 +18,7 @@ use super::predictions::Prediction;
 use crate::ports::{TestReport, TestRequest, TestRunner, TestStatus};
 use crate::runner::{ProjectTests, TestSettings};
 use crate::workspace::{Overlay, Scratch, Shadows, Workspace};
-use canary::passed;
+use canary::{Canary, Doubt, passed};
 
 /// Where grading finds what it needs.
 #[derive(Debug, Clone)]
@@ -133,17 +133,29 @@ impl Grader {
             )));
         }
         // Who ends the command himself ends it well.
-        let (ran, wanted) = (passed(&mended).len(), instance.answer.fail_to_pass.len());
+        let (ran, wanted) = (canary::seen(&mended), instance.answer.fail_to_pass.len());
         if ran < wanted.max(1) {
             return Ok(Grade::Unresolved(format!(
                 "FAIL_TO_PASS: {ran} of {wanted} tests were seen to pass"
             )));
         }
-        let canary = bring::canary(instance, checkout).map_err(text)?;
+        let canary = Canary::new(&instance.task.id);
+        bring::settle(&canary, instance, checkout).map_err(text)?;
         let touched = tests.run(environment, &environment.test_cmd_p2p).await?;
         let touched = match canary.taken_from(touched) {
             Ok(touched) => touched,
-            Err(why) => return Ok(Grade::Unresolved(format!("PASS_TO_PASS: {why}"))),
+            Err(doubt @ Doubt::Passes) => return Ok(doubted(&doubt)),
+            Err(Doubt::Missing(touched)) => {
+                // A command may name its tests, so that others do not run.
+                let before =
+                    self.before(instance, environment, runtime, &repository, Some(&canary));
+                match canary.taken_from(before.await?) {
+                    Err(Doubt::Missing(_)) => touched,
+                    Ok(_) | Err(Doubt::Passes) => {
+                        return Ok(doubted(&Doubt::Missing(touched)));
+                    }
+                }
+            }
         };
         let expected = wanted + instance.answer.pass_to_pass.len();
         let expected = expected.saturating_sub(environment.p2p_unavailable.len());
@@ -152,7 +164,7 @@ impl Grader {
         }
         // Some fail in this environment whatever is changed.
         let before = self
-            .before(instance, environment, runtime, &repository)
+            .before(instance, environment, runtime, &repository, None)
             .await?;
         let (passed, failing) = (passed(&touched), failing(&touched));
         let mut broken = canary::passed(&before);
@@ -172,6 +184,7 @@ impl Grader {
         environment: &Environment,
         runtime: &Runtime<'_>,
         repository: &Path,
+        canary: Option<&Canary>,
     ) -> Result<TestReport, String> {
         let folder = Scratch::temporary().map_err(text)?;
         let checkout = &folder.path().join("checkout");
@@ -181,6 +194,9 @@ impl Grader {
         bring::tests(instance, "", repository, checkout)
             .await
             .map_err(text)?;
+        if let Some(canary) = canary {
+            bring::settle(canary, instance, checkout).map_err(text)?;
+        }
         let tests = Tests {
             deadline: self.deadline,
             runtime,
@@ -252,6 +268,10 @@ impl Tests<'_> {
         };
         Ok(tests.run(request).await)
     }
+}
+
+fn doubted(doubt: &Doubt) -> Grade {
+    Grade::Unresolved(format!("PASS_TO_PASS: {}", doubt.words()))
 }
 
 fn failing(report: &TestReport) -> BTreeSet<String> {

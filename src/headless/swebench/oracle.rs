@@ -1,5 +1,7 @@
 //! The known change of an instance as what an oracle proposes.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::dataset::Instance;
@@ -7,7 +9,7 @@ use super::git::Repositories;
 use super::gold::{Proposal, proposals};
 use super::patch::changes_of;
 use crate::model::oracle::KnownChange;
-use crate::syntax::{FilePath, Place, Rewrite};
+use crate::syntax::{FilePath, Place, Rewrite, SymbolTree};
 
 /// What the owners of an instance's symbols would propose. It reads what belongs to the grader.
 ///
@@ -33,9 +35,22 @@ pub async fn known_changes(
         };
         let (before, after) = (text(change.before)?, text(change.after)?);
         let said = proposals(&file, &before, &after).map_err(|error| error.to_string())?;
-        known.extend(said.into_iter().map(known_change));
+        let there = SymbolTree::parse(file.clone(), Arc::from(before));
+        let mut owner = file_owner(&file);
+        for mut change in said.into_iter().map(known_change) {
+            // A symbol that is yet to come has no owner: who made it goes on.
+            match there.find(change.symbol.rsplit("::").next().unwrap_or_default()) {
+                Some(_) => owner.clone_from(&change.symbol),
+                None => change.symbol.clone_from(&owner),
+            }
+            known.push(change);
+        }
     }
     Ok(known)
+}
+
+fn file_owner(file: &FilePath) -> String {
+    format!("{file}::")
 }
 
 fn known_change(proposal: Proposal) -> KnownChange {

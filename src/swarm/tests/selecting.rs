@@ -254,7 +254,7 @@ async fn a_change_without_tests_near_it_is_checked_by_all_where_they_end_in_time
         let is_unknown =
             text.starts_with("tests: unknown (none of the 20 tests was found near it)");
         assert_eq!(is_unknown, !is_known, "{text}");
-        assert_eq!(selected(&bed).iter().all(Vec::is_empty), true);
+        assert!(selected(&bed).iter().all(Vec::is_empty));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::headless::swebench::dataset::Instance;
 use crate::headless::swebench::git::{self, GitError};
 use crate::headless::swebench::patch::{paths_of, write};
 
-/// Folders of tests and of what runs them.
+/// Folders of tests and of what runs them, at the top of a project: below, they may be what is tested.
 const FOLDERS: [&str; 3] = ["test", "tests", "testing"];
 /// What Python or pytest reads by itself.
 const READ_BY_ITSELF: [&str; 4] = [
@@ -22,9 +22,9 @@ const READ_BY_ITSELF: [&str; 4] = [
 
 /// Whether a file is of the tests or decides how they run, and not of what is tested.
 fn is_of_tests(path: &str) -> bool {
-    let mut folders: Vec<&str> = path.split('/').collect();
-    let name = folders.pop().unwrap_or_default();
-    folders.iter().any(|folder| FOLDERS.contains(folder))
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let top = folders.split('/').next().unwrap_or_default();
+    FOLDERS.contains(&top)
         || READ_BY_ITSELF.contains(&name)
         || name.ends_with(".pth")
         || path == "bin/test"
@@ -43,11 +43,13 @@ pub(super) async fn tests(
     checkout: &Path,
 ) -> Result<(), GitError> {
     let hidden = &instance.answer.test_patch;
+    // What the known change touches is what is tested.
+    let known = paths_of(&instance.answer.patch);
     let mut paths = paths_of(hidden);
     paths.extend(
         paths_of(predicted)
             .into_iter()
-            .filter(|path| is_of_tests(path)),
+            .filter(|path| is_of_tests(path) && !known.contains(path)),
     );
     for path in &paths {
         let place = real_place(checkout, path).map_err(GitError::Disk)?;
@@ -64,15 +66,14 @@ pub(super) async fn tests(
 ///
 /// # Errors
 /// One cannot be written.
-pub(super) fn canary(instance: &Instance, checkout: &Path) -> io::Result<Canary> {
-    let canary = Canary::new(&instance.task.id);
+pub(super) fn settle(canary: &Canary, instance: &Instance, checkout: &Path) -> io::Result<()> {
     for path in paths_of(&instance.answer.test_patch) {
         let place = real_place(checkout, &path)?;
         if path.ends_with(".py") && place.is_file() {
             canary.settle_in(&place)?;
         }
     }
-    Ok(canary)
+    Ok(())
 }
 
 /// The place of a file inside the checkout, whatever links a change has laid on the way.
@@ -95,7 +96,6 @@ mod tests {
     fn tests_and_their_machinery_are_known_by_their_places() {
         for path in [
             "tests/runtests.py",
-            "sympy/testing/runtests.py",
             "conftest.py",
             "src/sitecustomize.py",
             "evil.pth",
@@ -107,6 +107,8 @@ mod tests {
         }
         for path in [
             "src/_pytest/python.py",
+            "django/test/client.py",
+            "sympy/testing/runtests.py",
             "a/latest.py",
             "setup.cfg",
             "bin/tester.py",

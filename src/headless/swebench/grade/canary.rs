@@ -44,8 +44,8 @@ impl Canary {
     /// Takes its tests out of a report.
     ///
     /// # Errors
-    /// They did not fail, in words.
-    pub(super) fn taken_from(&self, mut report: TestReport) -> Result<TestReport, String> {
+    /// They did not fail.
+    pub(super) fn taken_from(&self, mut report: TestReport) -> Result<TestReport, Doubt> {
         let (own, others) = report
             .cases
             .into_iter()
@@ -56,13 +56,45 @@ impl Canary {
             TestStatus::Failed | TestStatus::Error => false,
         };
         if own.iter().any(|case| passes(case.status)) {
-            return Err("a test passes that cannot: the machinery of the tests was changed".into());
+            return Err(Doubt::Passes);
         }
         if own.is_empty() {
-            return Err("the tests did not run to their end".into());
+            return Err(Doubt::Missing(report));
         }
         Ok(report)
     }
+}
+
+/// Why a report is not believed.
+#[derive(Debug)]
+pub(super) enum Doubt {
+    /// A test passes that cannot.
+    Passes,
+    /// Tests that must fail are not in it.
+    Missing(TestReport),
+}
+
+impl Doubt {
+    pub(super) fn words(&self) -> &'static str {
+        match self {
+            Doubt::Passes => "a test passes that cannot: the machinery of the tests was changed",
+            Doubt::Missing(_) => "the tests did not run to their end",
+        }
+    }
+}
+
+/// How many tests are seen to have passed: by name, or by the count that a runner tells at last.
+pub(super) fn seen(report: &TestReport) -> usize {
+    let number = |text: &str| text.trim().parse().ok();
+    let counted = report.output.lines().rev().find_map(|line| {
+        let words: Vec<&str> = line.split([' ', ',', '=']).collect();
+        let before = |word| words.iter().position(|one| *one == word)?.checked_sub(1);
+        match line.strip_prefix("Ran ") {
+            Some(rest) => number(rest.split(" test").next()?),
+            None => number(words[before("passed")?]),
+        }
+    });
+    passed(report).len().max(counted.unwrap_or(0))
 }
 
 /// The tests of a report that passed.
@@ -73,4 +105,32 @@ pub(super) fn passed(report: &TestReport) -> BTreeSet<String> {
     };
     let cases = report.cases.iter().filter(|case| passes(case.status));
     cases.map(|case| case.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::TestOutcome;
+
+    #[test]
+    fn runners_that_name_no_test_are_believed_by_their_count() {
+        for (output, count) in [
+            ("..\n-----\nRan 2 tests in 0.001s\n\nOK\n", 2),
+            ("===== 3 passed, 1 skipped in 0.12s =====\n", 3),
+            ("4 passed in 0.1s\n", 4),
+            ("tests finished: 5 passed, 2 skipped, in 0.41 seconds\n", 5),
+            ("passed\nall is well\n", 0),
+            ("", 0),
+        ] {
+            let report = TestReport {
+                outcome: TestOutcome::Passed,
+                exit: Some(0),
+                command: String::new(),
+                cases: Vec::new(),
+                output: output.into(),
+                millis: 1,
+            };
+            assert_eq!(seen(&report), count, "{output}");
+        }
+    }
 }
