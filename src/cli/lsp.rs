@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::Outcome;
 use super::args::WorldArgs;
 use super::services::services;
+use super::slices;
 use crate::server::{Leave, serve};
 
 /// How much less than the editor the workers matter, as `nice` counts it.
@@ -18,6 +19,7 @@ const LESS: i32 = 10;
 
 /// Runs the command.
 pub async fn run(args: &WorldArgs) -> anyhow::Result<Outcome> {
+    slices::of_all_threads(slices::SHORTEST);
     let workers = workers().context("no threads can be started")?;
     let served = async {
         let services = services(args, workers.handle().clone())?;
@@ -41,6 +43,7 @@ fn workers() -> io::Result<Runtime> {
             if let Err(error) = nice(LESS) {
                 tracing::info!(%error, "a worker gives way to nobody");
             }
+            slices::of_this_thread(slices::OF_WORKERS);
         })
         .build()
 }

@@ -14,6 +14,7 @@ mod models;
 mod run;
 mod screen;
 mod services;
+mod slices;
 mod swebench;
 mod trust;
 mod view;
