@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ropey::Rope;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 
@@ -98,8 +99,8 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Starts the actor; it ends when the last desk is dropped.
-    pub fn open() -> Desk {
+    /// Starts the actor; it ends when the last desk is dropped. Symbols are read by `workers`.
+    pub fn open(workers: Handle) -> Desk {
         let (posts, mut inbox) = mpsc::unbounded_channel();
         let (count, changes) = watch::channel(0);
         let mut documents = Documents {
@@ -107,6 +108,7 @@ impl Desk {
             watches: Vec::new(),
             posts: posts.downgrade(),
             count,
+            workers,
         };
         tokio::spawn(async move {
             while let Some(post) = inbox.recv().await {
@@ -228,6 +230,7 @@ struct Documents {
     /// To itself.
     posts: mpsc::WeakUnboundedSender<Post>,
     count: watch::Sender<u64>,
+    workers: Handle,
 }
 
 impl Documents {
@@ -287,10 +290,11 @@ impl Documents {
             Reading::Idle => document.reading = Reading::UnderWay(Vec::new()),
         }
         let (path, text, posts) = (path.clone(), document.text.clone(), self.posts.clone());
+        let place = path.clone();
+        let read = move || Marks::read(&place, &text.to_string());
+        let read = self.workers.spawn_blocking(read);
         tokio::spawn(async move {
-            let place = path.clone();
-            let read = move || Marks::read(&place, &text.to_string());
-            let marks = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+            let marks = read.await.unwrap_or_default();
             tokio::time::sleep(after).await;
             if let Some(posts) = posts.upgrade() {
                 // When the actor is gone, nobody needs the marks any more.

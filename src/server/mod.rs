@@ -55,7 +55,7 @@ pub async fn serve(
     output: impl AsyncWrite,
     services: Services,
 ) -> Leave {
-    let desk = documents::Desk::open();
+    let desk = documents::Desk::open(services.workers.clone());
     let (service, socket) = LspService::build(|client| {
         let around = pulse::Around {
             pulse: pulse::Pulse::default(),

@@ -102,7 +102,7 @@ async fn text_of(desk: &Desk, path: &str) -> Option<(String, i32)> {
 
 #[tokio::test]
 async fn changes_of_one_message_follow_one_another() {
-    let desk = Desk::open();
+    let desk = Desk::open(tokio::runtime::Handle::current());
     desk.post(opened("/w/a.py", 1, "🙂one\r\n"));
     // The second range is one of the text that the first made.
     desk.post(changed(
@@ -122,7 +122,7 @@ async fn changes_of_one_message_follow_one_another() {
 
 #[tokio::test]
 async fn a_message_without_changes_still_brings_its_version() {
-    let desk = Desk::open();
+    let desk = Desk::open(tokio::runtime::Handle::current());
     desk.post(opened("/w/a.py", 1, "x"));
     desk.post(changed("/w/a.py", 2, json!([])));
     assert_eq!(text_of(&desk, "/w/a.py").await, Some(("x".to_owned(), 2)));
@@ -130,7 +130,7 @@ async fn a_message_without_changes_still_brings_its_version() {
 
 #[tokio::test]
 async fn only_open_files_have_a_text() {
-    let desk = Desk::open();
+    let desk = Desk::open(tokio::runtime::Handle::current());
     desk.post(changed("/w/a.py", 2, json!([{"text": "x"}])));
     assert_eq!(text_of(&desk, "/w/a.py").await, None);
     desk.post(Post::Opened {
@@ -157,7 +157,7 @@ async fn only_open_files_have_a_text() {
 
 #[tokio::test]
 async fn an_expected_text_is_noticed_even_between_two_changes() {
-    let desk = Desk::open();
+    let desk = Desk::open(tokio::runtime::Handle::current());
     let expect = |base: &str, after: &str| desk.expect("/w/a.py".into(), base.into(), after.into());
     desk.post(opened("/w/a.py", 4, "old"));
     assert!(matches!(expect("other", "new").await, Ok(Expected::Stale)));
@@ -185,7 +185,7 @@ async fn an_expected_text_is_noticed_even_between_two_changes() {
 
 #[tokio::test]
 async fn a_closed_file_may_be_opened_with_the_expected_text() {
-    let desk = Desk::open();
+    let desk = Desk::open(tokio::runtime::Handle::current());
     let expected = desk.expect("/w/a.py".into(), "old".into(), "new".into());
     let Ok(Expected::Closed { arrived }) = expected.await else {
         panic!("it is not open");
