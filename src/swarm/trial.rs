@@ -40,13 +40,20 @@ pub(super) async fn of_change(
 /// By the whole command. Of what newly fails, single tests are run again without the change, where they
 /// can be selected.
 async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvidence, TestReport) {
+    // What is mended while the tests run fails in the text that they have.
+    let mut failing = known(hub);
     let report = run_tests(hub, after, Vec::new()).await;
-    if new_failures(hub, &report).is_empty() {
-        return (TestEvidence::compare(&known(hub), &report), report);
+    let new_failures = |failing: &BTreeSet<String>| {
+        let ids = failing_ids(&report).into_iter();
+        ids.filter(|id| !failing.contains(id)).collect::<Vec<_>>()
+    };
+    failing.extend(known(hub));
+    if new_failures(&failing).is_empty() {
+        return (TestEvidence::compare(&failing, &report), report);
     }
     settle::learn_what_fails(hub).await;
-    let mut failing = known(hub);
-    let mut new = new_failures(hub, &report);
+    failing.extend(known(hub));
+    let mut new = new_failures(&failing);
     new.retain(|id| id != WHOLE_RUN);
     if hub.outside.tests.selects() && (1..=MOST).contains(&new.len()) {
         let again = run_tests(hub, before, new.clone()).await;
@@ -115,13 +122,6 @@ fn all_end_in_time(hub: &Hub) -> bool {
 
 fn known(hub: &Hub) -> BTreeSet<String> {
     hub.state().failing.clone()
-}
-
-fn new_failures(hub: &Hub, report: &TestReport) -> Vec<String> {
-    let known = known(hub);
-    let mut ids = failing_ids(report);
-    ids.retain(|id| !known.contains(id));
-    ids
 }
 
 /// Keeps what fails without a change, as long as that is how the workspace is.

@@ -100,6 +100,35 @@ async fn what_failed_before_counts_only_when_the_task_is_about_tests() {
     }
 }
 
+/// The third is accepted while the second is checked for the last time, against a text without it.
+#[tokio::test(start_paused = true)]
+async fn what_another_mends_while_the_tests_run_is_not_held_against_a_change() {
+    let text = "def f():\n    return 0\n\n\ndef g():\n    return 0\n\n\ndef h():\n    return 0\n";
+    let mends = |name: &str| [whole(&format!("def {name}():\n    return '{name}'\n"))];
+    let model = Scripted::native()
+        .on("agent a.py::f", mends("f"))
+        .on("agent a.py::g", mends("g"))
+        .on("agent a.py::h", mends("h"))
+        .always("agent", finish("nothing"));
+    let wants = |all: &str| {
+        let names = ["f", "g", "h"].into_iter();
+        let wrong = names.filter(|name| !all.contains(&format!("return '{name}'")));
+        wrong
+            .map(|name| (format!("t_{name}"), "wrong".to_owned()))
+            .collect()
+    };
+    let mut bed = Bed::new(&[("a.py", text)], model)
+        .begin(&["a.py::f", "a.py::g", "a.py::h"])
+        .tests(wants);
+    *bed.test_times.lock().unwrap() = [0, 1_000, 2_000, 1_500, 2_000, 1_000]
+        .map(Duration::from_millis)
+        .into();
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let refused = |event: &Event| matches!(event, Event::ProposalRefused { .. });
+    assert!(!events.iter().any(refused), "{events:#?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn evidence_that_went_stale_is_found_out_again() {
     let model = Scripted::native()
