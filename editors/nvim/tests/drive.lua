@@ -42,8 +42,18 @@ end
 
 --- Waits until the screen shows a text.
 function M:sees(text)
+  local pressed = 0
   local found = vim.wait(WAIT, function()
-    return self:screen():find(text, 1, true) ~= nil
+    local screen = self:screen()
+    if screen:find(text, 1, true) then
+      return true
+    end
+    -- A long message waits for a key, as a person would press it.
+    if screen:find('Press ENTER', 1, true) and vim.uv.now() - pressed > 500 then
+      pressed = vim.uv.now()
+      self:keys('<CR>')
+    end
+    return false
   end, 20)
   if not found then
     self:fail(('the screen never shows `%s`:'):format(text))

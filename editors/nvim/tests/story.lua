@@ -25,7 +25,7 @@ local PRICE, TAX = 'def price():\n    return 1\n', 'def tax():\n    return 10\n'
 write(project .. '/price.py', PRICE)
 write(project .. '/tax.py', TAX)
 -- The same column is another number in each encoding.
-write(project .. '/bridge.py', 'def price(): pass\nx = "🙂é"; price()\n')
+write(project .. '/bridge.py', 'def price(): pass\nx = "🙂é"; price()\nprice()\n')
 require('recording').write(bed .. '/recording.jsonl')
 write(bed .. '/init.lua', ([[
 vim.opt.runtimepath:prepend(%q)
@@ -187,6 +187,20 @@ local function story()
   nvim:keys(':e bridge.py<CR>')
   nvim:keys('2G$3h:lua Asked("definition")<CR>')
   nvim:sees('definition: nobody can tell')
+
+  local servers = vim.env.STARLING_TEST_SERVERS
+  if servers then
+    step('through the bridge another server of the buffer is asked')
+    nvim:keys((':lua vim.lsp.start({ name = "jedi", cmd = { "%s/jedi-language-server" }, root_dir = vim.fn.getcwd() })<CR>'):format(servers))
+    nvim:keys(':lua vim.wait(60000, function() return #vim.lsp.get_clients({ bufnr = 0, method = "textDocument/definition" }) > 0 end) print("attached")<CR>')
+    nvim:sees('attached')
+    -- The first answer takes it longer than a bridge waits.
+    nvim:keys('3G0:lua vim.lsp.buf_request_sync(0, "textDocument/definition", vim.lsp.util.make_position_params(0, "utf-16"), 60000) print("warm")<CR>')
+    nvim:sees('warm')
+    -- This server counts characters whatever was agreed on: a line of ASCII.
+    nvim:keys('3G0:lua Asked("definition")<CR>')
+    nvim:sees('definition: bridge.py 0:4-9')
+  end
 
   step('health is good')
   nvim:keys(':checkhealth starling<CR>')
