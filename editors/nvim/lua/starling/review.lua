@@ -11,7 +11,10 @@ local FOOTER = 'a accept · r reject · s steer · d side by side · ] [ next, p
 local function lines_of(shown)
   local lines = {}
   for line in vim.gsplit(vim.trim(shown.summary), '\n') do
-    table.insert(lines, line)
+    -- It is Markdown; here the words are enough.
+    if not line:match('^```') then
+      table.insert(lines, (line:gsub('%*%*', '')))
+    end
   end
   for _, file in ipairs(shown.files) do
     if file.conflict ~= vim.NIL then
@@ -30,7 +33,8 @@ end
 local function paint(buffer)
   vim.api.nvim_buf_call(buffer, function()
     vim.cmd([[syntax match diffAdded "^+.*" | syntax match diffRemoved "^-.*" | syntax match diffLine "^@@.*"]])
-    vim.cmd([[syntax match Title "^\*\*.*" | syntax match diffFile "^\(+++\|---\) .*" | syntax match Error "BROKEN.*"]])
+    vim.cmd([[syntax match Title "\%1l.*" | syntax match diffFile "^\(+++\|---\) .*" | syntax match Error "BROKEN.*"]])
+    vim.cmd([[hi def link diffAdded Added | hi def link diffRemoved Removed | hi def link diffLine Statement]])
   end)
 end
 
