@@ -17,7 +17,7 @@ export async function askForKey(context: vscode.ExtensionContext, server: Server
   const title = "Starling: Set API Key";
   const name = await vscode.window.showInputBox({
     title,
-    prompt: "The environment variable that your configuration names for it.",
+    prompt: "The environment variable that holds it: as it is for openai:MODEL, or what your configuration names.",
     value: "OPENAI_API_KEY",
     ignoreFocusOut: true,
     validateInput: (text) => (/^[A-Za-z_]\w*$/.test(text) ? undefined : "Letters, digits and underscores."),
@@ -38,4 +38,5 @@ export async function askForKey(context: vscode.ExtensionContext, server: Server
   await (value ? context.secrets.store(name, value) : context.secrets.delete(name));
   await context.globalState.update(NAMES, value ? [...others, name] : others);
   await server.start();
+  void vscode.window.showInformationMessage(`Starling: ${name} is ${value ? "stored" : "forgotten"}.`);
 }
