@@ -37,6 +37,10 @@ function need(name: string): string {
   return value;
 }
 
+/** How long the palette may take to show something, and how often it is opened. */
+const PICK_MS = 20_000;
+const PICKS = 8;
+
 export class Editor {
   readonly page: Page;
   readonly #process: ChildProcess;
@@ -98,11 +102,28 @@ export class Editor {
 
   /** Runs a command by its name in the palette. */
   async command(name: string): Promise<void> {
-    await this.page.keyboard.press("F1");
-    const input = this.page.locator(".quick-input-widget input").first();
-    await input.waitFor();
-    await input.fill(`>${name}`);
-    await this.page.locator(`.quick-input-list .monaco-list-row[aria-label^="${name}"]`).first().click();
+    await this.#pick("F1", `>${name}`, () =>
+      this.page
+        .locator(`.quick-input-list .monaco-list-row[aria-label^="${name}"]`)
+        .first()
+        .click({ timeout: PICK_MS }),
+    );
+  }
+
+  /** Opens the palette and types into it; again when it closes by itself, as it does when the focus moves. */
+  async #pick(key: string, text: string, take: () => Promise<void>): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.page.keyboard.press(key);
+        await this.page.locator(".quick-input-widget input").first().fill(text, { timeout: PICK_MS });
+        return await take();
+      } catch (error) {
+        if (tries === PICKS) {
+          throw error;
+        }
+        await this.page.keyboard.press("Escape");
+      }
+    }
   }
 
   /** Types into the box that asks for a text, and sends it. */
@@ -122,21 +143,18 @@ export class Editor {
 
   async openFile(path: string): Promise<void> {
     const name = path.split("/").pop() ?? path;
-    await this.page.keyboard.press("Control+P");
-    await this.page.locator(".quick-input-widget input").first().fill(path);
     const files = this.page.locator(".quick-input-list .monaco-list-row", { hasText: name, hasNotText: "Proposal" });
-    await files.first().click();
+    await this.#pick("Control+P", path, () => files.first().click({ timeout: PICK_MS }));
     await this.page.locator(`.tab.active[aria-label^="${name}"]`).first().waitFor();
     await this.page.locator(".editor-instance .monaco-editor.focused").first().waitFor();
   }
 
   /** Puts the cursor on a line of the open file. */
   async goTo(line: number): Promise<void> {
-    await this.page.keyboard.press("Control+G");
-    const input = this.page.locator(".quick-input-widget input").first();
-    await input.fill(`:${line}`);
-    await this.page.keyboard.press("Enter");
-    await this.status(`Ln ${line},`).waitFor();
+    await this.#pick("Control+G", `:${line}`, async () => {
+      await this.page.keyboard.press("Enter");
+      await this.status(`Ln ${line},`).waitFor({ timeout: PICK_MS });
+    });
   }
 
   /** The first row of the tree of runs that holds all these texts. */
