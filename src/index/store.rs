@@ -240,7 +240,10 @@ impl Store {
             let is_gone = fs::read_to_string(directory.join(FOLDER))
                 .is_ok_and(|folder| Path::new(&folder).try_exists().is_ok_and(|there| !there));
             if is_gone {
-                fs::remove_dir_all(&directory)?;
+                match fs::remove_dir_all(&directory) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
         Ok(())
@@ -254,7 +257,11 @@ impl Store {
             let used = stem.is_some_and(|stem| segments.iter().any(|name| name == stem));
             let ending = path.extension().and_then(|ending| ending.to_str());
             if ending == Some("new") || (ending == Some(ENDING) && !used) {
-                fs::remove_file(&path)?;
+                match fs::remove_file(&path) {
+                    // One at work has given it its name meanwhile.
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
         Ok(())
