@@ -150,7 +150,7 @@ async fn ten_gigabytes_of_memory() {
     let line = "python3 -c \"x = b'x' * (10 << 30)\"";
     bed.run(line, 60, ends(TestOutcome::OutOfMemory)).await;
     // Half the bound in each of the two directories, in files of a size that is allowed.
-    let line = "for at in 1 2; do head -c 90000000 /dev/zero > /tmp/$at; done; python3 -c \"x = b'x' * (300 << 20); input()\"";
+    let line = "for at in 1 2; do head -c 90000000 /dev/zero > /tmp/$at; done; python3 -c \"x = b'x' * (300 << 20); import time; time.sleep(60)\"";
     bed.run(line, 60, ends(TestOutcome::OutOfMemory)).await;
 }
 
