@@ -149,6 +149,22 @@ async fn who_ends_the_tests_is_not_resolved() {
     is_unresolved(grade(&ends).await, "did not run to their end");
 }
 
+/// A command that names its tests does not run those that keep watch; on the tree without the change it
+/// does not, either.
+#[tokio::test]
+async fn a_command_that_names_its_tests_is_believed() {
+    let mut bed = bed().await;
+    let environment = bed.grader.environments.get_mut("a__b-1").unwrap();
+    environment.test_cmd_p2p = "python3 -m unittest -v test_it.T.test_name".into();
+    let prediction = |patch: String| Prediction {
+        instance_id: "a__b-1".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(patch),
+    };
+    let right = bed.grader.grade(&bed.instance, &prediction(gold())).await;
+    assert_eq!(right, Grade::Resolved);
+}
+
 #[tokio::test]
 async fn who_makes_all_tests_pass_is_not_resolved() {
     let blind = "import unittest\nunittest.TestCase.run = lambda self, result=None: (result.startTest(self), result.addSuccess(self), result.stopTest(self))\n";
