@@ -3,8 +3,8 @@
 
     unshare -npf --mount-proc --kill-child python3 cluster.py STARLING RAY_BIN WORK [SECONDS]
 
-First one node solves 24 instances with a model that thinks for SECONDS (5) before each answer, then two nodes do,
-then two nodes of which one is killed in the middle. Every instance has to be there exactly once each time.
+First one node solves 48 instances with a model that thinks for SECONDS (5) before each answer, then two nodes do,
+then two nodes solve 24 of which one is killed in the middle. Every instance has to be there exactly once each time.
 """
 
 import json
@@ -17,7 +17,8 @@ from pathlib import Path
 
 import planted
 
-COUNT = 24
+COUNT = 48
+WITH_LOSS = 24
 SLOTS = 4
 
 
@@ -40,21 +41,22 @@ def wait_for(ray, count):
         assert time.monotonic() < until, f"no {count} nodes"
 
 
-def run(starling, ray, work, out, meanwhile=None):
-    command = [starling, "swebench", "run", "--dataset", work / "set.jsonl", "--repos", work / "repos", "--out", out,
+def run(starling, ray, work, out, count, meanwhile=None):
+    expected = [f"a__b-{at}" for at in range(count)]
+    command = [starling, "swebench", "run", "--dataset", work / "set.jsonl", "--ids", *expected, "--repos", work / "repos", "--out", out,
                "--model", f"socket:{work}/model", "--ray", "127.0.0.1:6390", "--ray-python", f"{ray}/python",
                "--budget-seconds", "300", "--json"]
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     if meanwhile:
-        while len(list(out.glob("instances/*/result.json"))) < COUNT // 4:
+        while len(list(out.glob("instances/*/result.json"))) < count // 4:
             time.sleep(0.05)
         meanwhile()
     report = json.loads(process.communicate(timeout=900)[0])
     took = time.monotonic() - began
     ids = [json.loads(line)["instance_id"] for line in (out / "predictions.jsonl").read_text().splitlines()]
-    assert sorted(ids) == sorted(f"a__b-{at}" for at in range(COUNT)), ids
-    assert report["settled"] == COUNT, report
+    assert sorted(ids) == sorted(expected), ids
+    assert report["settled"] == count, report
     for one in ids:
         last = (out / "instances" / one / "trajectory.jsonl").read_text().splitlines()[-1]
         assert json.loads(last)["event"]["event"] == "run_finished", one
@@ -70,14 +72,14 @@ def main(starling, ray, work, thinks="5"):
     model.stdout.readline()
     start_node(ray, True, "127.0.0.1")
     wait_for(ray, 1)
-    one = run(starling, ray, work, work / "one")
+    one = run(starling, ray, work, work / "one", COUNT)
     print(f"one node of {SLOTS}: {one:.1f} s", flush=True)
     second = start_node(ray, False, "127.0.0.2")
     wait_for(ray, 2)
-    two = run(starling, ray, work, work / "two")
+    two = run(starling, ray, work, work / "two", COUNT)
     print(f"two nodes: {two:.1f} s, {one / two:.2f} times the throughput", flush=True)
-    lost = run(starling, ray, work, work / "lost", lambda: os.killpg(second.pid, signal.SIGKILL))
-    print(f"two nodes, one killed after {COUNT // 4}: all {COUNT} done once, {lost:.1f} s", flush=True)
+    lost = run(starling, ray, work, work / "lost", WITH_LOSS, lambda: os.killpg(second.pid, signal.SIGKILL))
+    print(f"two nodes, one killed after {WITH_LOSS // 4}: all {WITH_LOSS} done once, {lost:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ pub struct ExportArgs {
     /// Folders that runs were given as --out.
     #[arg(long, value_name = "DIR", num_args = 1.., required = true)]
     pub out_of: Vec<PathBuf>,
-    /// What `grade --json` said of each, in the same order.
+    /// What `grade --json` said of each, in the same order; of a run of samples it is there already.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub graded: Vec<PathBuf>,
     /// What an example is.

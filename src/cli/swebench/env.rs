@@ -10,7 +10,7 @@ use super::args::EnvArgs;
 use super::chosen;
 use super::run::driver;
 use crate::cli::{Outcome, WrongUse};
-use crate::headless::swebench::{Env, Farewell, Grader, Runs, read_environments};
+use crate::headless::swebench::{Checkouts, Env, Farewell, Grader, Runs, read_environments};
 use crate::workspace::{Policy, Shadows, cache_dir};
 
 /// How long the grader lets one run of tests take.
@@ -38,6 +38,7 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
         },
         grader: Grader {
             repositories: args.data.repositories(),
+            checkouts: Checkouts::temporary()?,
             environments,
             containers: args.containers.containers(),
             shadows: Shadows::open(&cache, Policy::default()).await?,

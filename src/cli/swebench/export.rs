@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 
 use anyhow::Context;
 
 use super::args::ExportArgs;
+use super::samples;
 use crate::cli::WrongUse;
 use crate::headless::swebench::{
     Export, ExportError, Exported, Graded, Measuring, Source, read_instances,
@@ -33,19 +35,7 @@ pub(super) fn export(args: &ExportArgs) -> anyhow::Result<()> {
 }
 
 fn wanted(args: &ExportArgs) -> anyhow::Result<Export> {
-    if !args.graded.is_empty() && args.graded.len() != args.out_of.len() {
-        let (runs, grades) = (args.out_of.len(), args.graded.len());
-        let text = format!("{runs} runs and {grades} files of grades: give one for each, in order");
-        return Err(WrongUse(text).into());
-    }
-    let mut sources = Vec::new();
-    for (at, root) in args.out_of.iter().enumerate() {
-        let graded = args.graded.get(at).map(|path| Graded::read(path));
-        sources.push(Source {
-            root: root.clone(),
-            graded: graded.transpose().map_err(told)?,
-        });
-    }
+    let sources = sources(args)?;
     let mut held_out = BTreeSet::new();
     for file in &args.held_out {
         let instances = read_instances(file).map_err(|error| WrongUse(error.to_string()))?;
@@ -61,6 +51,39 @@ fn wanted(args: &ExportArgs) -> anyhow::Result<Export> {
             false => Measuring::Refused,
         },
     })
+}
+
+/// The runs, and what became of them. A run of several samples is as many runs, whose grades lie beside
+/// their stories.
+fn sources(args: &ExportArgs) -> anyhow::Result<Vec<Source>> {
+    let is_sampled = |root: &&PathBuf| samples::count(root) > 0;
+    let (sampled, runs): (Vec<&PathBuf>, Vec<&PathBuf>) = args.out_of.iter().partition(is_sampled);
+    if !args.graded.is_empty() && args.graded.len() != runs.len() {
+        let (runs, grades) = (runs.len(), args.graded.len());
+        let text = format!(
+            "{runs} runs and {grades} files of grades: give one for each, in order, but none for a run of samples"
+        );
+        return Err(WrongUse(text).into());
+    }
+    let mut sources = Vec::new();
+    for (at, root) in runs.into_iter().enumerate() {
+        let graded = args.graded.get(at).map(|path| Graded::read(path));
+        sources.push(Source {
+            root: root.clone(),
+            graded: graded.transpose().map_err(told)?,
+        });
+    }
+    for root in sampled {
+        for sample in 1..=samples::count(root) {
+            let grades = samples::grades_of(root, sample);
+            let graded = grades.exists().then(|| Graded::read(&grades));
+            sources.push(Source {
+                root: samples::folder(root, sample),
+                graded: graded.transpose().map_err(told)?,
+            });
+        }
+    }
+    Ok(sources)
 }
 
 /// What the caller can mend is the caller's mistake.

@@ -19,7 +19,7 @@ use futures::StreamExt;
 
 use super::{Outcome, WrongUse};
 use crate::headless::swebench::{
-    Ceiling, Grader, Grades, Instance, Prediction, Scaling, ceiling, read_environments,
+    Ceiling, Checkouts, Grader, Grades, Instance, Prediction, Scaling, ceiling, read_environments,
     read_instances, read_predictions,
 };
 use crate::workspace::{Policy, Shadows, cache_dir};
@@ -88,6 +88,7 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
     let cache = cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?;
     let grader = &Grader {
         repositories: args.data.repositories(),
+        checkouts: Checkouts::temporary()?,
         environments,
         containers: args.containers.containers(),
         shadows: Shadows::open(&cache, Policy::default()).await?,
@@ -95,7 +96,7 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
         deadline: Duration::from_secs(args.test_seconds),
     };
     if samples::count(&args.predictions) > 0 {
-        let found = samples::grade(grader, &args.predictions, &instances).await?;
+        let found = samples::grade(grader, &args.predictions, &instances, args.workers).await?;
         match args.json {
             true => println!("{}", serde_json::to_string(&found)?),
             false => print!("{}", scaling_text(&found)),

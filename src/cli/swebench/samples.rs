@@ -5,13 +5,15 @@
 //! choices/<id>.json                the chosen sample, and what spoke for each
 //! predictions.jsonl                the chosen ones
 //! grades/<id>.json, scaling.json   what `grade` made of all of them
+//! samples/N/grades.json            the same of one sample, as `grade` says it of any run
 //! ```
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,8 +22,8 @@ use super::run::{driver, solve};
 use crate::cli::{Outcome, WrongUse};
 use crate::config::{self, Sources, Trust};
 use crate::headless::swebench::{
-    Candidate, Choice, Ended, Grade, Grader, Instance, Prediction, Record, Report, Scaling, choose,
-    records, scaling,
+    Candidate, Choice, Ended, Grade, Grader, Grades, Instance, Prediction, Record, Report, Scaling,
+    Task, choose, records, scaling,
 };
 use crate::model::registry::Models;
 use crate::model::verifier::Verifier;
@@ -78,7 +80,7 @@ pub(super) async fn run(args: &RunArgs, instances: &[Instance]) -> anyhow::Resul
 /// What one sample is run with, and what makes it another one, in words.
 fn sample(args: &RunArgs, number: usize, spent: f64) -> (RunArgs, String) {
     let mut one = args.clone();
-    one.out = args.out.join("samples").join(number.to_string());
+    one.out = folder(&args.out, number);
     one.budget_usd_all = args.budget_usd_all.map(|all| (all - spent).max(0.0));
     let other = Kind::default();
     let kind = match args.sample.len() {
@@ -125,30 +127,25 @@ async fn choose_all(
 ) -> anyhow::Result<BTreeMap<String, Choice>> {
     let all = all_records(&args.out, args.samples)?;
     let model = args.model.as_deref().unwrap_or("the configured model");
+    let tasks = instances.iter().map(|instance| &instance.task);
+    let done = tasks.filter_map(|task| {
+        let of_this: Vec<&Record> = all.iter().filter_map(|of| of.get(&task.id)).collect();
+        (of_this.len() == args.samples).then_some((task, of_this))
+    });
+    let chosen = stream::iter(done).map(|(task, of_this)| async move {
+        let choice = choose_one(&args.out, task, &of_this, verifier).await?;
+        anyhow::Ok((task, of_this, choice))
+    });
+    let mut chosen = chosen.buffered(args.workers.max(1));
     let mut choices = BTreeMap::new();
     let mut predictions = String::new();
-    for task in instances.iter().map(|instance| &instance.task) {
-        let of_this: Vec<&Record> = all.iter().filter_map(|of| of.get(&task.id)).collect();
-        if of_this.len() < args.samples {
-            continue;
-        }
-        let place = args.out.join("choices").join(format!("{}.json", task.id));
-        let choice = match read::<Choice>(&place)? {
-            Some(choice) => choice,
-            None => {
-                let candidates = candidates(&args.out, &of_this);
-                let choice = choose(&task.problem_statement, &candidates, verifier).await;
-                write(&place, &choice)?;
-                choice
-            }
-        };
-        let chosen = of_this
-            .get(choice.chosen - 1)
-            .context("a choice of another run")?;
+    while let Some((task, of_this, choice)) = chosen.try_next().await? {
+        let record = of_this.get(choice.chosen - 1);
+        let record = record.context("a choice of another run")?;
         let prediction = Prediction {
             instance_id: task.id.clone(),
             model_name_or_path: format!("{model}, chosen of {}", args.samples),
-            model_patch: Some(chosen.patch().to_owned()),
+            model_patch: Some(record.patch().to_owned()),
         };
         predictions.push_str(&serde_json::to_string(&prediction)?);
         predictions.push('\n');
@@ -158,16 +155,32 @@ async fn choose_all(
     Ok(choices)
 }
 
+async fn choose_one(
+    out: &Path,
+    task: &Task,
+    records: &[&Record],
+    verifier: Option<&Verifier>,
+) -> anyhow::Result<Choice> {
+    let place = out.join("choices").join(format!("{}.json", task.id));
+    if let Some(choice) = read(&place)? {
+        return Ok(choice);
+    }
+    let candidates = candidates(out, records);
+    let choice = choose(&task.problem_statement, &candidates, verifier).await;
+    write(&place, &choice)?;
+    Ok(choice)
+}
+
 /// The records of each sample, in their order.
 fn all_records(out: &Path, samples: usize) -> anyhow::Result<Vec<BTreeMap<String, Record>>> {
-    let of = |number: usize| records(&out.join("samples").join(number.to_string()));
+    let of = |number: usize| records(&folder(out, number));
     Ok((1..=samples).map(of).collect::<Result<_, _>>()?)
 }
 
 fn candidates(out: &Path, records: &[&Record]) -> Vec<Candidate> {
     let candidate = |(sample, record): (usize, &&Record)| {
-        let folder = out.join("samples").join(sample.to_string());
-        let story = folder.join("instances").join(&record.instance_id);
+        let instances = folder(out, sample).join("instances");
+        let story = instances.join(&record.instance_id);
         Candidate {
             sample,
             patch: record.patch().to_owned(),
@@ -180,39 +193,64 @@ fn candidates(out: &Path, records: &[&Record]) -> Vec<Candidate> {
 
 /// How many samples a folder holds; 0: it is none of `run --samples`.
 pub(super) fn count(out: &Path) -> usize {
-    let is_there = |number: &usize| out.join("samples").join(number.to_string()).is_dir();
+    let is_there = |number: &usize| folder(out, *number).is_dir();
     (1..).take_while(is_there).count()
 }
 
-/// Grades every sample, the same change once, and says what choosing was worth.
+/// The folder of a sample: that of a run of its own.
+pub(super) fn folder(out: &Path, sample: usize) -> PathBuf {
+    out.join("samples").join(sample.to_string())
+}
+
+/// What `grade` made of a sample.
+pub(super) fn grades_of(out: &Path, sample: usize) -> PathBuf {
+    folder(out, sample).join("grades.json")
+}
+
+/// Grades every sample, the same change once, `workers` instances at a time, and says what choosing was
+/// worth.
 pub(super) async fn grade(
     grader: &Grader,
     out: &Path,
     instances: &[Instance],
+    workers: usize,
 ) -> anyhow::Result<Scaling> {
-    let all = all_records(out, count(out))?;
+    let samples = count(out);
+    let all = all_records(out, samples)?;
+    let there = instances.iter().filter_map(|instance| {
+        let of_this = (1..).zip(&all);
+        let of_this = of_this.filter_map(|(sample, of)| Some((sample, of.get(&instance.task.id)?)));
+        let of_this: BTreeMap<usize, &Record> = of_this.collect();
+        (!of_this.is_empty()).then_some((instance, of_this))
+    });
+    let graded = stream::iter(there).map(|(instance, of_this)| async move {
+        let id = &instance.task.id;
+        let place = out.join("grades").join(format!("{id}.json"));
+        if let Some(graded) = read::<BTreeMap<usize, Grade>>(&place)? {
+            return anyhow::Ok((id, graded));
+        }
+        let graded = grade_one(grader, instance, &of_this).await;
+        write(&place, &graded)?;
+        Ok((id, graded))
+    });
+    let graded = graded.buffered(workers.max(1)).try_collect();
+    let graded: BTreeMap<&String, BTreeMap<usize, Grade>> = graded.await?;
+    let mut of_samples = vec![Grades::default(); samples];
     let mut grades = BTreeMap::new();
     let mut choices = BTreeMap::new();
-    for instance in instances {
-        let id = &instance.task.id;
-        let of_this = (1..).zip(all.iter().filter_map(|of| of.get(id)));
-        let of_this: BTreeMap<usize, &Record> = of_this.collect();
-        if of_this.is_empty() {
-            continue;
-        }
-        let place = out.join("grades").join(format!("{id}.json"));
-        let graded = match read::<BTreeMap<usize, Grade>>(&place)? {
-            Some(graded) => graded,
-            None => {
-                let graded = grade_one(grader, instance, &of_this).await;
-                write(&place, &graded)?;
-                graded
+    for (id, graded) in graded {
+        for (sample, grade) in &graded {
+            if let Some(of_this) = of_samples.get_mut(sample - 1) {
+                of_this.add(id, grade.clone());
             }
-        };
+        }
         grades.insert(id.clone(), graded);
         if let Some(choice) = read(&out.join("choices").join(format!("{id}.json")))? {
             choices.insert(id.clone(), choice);
         }
+    }
+    for (sample, of_this) in (1..).zip(&of_samples) {
+        write(&grades_of(out, sample), of_this)?;
     }
     let found = scaling(&grades, &choices);
     write(&out.join("scaling.json"), &found)?;

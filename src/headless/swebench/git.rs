@@ -1,6 +1,8 @@
 //! What is needed of git, by its command.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,6 +13,15 @@ use tokio::process::Command;
 /// How long one command may take: a checkout of a large repository takes seconds, on a machine with
 /// much to do many times that.
 const DEADLINE: Duration = Duration::from_secs(600);
+
+/// What a repository may be set to for its own work tree, and a checkout must not be.
+const SETTINGS: [(&str, &str); 5] = [
+    ("core.sparseCheckout", "false"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("submodule.recurse", "false"),
+];
 
 /// Why git could not do something.
 #[derive(Debug, thiserror::Error)]
@@ -83,29 +94,40 @@ pub(super) async fn file_at(
     }
 }
 
-/// Writes the files of a commit into a folder of their own, without any history.
+/// Makes the files of a folder those of a commit, whatever they were before, without any history. `index`
+/// says what the folder held at the last time.
 pub(super) async fn check_out(
     repository: &Path,
     commit: &str,
     folder: &Path,
+    index: &Path,
 ) -> Result<(), GitError> {
     std::fs::create_dir_all(folder).map_err(GitError::Disk)?;
-    // Beside the folder: the repository's own index stays as it is.
-    let index = folder.with_extension("index");
-    let mut read = git(repository, ["read-tree", commit]);
-    run(read.env("GIT_INDEX_FILE", &index), None).await?;
-    let mut prefix = std::ffi::OsString::from("--prefix=");
-    prefix.push(folder);
-    prefix.push("/");
-    let mut write = git(repository, ["checkout-index", "--all", "--force"]);
-    // A bare repository has no work tree of its own; nothing is written to this one.
-    write
-        .arg(prefix)
-        .env("GIT_INDEX_FILE", &index)
-        .env("GIT_WORK_TREE", folder);
-    let written = run(&mut write, None).await;
-    std::fs::remove_file(&index).map_err(GitError::Disk)?;
-    written.map(drop)
+    let mut place = git(repository, ["rev-parse", "--absolute-git-dir"]);
+    let place = run(&mut place, None).await?;
+    let place = PathBuf::from(OsStr::from_bytes(place.trim_ascii_end()));
+    // The repository's own index, work tree and settings for it are of no matter.
+    let there = |mut command: Command| {
+        command
+            .env("GIT_DIR", &place)
+            .env("GIT_WORK_TREE", folder)
+            .env("GIT_INDEX_FILE", index)
+            .env("GIT_CONFIG_COUNT", SETTINGS.len().to_string());
+        for (at, (key, value)) in SETTINGS.iter().enumerate() {
+            command
+                .env(format!("GIT_CONFIG_KEY_{at}"), key)
+                .env(format!("GIT_CONFIG_VALUE_{at}"), value);
+        }
+        command
+    };
+    let is_used = index.exists();
+    let read = git(folder, ["read-tree", "--reset", "-u", commit]);
+    run(&mut there(read), None).await?;
+    if is_used {
+        let clean = git(folder, ["clean", "-ffdxq"]);
+        run(&mut there(clean), None).await?;
+    }
+    Ok(())
 }
 
 /// Applies a diff to the files below a folder that is no repository.
@@ -114,6 +136,7 @@ pub(super) async fn apply(folder: &Path, patch: &str) -> Result<(), GitError> {
     command
         .args(["apply", "--whitespace=nowarn", "-"])
         .current_dir(folder)
+        .env_remove("GIT_DIR")
         // A repository around the folder would make git look for the files at its root.
         .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
     run(&mut command, Some(patch.as_bytes())).await.map(drop)
@@ -121,7 +144,11 @@ pub(super) async fn apply(folder: &Path, patch: &str) -> Result<(), GitError> {
 
 fn git<const N: usize>(repository: &Path, arguments: [&str; N]) -> Command {
     let mut command = Command::new("git");
-    command.arg("-C").arg(repository).args(arguments);
+    command
+        .arg("-C")
+        .arg(repository)
+        .args(arguments)
+        .env_remove("GIT_DIR");
     command
 }
 
@@ -133,7 +160,6 @@ async fn run(command: &mut Command, input: Option<&[u8]>) -> Result<Vec<u8>, Git
         .collect::<Vec<_>>()
         .join(" ");
     command
-        .env_remove("GIT_DIR")
         .stdin(if input.is_some() {
             Stdio::piped()
         } else {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::checkout::{Checkout, Checkouts};
 use super::container::{self, Containers};
 use super::dataset::Instance;
 use super::environment::Environment;
@@ -17,13 +18,14 @@ use super::named;
 use super::predictions::Prediction;
 use crate::ports::{TestReport, TestRequest, TestRunner, TestStatus};
 use crate::runner::{ProjectTests, TestSettings};
-use crate::workspace::{Overlay, Scratch, Shadows, Workspace};
+use crate::workspace::{Overlay, Shadows, Workspace};
 use canary::{Canary, Doubt, passed};
 
 /// Where grading finds what it needs.
 #[derive(Debug, Clone)]
 pub struct Grader {
     pub repositories: Repositories,
+    pub checkouts: Checkouts,
     pub environments: BTreeMap<String, Environment>,
     /// Where tests run in place of environments that are built here.
     pub containers: Option<Containers>,
@@ -98,12 +100,27 @@ impl Grader {
         }
         let id = &instance.task.id;
         let runtime = &self.runtime(id).await?;
-        let folder = Scratch::temporary().map_err(text)?;
-        let checkout = &folder.path().join("checkout");
         let repository = self.repositories.find(&instance.task.repo).map_err(text)?;
-        git::check_out(&repository, &instance.task.base_commit, checkout)
-            .await
-            .map_err(text)?;
+        let commit = &instance.task.base_commit;
+        let lent = self.checkouts.take(&repository, commit).await;
+        let lent = lent.map_err(text)?;
+        let grade = self
+            .graded_in(&lent, instance, patch, runtime, &repository)
+            .await;
+        // Tests ran in shadows of it.
+        lent.done();
+        grade
+    }
+
+    async fn graded_in(
+        &self,
+        lent: &Checkout,
+        instance: &Instance,
+        patch: &str,
+        runtime: &Runtime<'_>,
+        repository: &Path,
+    ) -> Result<Grade, String> {
+        let checkout = &lent.path();
         match git::apply(checkout, patch).await {
             Ok(()) => {}
             Err(GitError::Failed { message, .. }) => {
@@ -113,7 +130,7 @@ impl Grader {
             }
             Err(error) => return Err(text(error)),
         }
-        bring::tests(instance, patch, &repository, checkout)
+        bring::tests(instance, patch, repository, checkout)
             .await
             .map_err(text)?;
         let tests = Tests {
@@ -147,8 +164,7 @@ impl Grader {
             Err(doubt @ Doubt::Passes) => return Ok(doubted(&doubt)),
             Err(Doubt::Missing(touched)) => {
                 // A command may name its tests, so that others do not run.
-                let before =
-                    self.before(instance, environment, runtime, &repository, Some(&canary));
+                let before = self.before(instance, environment, runtime, repository, Some(&canary));
                 match canary.taken_from(before.await?) {
                     Err(Doubt::Missing(_)) => touched,
                     Ok(_) | Err(Doubt::Passes) => {
@@ -164,7 +180,7 @@ impl Grader {
         }
         // Some fail in this environment whatever is changed.
         let before = self
-            .before(instance, environment, runtime, &repository, None)
+            .before(instance, environment, runtime, repository, None)
             .await?;
         let (passed, failing) = (passed(&touched), failing(&touched));
         let mut broken = canary::passed(&before);
@@ -186,11 +202,10 @@ impl Grader {
         repository: &Path,
         canary: Option<&Canary>,
     ) -> Result<TestReport, String> {
-        let folder = Scratch::temporary().map_err(text)?;
-        let checkout = &folder.path().join("checkout");
-        git::check_out(repository, &instance.task.base_commit, checkout)
-            .await
-            .map_err(text)?;
+        let commit = &instance.task.base_commit;
+        let lent = self.checkouts.take(repository, commit).await;
+        let lent = lent.map_err(text)?;
+        let checkout = &lent.path();
         bring::tests(instance, "", repository, checkout)
             .await
             .map_err(text)?;
@@ -202,7 +217,9 @@ impl Grader {
             runtime,
             checkout,
         };
-        tests.run(environment, &environment.test_cmd_p2p).await
+        let report = tests.run(environment, &environment.test_cmd_p2p).await;
+        lent.done();
+        report
     }
 
     async fn runtime(&self, id: &str) -> Result<Runtime<'_>, String> {

@@ -1,6 +1,7 @@
 //! SWE-bench and its kin: data sets, checkouts, and what can be said of them without a model.
 
 mod ceiling;
+mod checkout;
 mod container;
 mod dataset;
 mod env;
@@ -20,6 +21,7 @@ mod select;
 mod testing;
 
 pub use ceiling::{Ceiling, Failure, ceiling};
+pub use checkout::{Checkout, Checkouts};
 pub use container::{ContainerError, Containers, ImageTemplate};
 pub use dataset::{Answer, DatasetError, Instance, Task, read_instances};
 pub use env::{Env, Farewell};

@@ -7,6 +7,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::headless::swebench::checkout::Checkouts;
 use crate::headless::swebench::dataset::Task;
 use crate::headless::swebench::run::{Finished, Runs};
 use crate::ports::{ChatReply, ChatRequest};
@@ -36,21 +37,21 @@ pub(super) struct Episode {
     waiting: Option<oneshot::Sender<ChatReply>>,
     run: JoinHandle<Result<Finished, String>>,
     listener: JoinHandle<()>,
-    /// Holds checkout and socket.
+    /// Holds the socket.
     _folder: Scratch,
 }
 
 impl Episode {
     /// Begins a run of a task.
-    pub(super) fn begin(runs: &Runs, task: &Task) -> io::Result<Self> {
+    pub(super) fn begin(runs: &Runs, task: &Task, checkouts: &Checkouts) -> io::Result<Self> {
         let folder = Scratch::temporary()?;
         let socket = folder.path().join("model");
         let (sender, questions) = mpsc::channel(WAITING);
         let listener = tokio::spawn(listen(UnixListener::bind(&socket)?, sender));
-        let (mut runs, task, work) = (runs.clone(), task.clone(), folder.path().join("work"));
+        let (mut runs, task, checkouts) = (runs.clone(), task.clone(), checkouts.clone());
         let model = format!("socket:{}", socket.display());
         runs.arguments.extend(["--model".into(), model.into()]);
-        let run = tokio::spawn(async move { runs.alone(&task, &work).await });
+        let run = tokio::spawn(async move { runs.alone(&task, &checkouts).await });
         Ok(Episode {
             questions,
             waiting: None,

@@ -124,7 +124,7 @@ impl Trainer<'_> {
             return Said::error(format!("there is no instance {id}"));
         };
         self.next += usize::from(id.is_none());
-        match Episode::begin(&self.env.runs, &instance.task) {
+        match Episode::begin(&self.env.runs, &instance.task, &self.env.grader.checkouts) {
             Ok(episode) => self.episode = Some((instance, episode)),
             Err(error) => return Said::error(format!("no episode can begin: {error}")),
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::headless::swebench::checkout::Checkouts;
 use crate::headless::swebench::dataset::{Answer, Task};
 use crate::headless::swebench::git::Repositories;
 use crate::headless::swebench::testing::git;
@@ -63,6 +64,7 @@ async fn env(dir: &Path) -> Env {
         runs: runs(repositories.clone(), program, &cache),
         grader: Grader {
             repositories,
+            checkouts: Checkouts::temporary().unwrap(),
             environments: Default::default(),
             containers: None,
             shadows: Shadows::open(&cache, Policy::default()).await.unwrap(),

@@ -56,6 +56,7 @@ async fn bed() -> Bed {
                 directory: dir.path().join("repos"),
                 ..Repositories::default()
             },
+            checkouts: Checkouts::temporary().unwrap(),
             environments: BTreeMap::from([("a__b-1".into(), environment)]),
             containers: None,
             shadows: Shadows::open(&cache, Policy::default()).await.unwrap(),

@@ -7,15 +7,16 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 
+use super::checkout::{Checkout, Checkouts};
 use super::container::Containers;
 use super::dataset::Task;
 use super::environment::Environment;
-use super::git::{self, Repositories};
+use super::git::Repositories;
 use crate::index::Index;
 use crate::model::oracle::KnownChange;
 use crate::ports::Dollars;
@@ -67,6 +68,7 @@ impl Runs {
         let mut spent: f64 = done.values().map(|record| record.spent().dollars.0).sum();
         let left = tasks.iter().filter(|task| !done.contains_key(&task.id));
         let mut waiting = left.copied();
+        let checkouts = Checkouts::below(place.work());
         let mut running = futures::stream::FuturesUnordered::new();
         let mut ended = Ended::All;
         loop {
@@ -76,7 +78,7 @@ impl Runs {
                     ended = Ended::BudgetSpent;
                     break;
                 }
-                running.push(self.one(task, place));
+                running.push(self.one(task, &checkouts));
             }
             let Some((record, trajectory)) = running.next().await else {
                 return Ok(ended);
@@ -88,13 +90,12 @@ impl Runs {
     }
 
     /// One instance, whatever becomes of it, and the file of its story.
-    async fn one(&self, task: &Task, place: &Place) -> (Record, Option<PathBuf>) {
-        let work = place.work(&task.id);
+    async fn one(&self, task: &Task, checkouts: &Checkouts) -> (Record, Option<PathBuf>) {
         let mut heard = Heard::default();
         // Others may need the same: its building is no part of an instance.
         let python = self.python(task).await;
         let began = Instant::now();
-        let tried = async { self.tried(task, python?, &work, &mut heard).await };
+        let tried = async { self.tried(task, python?, checkouts, &mut heard).await };
         let outcome = match tried.await {
             Ok(finished) => Outcome::Finished(Box::new(finished)),
             Err(why) => Outcome::Failed {
@@ -106,8 +107,6 @@ impl Runs {
         // A run that was ended has a story, too.
         let story = |run: RunId| self.cache.join("runs").join(format!("{}.jsonl", run.0));
         let trajectory = heard.run.map(story);
-        // A checkout that stays is removed at the next start.
-        let _ = std::fs::remove_dir_all(&work);
         let record = Record {
             instance_id: task.id.clone(),
             outcome,
@@ -125,25 +124,41 @@ impl Runs {
         }
     }
 
-    /// One task in a folder of its own, without a place.
-    pub(super) async fn alone(&self, task: &Task, work: &Path) -> Result<Finished, String> {
+    /// One task without a place.
+    pub(super) async fn alone(
+        &self,
+        task: &Task,
+        checkouts: &Checkouts,
+    ) -> Result<Finished, String> {
         let mut heard = Heard::default();
         let python = self.python(task).await?;
-        self.tried(task, python, work, &mut heard).await
+        self.tried(task, python, checkouts, &mut heard).await
     }
 
     async fn tried(
         &self,
         task: &Task,
         python: Option<PathBuf>,
-        work: &Path,
+        checkouts: &Checkouts,
         heard: &mut Heard,
     ) -> Result<Finished, String> {
         let repository = self.repositories.find(&task.repo).map_err(text)?;
-        let checkout = work.join("checkout");
-        git::check_out(&repository, &task.base_commit, &checkout)
-            .await
-            .map_err(text)?;
+        let lent = checkouts.take(&repository, &task.base_commit).await;
+        let lent = lent.map_err(text)?;
+        let finished = self.tried_in(&lent, task, python, heard).await?;
+        // Its process has ended by itself.
+        lent.done();
+        Ok(finished)
+    }
+
+    async fn tried_in(
+        &self,
+        lent: &Checkout,
+        task: &Task,
+        python: Option<PathBuf>,
+        heard: &mut Heard,
+    ) -> Result<Finished, String> {
+        let checkout = lent.path();
         let variables = match (self.environments.get(&task.id), &python) {
             (Some(environment), Some(python)) => environment.variables(python, &checkout),
             (Some(_) | None, _) => Vec::new(),
@@ -176,7 +191,7 @@ impl Runs {
             let known = oracle
                 .get(&task.id)
                 .ok_or("nothing is known of its change")?;
-            let file = work.join("known.json");
+            let file = lent.beside("known.json");
             let known = serde_json::to_vec(known).map_err(text)?;
             std::fs::write(&file, known).map_err(text)?;
             arguments.extend([

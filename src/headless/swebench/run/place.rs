@@ -144,9 +144,9 @@ impl Place {
         Ok(())
     }
 
-    /// Where an instance is at work: empty, and gone at the next start.
-    pub fn work(&self, instance_id: &str) -> PathBuf {
-        self.root.join("work").join(instance_id)
+    /// Where instances are at work: gone at the next start.
+    pub fn work(&self) -> PathBuf {
+        self.root.join("work")
     }
 
     fn folder(&self, instance_id: &str) -> PathBuf {

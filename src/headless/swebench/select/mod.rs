@@ -50,6 +50,8 @@ pub async fn choose(problem: &str, samples: &[Candidate], verifier: Option<&Veri
         trouble: Vec::new(),
     };
     let smallest = samples.iter().filter_map(Candidate::size).min();
+    // The same change is judged once.
+    let mut judged: BTreeMap<&str, Result<f64, String>> = BTreeMap::new();
     for one in samples {
         let mut signals = Signals::of_run(&one.trajectory);
         signals.is_empty = one.patch.trim().is_empty();
@@ -61,11 +63,16 @@ pub async fn choose(problem: &str, samples: &[Candidate], verifier: Option<&Veri
         if let Some(verifier) = verifier
             && !signals.is_empty
         {
-            match verifier.score(problem, &one.patch).await {
-                Ok(score) => {
-                    signals.verifier = Some(score.score);
+            let patch = one.patch.as_str();
+            if !judged.contains_key(patch) {
+                let score = verifier.score(problem, patch).await;
+                if let Ok(score) = &score {
                     choice.dollars += score.dollars;
                 }
+                judged.insert(patch, score.map(|score| score.score));
+            }
+            match &judged[patch] {
+                Ok(score) => signals.verifier = Some(*score),
                 Err(why) => choice.trouble.push(format!("sample {}: {why}", one.sample)),
             }
         }
