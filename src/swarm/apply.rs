@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::event::Event;
 use super::gate::Draft;
 use super::hub::{Hub, State};
+use super::mend;
 use super::proposal::{ProposalId, TestEvidence};
 use super::run::UndoError;
 use super::send::{Failure, Purpose, Sent, send};
@@ -19,6 +20,8 @@ pub(super) struct Applied {
     pub id: ProposalId,
     pub file: FilePath,
     pub symbols: Vec<SymbolPath>,
+    /// Imports that it lacked when it was drafted.
+    pub imports: Vec<String>,
     before: Arc<str>,
     after: Arc<str>,
     /// Whether the file was there before.
@@ -68,6 +71,7 @@ pub(super) async fn apply(
             .first()
             .map(ToString::to_string)
             .unwrap_or_default();
+        let draft = mend::without_makeshifts(&hub, draft);
         let changes = ChangeSet::between(&draft.base, &draft.text);
         let sent = send(
             hub.outside.editor.as_ref(),
@@ -94,6 +98,7 @@ pub(super) async fn apply(
             id,
             file: draft.file,
             symbols: draft.symbols,
+            imports: draft.imports.added,
             before,
             after,
             effect,

@@ -15,7 +15,7 @@ use super::tools::test_deadline;
 use super::trial;
 use crate::ports::Verdict;
 use crate::syntax::{FilePath, SymbolPath};
-use crate::text::{ChangeSet, new_file_diff, unified_diff};
+use crate::text::{new_file_diff, unified_diff};
 use crate::workspace::Snapshot;
 
 /// How far a proposal that waits has come.
@@ -241,7 +241,7 @@ pub(super) fn diff(hub: &Hub, members: &[(ProposalId, Waiting)]) -> String {
     let mut now = world.clone();
     let mut apart = String::new();
     for (_, one) in members {
-        match over(&now, &one.draft) {
+        match text_with(&now, &one.draft) {
             Some(text) => now = now.with(one.draft.file.clone(), Some(text)),
             None => apart.push_str(&one.diff),
         }
@@ -275,7 +275,7 @@ pub(super) fn with_all_that_wait(hub: &Hub) -> Lookup {
 fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> Snapshot {
     let mut world = world.clone();
     for draft in drafts {
-        if let Some(text) = over(&world, draft) {
+        if let Some(text) = text_with(&world, draft) {
             world = world.with(draft.file.clone(), Some(text));
         }
     }
@@ -283,9 +283,7 @@ fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> S
 }
 
 /// The text of a draft's file with the draft; `None` where it does not fit over what is there.
-fn over(world: &Snapshot, draft: &Draft) -> Option<Arc<str>> {
-    let now: Arc<str> = world.read(&draft.file).unwrap_or_else(|_| "".into());
-    let changes = ChangeSet::between(&draft.base, &draft.text);
-    let over = changes.rebase(&ChangeSet::between(&draft.base, &now));
-    Some(over.ok()?.apply(&now).ok()?.into())
+fn text_with(world: &Snapshot, draft: &Draft) -> Option<Arc<str>> {
+    let now = world.read(&draft.file);
+    draft.over(&now.unwrap_or_else(|_| "".into()))
 }

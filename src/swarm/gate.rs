@@ -14,6 +14,7 @@ use super::tools::test_deadline;
 use super::trial;
 use crate::ports::{TestOutcome, TestReport, TestRequest};
 use crate::syntax::{FilePath, Loss, Symbol, SymbolKind, SymbolPath, SymbolTree};
+use crate::text::ChangeSet;
 use crate::workspace::Snapshot;
 
 /// A change of one file, ready to be checked.
@@ -35,6 +36,15 @@ pub(super) struct Draft {
     pub applied: usize,
     /// What was done about its imports.
     pub imports: ImportMends,
+}
+
+impl Draft {
+    /// Its change in a text that may have moved on since it was made; `None` where they meet.
+    pub(super) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
+        let changes = ChangeSet::between(&self.base, &self.text);
+        let changes = changes.rebase(&ChangeSet::between(&self.base, now)).ok()?;
+        Some(changes.apply(now).ok()?.into())
+    }
 }
 
 /// Checks a draft in a shadow: diagnostics of the file, then the tests.

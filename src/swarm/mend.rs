@@ -6,7 +6,7 @@ use super::diagnose::request;
 use super::findings::{ImportMends, UnclearImport};
 use super::gate::Draft;
 use super::hub::Hub;
-use crate::index::{Importable, undefined_names};
+use crate::index::{Importable, defines, undefined_names};
 use crate::ports::{Diagnostics, Effort, Problem, ProblemKind};
 use crate::syntax::{FilePath, Language, Rewrite, SymbolPath, SymbolTree, rewrite};
 
@@ -92,6 +92,48 @@ fn has_word(text: &str, name: &str) -> bool {
         let after = text[at + name.len()..].chars().next();
         !before.is_some_and(part) && !after.is_some_and(part)
     })
+}
+
+/// The draft over the text as it is now, without imports that were added for want of what is defined by
+/// now: the owner of a function may use what the owner of the module is yet to write.
+pub(super) fn without_makeshifts(hub: &Hub, draft: Draft) -> Draft {
+    let (now, mut makeshifts) = {
+        let state = hub.state();
+        let here = state.applied.iter().filter(|one| one.file == draft.file);
+        let added: Vec<String> = here.flat_map(|one| one.imports.clone()).collect();
+        (state.world.read(&draft.file), added)
+    };
+    makeshifts.extend(draft.imports.added.iter().cloned());
+    let Ok(now) = now else { return draft };
+    let text = match draft.over(&now) {
+        Some(text) if !makeshifts.is_empty() => text,
+        Some(_) | None => return draft,
+    };
+    match without(&draft.file, &text, &makeshifts) {
+        Some(text) => Draft {
+            base: now,
+            text: text.into(),
+            ..draft
+        },
+        None => draft,
+    }
+}
+
+/// A text without those of the statements whose names it defines itself; `None` where it has none.
+fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<String> {
+    let tree = SymbolTree::parse(file.clone(), Arc::clone(text));
+    let is_needless = |line: &str| {
+        let names = imported_names(line);
+        statements
+            .iter()
+            .any(|statement| statement == line.trim_end())
+            && !names.is_empty()
+            && names.iter().all(|name| defines(&tree, name))
+    };
+    let lines = || text.split_inclusive('\n');
+    lines()
+        .any(is_needless)
+        .then(|| lines().filter(|line| !is_needless(line)).collect())
 }
 
 /// Names that the text reads and nothing in it defines, and that were not so before.
@@ -193,6 +235,20 @@ mod tests {
             "def f():\n    old()\n    new(Path, len)\n",
         );
         assert_eq!(lacking(&draft, &tree(&draft)), ["Path", "new"]);
+    }
+
+    #[test]
+    fn an_import_goes_when_what_it_stood_for_is_defined() {
+        let text = "import os\nfrom m import LIMIT\nfrom m import part\n\nLIMIT = 1\n\n\ndef f():\n    \
+                    part = g(LIMIT)\n";
+        let added = ["from m import LIMIT", "from m import part"].map(str::to_owned);
+        let without =
+            |text: &str, added| super::without(&FilePath::new("a.py"), &text.into(), added);
+        let left = text.replace("from m import LIMIT\n", "");
+        assert_eq!(without(text, &added).as_ref(), Some(&left));
+        // What the user wrote stays, and what only a function calls by that name is something else.
+        assert_eq!(without(text, &added[1..]), None);
+        assert_eq!(without(text, &[]), None);
     }
 
     #[test]

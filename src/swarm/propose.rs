@@ -252,12 +252,7 @@ fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
 /// What a draft changes in a text that may have moved on since it was made: its own change alone, not
 /// what others brought meanwhile the other way round.
 fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
-    let changes = ChangeSet::between(&draft.base, &draft.text);
-    let after = changes
-        .rebase(&ChangeSet::between(&draft.base, now))
-        .ok()
-        .and_then(|rebased| rebased.apply(now).ok());
-    match after {
+    match draft.over(now) {
         Some(after) => unified_diff(draft.file.as_str(), now, &after),
         // It will be refused where it is applied; until then it is shown as it was made.
         None => unified_diff(draft.file.as_str(), &draft.base, &draft.text),

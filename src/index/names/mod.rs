@@ -21,7 +21,7 @@ pub use model::{
     ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
 };
 pub use table::NameId;
-pub use undefined::undefined_names;
+pub use undefined::{defines, undefined_names};
 
 use serde::{Deserialize, Serialize};
 

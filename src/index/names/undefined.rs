@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Names;
-use super::model::{Imported, Role};
+use super::model::{Binding, BindingKind, Imported, Role, ScopeId};
 use crate::syntax::SymbolTree;
 
 /// What every Python module knows.
@@ -33,6 +33,18 @@ pub fn undefined_names(tree: &SymbolTree) -> BTreeSet<String> {
     let names = Names::read(tree);
     let undefined = names.undefined();
     undefined.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether a module gives a name a meaning of its own: by an assignment, a function or a class, not by an
+/// import.
+pub fn defines(tree: &SymbolTree, name: &str) -> bool {
+    let names = Names::read(tree);
+    let is_own =
+        |binding: &Binding| binding.gives() && !matches!(binding.kind, BindingKind::Import(_));
+    let bindings = |id| names.bindings(ScopeId::MODULE, id);
+    names
+        .find(name)
+        .is_some_and(|id| bindings(id).iter().any(is_own))
 }
 
 impl Names {
@@ -80,6 +92,17 @@ mod tests {
     fn keywords_attributes_and_strings_are_no_names() {
         let text = "def f(x):\n    x.name = g(key=x.other)\n    return 'word'\n\n\ndef g(key):\n    pass\n";
         assert_eq!(undefined(text), [""; 0]);
+    }
+
+    #[test]
+    fn a_module_defines_what_is_its_own() {
+        let text = "from m import imported\n\nX = 1\nannotated: int\n\n\ndef f(parameter):\n    \
+                    inner = 1\n\n\nclass C:\n    attribute = 1\n";
+        let tree = SymbolTree::parse(FilePath::new("a.py"), text.into());
+        let own = |name: &&str| defines(&tree, name);
+        let names = ["imported", "X", "f", "parameter", "inner", "C", "attribute"];
+        let own: Vec<&str> = names.into_iter().filter(own).collect();
+        assert_eq!(own, ["X", "f", "C"]);
     }
 
     #[test]

@@ -201,6 +201,32 @@ async fn an_import_that_the_workspace_knows_is_added() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_import_that_stood_for_what_another_owner_wrote_later_goes() {
+    let module = json!({"hunks": [{"old": "import os\n", "new": "import os\n\nLIMIT = 2\n"}], "reason": "r"});
+    let picks = json!({"symbols": [
+        {"symbol": "a.py::f", "why": "w", "source": "def f(x):\n    return LIMIT\n"},
+        {"symbol": "a.py::", "why": "w"},
+    ]});
+    let model = Scripted::native()
+        .on("scout", [call("wake", picks)])
+        .on("agent a.py::f", [finish("done")])
+        .on("agent a.py::", [call("propose", module), finish("done")]);
+    let language = Arc::default();
+    let files = [
+        ("a.py", "import os\n\n\ndef f(x):\n    return os.sep\n"),
+        ("tools.py", "def LIMIT():\n    return 1\n"),
+    ];
+    let mut bed = bed(&files, model, &language);
+    let events = bed.run().await;
+    assert_eq!(imports(&events)[0].added, ["from tools import LIMIT"]);
+    let text = bed.read("a.py");
+    assert!(
+        text.starts_with("import os\n\nLIMIT = 2\n") && !text.contains("tools"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_workspace_does_not_know_the_server_s_quick_fix_does() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return bad(x)\n")]);
     let language = Arc::new(Finds {
