@@ -4,14 +4,14 @@ local M = {}
 local WAIT = 30000
 
 --- Starts it on a file.
----@param options { nvim: string, init: string, folder: string, file: string, environment: table }
+---@param options { nvim: string, init: string, folder: string, file: string, said: string, environment: table }
 function M.start(options)
   vim.o.columns, vim.o.lines = 130, 42
   local buffer = vim.api.nvim_create_buf(false, true)
   local window = vim.api.nvim_open_win(buffer, true, {
     relative = 'editor', width = 120, height = 36, row = 0, col = 0,
   })
-  local self = { buffer = buffer, window = window }
+  local self = { buffer = buffer, window = window, said = options.said, heard = 1 }
   vim.api.nvim_buf_call(buffer, function()
     self.job = vim.fn.termopen({ options.nvim, '--clean', '-n', '-u', options.init, options.file }, {
       cwd = options.folder,
@@ -40,23 +40,46 @@ function M:fail(what)
   error(('%s\n%s\n--- messages\n%s'):format(what, screen, self:screen()), 3)
 end
 
---- Waits until the screen shows a text.
-function M:sees(text)
+--- Waits until something holds; a long message waits for a key meanwhile, as a person would press it.
+function M:waits(fact)
   local pressed = 0
-  local found = vim.wait(WAIT, function()
-    local screen = self:screen()
-    if screen:find(text, 1, true) then
+  return vim.wait(WAIT, function()
+    if fact() then
       return true
     end
-    -- A long message waits for a key, as a person would press it.
-    if screen:find('Press ENTER', 1, true) and vim.uv.now() - pressed > 500 then
+    if self:screen():find('Press ENTER', 1, true) and vim.uv.now() - pressed > 500 then
       pressed = vim.uv.now()
       self:keys('<CR>')
     end
     return false
   end, 20)
+end
+
+--- Waits until the screen shows a text.
+function M:sees(text)
+  local found = self:waits(function()
+    return self:screen():find(text, 1, true)
+  end)
   if not found then
     self:fail(('the screen never shows `%s`:'):format(text))
+  end
+end
+
+--- Waits until a message with a text has been given since the last one. The next message may take it
+--- from the screen at once.
+function M:hears(text)
+  local heard = self:waits(function()
+    local file = io.open(self.said)
+    local said = file and file:read('*a') or ''
+    if file then
+      file:close()
+    end
+    local _, last = said:find(text, self.heard, true)
+    self.heard = last and last + 1 or self.heard
+    return last
+  end)
+  if not heard then
+    self:fail(('no message says `%s`:'):format(text))
   end
 end
 

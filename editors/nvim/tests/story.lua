@@ -29,6 +29,13 @@ write(project .. '/bridge.py', 'def price(): pass\nx = "🙂é"; price()\nprice(
 require('recording').write(bed .. '/recording.jsonl')
 write(bed .. '/init.lua', ([[
 vim.opt.runtimepath:prepend(%q)
+local show = vim.notify
+function vim.notify(message, ...)
+  local said = assert(io.open(%q, 'a'))
+  said:write(message, '\n')
+  said:close()
+  return show(message, ...)
+end
 vim.o.statusline = '%%f %%m [%%{v:lua.require("starling").status()}]'
 require('starling').setup({ cmd = { %q, 'lsp', '--model', 'replay:%s' } })
 --- Asks through the bridge as the server does, about the word under the cursor.
@@ -47,7 +54,7 @@ function Asked(provider)
     vim.notify(('%%s: %%s'):format(provider, said))
   end)()
 end
-]]):format(plugin, vim.env.STARLING, bed .. '/recording.jsonl'))
+]]):format(plugin, bed .. '/said', vim.env.STARLING, bed .. '/recording.jsonl'))
 
 local steps = 0
 local function step(what)
@@ -57,7 +64,7 @@ end
 
 local function story()
   local nvim = drive.start({
-    nvim = vim.env.NVIM, init = bed .. '/init.lua', folder = project, file = 'price.py',
+    nvim = vim.env.NVIM, init = bed .. '/init.lua', folder = project, file = 'price.py', said = bed .. '/said',
     environment = { STARLING_CACHE_DIR = bed .. '/cache', XDG_CONFIG_HOME = bed, XDG_STATE_HOME = bed, TERM = 'xterm-256color' },
   })
   nvim:sees('return 1')
@@ -104,7 +111,7 @@ local function story()
   nvim:keys('r')
   nvim:sees('Why?')
   nvim:keys('give it a name<CR>')
-  nvim:sees('#3 for tax.py::tax')
+  nvim:hears('#3 for tax.py::tax')
   nvim:keys(':Starling review<CR>')
   nvim:sees('a accept')
   nvim:sees('+    return twice')
@@ -112,11 +119,11 @@ local function story()
   nvim:until_so('a file that was not open is saved', function()
     return read('tax.py') == 'def tax():\n    twice = 20\n    return twice\n'
   end)
-  nvim:sees('run over: changed')
+  nvim:hears('run over: changed')
 
   step('the whole run is undone')
   nvim:keys(':Starling undo<CR>')
-  nvim:sees('2 changes undone')
+  nvim:hears('2 changes undone')
   nvim:sees('    return 1')
   nvim:keys(':w<CR>:Starling runs<CR>')
   nvim:sees('(undone): Twice the price')
@@ -126,11 +133,11 @@ local function story()
   nvim:keys(':Starling run Double the values<CR>')
   nvim:sees('2 to review')
   nvim:keys('jA00<Esc>')
-  nvim:sees('conflicts with what you typed')
+  nvim:hears('conflicts with what you typed')
   nvim:keys(':Starling review<CR>')
   nvim:sees('both sides changed')
   nvim:keys('a')
-  nvim:sees('does not fit what you typed')
+  nvim:hears('does not fit what you typed')
   nvim:sees('Twice what you typed')
   nvim:sees('    return 100')
 
@@ -161,7 +168,7 @@ local function story()
     vim.uv.kill(pid, 'sigkill')
   end
   -- Neovim itself says so, and may wait for a key.
-  nvim:sees('quit with exit code')
+  nvim:hears('quit with exit code')
   nvim:keys('<CR>')
   nvim:sees('2 to review')
   nvim:keys(':Starling review<CR>')
@@ -186,20 +193,20 @@ local function story()
   step('through the bridge Starling itself is never asked')
   nvim:keys(':e bridge.py<CR>')
   nvim:keys('2G$3h:lua Asked("definition")<CR>')
-  nvim:sees('definition: nobody can tell')
+  nvim:hears('definition: nobody can tell')
 
   local servers = vim.env.STARLING_TEST_SERVERS
   if servers then
     step('through the bridge another server of the buffer is asked')
     nvim:keys((':lua vim.lsp.start({ name = "jedi", cmd = { "%s/jedi-language-server" }, root_dir = vim.fn.getcwd() })<CR>'):format(servers))
-    nvim:keys(':lua vim.wait(60000, function() return #vim.lsp.get_clients({ bufnr = 0, method = "textDocument/definition" }) > 0 end) print("attached")<CR>')
-    nvim:sees('attached')
+    nvim:keys(':lua vim.wait(60000, function() return #vim.lsp.get_clients({ bufnr = 0, method = "textDocument/definition" }) > 0 end) vim.notify("attached")<CR>')
+    nvim:hears('attached')
     -- The first answer takes it longer than a bridge waits.
-    nvim:keys('3G0:lua vim.lsp.buf_request_sync(0, "textDocument/definition", vim.lsp.util.make_position_params(0, "utf-16"), 60000) print("warm")<CR>')
-    nvim:sees('warm')
+    nvim:keys('3G0:lua vim.lsp.buf_request_sync(0, "textDocument/definition", vim.lsp.util.make_position_params(0, "utf-16"), 60000) vim.notify("warm")<CR>')
+    nvim:hears('warm')
     -- This server counts characters whatever was agreed on: a line of ASCII.
     nvim:keys('3G0:lua Asked("definition")<CR>')
-    nvim:sees('definition: bridge.py 0:4-9')
+    nvim:hears('definition: bridge.py 0:4-9')
   end
 
   step('health is good')

@@ -143,13 +143,13 @@ impl Grader {
             return Ok(named::verdict(&instance.answer, &report));
         };
         let mended = tests.run(environment, &environment.test_cmd_f2p).await?;
-        if mended.exit != Some(0) {
+        // Who ends Python by himself ends it as he likes.
+        if mended.exit != Some(0) || !failing(&mended).is_empty() {
             return Ok(Grade::Unresolved(format!(
                 "FAIL_TO_PASS: {}",
                 said(&mended)
             )));
         }
-        // Who ends the command himself ends it well.
         let (ran, wanted) = (canary::seen(&mended), instance.answer.fail_to_pass.len());
         if ran < wanted.max(1) {
             return Ok(Grade::Unresolved(format!(

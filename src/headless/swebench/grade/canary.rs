@@ -7,6 +7,9 @@ use std::time::SystemTime;
 
 use crate::ports::{TestReport, TestStatus};
 
+/// What runners call tests that did not pass.
+const FAILING: [&str; 4] = ["failed", "error", "errors", "exceptions"];
+
 /// Failing tests with names of their own.
 #[derive(Debug)]
 pub(super) struct Canary {
@@ -83,18 +86,39 @@ impl Doubt {
     }
 }
 
-/// How many tests are seen to have passed: by name, or by the count that a runner tells at last.
+/// How many tests are seen to have passed: by name, or by the count that a runner tells at last where
+/// none has failed.
 pub(super) fn seen(report: &TestReport) -> usize {
-    let number = |text: &str| text.trim().parse().ok();
-    let counted = report.output.lines().rev().find_map(|line| {
-        let words: Vec<&str> = line.split([' ', ',', '=']).collect();
-        let before = |word| words.iter().position(|one| *one == word)?.checked_sub(1);
-        match line.strip_prefix("Ran ") {
-            Some(rest) => number(rest.split(" test").next()?),
-            None => number(words[before("passed")?]),
+    passed(report).len().max(counted(&report.output))
+}
+
+/// What a runner says at last: `Ran 3 tests` and `OK (skipped=1)`, or `3 passed, 1 skipped`.
+fn counted(output: &str) -> usize {
+    let mut skipped = 0;
+    for line in output.lines().rev() {
+        let words: Vec<&str> = line.split([' ', ',', '=', '(', ')']).collect();
+        let beside = |word: &str, step: isize| -> Option<usize> {
+            let at = words.iter().position(|one| *one == word)?;
+            words.get(at.checked_add_signed(step)?)?.parse().ok()
+        };
+        if words[0] == "FAILED" {
+            return 0;
         }
-    });
-    passed(report).len().max(counted.unwrap_or(0))
+        if words[0] == "OK" {
+            skipped = beside("skipped", 1).unwrap_or(0);
+        }
+        if words[0] == "Ran" {
+            return beside("Ran", 1).unwrap_or(0).saturating_sub(skipped);
+        }
+        if let Some(passed) = beside("passed", -1) {
+            let fails = |word: &&str| beside(word, -1).is_some_and(|count| count > 0);
+            return match FAILING.iter().any(|word| fails(&word)) {
+                true => 0,
+                false => passed,
+            };
+        }
+    }
+    0
 }
 
 /// The tests of a report that passed.
@@ -119,6 +143,19 @@ mod tests {
             ("===== 3 passed, 1 skipped in 0.12s =====\n", 3),
             ("4 passed in 0.1s\n", 4),
             ("tests finished: 5 passed, 2 skipped, in 0.41 seconds\n", 5),
+            ("Ran 3 tests in 0.001s\n\nOK (skipped=1)\n", 2),
+            (
+                "Ran 2 tests in 0.1s\n\nFAILED (failures=1)\nDestroying it\n",
+                0,
+            ),
+            (
+                "FAILED t.py::a\n===== 1 failed, 3 passed in 0.12s =====\n",
+                0,
+            ),
+            (
+                "tests finished: 5 passed, 2 exceptions, in 0.4 seconds\n",
+                0,
+            ),
             ("passed\nall is well\n", 0),
             ("", 0),
         ] {

@@ -150,6 +150,24 @@ async fn who_ends_the_tests_is_not_resolved() {
     is_unresolved(grade(&ends).await, "did not run to their end");
 }
 
+#[tokio::test]
+async fn who_ends_python_well_whatever_failed_is_not_resolved() {
+    let ends = with_head("import atexit, os\natexit.register(lambda: os._exit(0))\n");
+    is_unresolved(grade(&ends).await, "FAIL_TO_PASS: test_it.T.test_double");
+    // A runner that names no test.
+    let mut bed = bed().await;
+    let environment = bed.grader.environments.get_mut("a__b-1").unwrap();
+    environment.test_cmd_f2p =
+        "python3 -m unittest test_it.T.test_double 2>&1 | tail -n 3; true".into();
+    let prediction = Prediction {
+        instance_id: "a__b-1".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(ends),
+    };
+    let grade = bed.grader.grade(&bed.instance, &prediction).await;
+    is_unresolved(grade, "0 of 1 tests were seen to pass");
+}
+
 /// A command that names its tests does not run those that keep watch; on the tree without the change it
 /// does not, either.
 #[tokio::test]
