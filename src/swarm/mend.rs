@@ -6,7 +6,7 @@ use super::diagnose::request;
 use super::findings::{ImportMends, UnclearImport};
 use super::gate::Draft;
 use super::hub::Hub;
-use crate::index::{Importable, defines, undefined_names};
+use crate::index::{Importable, binds, undefined_names};
 use crate::ports::{Diagnostics, Effort, Problem, ProblemKind};
 use crate::syntax::{FilePath, Language, Rewrite, SymbolPath, SymbolTree, rewrite};
 
@@ -94,8 +94,9 @@ fn has_word(text: &str, name: &str) -> bool {
     })
 }
 
-/// The draft over the text as it is now, without imports that were added for want of what is defined by
-/// now: the owner of a function may use what the owner of the module is yet to write.
+/// The draft over the text as it is now, without imports that were added and are needed no more: the owner
+/// of a function may use what the owner of the module is yet to write, and the owner of the module may
+/// take away what the owner of a function is about to do without.
 pub(super) fn without_makeshifts(hub: &Hub, draft: Draft) -> Draft {
     let (now, mut makeshifts) = {
         let state = hub.state();
@@ -112,28 +113,33 @@ pub(super) fn without_makeshifts(hub: &Hub, draft: Draft) -> Draft {
     match without(&draft.file, &text, &makeshifts) {
         Some(text) => Draft {
             base: now,
-            text: text.into(),
+            text,
             ..draft
         },
         None => draft,
     }
 }
 
-/// A text without those of the statements whose names it defines itself; `None` where it has none.
-fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<String> {
-    let tree = SymbolTree::parse(file.clone(), Arc::clone(text));
-    let is_needless = |line: &str| {
-        let names = imported_names(line);
-        statements
-            .iter()
-            .any(|statement| statement == line.trim_end())
-            && !names.is_empty()
-            && names.iter().all(|name| defines(&tree, name))
-    };
-    let lines = || text.split_inclusive('\n');
-    lines()
-        .any(is_needless)
-        .then(|| lines().filter(|line| !is_needless(line)).collect())
+/// A text without those of the statements whose names have a meaning without them, or that nobody uses;
+/// `None` where it has none.
+fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Arc<str>> {
+    let mut left = Arc::clone(text);
+    for statement in statements {
+        // Where others have written the same as well, the one that was added comes after it.
+        let mut lines: Vec<&str> = left.split_inclusive('\n').collect();
+        let Some(at) = lines.iter().rposition(|line| line.trim_end() == statement) else {
+            continue;
+        };
+        lines.remove(at);
+        let rest: Arc<str> = lines.concat().into();
+        let tree = SymbolTree::parse(file.clone(), Arc::clone(&rest));
+        let is_needless = |name: &String| binds(&tree, name) || !has_word(&rest, name);
+        let names = imported_names(statement);
+        if !names.is_empty() && names.iter().all(is_needless) {
+            left = rest;
+        }
+    }
+    (left != *text).then_some(left)
 }
 
 /// Names that the text reads and nothing in it defines, and that were not so before.
@@ -238,17 +244,30 @@ mod tests {
     }
 
     #[test]
-    fn an_import_goes_when_what_it_stood_for_is_defined() {
-        let text = "import os\nfrom m import LIMIT\nfrom m import part\n\nLIMIT = 1\n\n\ndef f():\n    \
-                    part = g(LIMIT)\n";
-        let added = ["from m import LIMIT", "from m import part"].map(str::to_owned);
-        let without =
-            |text: &str, added| super::without(&FilePath::new("a.py"), &text.into(), added);
-        let left = text.replace("from m import LIMIT\n", "");
-        assert_eq!(without(text, &added).as_ref(), Some(&left));
+    fn an_import_goes_when_it_is_needed_no_more() {
+        let text = "import os\nfrom m import part\nimport re\nfrom m import LIMIT\nfrom m import part\n\n\
+                    LIMIT = 1\n\n\ndef f():\n    return g(LIMIT, part)\n";
+        let without = |text: &str, added: &[&str]| {
+            let added: Vec<String> = added.iter().map(|one| (*one).to_owned()).collect();
+            super::without(&FilePath::new("a.py"), &text.into(), &added)
+        };
+        let left = |lines: &str| Some(text.replace(lines, "").into());
+        // It is defined, imported elsewhere, or used by nobody.
+        assert_eq!(
+            without(text, &["from m import LIMIT"]),
+            left("from m import LIMIT\n")
+        );
+        let twice = text.replacen("LIMIT\nfrom m import part\n", "LIMIT\n", 1);
+        assert_eq!(
+            without(text, &["from m import part"]),
+            Some(twice.as_str().into())
+        );
+        assert_eq!(without(text, &["import re"]), left("import re\n"));
         // What the user wrote stays, and what only a function calls by that name is something else.
-        assert_eq!(without(text, &added[1..]), None);
         assert_eq!(without(text, &[]), None);
+        assert_eq!(without(&twice, &["from m import part"]), None);
+        let local = "from m import part\n\n\ndef f():\n    part = 1\n";
+        assert_eq!(without(local, &["from m import part"]), None);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub use model::{
     ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
 };
 pub use table::NameId;
-pub use undefined::{defines, undefined_names};
+pub use undefined::{binds, undefined_names};
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Names;
-use super::model::{Binding, BindingKind, Imported, Role, ScopeId};
+use super::model::{Binding, Imported, Role, ScopeId};
 use crate::syntax::SymbolTree;
 
 /// What every Python module knows.
@@ -35,16 +35,13 @@ pub fn undefined_names(tree: &SymbolTree) -> BTreeSet<String> {
     undefined.into_iter().map(str::to_owned).collect()
 }
 
-/// Whether a module gives a name a meaning of its own: by an assignment, a function or a class, not by an
-/// import.
-pub fn defines(tree: &SymbolTree, name: &str) -> bool {
+/// Whether a module gives a name a meaning for all of its parts: by an assignment, a function, a class or
+/// an import.
+pub fn binds(tree: &SymbolTree, name: &str) -> bool {
     let names = Names::read(tree);
-    let is_own =
-        |binding: &Binding| binding.gives() && !matches!(binding.kind, BindingKind::Import(_));
     let bindings = |id| names.bindings(ScopeId::MODULE, id);
-    names
-        .find(name)
-        .is_some_and(|id| bindings(id).iter().any(is_own))
+    let found = names.find(name);
+    found.is_some_and(|id| bindings(id).iter().any(Binding::gives))
 }
 
 impl Names {
@@ -95,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn a_module_defines_what_is_its_own() {
+    fn what_only_a_part_binds_the_module_does_not() {
         let text = "from m import imported\n\nX = 1\nannotated: int\n\n\ndef f(parameter):\n    \
                     inner = 1\n\n\nclass C:\n    attribute = 1\n";
         let tree = SymbolTree::parse(FilePath::new("a.py"), text.into());
-        let own = |name: &&str| defines(&tree, name);
+        let bound = |name: &&str| binds(&tree, name);
         let names = ["imported", "X", "f", "parameter", "inner", "C", "attribute"];
-        let own: Vec<&str> = names.into_iter().filter(own).collect();
-        assert_eq!(own, ["X", "f", "C"]);
+        let bound: Vec<&str> = names.into_iter().filter(bound).collect();
+        assert_eq!(bound, ["imported", "X", "f", "C"]);
     }
 
     #[test]

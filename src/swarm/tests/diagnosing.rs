@@ -227,6 +227,39 @@ async fn an_import_that_stood_for_what_another_owner_wrote_later_goes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_import_that_its_last_user_gives_up_stays_away() {
+    // Its owner takes it away first; it comes back for the function that still uses it.
+    let module =
+        json!({"hunks": [{"old": "from tools import helper\n", "new": ""}], "reason": "r"});
+    let function = json!({"source": "def f(x):\n    return x\n", "reason": "r"});
+    let picks =
+        json!({"symbols": [{"symbol": "a.py::", "why": "w"}, {"symbol": "a.py::f", "why": "w"}]});
+    let model = Scripted::native()
+        .on("scout", [call("wake", picks)])
+        .on(
+            "agent a.py::f",
+            [
+                call("outline", json!({"file": "a.py"})),
+                call("propose", function),
+                finish("done"),
+            ],
+        )
+        .on("agent a.py::", [call("propose", module), finish("done")]);
+    let language = Arc::default();
+    let files = [
+        (
+            "a.py",
+            "import os\nfrom tools import helper\n\n\ndef f(x):\n    return helper(os.sep)\n",
+        ),
+        ("tools.py", "def helper(x):\n    return x\n"),
+    ];
+    let mut bed = bed(&files, model, &language);
+    let events = bed.run().await;
+    assert_eq!(imports(&events)[0].added, ["from tools import helper"]);
+    assert_eq!(bed.read("a.py"), "import os\n\n\ndef f(x):\n    return x\n");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_workspace_does_not_know_the_server_s_quick_fix_does() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return bad(x)\n")]);
     let language = Arc::new(Finds {

@@ -112,7 +112,7 @@ fn counted(output: &str) -> usize {
         }
         if let Some(passed) = beside("passed", -1) {
             let fails = |word: &&str| beside(word, -1).is_some_and(|count| count > 0);
-            return match FAILING.iter().any(|word| fails(&word)) {
+            return match FAILING.iter().any(fails) {
                 true => 0,
                 false => passed,
             };
