@@ -30,14 +30,19 @@ function M:keys(keys)
   vim.fn.chansend(self.job, (vim.api.nvim_replace_termcodes(keys, true, true, true)))
 end
 
+--- All messages so far.
+function M:told()
+  local file = io.open(self.said)
+  local said = file and file:read('*a') or ''
+  if file then
+    file:close()
+  end
+  return said
+end
+
 --- Ends the test with what the screen shows, and what was said before.
 function M:fail(what)
-  local screen = self:screen()
-  self:keys('<Esc><Esc>:messages<CR>')
-  vim.wait(1000, function()
-    return false
-  end)
-  error(('%s\n%s\n--- messages\n%s'):format(what, screen, self:screen()), 3)
+  error(('%s\n%s\n--- messages\n%s'):format(what, self:screen(), self:told()), 3)
 end
 
 --- Waits until something holds; a long message waits for a key meanwhile, as a person would press it.
@@ -69,12 +74,7 @@ end
 --- from the screen at once.
 function M:hears(text)
   local heard = self:waits(function()
-    local file = io.open(self.said)
-    local said = file and file:read('*a') or ''
-    if file then
-      file:close()
-    end
-    local _, last = said:find(text, self.heard, true)
+    local _, last = self:told():find(text, self.heard, true)
     self.heard = last and last + 1 or self.heard
     return last
   end)
@@ -95,7 +95,7 @@ end
 
 --- Waits until a fact holds.
 function M:until_so(what, fact)
-  if not vim.wait(WAIT, fact, 20) then
+  if not self:waits(fact) then
     self:fail('never so: ' .. what)
   end
 end

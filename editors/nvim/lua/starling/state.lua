@@ -71,46 +71,74 @@ function M.going()
 end
 
 --- What is to be told: gathered, so that the screen never asks to press a key.
+---@type { text?: string, level?: integer, asked?: table }[]
 local news = {}
 
-local function tell(message, level)
+--- What was gathered, in one line: several that wait are named by their symbols alone.
+local function gathered()
+  local texts, asked = {}, {}
+  for _, one in ipairs(news) do
+    table.insert(one.asked and asked or texts, one.asked or one.text)
+  end
+  if #asked == 1 then
+    local only = asked[1]
+    local reason = vim.split(vim.trim(only.reason), '\n')[1]
+    table.insert(texts, ('#%d for %s waits for your review: %s (:Starling review)'):format(
+      only.proposal, only.symbol, reason))
+  elseif #asked > 1 then
+    local symbols = vim.tbl_map(function(one)
+      return (one.symbol:gsub('^.*::', ''))
+    end, asked)
+    table.insert(texts, ('%d proposals wait for your review (:Starling review): %s'):format(
+      #asked, table.concat(symbols, ', ')))
+  end
+  return table.concat(texts, ' · ')
+end
+
+local function tell(one)
   if not options.values.notify then
     return
   end
-  table.insert(news, { message, level or vim.log.levels.INFO })
+  table.insert(news, one)
   if #news > 1 then
     return
   end
   vim.defer_fn(function()
-    local texts, highest = {}, vim.log.levels.INFO
-    for _, one in ipairs(news) do
-      table.insert(texts, one[1])
-      highest = math.max(highest, one[2])
+    local text, highest = gathered(), vim.log.levels.INFO
+    for _, each in ipairs(news) do
+      highest = math.max(highest, each.level or highest)
     end
     news = {}
-    local text = table.concat(texts, ' · ')
     local room = vim.o.columns * vim.o.cmdheight - 25
     if vim.fn.strchars(text) > room then
       text = vim.fn.strcharpart(text, 0, room) .. '…'
     end
-    client.say(text, highest)
+    if text ~= '' then
+      client.say(text, highest)
+    end
   end, 100)
-end
-
-local function first_line(text)
-  return vim.split(vim.trim(text), '\n')[1]
 end
 
 local told = {
   review_asked = function(event)
-    tell(('#%d for %s waits for your review: %s (:Starling review)'):format(
-      event.proposal, event.symbol, first_line(event.reason)))
+    tell({ asked = event })
+  end,
+  proposal_reviewed = function(event)
+    -- What was decided before it was told needs no word; its place stays, for the telling is under way.
+    for at, one in ipairs(news) do
+      if one.asked and one.asked.proposal == event.proposal then
+        news[at] = {}
+      end
+    end
   end,
   proposal_conflicted = function(event)
-    tell(('#%d does not fit what you typed: %s'):format(event.proposal, event.why), vim.log.levels.WARN)
+    tell({
+      text = ('#%d does not fit what you typed: %s'):format(event.proposal, event.why),
+      level = vim.log.levels.WARN,
+    })
   end,
   run_finished = function(event)
-    tell('run over: ' .. first_line(event.summary))
+    tell({ text = 'run over: ' .. vim.split(vim.trim(event.summary), '\n')[1] })
   end,
 }
 
@@ -158,7 +186,7 @@ function M.undone(params)
   if params.error then
     client.say('not undone: ' .. params.error, vim.log.levels.ERROR)
   else
-    tell(('%d change%s undone'):format(#params.proposals, #params.proposals == 1 and '' or 's'))
+    tell({ text = ('%d change%s undone'):format(#params.proposals, #params.proposals == 1 and '' or 's') })
   end
   M.refresh()
 end
