@@ -16,7 +16,7 @@ use crate::config::{self, Config, Loaded, Sources};
 use crate::index::Index;
 use crate::lang::{OwnPrograms, Places, ServerPool, Wanted};
 use crate::model::registry::Models;
-use crate::ports::ProblemKind;
+use crate::ports::{ProblemKind, TestRunner};
 use crate::runner::{ProjectTests, TestSettings};
 use crate::server::{Defaults, Opened, Opening, Services, swarm};
 use crate::swarm::{Approval, AskIntent, Driver, RoleModels};

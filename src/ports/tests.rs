@@ -102,6 +102,11 @@ pub trait TestRunner: Send + Sync {
     /// The command that [`TestRunner::run`] uses, or `None` when no tests were found.
     fn command(&self) -> Option<String>;
 
+    /// Why there is no command, for the user; `None` where there is one, or nothing is known.
+    fn missing(&self) -> Option<&str> {
+        None
+    }
+
     /// Who chose the command.
     fn chosen(&self) -> Chosen;
 

@@ -85,11 +85,6 @@ impl ProjectTests {
         }
     }
 
-    /// Why there is no command, for the user; `None` where there is one.
-    pub fn missing(&self) -> Option<&str> {
-        self.suite.as_ref().err().map(String::as_str)
-    }
-
     fn report(&self, command: String, done: &Captured) -> TestReport {
         let mut cases = parse::cases(&done.output, &self.root);
         for case in &mut cases {
@@ -151,6 +146,10 @@ fn not_run(command: String, reason: String) -> TestReport {
 impl TestRunner for ProjectTests {
     fn command(&self) -> Option<String> {
         self.suite.as_ref().ok().map(|suite| suite.line(&[]))
+    }
+
+    fn missing(&self) -> Option<&str> {
+        self.suite.as_ref().err().map(String::as_str)
     }
 
     fn chosen(&self) -> Chosen {

@@ -24,7 +24,9 @@ pub(super) async fn of_change(
     symbols: &[SymbolPath],
 ) -> (TestEvidence, Option<TestReport>) {
     if hub.outside.tests.command().is_none() {
-        let reason = "no tests were found; give a command with --test".to_owned();
+        let missing = hub.outside.tests.missing();
+        let reason = missing.unwrap_or("no tests were found; give a command with --test");
+        let reason = reason.to_owned();
         return (TestEvidence::Unknown { reason }, None);
     }
     let checks = hub.state().reach.checks;
