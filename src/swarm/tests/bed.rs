@@ -279,6 +279,13 @@ impl TestRunner for FakeTests {
         self.judge.as_ref().map(|_| "fake tests".to_owned())
     }
 
+    fn missing(&self) -> Option<&str> {
+        match self.judge {
+            Some(_) => None,
+            None => self.unknown.as_deref(),
+        }
+    }
+
     fn chosen(&self) -> Chosen {
         self.chosen
     }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::bed::*;
 use crate::swarm::proposal::WHOLE_RUN;
+use crate::swarm::{Event, TestEvidence};
 
 const ONE: &str = "def f(x):\n    return x\n";
 
@@ -94,4 +95,32 @@ async fn a_new_failure_is_run_again_without_the_change() {
     assert!(is_applied(&proposed(true).await));
     // What cannot be selected is not run again, and believed.
     assert!(!is_applied(&proposed(false).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_there_are_no_tests_the_evidence_says_why() {
+    let reason = |missing: Option<&str>| {
+        let model = Scripted::native().on(
+            "agent a.py::f",
+            [whole("def f(x):\n    return x + 1\n"), finish("done")],
+        );
+        let mut bed = Bed::new(&[("a.py", ONE)], model).begin(&["a.py::f"]);
+        bed.unknown = missing.map(str::to_owned);
+        async move {
+            let events = bed.run().await;
+            events.into_iter().find_map(|event| match event {
+                Event::ProposalChecked { evidence, .. } => Some(evidence.tests),
+                _ => None,
+            })
+        }
+    };
+    let unknown = |reason: &str| {
+        Some(TestEvidence::Unknown {
+            reason: reason.to_owned(),
+        })
+    };
+    let why = "no container of a-1: the daemon is away";
+    assert_eq!(reason(Some(why)).await, unknown(why));
+    let none = "no tests were found; give a command with --test";
+    assert_eq!(reason(None).await, unknown(none));
 }
