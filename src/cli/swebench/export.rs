@@ -104,3 +104,47 @@ fn write(exported: &Exported, mut to: impl Write) -> std::io::Result<()> {
     }
     to.flush()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ExportArgs,
+    }
+
+    #[test]
+    fn a_run_of_samples_is_as_many_runs_with_their_own_grades() {
+        let dir = tempfile::tempdir().unwrap();
+        let (plain, sampled) = (dir.path().join("plain"), dir.path().join("sampled"));
+        for sample in 1..=2 {
+            std::fs::create_dir_all(samples::folder(&sampled, sample)).unwrap();
+        }
+        let grades = r#"{"resolved":["a__b-1"],"unresolved":[],"errors":[]}"#;
+        std::fs::write(samples::grades_of(&sampled, 2), grades).unwrap();
+        let given = dir.path().join("grades.json");
+        std::fs::write(&given, grades).unwrap();
+        let found = |graded: &[&PathBuf]| {
+            let mut words = vec!["x".into(), "--format=raw".into(), "--split=train".into()];
+            words.extend(["--out-of".into(), sampled.clone(), plain.clone()]);
+            if !graded.is_empty() {
+                words.push("--graded".into());
+                words.extend(graded.iter().map(|path| (*path).clone()));
+            }
+            sources(&Line::parse_from(words).args)
+        };
+        let told: Vec<(PathBuf, bool)> = (found(&[&given]).unwrap().into_iter())
+            .map(|source| (source.root, source.graded.is_some()))
+            .collect();
+        let sample = |number| samples::folder(&sampled, number);
+        assert_eq!(
+            told,
+            [(plain.clone(), true), (sample(1), false), (sample(2), true)]
+        );
+        let error = found(&[&given, &given]).unwrap_err().to_string();
+        assert!(error.contains("1 runs and 2 files of grades"), "{error}");
+    }
+}

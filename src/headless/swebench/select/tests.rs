@@ -95,3 +95,31 @@ async fn a_verifier_that_is_away_costs_only_its_signal() {
         "{choice:?}"
     );
 }
+
+#[tokio::test]
+async fn the_same_change_is_judged_once() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let verifier = Verifier::Endpoint(format!("http://{}/", listener.local_addr().unwrap()));
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&asked);
+    tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        while let Ok((mut stream, _)) = listener.accept().await {
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            let mut buffer = [0; 4096];
+            let _ = stream.read(&mut buffer).await;
+            let answer = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+                          content-length: 13\r\nconnection: close\r\n\r\n{\"score\":0.5}";
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    let samples = [
+        sample(1, &patch("b"), settled()),
+        sample(2, &patch("c"), settled()),
+        sample(3, &patch("b"), settled()),
+    ];
+    let choice = choose("It breaks.", &samples, Some(&verifier)).await;
+    let scores: Vec<Option<f64>> = choice.samples.values().map(|one| one.verifier).collect();
+    assert_eq!(scores, [Some(0.5); 3], "{choice:?}");
+    assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 2);
+}
