@@ -71,6 +71,7 @@ pub(super) async fn apply(
             .first()
             .map(ToString::to_string)
             .unwrap_or_default();
+        let tested = Arc::clone(&draft.text);
         let draft = mend::without_makeshifts(&hub, draft);
         let changes = ChangeSet::between(&draft.base, &draft.text);
         let sent = send(
@@ -89,7 +90,7 @@ pub(super) async fn apply(
         } = sent;
         let diff = diff_of(effect, &draft.file, &before, &after);
         let mut state = hub.state();
-        let as_checked = state.applied.len() == draft.applied && after == draft.text;
+        let as_checked = state.applied.len() == draft.applied && after == tested;
         state.latest = report.filter(|_| as_checked && tests.is_of_all());
         state.change_world(&draft.file, Some(&after));
         state.forget_answers(&draft.symbols);

@@ -106,11 +106,11 @@ pub(super) fn without_makeshifts(hub: &Hub, draft: Draft) -> Draft {
     };
     makeshifts.extend(draft.imports.added.iter().cloned());
     let Ok(now) = now else { return draft };
-    let text = match draft.over(&now) {
-        Some(text) if !makeshifts.is_empty() => text,
-        Some(_) | None => return draft,
-    };
-    match without(&draft.file, &text, &makeshifts) {
+    if makeshifts.is_empty() {
+        return draft;
+    }
+    let text = draft.over(&now);
+    match text.and_then(|text| without(&draft.file, &text, &makeshifts)) {
         Some(text) => Draft {
             base: now,
             text,

@@ -1,5 +1,5 @@
 //! Checkouts of base commits, without any history. One that an instance is done with is turned into the
-//! next one of its repository: only files that differ are written, which takes a tenth of the time.
+//! next one of its repository: only files that differ are written.
 
 use std::fs;
 use std::io;
