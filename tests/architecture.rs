@@ -114,12 +114,13 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "config",
-        &["ports", "swarm", "workspace"],
+        &["text", "ports", "swarm", "workspace"],
         &["lsp_types", "tower_lsp"],
     ),
     (
         "server",
         &[
+            "rpc",
             "text",
             "syntax",
             "workspace",
@@ -282,6 +283,36 @@ fn no_file_is_over_800_lines_without_tests() {
     for (file, code) in modules().values().flatten() {
         let lines = code.lines().count();
         assert!(lines <= 800, "src/{} has {lines} lines", file.display());
+    }
+}
+
+/// The only files that start processes: by an absolute path outside the project, and the sandbox's own
+/// parts, which are this program itself, a shell inside the sandbox, and bwrap by its absolute path.
+const STARTS_PROCESSES: [&str; 6] = [
+    "workspace/program.rs",
+    "workspace/sandbox/bubblewrap.rs",
+    "workspace/sandbox/init.rs",
+    "workspace/sandbox/keeper.rs",
+    "workspace/sandbox/narrow.rs",
+    "workspace/shadow/process.rs",
+];
+
+#[test]
+fn programs_are_started_in_one_place() {
+    for (file, code) in modules().values().flatten() {
+        let starts = code.contains("Command::new(") || code.contains("posix_spawn");
+        // What tests share is not shipped.
+        if file.ends_with("testing.rs") {
+            continue;
+        }
+        let is_allowed = STARTS_PROCESSES
+            .iter()
+            .any(|allowed| file == Path::new(allowed));
+        assert!(
+            !starts || is_allowed,
+            "src/{} starts a program: use workspace::HostPrograms",
+            file.display()
+        );
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
+
 use super::draft::Draft;
 use super::step::{Step, Steps};
 use super::tools;
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Message, ModelError, ModelNotice, Tokens,
-    ToolSpec,
+    ToolSpec, WorstCase,
 };
-use crate::swarm::ledger::{Exhausted, Ledger};
+use crate::swarm::ledger::{CallBudget, Exhausted, Ledger};
 
 /// Answers are short; a longer one is cut, and what is there is checked.
 const LONGEST_ANSWER: Tokens = Tokens(4_000);
@@ -49,21 +51,17 @@ impl Conversation {
         self.messages.push(Message::User { text: text.into() });
     }
 
-    /// What a call of this conversation may cost.
-    pub fn estimate(&self, tools: &[ToolSpec]) -> Tokens {
-        let message = |message: &Message| {
-            let calls = match message {
-                Message::Assistant { tool_calls, .. } => tool_calls.as_slice(),
-                Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
-            };
-            let calls = calls.iter().map(|call| Tokens::estimate(&call.arguments));
-            Tokens::estimate(message.text()) + calls.sum()
-        };
-        let messages: Tokens = self.messages.iter().map(message).sum();
-        let tools = tools.iter().map(|tool| {
-            Tokens::estimate(&tool.parameters.to_string()) + Tokens::estimate(&tool.description)
-        });
-        messages + tools.sum() + LONGEST_ANSWER
+    /// The next request of the conversation.
+    fn request(&self, model: &dyn ChatModel, tools: Vec<ToolSpec>) -> ChatRequest {
+        ChatRequest {
+            conversation: self.name.clone(),
+            messages: self.messages.clone(),
+            tools,
+            max_output: model.profile().max_output.min(LONGEST_ANSWER),
+            temperature: 0.0,
+            seed: Some(self.calls),
+            stop: Vec::new(),
+        }
     }
 }
 
@@ -87,29 +85,21 @@ impl Caller<'_> {
         tools: Vec<ToolSpec>,
         draft: Option<&Mutex<Draft>>,
     ) -> Result<ChatReply, CallFailed> {
-        let reservation = self.ledger.reserve_call(conversation.estimate(&tools))?;
-        let request = ChatRequest {
-            conversation: conversation.name.clone(),
-            messages: conversation.messages.clone(),
-            tools,
-            max_output: model.profile().max_output.min(LONGEST_ANSWER),
-            temperature: 0.0,
-            seed: Some(conversation.calls),
-            stop: Vec::new(),
-        };
+        let mut request = conversation.request(model.as_ref(), tools);
+        let worst = WorstCase::of(&request, model.profile());
+        let budget = CallBudget::open(self.ledger, worst).await?;
+        request.max_output = budget.max_output();
         conversation.calls += 1;
         let watch = Watch {
             caller: self,
             who,
             draft,
+            budget: &budget,
         };
         let result = model.chat(&request, &watch).await;
-        match &result {
-            Ok(reply) => reservation.settle(reply),
-            Err(error) => {
-                reservation.settle_failed();
-                self.trouble(who, error.to_string());
-            }
+        budget.close(Some(&result));
+        if let Err(error) = &result {
+            self.trouble(who, error.to_string());
         }
         Ok(result?)
     }
@@ -123,10 +113,11 @@ impl Caller<'_> {
 
     /// Whether two more calls like the next one of a conversation can be paid: one to look further,
     /// one to answer.
-    pub fn can_go_on(&self, conversation: &Conversation) -> bool {
+    pub fn can_go_on(&self, model: &dyn ChatModel, conversation: &Conversation) -> bool {
         let tools = tools::specs(crate::ports::ToolCalling::Native, tools::Seat::Reader);
-        let next = conversation.estimate(&tools);
-        self.ledger.has_room(2, next + next)
+        let next = conversation.request(model, tools);
+        let worst = WorstCase::of(&next, model.profile());
+        self.ledger.has_room(2, &worst)
     }
 }
 
@@ -135,10 +126,13 @@ struct Watch<'a> {
     caller: &'a Caller<'a>,
     who: &'a str,
     draft: Option<&'a Mutex<Draft>>,
+    budget: &'a CallBudget,
 }
 
+#[async_trait]
 impl ChatWatch for Watch<'_> {
     fn delta(&self, text: &str) {
+        self.budget.delta(text);
         if let Some(draft) = self.draft {
             let mut draft = draft.lock().unwrap_or_else(PoisonError::into_inner);
             draft.push(text);
@@ -167,7 +161,11 @@ impl ChatWatch for Watch<'_> {
         self.caller.trouble(self.who, what);
     }
 
-    fn may_spend(&self, calls: u32, tokens: Tokens) -> bool {
-        self.caller.ledger.has_room(calls, tokens)
+    fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
+        self.budget.request_ended(end);
+    }
+
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        self.budget.reserve(next).await
     }
 }

@@ -127,8 +127,7 @@ impl<'a> Exploring<'a> {
         let mut seen = BTreeSet::new();
         for turn in 1..=TURNS {
             let hurry = turn > 1
-                && (!self.caller.can_go_on(&conversation)
-                    || self.caller.ledger.time_left() < HURRY);
+                && (!self.can_go_on(&conversation) || self.caller.ledger.time_left() < HURRY);
             let last = is_small(profile) || turn == TURNS || hurry;
             if last && turn > 1 {
                 if hurry {
@@ -165,6 +164,11 @@ impl<'a> Exploring<'a> {
             conversation.messages.extend(tools::results(results));
         }
         Ok(Ended::Undecided)
+    }
+
+    fn can_go_on(&self, conversation: &Conversation) -> bool {
+        let reader = self.models.reader.as_ref();
+        self.caller.can_go_on(reader, conversation)
     }
 
     async fn say(
@@ -283,7 +287,7 @@ impl<'a> Exploring<'a> {
         self.draft().complete(&reply.text);
         let problems = self.draft().problems();
         let small = is_small(self.models.reader.profile());
-        if problems.is_empty() || small || !self.caller.can_go_on(conversation) {
+        if problems.is_empty() || small || !self.can_go_on(conversation) {
             return;
         }
         self.caller.steps.add(Step::SentBack {

@@ -80,7 +80,7 @@ impl Asker<'_> {
         let who = symbol.to_string();
         let calling = self.model.profile().tool_calling;
         for turn in 1..=TURNS {
-            if !self.caller.can_go_on(conversation) {
+            if !self.caller.can_go_on(self.model.as_ref(), conversation) {
                 return Err(OwnerFailed::NoRoom);
             }
             let offered = match turn < TURNS {

@@ -71,6 +71,10 @@ pub struct WorldArgs {
     /// Set a key of the configuration, as often as you like.
     #[arg(short = 'c', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Let agents change these files like any other, although they run outside the sandbox: a glob as
+    /// in .gitignore, for example Makefile or ci/**. As often as you like.
+    #[arg(long, value_name = "GLOB")]
+    pub allow_write: Vec<String>,
     /// Read the project's own .starling/config.toml this time, trusted or not: look at it first.
     #[arg(long)]
     pub trust: bool,
@@ -325,7 +329,7 @@ mod tests {
             "starling config explain",
         ] {
             let words = line.split(' ');
-            let world = "--model big -c limits.calls=1 --trust".split(' ');
+            let world = "--model big -c limits.calls=1 --trust --allow-write a/**".split(' ');
             let read = Cli::try_parse_from(words.chain(world)).unwrap();
             let world = match read.command {
                 Command::Run(args) => args.world,
@@ -345,6 +349,7 @@ mod tests {
             };
             assert_eq!(world.model.as_deref(), Some("big"), "{line}");
             assert_eq!(world.set, ["limits.calls=1"], "{line}");
+            assert_eq!(world.allow_write, ["a/**"], "{line}");
             assert_eq!(world.trust(), Trust::Trusted, "{line}");
         }
     }

@@ -22,7 +22,10 @@ use crate::ports::{Dollars, Tokens};
 use crate::server::protocol::LimitsPatch;
 use crate::swarm::Limits;
 use crate::syntax::FilePath;
-use crate::workspace::{Snapshot, Workspace, cache_dir, write_atomically};
+use crate::workspace::{Snapshot, Workspace, cache_dir, private_file, read_text, write_atomically};
+
+/// A longer session is not resumed.
+const MAX_SESSION_BYTES: u64 = 64 << 20;
 
 /// Runs the command.
 pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
@@ -121,7 +124,7 @@ fn session(path: Option<&Path>, files: &Snapshot) -> anyhow::Result<Session> {
         return Ok(Session::new(files));
     };
     let wrong = |what: String| WrongUse(format!("session {}: {what}", path.display()));
-    let text = match std::fs::read_to_string(path) {
+    let text = match read_text(path, MAX_SESSION_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Session::new(files)),
         Err(error) => return Err(wrong(error.to_string()).into()),
@@ -145,6 +148,10 @@ fn keep(path: &Path, session: &Session) -> anyhow::Result<()> {
     };
     std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
     let text = serde_json::to_string_pretty(session)?;
+    // The replacement keeps the permissions.
+    if !absolute.exists() {
+        private_file(&absolute)?;
+    }
     write_atomically(folder, &FilePath::new(name.to_string_lossy()), &text)?;
     Ok(())
 }
@@ -335,11 +342,14 @@ mod tests {
             answer: "It is\n\u{1b}[2Jone.".to_owned(),
             source,
         };
-        assert_eq!(shown(&answered(Source::Model)), ["a.py::f → It is [2Jone."]);
+        assert_eq!(
+            shown(&answered(Source::Model)),
+            ["a.py::f → It is \\u{1b}[2Jone."]
+        );
         let remembered = shown(&answered(Source::Memory));
-        assert_eq!(remembered, ["a.py::f → (remembered) It is [2Jone."]);
+        assert_eq!(remembered, ["a.py::f → (remembered) It is \\u{1b}[2Jone."]);
         let refused = shown(&answered(Source::Refused));
-        assert_eq!(refused, ["a.py::f → (not answered) It is [2Jone."]);
+        assert_eq!(refused, ["a.py::f → (not answered) It is \\u{1b}[2Jone."]);
         assert_eq!(shown(&Step::Enough { turns: 1 }), ["enough after 1 turn"]);
         assert_eq!(shown(&Step::Enough { turns: 2 }), ["enough after 2 turns"]);
         assert_eq!(shown(&Step::Restarted).len(), 1);

@@ -1,7 +1,7 @@
 //! `starling run`: one task through the headless editor.
 
 use std::collections::VecDeque;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use tokio::time::MissedTickBehavior;
 use super::args::{RunArgs, WorldArgs};
 use super::input::{Input, Inputs, Source};
 use super::screen::Screen;
-use super::services::{configuration, services};
+use super::services::{allowed_writes, configuration, services};
 use super::view::prompt::{self, Asked, CHOICES, Prompt, Said};
 use super::view::state::{Review, RunState};
 use super::view::summary::{Traces, summary};
@@ -26,6 +26,7 @@ use crate::model::registry::Models;
 use crate::ports::{Dollars, Tokens, Verdict};
 use crate::server::protocol::{LimitsPatch, RunParams};
 use crate::swarm::Approval;
+use crate::workspace::{PathPolicy, private_file};
 
 /// The live view is drawn this often while nothing happens.
 /// Keys pressed sooner after a question was shown were meant for something else.
@@ -128,6 +129,9 @@ pub fn check(
     let config = configuration(root, world)
         .map_err(|error| WrongUse(error.to_string()))?
         .config;
+    PathPolicy::of(root)
+        .allowing(&allowed_writes(&config, world))
+        .map_err(|error| WrongUse(error.to_string()))?;
     let by_person = match params.approve {
         Some(approval) => approval == Approval::Ask,
         None => config.run.approve == config::Approval::Ask,
@@ -444,7 +448,7 @@ fn write_patch(state: &RunState, trajectory: &Path) -> Option<PathBuf> {
         return None;
     }
     let path = trajectory.with_extension("patch");
-    match std::fs::write(&path, diff) {
+    match private_file(&path).and_then(|mut file| file.write_all(diff.as_bytes())) {
         Ok(()) => Some(path),
         Err(error) => {
             tracing::warn!(path = %path.display(), %error, "the patch is not written");
@@ -455,7 +459,6 @@ fn write_patch(state: &RunState, trajectory: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
     use std::sync::{Arc, Mutex};
 
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 
 use super::args::WorldArgs;
 use super::trust;
-use crate::config::{self, Config, Loaded, Sources};
+use crate::config::{self, Config, Loaded, ProjectFile, Sources};
 use crate::index::Index;
 use crate::lang::{OwnPrograms, Places, ServerPool, Wanted};
 use crate::model::registry::Models;
@@ -58,8 +58,9 @@ pub fn services(args: &WorldArgs, workers: Handle) -> anyhow::Result<Services> {
 /// # Errors
 /// The first thing that is wrong in it.
 pub fn configuration(root: &Path, args: &WorldArgs) -> Result<Loaded, config::ConfigError> {
-    let trust = trust::of(root, args.trust());
-    config::load(&Sources::of_process(root, trust, args.set.clone()))
+    let file = ProjectFile::of(root);
+    let trust = trust::of(root, args.trust(), &file);
+    config::load(&Sources::of_process(file, trust, args.set.clone()))
 }
 
 /// What of a project's settings is not followed.
@@ -85,6 +86,7 @@ impl World {
         let workspace = Workspace::open(opening.root)?;
         let workspace_root = workspace.root().to_owned();
         let loaded = configuration(workspace.root(), &self.args)?;
+        let workspace = workspace.allowing(&allowed_writes(&loaded.config, &self.args))?;
         for warning in &loaded.warnings {
             tracing::warn!("{warning}");
         }
@@ -116,6 +118,7 @@ impl World {
             setup: config.tests.setup,
             python: None,
             environment: config.sandbox.environment,
+            readable: config.sandbox.readable.iter().map(PathBuf::from).collect(),
         };
         let tests = ProjectTests::detect(index.snapshot(), shadows, settings).await;
         if let Some(why) = tests.missing() {
@@ -167,6 +170,12 @@ impl World {
     }
 }
 
+/// Files that agents change like any other: those of the configuration and of the command line.
+pub(super) fn allowed_writes(config: &Config, args: &WorldArgs) -> Vec<String> {
+    let globs = config.run.allow_write.iter().chain(&args.allow_write);
+    globs.cloned().collect()
+}
+
 /// What the user lets tests do.
 pub(super) fn policy(config: &config::Sandbox) -> Policy {
     Policy {
@@ -197,9 +206,9 @@ fn container(config: &config::Sandbox) -> Option<Container> {
 
 /// Where language servers are looked for. What a project brings is started only when it is trusted.
 pub fn places(root: &Path, args: &WorldArgs) -> Places {
-    let own_programs = match trust::of(root, args.trust()) {
+    let own_programs = match trust::of(root, args.trust(), &ProjectFile::of(root)) {
         config::Trust::Trusted => OwnPrograms::Allowed,
-        config::Trust::NotTrusted => OwnPrograms::Refused,
+        config::Trust::NotTrusted | config::Trust::Changed => OwnPrograms::Refused,
     };
     Places::of_process(root.to_owned(), own_programs)
 }

@@ -7,7 +7,9 @@ use super::args::{RunArgs, TrustArgs};
 use super::run::root;
 use super::services::configuration;
 use super::{Outcome, WrongUse};
-use crate::config::{Decision, FileState, ModelKind, Trust, TrustList};
+use crate::config::{
+    Decision, FileState, ModelKind, ProjectFile, RunsIn, Starter, Trust, TrustList,
+};
 use crate::model::registry::role_sources;
 use crate::text::harmless;
 
@@ -20,7 +22,7 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
     if args.list {
         for (root, decision) in list.all()? {
             let word = match decision {
-                Decision::Trusted => "trusted",
+                Decision::Trusted(_) => "trusted",
                 Decision::Refused => "refused",
             };
             println!("{word}  {root}");
@@ -28,22 +30,54 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Settled);
     }
     let root = root(args.repo.as_deref())?;
-    let (decision, word) = match args.remove {
-        true => (None, "no longer trusted"),
-        false => (Some(Decision::Trusted), "trusted from now on"),
+    if args.remove {
+        list.decide(&root, None)?;
+        println!("{}: no longer trusted", root.display());
+        return Ok(Outcome::Settled);
+    }
+    let file = ProjectFile::of(&root);
+    let Some(fingerprint) = file.fingerprint() else {
+        let message = format!("{}: cannot be read, so not trusted", file.path().display());
+        return Err(WrongUse(message).into());
     };
-    list.decide(&root, decision)?;
-    println!("{}: {word}", root.display());
+    list.decide(&root, Some(Decision::Trusted(fingerprint)))?;
+    println!(
+        "{}: trusted from now on, until its configuration changes",
+        root.display()
+    );
+    for line in programs(&file) {
+        println!("{line}");
+    }
     Ok(Outcome::Settled)
 }
 
-/// What was decided about a project; `--trust` decides for this time.
-pub fn of(root: &Path, given: Trust) -> Trust {
+/// What trust in a project starts, a line each.
+fn programs(file: &ProjectFile) -> Vec<String> {
+    let line = |one: &Starter| {
+        let setting = harmless(&one.setting);
+        match one.runs_in {
+            RunsIn::Open => format!("starts programs outside the sandbox: {setting}"),
+            RunsIn::Sandbox => format!("starts programs in the sandbox: {setting}"),
+        }
+    };
+    let mut lines: Vec<String> = file.starters().iter().map(line).collect();
+    lines.push(
+        "Language servers that lie in the project (.venv, venv) are started outside the sandbox."
+            .to_owned(),
+    );
+    lines
+}
+
+/// What was decided about a project whose file is this one; `--trust` decides for this time.
+pub fn of(root: &Path, given: Trust, file: &ProjectFile) -> Trust {
     if given == Trust::Trusted {
         return Trust::Trusted;
     }
     match TrustList::of_user().and_then(|list| list.decision(root)) {
-        Ok(Some(Decision::Trusted)) => Trust::Trusted,
+        Ok(Some(Decision::Trusted(known))) => match file.fingerprint() == Some(known) {
+            true => Trust::Trusted,
+            false => Trust::Changed,
+        },
         Ok(Some(Decision::Refused) | None) => Trust::NotTrusted,
         Err(error) => {
             tracing::warn!("no project is trusted: {error}");
@@ -63,39 +97,54 @@ pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let loaded = configuration(root, &args.world).map_err(|error| WrongUse(error.to_string()))?;
-    let not_read = |(_, state): &&(_, FileState)| *state == FileState::NotTrusted;
-    let Some((file, _)) = loaded.files.iter().find(not_read) else {
-        return Ok(());
+    let not_read = |(_, state): &(_, FileState)| match state {
+        FileState::NotTrusted | FileState::Changed => true,
+        FileState::Read | FileState::Absent => false,
     };
+    if !loaded.files.iter().any(not_read) {
+        return Ok(());
+    }
     let replayed = role_sources(&loaded.config, args.world.model.as_deref()).is_ok_and(|roles| {
         roles
             .all()
             .any(|one| one.settings.kind == ModelKind::Replay)
     });
     let list = TrustList::of_user()?;
-    if replayed || list.decision(root)?.is_some() {
-        return Ok(());
-    }
-    let text = std::fs::read_to_string(file)?;
-    let decision = ask(&text, file, &mut io::stdin().lock(), &mut io::stderr())?;
+    let asked = match list.decision(root)? {
+        _ if replayed => return Ok(()),
+        Some(Decision::Refused) => return Ok(()),
+        Some(Decision::Trusted(_)) => Asked::Again,
+        None => Asked::First,
+    };
+    // What is shown is what is trusted.
+    let file = ProjectFile::of(root);
+    let decision = ask(&file, asked, &mut io::stdin().lock(), &mut io::stderr())?;
     if decision.is_some() {
         list.decide(root, decision)?;
     }
     Ok(())
 }
 
+/// Whether the user was asked about a project before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    First,
+    /// Its file was another then.
+    Again,
+}
+
 /// Shows the file and asks; `None` where no answer came.
 fn ask(
-    text: &str,
-    file: &Path,
+    file: &ProjectFile,
+    asked: Asked,
     heard: &mut impl BufRead,
     shown: &mut impl Write,
 ) -> io::Result<Option<Decision>> {
-    writeln!(
-        shown,
-        "{} is this project's own configuration:\n",
-        file.display()
-    )?;
+    let (Some(text), Some(fingerprint)) = (file.text(), file.fingerprint()) else {
+        return Ok(None);
+    };
+    let path = file.path().display();
+    writeln!(shown, "{path} is this project's own configuration:\n")?;
     for line in text.lines().take(LINES) {
         writeln!(shown, "    {}", harmless(line))?;
     }
@@ -103,10 +152,14 @@ fn ask(
     if more > 0 {
         writeln!(shown, "    … {more} lines more")?;
     }
-    writeln!(
-        shown,
-        "\nIt names the command that runs the tests, for example. `starling trust` changes the answer."
-    )?;
+    writeln!(shown)?;
+    if asked == Asked::Again {
+        writeln!(shown, "It changed since you trusted it.")?;
+    }
+    for line in programs(file) {
+        writeln!(shown, "{line}")?;
+    }
+    writeln!(shown, "`starling trust` changes the answer.")?;
     loop {
         write!(shown, "Trust it? [y]es, [n]o: ")?;
         shown.flush()?;
@@ -115,7 +168,7 @@ fn ask(
             return Ok(None);
         }
         match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(Some(Decision::Trusted)),
+            "y" | "yes" => return Ok(Some(Decision::Trusted(fingerprint))),
             "n" | "no" => return Ok(Some(Decision::Refused)),
             _ => {}
         }
@@ -126,29 +179,46 @@ fn ask(
 mod tests {
     use super::*;
 
-    fn asked(text: &str, answers: &str) -> (Option<Decision>, String) {
+    fn asked(text: &str, asked: Asked, answers: &str) -> (Option<Decision>, String, ProjectFile) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, text).unwrap();
+        let file = ProjectFile::at(path);
+        // The file is another by the time of the answer.
+        std::fs::write(file.path(), "[limits]\n").unwrap();
         let mut shown = Vec::new();
-        let file = Path::new("/p/.starling/config.toml");
-        let decision = ask(text, file, &mut answers.as_bytes(), &mut shown).unwrap();
-        (decision, String::from_utf8(shown).unwrap())
+        let decision = ask(&file, asked, &mut answers.as_bytes(), &mut shown).unwrap();
+        (decision, String::from_utf8(shown).unwrap(), file)
     }
 
     #[test]
     fn the_file_is_shown_and_an_answer_insisted_on() {
-        let text = "[tests]\ncommand = \"make\x1b[2J\"\n";
-        let (decision, shown) = asked(text, "\nperhaps\nYes\n");
-        assert_eq!(decision, Some(Decision::Trusted));
-        assert!(shown.starts_with("/p/.starling/config.toml is"), "{shown}");
-        assert!(shown.contains("    command = \"make[2J\"\n"), "{shown}");
+        let text = "[tests]\ncommand = \"make\"\n[language]\nservers = [\"./serve\"]\n";
+        let (decision, shown, file) = asked(text, Asked::First, "\nperhaps\nYes\n");
+        let trusted = Decision::Trusted(file.fingerprint().unwrap());
+        assert_eq!(decision, Some(trusted), "what was shown is trusted");
+        assert!(shown.contains("    command = \"make\"\n"), "{shown}");
+        for line in [
+            "starts programs in the sandbox: tests.command = \"make\"\n",
+            "starts programs outside the sandbox: language.servers = [\"./serve\"]\n",
+            "Language servers that lie in the project",
+        ] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        assert!(!shown.contains("It changed"), "{shown}");
         assert_eq!(shown.matches("Trust it?").count(), 3, "{shown}");
-        assert_eq!(asked(text, "n\n").0, Some(Decision::Refused));
-        assert_eq!(asked(text, "").0, None, "no answer is no decision");
+        let refused = asked(text, Asked::Again, "n\n");
+        assert_eq!(refused.0, Some(Decision::Refused));
+        assert!(refused.1.contains("It changed since you trusted it."));
+        let silent = asked(text, Asked::First, "").0;
+        assert_eq!(silent, None, "no answer is no decision");
     }
 
     #[test]
     fn of_a_long_file_the_beginning_is_shown() {
-        let (_, shown) = asked(&"calls = 1\n".repeat(LINES + 5), "n\n");
-        assert_eq!(shown.matches("    calls = 1\n").count(), LINES);
+        let text = "# more\n".repeat(LINES + 5);
+        let (_, shown, _) = asked(&text, Asked::First, "n\n");
+        assert_eq!(shown.matches("    # more\n").count(), LINES);
         assert!(shown.contains("… 5 lines more"), "{shown}");
     }
 }

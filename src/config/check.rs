@@ -1,9 +1,12 @@
 //! What a value of the right type can still get wrong.
 
+use std::path::Path;
+
 use super::error::ConfigError;
 use super::load::Loaded;
 use super::settings::{ModelConfig, ModelKind};
 use crate::ports::Dollars;
+use crate::workspace::PathPolicy;
 
 /// The longest wait that can be configured: a day.
 const MOST_SECONDS: u64 = 86_400;
@@ -20,6 +23,10 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), ConfigError> {
         if let Some((key, message)) = wrong_in_model(model) {
             return Err(wrong(format!("models.{name}.{key}"), message));
         }
+    }
+    let policy = PathPolicy::of(Path::new("/"));
+    if let Err(bad) = policy.allowing(&config.run.allow_write) {
+        return Err(wrong("run.allow_write".to_owned(), bad.to_string()));
     }
     let at_least_one = [
         ("limits.calls", u64::from(config.limits.calls)),

@@ -44,6 +44,8 @@ pub enum ConfigWarning {
     NotForProjects { origin: Origin, key: String },
     /// The project's file was not read.
     NotTrusted { path: PathBuf },
+    /// The project's file is another than the one that was trusted.
+    ChangedSinceTrusted { path: PathBuf },
 }
 
 impl fmt::Display for ConfigWarning {
@@ -66,6 +68,12 @@ impl fmt::Display for ConfigWarning {
                 f,
                 "{}: not read: the project is not trusted; look at the file, then run \
                  `starling trust`, or use --trust for this time",
+                path.display()
+            ),
+            ConfigWarning::ChangedSinceTrusted { path } => write!(
+                f,
+                "{}: not read: it changed since the project was trusted; look at the file, then run \
+                 `starling trust` again, or use --trust for this time",
                 path.display()
             ),
         }

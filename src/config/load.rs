@@ -12,21 +12,25 @@ use super::check::check;
 use super::error::{ConfigError, ConfigWarning};
 use super::key::{key_info, nearest};
 use super::layer::{Leaf, Origin, insert, of_file, of_option, of_variables};
+use super::project::{Content, ProjectFile};
 use super::settings::Config;
 use crate::swarm::Limits;
+use crate::workspace::{MAX_FILE_BYTES, read_text};
 
 /// Whether the project's own configuration may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     Trusted,
     NotTrusted,
+    /// It was trusted with another content.
+    Changed,
 }
 
 /// Where settings are looked for.
 #[derive(Debug, Clone)]
 pub struct Sources {
     pub user_file: Option<PathBuf>,
-    pub project_file: Option<PathBuf>,
+    pub project_file: Option<ProjectFile>,
     pub trust: Trust,
     pub variables: Vec<(String, String)>,
     /// The values of `-c`.
@@ -34,11 +38,11 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Those of this process for the project at `root`.
-    pub fn of_process(root: &Path, trust: Trust, options: Vec<String>) -> Self {
+    /// Those of this process for a project with this file.
+    pub fn of_process(project_file: ProjectFile, trust: Trust, options: Vec<String>) -> Self {
         Sources {
             user_file: user_file(),
-            project_file: Some(root.join(".starling").join("config.toml")),
+            project_file: Some(project_file),
             trust,
             variables: std::env::vars_os()
                 .filter_map(|(name, value)| {
@@ -63,6 +67,8 @@ pub enum FileState {
     Absent,
     /// It is there, but the project is not trusted.
     NotTrusted,
+    /// It changed since the project was trusted.
+    Changed,
 }
 
 /// The configuration, with what is to be known about it.
@@ -95,13 +101,10 @@ impl Loaded {
 pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let mut merge = Merge::default();
     if let Some(path) = &sources.user_file {
-        merge.file(path, Owner::User)?;
+        merge.user_file(path)?;
     }
-    if let Some(path) = &sources.project_file {
-        match sources.trust {
-            Trust::Trusted => merge.file(path, Owner::Project)?,
-            Trust::NotTrusted => merge.untrusted(path),
-        }
+    if let Some(file) = &sources.project_file {
+        merge.project_file(file, sources.trust)?;
     }
     for leaf in of_variables(&sources.variables)? {
         merge.leaf(leaf);
@@ -119,14 +122,14 @@ enum Owner {
     Project,
 }
 
-/// Which keys a project may set. Where requests go, with which keys, and who approves are the user's
-/// alone.
+/// Which keys a project may set. Where requests go, with which keys, who approves and what needs no
+/// approval are the user's alone.
 fn is_for_projects(key: &str) -> bool {
     let section = key.split('.').next().unwrap_or(key);
     !matches!(
         section,
         "models" | "roles" | "network" | "sandbox" | "telemetry"
-    ) && key != "run.approve"
+    ) && !matches!(key, "run.approve" | "run.allow_write")
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -144,22 +147,52 @@ struct Merge {
 }
 
 impl Merge {
-    fn file(&mut self, path: &Path, owner: Owner) -> Result<(), ConfigError> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
+    fn user_file(&mut self, path: &Path) -> Result<(), ConfigError> {
+        match read_text(path, MAX_FILE_BYTES) {
+            Ok(text) => self.text(path, &text, Owner::User),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.files.push((path.to_owned(), FileState::Absent));
-                return Ok(());
+                Ok(())
             }
-            Err(error) => {
-                return Err(ConfigError::Unreadable {
-                    path: path.to_owned(),
-                    message: error.to_string(),
-                });
+            Err(error) => Err(ConfigError::Unreadable {
+                path: path.to_owned(),
+                message: error.to_string(),
+            }),
+        }
+    }
+
+    fn project_file(&mut self, file: &ProjectFile, trust: Trust) -> Result<(), ConfigError> {
+        let path = file.path().to_owned();
+        let (state, warning) = match (trust, file.content()) {
+            (_, Content::Absent) => (FileState::Absent, None),
+            (Trust::Trusted, Content::Text(text)) => {
+                return self.text(&path, text, Owner::Project);
+            }
+            (Trust::Trusted, Content::Unreadable(message)) => {
+                let message = message.clone();
+                return Err(ConfigError::Unreadable { path, message });
+            }
+            (Trust::NotTrusted, Content::Text(_) | Content::Unreadable(_)) => {
+                let path = path.clone();
+                (
+                    FileState::NotTrusted,
+                    Some(ConfigWarning::NotTrusted { path }),
+                )
+            }
+            (Trust::Changed, Content::Text(_) | Content::Unreadable(_)) => {
+                let path = path.clone();
+                let warning = ConfigWarning::ChangedSinceTrusted { path };
+                (FileState::Changed, Some(warning))
             }
         };
+        self.warnings.extend(warning);
+        self.files.push((path, state));
+        Ok(())
+    }
+
+    fn text(&mut self, path: &Path, text: &str, owner: Owner) -> Result<(), ConfigError> {
         self.files.push((path.to_owned(), FileState::Read));
-        for leaf in of_file(path, &text)? {
+        for leaf in of_file(path, text)? {
             match owner {
                 Owner::Project if !is_for_projects(&leaf.key) || self.raises_limit(&leaf) => {
                     self.warnings.push(ConfigWarning::NotForProjects {
@@ -190,18 +223,6 @@ impl Merge {
             (Some(wanted), Some(allowed)) => wanted > allowed,
             (None, _) | (_, None) => false,
         }
-    }
-
-    fn untrusted(&mut self, path: &Path) {
-        let state = if path.exists() {
-            self.warnings.push(ConfigWarning::NotTrusted {
-                path: path.to_owned(),
-            });
-            FileState::NotTrusted
-        } else {
-            FileState::Absent
-        };
-        self.files.push((path.to_owned(), state));
     }
 
     fn leaf(&mut self, leaf: Leaf) {

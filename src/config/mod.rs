@@ -8,6 +8,7 @@ mod error;
 mod key;
 mod layer;
 mod load;
+mod project;
 mod settings;
 mod trust;
 
@@ -18,6 +19,7 @@ pub use error::{ConfigError, ConfigWarning};
 pub use key::{KeyInfo, is_section, key_info, keys, nearest, schema};
 pub use layer::Origin;
 pub use load::{FileState, Loaded, Sources, Trust, load, user_file};
+pub use project::{Fingerprint, ProjectFile, RunsIn, Starter};
 pub use settings::{
     Approval, AskIntent, Config, Driver, Language, ModelConfig, ModelKind, Network,
     OutputLimitField, Roles, Run, Sandbox, SandboxMissing, Stop, Tests,

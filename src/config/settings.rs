@@ -129,6 +129,9 @@ pub struct Run {
     /// When an agent's intent needs approval before code is written: never, when the change alters a
     /// contract or more than two symbols, or always.
     pub ask_intent: AskIntent,
+    /// Files, as globs of .gitignore, that are changed like any other although they run outside the
+    /// sandbox: elsewhere only a person may accept a change of them.
+    pub allow_write: Vec<String>,
     /// Asked of every model in place of any other temperature: for samples of one task.
     pub temperature: Option<f64>,
     /// Another number gives another sample, where a model heeds it.
@@ -209,6 +212,9 @@ pub struct Sandbox {
     /// Names of further environment variables that tests are given. Those that sound like secrets are
     /// never given.
     pub environment: Vec<String>,
+    /// Directories in the home directory that tests may read, besides toolchains. They do not see
+    /// others.
+    pub readable: Vec<String>,
     /// An image of a container: every test run gets a container of it in place of the sandbox, with the
     /// project at /testbed. Nothing is pulled.
     pub container: Option<String>,
@@ -225,6 +231,7 @@ impl Default for Sandbox {
             output_mb: 64,
             disk_mb: 4096,
             environment: Vec::new(),
+            readable: Vec::new(),
             container: None,
             container_client: None,
         }

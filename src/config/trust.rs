@@ -1,5 +1,5 @@
 //! Which projects the user trusts to bring a configuration of their own: a list in the user's state
-//! directory, by the root of the project.
+//! directory, by the root of the project. Trust is bound to the content of the configuration.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,13 +10,40 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
+use super::project::Fingerprint;
+
 /// What the user said about a project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    Trusted,
+    /// With a configuration of this content.
+    Trusted(Fingerprint),
     /// Asked, and refused: not asked again.
     Refused,
+}
+
+/// A decision as it stands in the list.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Kept {
+    Decision(Decision),
+    Older(Older),
+}
+
+/// Earlier versions did not keep the content.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Older {
+    Trusted,
+}
+
+impl From<Kept> for Decision {
+    fn from(kept: Kept) -> Self {
+        match kept {
+            Kept::Decision(decision) => decision,
+            Kept::Older(Older::Trusted) => Decision::Trusted(Fingerprint::unknown()),
+        }
+    }
 }
 
 /// Why the list cannot be used.
@@ -58,8 +85,8 @@ impl TrustList {
     /// # Errors
     /// The list is there and cannot be read.
     pub fn decision(&self, root: &Path) -> Result<Option<Decision>, TrustError> {
-        let all = self.all()?;
-        Ok(root.to_str().and_then(|root| all.get(root)).copied())
+        let mut all = self.all()?;
+        Ok(root.to_str().and_then(|root| all.remove(root)))
     }
 
     /// Everything that was decided, by the roots of the projects.
@@ -72,10 +99,13 @@ impl TrustList {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
             Err(source) => return Err(self.io(source)),
         };
-        serde_json::from_str(&text).map_err(|error| TrustError::Malformed {
+        let kept: Result<BTreeMap<String, Kept>, _> = serde_json::from_str(&text);
+        let kept = kept.map_err(|error| TrustError::Malformed {
             path: self.path.clone(),
             message: error.to_string(),
-        })
+        })?;
+        let decisions = kept.into_iter().map(|(root, kept)| (root, kept.into()));
+        Ok(decisions.collect())
     }
 
     /// Keeps a decision, or forgets it.
@@ -120,6 +150,11 @@ impl TrustList {
 mod tests {
     use super::*;
 
+    fn trusted() -> Decision {
+        let file = super::super::ProjectFile::of(Path::new("/no/such/project"));
+        Decision::Trusted(file.fingerprint().unwrap())
+    }
+
     fn list(dir: &tempfile::TempDir) -> TrustList {
         TrustList::at(dir.path().join("state/starling/trusted.json"))
     }
@@ -129,9 +164,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (one, other) = (Path::new("/p/one"), Path::new("/p/other"));
         assert_eq!(list(&dir).decision(one).unwrap(), None);
-        list(&dir).decide(one, Some(Decision::Trusted)).unwrap();
+        list(&dir).decide(one, Some(trusted())).unwrap();
         list(&dir).decide(other, Some(Decision::Refused)).unwrap();
-        assert_eq!(list(&dir).decision(one).unwrap(), Some(Decision::Trusted));
+        assert_eq!(list(&dir).decision(one).unwrap(), Some(trusted()));
         assert_eq!(list(&dir).decision(other).unwrap(), Some(Decision::Refused));
         let inside = list(&dir).decision(Path::new("/p/one/inner")).unwrap();
         assert_eq!(inside, None, "a project inside is another");
@@ -145,13 +180,26 @@ mod tests {
     }
 
     #[test]
+    fn trust_of_an_earlier_version_knows_no_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let list = list(&dir);
+        fs::create_dir_all(list.path.parent().unwrap()).unwrap();
+        fs::write(&list.path, r#"{"/p": "trusted", "/q": "refused"}"#).unwrap();
+        let unknown = Decision::Trusted(Fingerprint::unknown());
+        assert_eq!(list.decision(Path::new("/p")).unwrap(), Some(unknown));
+        let refused = list.decision(Path::new("/q")).unwrap();
+        assert_eq!(refused, Some(Decision::Refused));
+        list.decide(Path::new("/p"), Some(trusted())).unwrap();
+        assert_eq!(list.decision(Path::new("/p")).unwrap(), Some(trusted()));
+    }
+
+    #[test]
     fn only_the_user_reads_the_list() {
         use std::os::unix::fs::PermissionsExt;
 
         let dir = tempfile::tempdir().unwrap();
         let list = list(&dir);
-        list.decide(Path::new("/p"), Some(Decision::Trusted))
-            .unwrap();
+        list.decide(Path::new("/p"), Some(trusted())).unwrap();
         let mode = fs::metadata(&list.path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
@@ -165,10 +213,7 @@ mod tests {
             fs::write(&list.path, text).unwrap();
             let error = list.decision(Path::new("/p")).unwrap_err().to_string();
             assert!(error.contains("trusted.json: not a list"), "{error}");
-            assert!(
-                list.decide(Path::new("/q"), Some(Decision::Trusted))
-                    .is_err()
-            );
+            assert!(list.decide(Path::new("/q"), Some(trusted())).is_err());
             assert_eq!(fs::read_to_string(&list.path).unwrap(), text);
         }
         fs::remove_file(&list.path).unwrap();
@@ -183,9 +228,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Path::new(std::ffi::OsStr::from_bytes(b"/p/\xff"));
         assert_eq!(list(&dir).decision(root).unwrap(), None);
-        let error = list(&dir)
-            .decide(root, Some(Decision::Trusted))
-            .unwrap_err();
+        let error = list(&dir).decide(root, Some(trusted())).unwrap_err();
         assert!(error.to_string().contains("not UTF-8"), "{error}");
     }
 }

@@ -18,7 +18,7 @@ use super::{HeadlessEditor, HeadlessRun, RunNote};
 use crate::index::Index;
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Chosen, Diagnostics, LanguageService, ModelError,
-    ModelProfile, TestOutcome, TestReport, TestRequest, TestRunner, TextRequest, Tokens,
+    ModelProfile, Price, TestOutcome, TestReport, TestRequest, TestRunner, TextRequest, Tokens,
     ToolCalling,
 };
 use crate::server::protocol::RunParams;
@@ -168,6 +168,7 @@ impl ChatModel for Nothing {
                 max_output: Tokens(0),
                 tool_calling: ToolCalling::Text,
                 replayed: false,
+                price: Some(Price::FREE),
             });
         &PROFILE
     }
@@ -263,7 +264,10 @@ pub fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        needs_person: Vec::new(),
         together: None,
+        texts: Default::default(),
+        overridden: None,
         millis: 0,
     }
 }

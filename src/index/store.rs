@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::code::{Code, Known};
 use super::segment::{BadSegment, Segment, VERSION};
 use crate::syntax::FilePath;
-use crate::workspace::Stamp;
+use crate::workspace::{Stamp, private_directory, private_file};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
@@ -158,7 +158,7 @@ impl Store {
     /// again.
     pub(super) fn keep(&self, segment: Segment) -> Segment {
         let path = self.path_of(&name_of(&segment));
-        let mapped = fs::create_dir_all(&self.directory)
+        let mapped = private_directory(&self.directory)
             .and_then(|()| put(&path, segment.bytes()))
             .and_then(|()| segment.mapped(&File::open(&path)?));
         mapped.unwrap_or(segment)
@@ -172,7 +172,7 @@ impl Store {
     pub(super) fn begin_as(&self, other: &Store) -> io::Result<()> {
         let bytes = fs::read(other.directory.join(MANIFEST))?;
         let manifest = decode(&bytes).map_err(io::Error::other)?;
-        fs::create_dir_all(&self.directory)?;
+        private_directory(&self.directory)?;
         let lock = File::create(self.directory.join(LOCK))?;
         if lock.try_lock().is_err() {
             return Ok(());
@@ -197,7 +197,7 @@ impl Store {
     /// # Errors
     /// The directory cannot be written: what was stored before stays in force.
     pub(super) fn save(&self, code: &Code) -> io::Result<()> {
-        fs::create_dir_all(&self.directory)?;
+        private_directory(&self.directory)?;
         let lock = File::create(self.directory.join(LOCK))?;
         if lock.try_lock().is_err() {
             return Ok(());
@@ -303,7 +303,7 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
     let number = WRITES.fetch_add(1, Ordering::Relaxed);
     let new = path.with_extension(format!("{}-{number}.new", std::process::id()));
-    let written = File::create(&new)
+    let written = private_file(&new)
         .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&new, path));
     if written.is_err() {

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use super::known::KNOWN;
+use crate::workspace::HostPrograms;
 
 /// Whether programs that lie in the project may be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct Program {
     pub name: String,
     pub path: PathBuf,
     pub arguments: Vec<String>,
+    /// The programs that it may start by their names.
+    pub others: HostPrograms,
 }
 
 /// Why a server is not used.
@@ -77,6 +80,10 @@ impl Places {
             name: name.to_owned(),
             path: self.program(program)?,
             arguments,
+            others: match self.own_programs {
+                OwnPrograms::Allowed => HostPrograms::with_project(&self.path),
+                OwnPrograms::Refused => HostPrograms::on(&self.path, &self.root),
+            },
         })
     }
 
@@ -198,6 +205,7 @@ mod tests {
             name: "my-server".to_owned(),
             path: own,
             arguments: vec!["--stdio".to_owned(), "-v".to_owned()],
+            others: HostPrograms::on(&places.path, &dir.join("project")),
         };
         assert_eq!(found, Ok(expected));
         assert_eq!(places.find("  "), Err(NotUsed::Empty));

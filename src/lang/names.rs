@@ -13,6 +13,7 @@ use super::documents::path;
 use crate::ports::{Spot, TextRequest};
 use crate::syntax::FilePath;
 use crate::text::{ContentHash, Encoding, position_of};
+use crate::workspace::{MAX_FILE_BYTES, PathPolicy, read_bounded};
 
 /// More places of one name are left out.
 const MOST: usize = 2000;
@@ -64,6 +65,7 @@ pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<Place>, St
 
 /// Places in the texts in which the server saw them: those of the question, else those on disk.
 pub(super) fn spots(places: &[Place], request: &TextRequest, root: &Path) -> Vec<Spot> {
+    let policy = PathPolicy::of(root);
     let mut texts: HashMap<FilePath, Option<(Rope, ContentHash)>> = HashMap::new();
     let mut spots = Vec::new();
     for place in places {
@@ -75,7 +77,7 @@ pub(super) fn spots(places: &[Place], request: &TextRequest, root: &Path) -> Vec
         }
         let text = texts
             .entry(file.clone())
-            .or_insert_with(|| text_of(request, &file, &place.path));
+            .or_insert_with(|| text_of(request, &file, &policy));
         if let Some((rope, of)) = text {
             spots.push(Spot {
                 range: place.range.bytes(rope, place.encoding),
@@ -92,12 +94,19 @@ fn within(root: &Path, path: &Path) -> Option<FilePath> {
     Some(FilePath::new(inside.to_str()?))
 }
 
-fn text_of(request: &TextRequest, file: &FilePath, path: &Path) -> Option<(Rope, ContentHash)> {
+fn text_of(
+    request: &TextRequest,
+    file: &FilePath,
+    policy: &PathPolicy,
+) -> Option<(Rope, ContentHash)> {
     let shown = request.overlay.iter().find(|(other, _)| other == file);
     let text: Arc<str> = match shown {
         _ if *file == request.file => Arc::clone(&request.text),
         Some((_, text)) => text.clone()?,
-        None => std::fs::read_to_string(path).ok()?.into(),
+        None => {
+            let bytes = read_bounded(policy.open(file).ok()?, MAX_FILE_BYTES).ok()?;
+            String::from_utf8(bytes).ok()?.into()
+        }
     };
     Some((Rope::from_str(&text), ContentHash::of(&text)))
 }

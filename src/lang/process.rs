@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::find::Program;
 use super::link::Link;
+use crate::workspace::Variables;
 
 /// How long one that says nothing more is waited for.
 const GRACE: Duration = Duration::from_millis(500);
@@ -24,8 +25,7 @@ const LAST_WORDS: usize = 2 << 10;
 
 /// What a server gets to see of the environment: enough to find itself and the project's packages,
 /// and no secrets.
-const PASSED_ON: [&str; 13] = [
-    "PATH",
+const PASSED_ON: [&str; 12] = [
     "HOME",
     "USER",
     "LANG",
@@ -48,11 +48,13 @@ pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<
     let passed_on = PASSED_ON
         .iter()
         .filter_map(|name| Some((name, std::env::var_os(name)?)));
-    let mut child = Command::new(&program.path)
+    let programs = &program.others;
+    let server = programs.command(&program.path, Variables::Clean, root);
+    let mut child = Command::from(server)
         .args(&program.arguments)
-        .current_dir(root)
         .env_clear()
         .envs(passed_on)
+        .env("PATH", programs.path())
         .env("XDG_CACHE_HOME", cache)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .stdin(Stdio::piped())
@@ -140,12 +142,14 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     use super::*;
+    use crate::workspace::HostPrograms;
 
     fn shell(line: &str) -> Link {
         let program = Program {
             name: "sh".to_owned(),
             path: "/bin/sh".into(),
             arguments: vec!["-c".to_owned(), line.to_owned()],
+            others: HostPrograms::outside(Path::new("/")),
         };
         start(&program, Path::new("/"), Path::new("/nowhere")).unwrap()
     }

@@ -13,6 +13,7 @@ mod sampled;
 pub mod socket;
 #[cfg(test)]
 pub(crate) mod testing;
+mod usage;
 
 pub mod verifier;
 pub mod weights;

@@ -13,6 +13,10 @@ use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Finish, Message, ModelError,
     ModelProfile, ToolCall, Usage,
 };
+use crate::workspace::read_given;
+
+/// A longer list of changes is not read.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// A part that comes back is proposed again, as a model would, but so many times at most.
 const TRIES: u32 = 6;
@@ -57,9 +61,9 @@ impl Oracle {
             model: profile.name.clone(),
             message: format!("{}: {message}", path.display()),
         };
-        let text = std::fs::read_to_string(path).map_err(|error| unavailable(error.to_string()))?;
+        let bytes = read_given(path, MAX_BYTES).map_err(|error| unavailable(error.to_string()))?;
         let changes =
-            serde_json::from_str(&text).map_err(|error| unavailable(error.to_string()))?;
+            serde_json::from_slice(&bytes).map_err(|error| unavailable(error.to_string()))?;
         Ok(Oracle {
             profile: ModelProfile {
                 name: NAME.to_owned(),

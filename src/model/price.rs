@@ -1,36 +1,10 @@
-//! What tokens cost: the table of list prices and the arithmetic.
+//! The list prices of well-known models.
 
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use crate::ports::{Dollars, Usage};
-
-/// A price in dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-pub struct Price {
-    pub prompt: f64,
-    pub cached: f64,
-    pub output: f64,
-}
-
-impl Price {
-    /// What runs on the user's own machine costs nothing.
-    pub const FREE: Price = Price {
-        prompt: 0.0,
-        cached: 0.0,
-        output: 0.0,
-    };
-
-    /// The cost of one request.
-    pub fn cost(&self, usage: Usage) -> Dollars {
-        let fresh = usage.prompt.saturating_sub(usage.cached);
-        let millionths = fresh.0 as f64 * self.prompt
-            + usage.cached.0 as f64 * self.cached
-            + usage.output.0 as f64 * self.output;
-        Dollars(millionths / 1e6)
-    }
-}
+use crate::ports::Price;
 
 /// The list price of a well-known model, by the name that its provider gives it. A vendor in front
 /// (`openai/gpt-4o`) and a release behind (`gpt-4o-2024-11-20`) make no difference.
@@ -76,7 +50,6 @@ fn table() -> &'static [Entry] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::Tokens;
 
     #[test]
     fn names_and_their_releases_have_a_price_and_neighbours_do_not() {
@@ -97,22 +70,5 @@ mod tests {
         let all = names.len();
         names.dedup();
         assert_eq!(names.len(), all);
-    }
-
-    #[test]
-    fn cached_tokens_are_part_of_the_prompt() {
-        let price = Price {
-            prompt: 2.0,
-            cached: 1.0,
-            output: 10.0,
-        };
-        let usage = Usage {
-            prompt: Tokens(1_000_000),
-            cached: Tokens(400_000),
-            output: Tokens(100_000),
-        };
-        let Dollars(cost) = price.cost(usage);
-        assert!((cost - 2.6).abs() < 1e-9, "{cost}");
-        assert_eq!(Price::FREE.cost(usage), Dollars(0.0));
     }
 }

@@ -1,6 +1,7 @@
 //! Answers from a recorded trajectory, in the order in which each conversation had them.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,6 +12,10 @@ use serde::Deserialize;
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Exchange, ModelError, ModelProfile,
 };
+use crate::workspace::read_given;
+
+/// A longer trajectory is not read.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// The recorded model.
 pub struct Replay {
@@ -32,8 +37,10 @@ impl Replay {
     /// # Errors
     /// [`ModelError::Unavailable`] when the file cannot be read or is no trajectory.
     pub fn open(profile: ModelProfile, path: &Path) -> Result<Self, ModelError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| unavailable(&profile, format!("{}: {error}", path.display())))?;
+        let wrong =
+            |error: &dyn Display| unavailable(&profile, format!("{}: {error}", path.display()));
+        let bytes = read_given(path, MAX_BYTES).map_err(|error| wrong(&error))?;
+        let text = String::from_utf8(bytes).map_err(|error| wrong(&error))?;
         Replay::parse(profile, &text)
     }
 

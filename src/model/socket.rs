@@ -7,7 +7,10 @@ use async_trait::async_trait;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use crate::ports::{ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile};
+use super::usage::credible;
+use crate::ports::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Tokens, WorstCase,
+};
 
 /// A longer reply is none.
 const MOST_BYTES: u64 = 64 << 20;
@@ -51,17 +54,24 @@ impl ChatModel for SocketModel {
             model: model(),
             message: format!("{}: {error}", self.path.display()),
         })?;
-        serde_json::from_str(&answer).map_err(|error| ModelError::Malformed {
-            model: model(),
-            message: error.to_string(),
-        })
+        let mut reply: ChatReply =
+            serde_json::from_str(&answer).map_err(|error| ModelError::Malformed {
+                model: model(),
+                message: error.to_string(),
+            })?;
+        let worst = WorstCase::of(request, &self.profile);
+        let calls = reply.tool_calls.iter();
+        let received =
+            Tokens::at_most(&reply.text) + calls.map(|call| Tokens::at_most(&call.arguments)).sum();
+        reply.usage = credible(Some(reply.usage), &worst, received);
+        Ok(reply)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::{NoWatch, Tokens, ToolCalling};
+    use crate::ports::{NoWatch, Price, ToolCalling};
     use tokio::net::UnixListener;
 
     fn request() -> ChatRequest {
@@ -86,6 +96,7 @@ mod tests {
             max_output: Tokens(100),
             tool_calling: ToolCalling::Native,
             replayed: false,
+            price: Some(Price::FREE),
         };
         let model = SocketModel::new(profile, path.clone());
         let away = model.chat(&request(), &NoWatch).await.unwrap_err();

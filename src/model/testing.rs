@@ -1,7 +1,8 @@
 //! What the tests of this module share.
 
 use crate::ports::{
-    ChatReply, ChatRequest, Dollars, Finish, Message, ModelProfile, Tokens, ToolCalling, Usage,
+    ChatReply, ChatRequest, Dollars, Finish, Message, ModelProfile, Price, Tokens, ToolCalling,
+    Usage,
 };
 
 pub(crate) fn profile(name: &str) -> ModelProfile {
@@ -11,6 +12,7 @@ pub(crate) fn profile(name: &str) -> ModelProfile {
         max_output: Tokens(512),
         tool_calling: ToolCalling::Native,
         replayed: false,
+        price: Some(Price::FREE),
     }
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::redirect;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::ports::{ChatModel, ChatRequest, Dollars, Message, NoWatch, Tokens};
+use crate::ports::{ChatModel, ChatRequest, ChatWatch, Message, Tokens, WorstCase};
 use crate::prompts::{Prompt, VerifyPrompt, VerifySystem};
 
 /// How long one judgement may take.
@@ -15,6 +16,8 @@ const DEADLINE: Duration = Duration::from_secs(300);
 const LONGEST: Tokens = Tokens(2048);
 /// Of a longer change, the beginning is read.
 const MOST_BYTES: usize = 60_000;
+/// The longest answer of an endpoint that is read.
+const MOST_ANSWER_BYTES: usize = 1 << 20;
 /// What the rubric gives at most.
 const MOST_POINTS: f64 = 10.0;
 
@@ -26,27 +29,42 @@ pub enum Verifier {
     Endpoint(String),
 }
 
-/// A score from 0 to 1, and what it cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Score {
-    pub score: f64,
-    pub dollars: Dollars,
-}
-
 #[derive(Deserialize)]
 struct Answer {
     score: f64,
 }
 
 impl Verifier {
-    /// Judges one change.
+    /// The most that the first request for a score can cost; `None` for an endpoint, whose cost is not
+    /// known here.
+    pub fn worst_case(&self, problem: &str, patch: &str) -> Option<WorstCase> {
+        match self {
+            Verifier::Model(model) => {
+                let request = request(problem, patch, LONGEST);
+                Some(WorstCase::of(&request, model.profile()))
+            }
+            Verifier::Endpoint(_) => None,
+        }
+    }
+
+    /// Judges one change, from 0 to 1. A model is asked for an answer of at most `max_output` tokens;
+    /// `watch` keeps the account.
     ///
     /// # Errors
     /// There is no score, and why.
-    pub async fn score(&self, problem: &str, patch: &str) -> Result<Score, String> {
+    pub async fn score(
+        &self,
+        problem: &str,
+        patch: &str,
+        max_output: Tokens,
+        watch: &dyn ChatWatch,
+    ) -> Result<f64, String> {
         let judged = async {
             match self {
-                Verifier::Model(model) => by_model(model.as_ref(), problem, patch).await,
+                Verifier::Model(model) => {
+                    let request = request(problem, patch, max_output);
+                    by_model(model.as_ref(), &request, watch).await
+                }
                 Verifier::Endpoint(url) => by_endpoint(url, problem, patch).await,
             }
         };
@@ -57,12 +75,12 @@ impl Verifier {
     }
 }
 
-async fn by_model(model: &dyn ChatModel, problem: &str, patch: &str) -> Result<Score, String> {
+fn request(problem: &str, patch: &str, max_output: Tokens) -> ChatRequest {
     let prompt = VerifyPrompt {
         problem: problem.to_owned(),
         patch: beginning(patch).to_owned(),
     };
-    let request = ChatRequest {
+    ChatRequest {
         conversation: "verifier".to_owned(),
         messages: vec![
             Message::System {
@@ -73,36 +91,63 @@ async fn by_model(model: &dyn ChatModel, problem: &str, patch: &str) -> Result<S
             },
         ],
         tools: Vec::new(),
-        max_output: LONGEST.min(model.profile().max_output),
+        max_output: max_output.min(LONGEST),
         temperature: 0.0,
         seed: None,
         stop: Vec::new(),
-    };
-    let reply = model
-        .chat(&request, &NoWatch)
-        .await
-        .map_err(|error| error.to_string())?;
-    let score = points(&reply.text).ok_or("its answer has no line with SCORE: and points")?;
-    Ok(Score {
-        score,
-        dollars: reply.cost,
-    })
+    }
 }
 
-async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<Score, String> {
-    let said = |error: reqwest::Error| format!("{url}: {error}");
+async fn by_model(
+    model: &dyn ChatModel,
+    request: &ChatRequest,
+    watch: &dyn ChatWatch,
+) -> Result<f64, String> {
+    let reply = model.chat(request, watch).await;
+    watch.request_ended(reply.as_ref());
+    let reply = reply.map_err(|error| error.to_string())?;
+    points(&reply.text).ok_or("its answer has no line with SCORE: and points".to_owned())
+}
+
+async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, String> {
+    let shown = shown(url);
+    let said = |error: reqwest::Error| format!("{shown}: {}", error.without_url());
     let body = json!({"problem": problem, "patch": patch});
-    let request = reqwest::Client::new().post(url).json(&body);
-    let answer = request.send().await.map_err(said)?;
-    let answer = answer.error_for_status().map_err(said)?;
-    let Answer { score } = answer.json().await.map_err(said)?;
-    match (0.0..=1.0).contains(&score) {
-        true => Ok(Score {
-            score,
-            dollars: Dollars(0.0),
-        }),
-        false => Err(format!("{url}: the score {score} is not from 0 to 1")),
+    let client = reqwest::Client::builder().redirect(redirect::Policy::none());
+    let client = client.build().map_err(said)?;
+    let answer = client.post(url).json(&body).send().await.map_err(said)?;
+    let mut answer = answer.error_for_status().map_err(said)?;
+    if answer.status().is_redirection() {
+        return Err(format!(
+            "{shown} redirects; a change is sent to no other address than the one given"
+        ));
     }
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(said)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > MOST_ANSWER_BYTES {
+            return Err(format!("{shown}: the answer is too long for a score"));
+        }
+    }
+    let Answer { score } =
+        serde_json::from_slice(&body).map_err(|error| format!("{shown}: {error}"))?;
+    match (0.0..=1.0).contains(&score) {
+        true => Ok(score),
+        false => Err(format!("{shown}: the score {score} is not from 0 to 1")),
+    }
+}
+
+/// The address without what may be secret in it.
+fn shown(url: &str) -> String {
+    let Ok(mut url) = reqwest::Url::parse(url) else {
+        return "the verifier".to_owned();
+    };
+    // Neither can fail where there is a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
 }
 
 /// The last line with points, as a share of the most.
@@ -145,6 +190,14 @@ mod tests {
 
     /// Answers one request with this body; the address, and what was asked.
     async fn endpoint(body: &'static str) -> (String, tokio::task::JoinHandle<String>) {
+        answering("200 OK", body).await
+    }
+
+    /// The same with another status and more lines of the head.
+    async fn answering(
+        head: &'static str,
+        body: &'static str,
+    ) -> (String, tokio::task::JoinHandle<String>) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/score", listener.local_addr().unwrap());
         let asked = tokio::spawn(async move {
@@ -156,7 +209,7 @@ mod tests {
                 asked.extend_from_slice(&buffer[..count]);
             }
             let answer = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                "HTTP/1.1 {head}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
                 body.len()
             );
             stream.write_all(answer.as_bytes()).await.unwrap();
@@ -168,8 +221,8 @@ mod tests {
     #[tokio::test]
     async fn an_endpoint_is_given_the_problem_and_the_change() {
         let (url, asked) = endpoint(r#"{"score": 0.25}"#).await;
-        let score = Verifier::Endpoint(url).score("P", "D").await.unwrap();
-        assert_eq!(score.score, 0.25);
+        let score = by_endpoint(&url, "P", "D").await.unwrap();
+        assert_eq!(score, 0.25);
         let asked = asked.await.unwrap();
         assert!(
             asked.contains(r#""problem":"P""#) && asked.contains(r#""patch":"D""#),
@@ -178,9 +231,32 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_change_is_not_sent_on_to_another_address() {
+        let (other, asked) = endpoint(r#"{"score": 1}"#).await;
+        let head = format!("307 Go\r\nlocation: {other}").leak();
+        let (url, _asked) = answering(head, "").await;
+        let url = url.replace("http://", "http://me:hunter2@") + "?key=hunter3";
+        let error = by_endpoint(&url, "P", "D").await.unwrap_err();
+        assert!(
+            error.contains("redirects") && !error.contains("hunter"),
+            "{error}"
+        );
+        assert!(!asked.is_finished());
+        asked.abort();
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_long_is_not_read_on() {
+        let body = " ".repeat(MOST_ANSWER_BYTES + 1).leak();
+        let (url, _asked) = endpoint(body).await;
+        let error = by_endpoint(&url, "P", "D").await.unwrap_err();
+        assert!(error.contains("too long"), "{error}");
+    }
+
+    #[tokio::test]
     async fn a_score_that_is_none_is_told() {
         let (url, _asked) = endpoint(r#"{"score": 7}"#).await;
-        let error = Verifier::Endpoint(url).score("P", "D").await.unwrap_err();
+        let error = by_endpoint(&url, "P", "D").await.unwrap_err();
         assert!(error.contains("not from 0 to 1"), "{error}");
     }
 }

@@ -48,6 +48,9 @@ pub enum EditorError {
     Missing { file: FilePath },
     #[error("{file}: {message}")]
     Unreadable { file: FilePath, message: String },
+    /// The path policy refuses it.
+    #[error("{why}")]
+    Forbidden { why: String },
     #[error("the editor is gone")]
     Gone,
 }
@@ -60,6 +63,9 @@ pub enum ApplyError {
     Stale { file: FilePath },
     #[error("{file}: the editor refused the edit: {message}")]
     Refused { file: FilePath, message: String },
+    /// The path policy refuses it.
+    #[error("{why}")]
+    Forbidden { why: String },
     #[error("the editor is gone")]
     Gone,
 }
@@ -72,6 +78,14 @@ pub trait Editor: Send + Sync {
     /// # Errors
     /// See [`EditorError`].
     async fn current(&self, file: &FilePath) -> Result<Current, EditorError>;
+
+    /// The texts of all open files, as the user has them now: unsaved ones too.
+    ///
+    /// # Errors
+    /// [`EditorError::Gone`].
+    async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {
+        Ok(Vec::new())
+    }
 
     /// Applies one edit whole or not at all, and returns the text after it.
     ///

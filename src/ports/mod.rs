@@ -1,12 +1,14 @@
 //! The only traits of Starling: what the swarm needs from the outside world, without naming any adapter.
 
 mod approver;
+mod cost;
 mod editor;
 mod language;
 mod model;
 mod tests;
 
 pub use approver::{Approver, IntentView, ProposalView, Verdict};
+pub use cost::{Cost, Price, WorstCase};
 pub use editor::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
 pub use language::{
     Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,

@@ -8,6 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use super::cost::{Price, WorstCase};
+
 /// A count of model tokens.
 #[derive(
     Debug,
@@ -231,7 +233,10 @@ pub enum ModelError {
     },
     #[error("{model}: no answer within {} s", .after.as_secs())]
     Timeout { model: String, after: Duration },
-    /// The connection failed or the stream ended in the middle.
+    /// No connection could be made; nothing was sent.
+    #[error("{model}: connection failed: {message}")]
+    Unreachable { model: String, message: String },
+    /// The connection broke after the request was sent, or the stream ended in the middle.
     #[error("{model}: connection failed: {message}")]
     Transport { model: String, message: String },
     /// The provider refuses this request; trying again cannot help.
@@ -263,6 +268,7 @@ impl ModelError {
             ModelError::RateLimited { .. }
             | ModelError::Server { .. }
             | ModelError::Timeout { .. }
+            | ModelError::Unreachable { .. }
             | ModelError::Transport { .. }
             | ModelError::Malformed { .. } => true,
             ModelError::Refused { .. }
@@ -293,15 +299,22 @@ pub enum ModelNotice {
     Preparing { model: String, message: String },
 }
 
-/// Watches one model call. Calls must return at once.
+/// Watches one model call, and keeps its account: the caller of [`ChatModel::chat`] has room in its
+/// budget for one request to the model of [`ChatModel::profile`]. A layer that sends several requests
+/// (retries, fallbacks, continuations) reports the end of each and reserves the next.
+#[async_trait]
 pub trait ChatWatch: Send + Sync {
-    /// A piece of the answer, as it streams.
+    /// A piece of the answer, as it streams. Returns at once.
     fn delta(&self, text: &str);
+    /// Returns at once.
     fn notice(&self, notice: ModelNotice);
-    /// Asked before every request beyond the first of one call (a retry, a continuation): whether
-    /// the budget has room for it, after `calls` requests and with `tokens` in all, it included.
-    fn may_spend(&self, _calls: u32, _tokens: Tokens) -> bool {
-        true
+    /// One request has ended. Two layers may report the same end; the second report is ignored.
+    fn request_ended(&self, _end: Result<&ChatReply, &ModelError>) {}
+    /// Reserves one more request, and returns the longest answer that it may ask for. Waits while
+    /// the room is held by other calls. `None`: the budget has no room, and the request must not be
+    /// sent.
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        Some(next.output)
     }
 }
 
@@ -336,6 +349,8 @@ pub struct ModelProfile {
     pub tool_calling: ToolCalling,
     /// Answers come from a recording. Surfaces must say so.
     pub replayed: bool,
+    /// `None` when the price is unknown; a limit in dollars then refuses the model.
+    pub price: Option<Price>,
 }
 
 /// A chat model. Dropping the future of [`ChatModel::chat`] ends the call.

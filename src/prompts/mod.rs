@@ -49,6 +49,7 @@ templates![
     "editor_system.md",
     "editor.md",
     "proxy_system.md",
+    "proxy_system_text.md",
     "proxy.md",
     "scout_system.md",
     "scout_system_text.md",
@@ -111,6 +112,8 @@ fixed_prompts![
     AskSystemText = "ask_system_text.md",
     EditorSystem = "editor_system.md",
     ProxySystem = "proxy_system.md",
+    /// The same for models without tools.
+    ProxySystemText = "proxy_system_text.md",
     ScoutSystem = "scout_system.md",
     ScoutSystemText = "scout_system_text.md",
     /// The one agent of `--driver single`.

@@ -5,16 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use super::frames::Reader;
 use super::wire;
 
 /// How long the server has to answer a request for which no other time is said.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// Messages that wait for the server to take them. One that takes none is as good as gone.
 const QUEUE: usize = 16 << 10;
+/// A server that sends more unreadable messages in a row is as good as gone.
+const MOST_MALFORMED: usize = 100;
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -205,17 +208,26 @@ async fn read_all(
     pending: Arc<Mutex<Pending>>,
     mut receive: impl FnMut(&Connection, Incoming, u64) + Send + 'static,
 ) {
-    let mut input = BufReader::new(input);
-    let mut order = 0;
+    let mut input = Reader::new(input);
+    let (mut order, mut malformed) = (0, 0);
     loop {
-        let message = match wire::read(&mut input).await {
-            Ok(Some(message)) => message,
+        let message = match input.next::<Value>().await {
+            Ok(Some(Ok(message))) => message,
+            Ok(Some(Err(error))) => {
+                tracing::warn!(%error, "a message of the server cannot be read");
+                malformed += 1;
+                if malformed > MOST_MALFORMED {
+                    break;
+                }
+                continue;
+            }
             Ok(None) => break,
             Err(error) => {
-                tracing::error!(%error, "the server cannot be understood");
+                tracing::error!(%error, "the connection to the server broke");
                 break;
             }
         };
+        malformed = 0;
         let Some(outgoing) = outgoing.upgrade() else {
             break;
         };
@@ -277,4 +289,43 @@ fn sort(mut message: Value) -> Sorted {
 
 fn lock(pending: &Mutex<Pending>) -> std::sync::MutexGuard<'_, Pending> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, duplex, split};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_is_answered_although_garbage_stands_before_the_answer() {
+        let (ours, mut theirs) = duplex(1 << 16);
+        let (input, output) = split(ours);
+        let connection = Connection::open(input, output, |_, _, _| {});
+        let answer = connection.request("x", json!({}));
+        let garbage =
+            "warning: \n\nContent-Length: 2\r\n\r\n{{Content-Length: 9\r\n\r\n\"\\ud800\"";
+        theirs.write_all(garbage.as_bytes()).await.unwrap();
+        let sound = json!({"jsonrpc": "2.0", "id": 1, "result": "here"});
+        wire::write(&mut theirs, &sound).await.unwrap();
+        assert_eq!(answer.await, Ok(json!("here")));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_sends_nothing_but_garbage_is_gone() {
+        let (ours, theirs) = duplex(1 << 16);
+        let (input, output) = split(ours);
+        let connection = Connection::open(input, output, |_, _, _| {});
+        let answer = connection.request("x", json!({}));
+        let (mut said, mut garbage) = split(theirs);
+        tokio::spawn(async move { said.read_to_end(&mut Vec::new()).await });
+        for _ in 0..=MOST_MALFORMED {
+            garbage
+                .write_all(b"Content-Length: 1\r\n\r\n{")
+                .await
+                .unwrap();
+        }
+        assert_eq!(answer.await, Err(RequestError::Gone));
+        assert!(connection.is_closed());
+    }
 }

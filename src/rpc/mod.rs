@@ -2,6 +2,7 @@
 //! the server sends by itself, in order.
 
 mod connection;
+pub mod frames;
 pub mod wire;
 
 pub use connection::{Answer, Connection, Incoming, Reply, RequestError};

@@ -39,11 +39,11 @@ impl Suite {
 
     /// The line for a shell that runs the selected tests, or all.
     pub(super) fn line(&self, select: &[String]) -> String {
-        // A selection comes from a model: it must not become a flag.
+        // A selection comes from a model: it must not become a flag, or a file of arguments.
         let select: Vec<&str> = select
             .iter()
             .map(|entry| entry.trim())
-            .filter(|entry| !entry.is_empty() && !entry.starts_with('-'))
+            .filter(|entry| !entry.is_empty() && !entry.starts_with(['-', '@']))
             .collect();
         match self {
             Suite::Given(line) => {
@@ -211,6 +211,7 @@ mod tests {
             "t.py::T.test_x",
             "t.py::test_y[a.b c]",
             "--pdb",
+            "@.env",
             " ",
         ];
         let expected = format!("{fixed} t.py t.py::T::test_x 't.py::test_y[a.b c]'");

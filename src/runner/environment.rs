@@ -102,12 +102,29 @@ fn passes(name: &OsStr, further: &[String]) -> bool {
     !secret && (known || further.iter().any(|one| one == name))
 }
 
-/// The directories that an environment leads to, and `python`'s own: tests need to read them wherever
-/// they lie.
-pub(super) fn directories(
-    environment: &BTreeMap<OsString, OsString>,
-    python: Option<&Path>,
-) -> Vec<PathBuf> {
+/// Parts of directories in a home that tests need; beside them lie keys.
+const PARTS: [(&str, &[&str]); 3] = [
+    (
+        ".local",
+        &[
+            "bin",
+            "lib",
+            "lib64",
+            "share/mise",
+            "share/pipx",
+            "share/uv",
+        ],
+    ),
+    (".cargo", &["bin", "git", "registry"]),
+    ("go", &["bin", "pkg", "src"]),
+];
+
+/// The directories that an environment leads to: tests need to read them wherever they lie.
+pub(super) fn directories(environment: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+    directories_at(environment, std::env::home_dir().as_deref())
+}
+
+fn directories_at(environment: &BTreeMap<OsString, OsString>, home: Option<&Path>) -> Vec<PathBuf> {
     const PATHS: [&str; 3] = ["PATH", "PYTHONPATH", "LD_LIBRARY_PATH"];
     let lists = PATHS
         .iter()
@@ -122,17 +139,27 @@ pub(super) fn directories(
         "GOROOT",
     ]);
     let single = single.filter_map(|name| environment.get(OsStr::new(name)).map(PathBuf::from));
-    let beside = python.and_then(Path::parent).map(Path::to_owned);
-    let all = listed.chain(single).chain(beside);
-    let found: BTreeSet<PathBuf> = all.filter(|path| path.is_absolute()).map(whole).collect();
+    let all = listed.chain(single).filter(|path| path.is_absolute());
+    let found: BTreeSet<PathBuf> = all.flat_map(|path| whole(path, home)).collect();
     found.into_iter().collect()
 }
 
-/// The installation that a directory of programs belongs to.
-fn whole(path: PathBuf) -> PathBuf {
-    match path.parent() {
-        Some(above) if path.ends_with("bin") && above.components().count() > 2 => above.to_owned(),
-        Some(_) | None => path,
+/// The installation that a directory of programs belongs to, as far as tests need it.
+fn whole(path: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
+    let is_of_programs = path.ends_with("bin") || path.ends_with("shims");
+    let above = path
+        .parent()
+        .filter(|above| is_of_programs && above.components().count() > 2);
+    let all = above.unwrap_or(&path);
+    let Some(name) = home.and_then(|home| all.strip_prefix(home).ok()) else {
+        return vec![all.to_owned()];
+    };
+    if name == Path::new("") {
+        return vec![path];
+    }
+    match PARTS.iter().find(|(part, _)| name == Path::new(part)) {
+        Some((_, parts)) => parts.iter().map(|part| all.join(part)).collect(),
+        None => vec![all.to_owned()],
     }
 }
 
@@ -190,8 +217,33 @@ mod tests {
             ("PYTHONPATH".into(), "/tmp/lib".into()),
             ("VIRTUAL_ENV".into(), "/tmp/venv".into()),
         ]);
-        let found = directories(&environment, Some(Path::new("/tmp/other/bin/python")));
-        let expected = ["/tmp/lib", "/tmp/other", "/tmp/venv", "/usr/bin"];
+        let found = directories(&environment);
+        let expected = ["/tmp/lib", "/tmp/venv", "/usr/bin"];
         assert_eq!(found, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn of_a_home_only_the_parts_without_keys_are_needed() {
+        let path = "/home/me/bin:/home/me/.cargo/bin:/home/me/.local/bin:/home/me/.pyenv/shims";
+        let environment = BTreeMap::from([
+            ("PATH".into(), path.into()),
+            ("PYTHONUSERBASE".into(), "/home/me/.local".into()),
+        ]);
+        let found = directories_at(&environment, Some(Path::new("/home/me")));
+        for needed in [
+            "bin",
+            ".cargo/registry",
+            ".local/lib",
+            ".local/bin",
+            ".pyenv",
+        ] {
+            assert!(
+                found.contains(&Path::new("/home/me").join(needed)),
+                "{found:?}"
+            );
+        }
+        for private in ["/home/me", "/home/me/.cargo", "/home/me/.local"] {
+            assert!(!found.contains(&PathBuf::from(private)), "{found:?}");
+        }
     }
 }

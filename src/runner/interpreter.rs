@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use super::command::quote;
@@ -36,12 +36,14 @@ pub(super) async fn find(
     shadows: &Shadows,
 ) -> Result<Option<Interpreter>, String> {
     let candidates = candidates(root, given, environment);
+    let mut keep = directories(environment);
+    keep.extend(candidates.iter().flat_map(|python| prefixes(python)));
     let ask = |python: &PathBuf| format!("{} -c {} && exit", word(python), quote(QUESTION));
     let asked: Vec<String> = candidates.iter().map(ask).collect();
     let command = ShadowCommand {
         line: format!("cd /\n{}", asked.join("\n")),
         environment: environment.clone(),
-        keep: directories(environment, given),
+        keep,
         deadline: DEADLINE,
         output_cap: ANSWER_BYTES,
     };
@@ -56,15 +58,97 @@ fn word(path: &Path) -> String {
     quote(&path.to_string_lossy())
 }
 
+/// An answer counts only if it names an interpreter that is there, straight from the root: a program of
+/// the project may have printed it.
 fn answer(line: &str) -> Option<Interpreter> {
     let (pytest, path) = line.strip_prefix("starling ")?.split_once(' ')?;
-    Some(Interpreter {
-        path: path.into(),
+    let path = PathBuf::from(path);
+    let is_one = plain(&path).is_some_and(|plain| plain.as_os_str() == path.as_os_str())
+        && !prefixes(&path).is_empty();
+    is_one.then(|| Interpreter {
+        path,
         has_pytest: pytest == "True",
     })
 }
 
-fn candidates(
+/// How many links are followed from an interpreter to what it is.
+const LINKS: usize = 16;
+
+/// The installations that an interpreter needs: the one that its path is in, those that links lead
+/// through, and the one that a virtual environment is made from. Only directories that are laid out as
+/// an installation of Python are taken, whatever names them.
+pub(super) fn prefixes(python: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut step = Some(python.to_owned());
+    for _ in 0..LINKS {
+        let Some(program) = step.as_deref().and_then(plain) else {
+            break;
+        };
+        found.extend(installation(&program));
+        step = std::fs::read_link(&program)
+            .ok()
+            .and_then(|to| Some(program.parent()?.join(to)));
+    }
+    found.extend(python.canonicalize().ok().and_then(|it| installation(&it)));
+    let bases: Vec<PathBuf> = found.iter().filter_map(|prefix| base(prefix)).collect();
+    found.extend(bases);
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// A path with `.` and `..` taken out by its words; none for a relative one.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::from("/");
+    for part in path.has_root().then(|| path.components())? {
+        match part {
+            Component::Normal(name) => plain.push(name),
+            Component::ParentDir => drop(plain.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    Some(plain)
+}
+
+/// The installation that a program lies in the `bin` of.
+fn installation(program: &Path) -> Option<PathBuf> {
+    let named = program.file_name()?.to_str()?;
+    let is_python = named.starts_with("python") || named.starts_with("pypy");
+    let bin = program.parent().filter(|bin| bin.ends_with("bin"))?;
+    let prefix = bin.parent()?;
+    (is_python && program.is_file() && is_installation(prefix)).then(|| prefix.to_owned())
+}
+
+/// Whether a directory holds an environment, or the modules of an interpreter.
+fn is_installation(prefix: &Path) -> bool {
+    let has_modules = |library: &str| {
+        let entries = std::fs::read_dir(prefix.join(library));
+        let names = entries.into_iter().flatten().flatten();
+        names.map(|entry| entry.file_name()).any(|name| {
+            let name = name.to_string_lossy();
+            ["python3", "python2", "pypy"]
+                .iter()
+                .any(|start| name.starts_with(start))
+        })
+    };
+    prefix.parent().is_some()
+        && (prefix.join("pyvenv.cfg").is_file() || ["lib", "lib64"].into_iter().any(has_modules))
+}
+
+/// The installation that a virtual environment is made from.
+fn base(prefix: &Path) -> Option<PathBuf> {
+    let settings = std::fs::read_to_string(prefix.join("pyvenv.cfg")).ok()?;
+    let home = settings.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "home").then(|| PathBuf::from(value.trim()))
+    })?;
+    let home = plain(&home)?;
+    let names = ["python3", "python"];
+    names.iter().find_map(|name| installation(&home.join(name)))
+}
+
+/// The interpreters that are asked, in this order.
+pub(super) fn candidates(
     root: &Path,
     given: Option<&Path>,
     environment: &BTreeMap<OsString, OsString>,
@@ -127,6 +211,67 @@ mod tests {
         assert!(found(root.path(), None).await.is_some());
         let given = bin.join("python");
         assert_eq!(found(root.path(), Some(&given)).await, None);
+    }
+
+    fn script(path: &Path, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_names_no_interpreter_is_passed_over() {
+        let root = tempfile::tempdir().unwrap();
+        let other = root.path().join("other");
+        script(&other.join("bin/python3"), "");
+        for named in [
+            "/run/../usr/bin/env",
+            "/usr/bin/env",
+            "/python3",
+            "bin/python3",
+            other.join("bin/python3").to_str().unwrap(),
+        ] {
+            let text = format!("#!/bin/sh\necho starling True {named}\n");
+            script(&root.path().join(".venv/bin/python"), &text);
+            assert_eq!(found(root.path(), None).await, None, "{named}");
+        }
+    }
+
+    #[test]
+    fn an_environment_needs_what_it_is_made_from() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        script(&at("pythons/3.12.1/bin/python3.12"), "");
+        std::fs::create_dir_all(at("pythons/3.12.1/lib/python3.12")).unwrap();
+        std::os::unix::fs::symlink("3.12.1", at("pythons/3.12")).unwrap();
+        std::fs::create_dir_all(at(".venv/bin")).unwrap();
+        std::fs::write(at(".venv/pyvenv.cfg"), "home = /nowhere/bin\n").unwrap();
+        let link = at("pythons/3.12/bin/python3.12");
+        std::os::unix::fs::symlink(link, at(".venv/bin/python")).unwrap();
+        let expected = [at(".venv"), at("pythons/3.12"), at("pythons/3.12.1")];
+        assert_eq!(prefixes(&at(".venv/bin/python")), expected);
+
+        script(&at("copied/bin/python"), "");
+        let home = at("pythons/3.12.1/bin");
+        std::fs::rename(home.join("python3.12"), home.join("python3")).unwrap();
+        let settings = format!("version = 3.12.1\nhome = {}\n", home.display());
+        std::fs::write(at("copied/pyvenv.cfg"), settings).unwrap();
+        let expected = [at("copied"), at("pythons/3.12.1")];
+        assert_eq!(prefixes(&at("copied/bin/python")), expected);
+    }
+
+    #[test]
+    fn no_other_directory_passes_for_an_installation() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        script(&home.join("bin/python"), "");
+        script(&home.join(".ssh/python"), "");
+        std::os::unix::fs::symlink(&home, dir.path().join(".venv")).unwrap();
+        for python in ["home/bin/python", ".venv/bin/python", "home/.ssh/python"] {
+            let found = prefixes(&dir.path().join(python));
+            assert_eq!(found, Vec::<PathBuf>::new(), "{python}");
+        }
     }
 
     #[tokio::test]

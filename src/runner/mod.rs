@@ -41,6 +41,8 @@ pub struct TestSettings {
     pub python: Option<PathBuf>,
     /// Environment variables that tests are given besides the harmless ones.
     pub environment: Vec<String>,
+    /// Directories that tests may read although they lie in the home directory.
+    pub readable: Vec<PathBuf>,
 }
 
 /// The tests of one workspace.
@@ -67,8 +69,16 @@ impl ProjectTests {
                 own_suite(snapshot, python, &environment, &shadows).await
             }
         };
-        let keep =
-            environment::directories(&environment, suite.as_ref().ok().and_then(Suite::python));
+        let mut keep = environment::directories(&environment);
+        let python = suite.as_ref().ok().and_then(Suite::python);
+        let mut pythons = interpreter::candidates(&root, python, &environment);
+        pythons.extend(interpreter::candidates(&root, None, &environment));
+        keep.extend(
+            pythons
+                .iter()
+                .flat_map(|python| interpreter::prefixes(python)),
+        );
+        keep.extend(settings.readable);
         if let Ok(suite) = &suite {
             let given = environment.remove(&OsString::from("PYTHONPATH"));
             if let Some(path) = suite.python_path(&root, given.as_ref()) {

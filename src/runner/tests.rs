@@ -1,6 +1,7 @@
 //! Real projects, the real interpreter.
 
 mod hostile;
+mod private;
 
 use super::*;
 use crate::ports::{TestCase, TestStatus};

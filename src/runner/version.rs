@@ -3,11 +3,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::workspace::{MAX_FILE_BYTES, read_text};
+
 /// The version of an interpreter, as far as its environment or its name tell: `3.9`.
 pub(super) fn of_program(program: &Path) -> Option<String> {
     let home = program.parent().and_then(Path::parent);
     let settings = home.map(|home| home.join("pyvenv.cfg"));
-    let settings = settings.and_then(|path| std::fs::read_to_string(path).ok());
+    let settings = settings.and_then(|path| read_text(&path, MAX_FILE_BYTES).ok());
     settings
         .as_deref()
         .and_then(of_settings)

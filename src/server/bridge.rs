@@ -17,7 +17,7 @@ use tower_lsp::lsp_types::{Position, TextDocumentIdentifier, Url};
 
 use super::documents::Desk;
 use super::outgoing::{NoAnswer, ask};
-use super::paths::path_of;
+use super::paths::{disk_text, path_of};
 use super::protocol::{
     BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
     Provider,
@@ -29,6 +29,7 @@ use crate::ports::{
 };
 use crate::syntax::FilePath;
 use crate::text::position_of;
+use crate::workspace::PathPolicy;
 
 /// How long the editor has: there is always another who can be asked.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -48,6 +49,7 @@ pub fn bridged(
             client: client.clone(),
             desk: desk.clone(),
             root: root.clone(),
+            policy: PathPolicy::of(root),
             settings: settings.clone(),
         }),
         Some(_) | None => own,
@@ -59,6 +61,7 @@ struct Bridged {
     client: Client,
     desk: Desk,
     root: PathBuf,
+    policy: PathPolicy,
     settings: Settings,
 }
 
@@ -75,6 +78,7 @@ impl Bridged {
 
     async fn shown(&self, file: &FilePath) -> Option<Shown> {
         let path = path_of(&self.root, file)?;
+        self.policy.may_read(file).ok()?;
         let open = self.desk.read(path.clone()).await.ok()?;
         Some(match open {
             Some(current) => Shown {
@@ -82,7 +86,7 @@ impl Bridged {
                 version: current.version,
             },
             None => Shown {
-                text: tokio::fs::read_to_string(path).await.ok(),
+                text: disk_text(path).await.ok(),
                 version: None,
             },
         })

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,12 +55,19 @@ pub enum Post {
         path: PathBuf,
         reply: oneshot::Sender<Option<Sight>>,
     },
+    /// A message of the client could not be read: it may have changed any open document.
+    MessageLost,
     /// The symbols of a document were read.
     Marked {
         path: PathBuf,
+        opening: Opening,
         marks: Marks,
     },
 }
+
+/// One opening of a document: what was read of it says nothing of the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening(u64);
 
 /// An open document with its symbols.
 #[derive(Debug, Clone)]
@@ -76,6 +83,8 @@ pub struct Sight {
 pub enum Expected {
     /// The document is open and does not have the text of the base.
     Stale,
+    /// A change of the document may have been lost, so its text may differ from the editor's.
+    InDoubt,
     Open {
         uri: Url,
         version: DocVersion,
@@ -105,6 +114,8 @@ impl Desk {
         let (count, changes) = watch::channel(0);
         let mut documents = Documents {
             open: HashMap::new(),
+            openings: 0,
+            unseen: HashSet::new(),
             watches: Vec::new(),
             posts: posts.downgrade(),
             count,
@@ -173,12 +184,23 @@ impl Desk {
 struct Document {
     /// As the client writes it.
     uri: Url,
+    opening: Opening,
     version: DocVersion,
     text: Rope,
     marks: Option<Marks>,
     reading: Reading,
+    /// Whether a change of the document may have been lost.
+    agreement: Agreement,
     /// Who waits for the first marks.
     waiting: Vec<oneshot::Sender<Option<Sight>>>,
+}
+
+/// Whether a document has the text that the editor shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Agreement {
+    Sure,
+    /// Until the document is opened again or its whole text is sent.
+    InDoubt,
 }
 
 /// Whether the symbols of a document are being read.
@@ -226,6 +248,10 @@ struct Watch {
 #[derive(Debug)]
 struct Documents {
     open: HashMap<PathBuf, Document>,
+    /// The number of documents that were opened so far.
+    openings: u64,
+    /// Documents that changed without having been opened: that message was lost.
+    unseen: HashSet<PathBuf>,
     watches: Vec<Watch>,
     /// To itself.
     posts: mpsc::WeakUnboundedSender<Post>,
@@ -246,6 +272,7 @@ impl Documents {
             Post::Closed { uri } => {
                 if let Ok(path) = uri.to_file_path() {
                     self.open.remove(&path);
+                    self.unseen.remove(&path);
                     self.count.send_modify(|count| *count += 1);
                 }
             }
@@ -265,7 +292,16 @@ impl Documents {
                 reply,
             } => answer(reply, self.expect(path, &base, after)),
             Post::See { path, reply } => self.see(&path, reply),
-            Post::Marked { path, marks } => self.marked(&path, marks),
+            Post::MessageLost => {
+                for document in self.open.values_mut() {
+                    document.agreement = Agreement::InDoubt;
+                }
+            }
+            Post::Marked {
+                path,
+                opening,
+                marks,
+            } => self.marked(&path, opening, marks),
         }
     }
 
@@ -290,6 +326,7 @@ impl Documents {
             Reading::Idle => document.reading = Reading::UnderWay(Vec::new()),
         }
         let (path, text, posts) = (path.clone(), document.text.clone(), self.posts.clone());
+        let opening = document.opening;
         let place = path.clone();
         let read = move || Marks::read(&place, &text.to_string());
         let read = self.workers.spawn_blocking(read);
@@ -298,13 +335,19 @@ impl Documents {
             tokio::time::sleep(after).await;
             if let Some(posts) = posts.upgrade() {
                 // When the actor is gone, nobody needs the marks any more.
-                let _ = posts.send(Post::Marked { path, marks });
+                let _ = posts.send(Post::Marked {
+                    path,
+                    opening,
+                    marks,
+                });
             }
         });
     }
 
-    fn marked(&mut self, path: &PathBuf, mut marks: Marks) {
-        let Some(document) = self.open.get_mut(path) else {
+    fn marked(&mut self, path: &PathBuf, opening: Opening, mut marks: Marks) {
+        let document = self.open.get_mut(path);
+        // A document that was closed and opened again may have another text.
+        let Some(document) = document.filter(|document| document.opening == opening) else {
             return;
         };
         let since = match std::mem::replace(&mut document.reading, Reading::Idle) {
@@ -326,14 +369,18 @@ impl Documents {
         // A buffer that was never a file belongs to no workspace.
         let Ok(path) = uri.to_file_path() else { return };
         let text = Rope::from_str(text);
+        self.openings += 1;
         let document = Document {
             uri,
+            opening: Opening(self.openings),
             version,
             text,
             marks: None,
             reading: Reading::Idle,
+            agreement: Agreement::Sure,
             waiting: Vec::new(),
         };
+        self.unseen.remove(&path);
         self.open.insert(path.clone(), document);
         self.count.send_modify(|count| *count += 1);
         self.notice(&path);
@@ -350,7 +397,11 @@ impl Documents {
         match self.open.get_mut(&path) {
             // Also without any change: an edit that names an old version is refused.
             Some(document) => document.version = version,
-            None => tracing::warn!(%uri, "a change came for a document that is not open"),
+            None => {
+                tracing::warn!(%uri, "a change came for a document that is not open");
+                self.unseen.insert(path);
+                return;
+            }
         }
         for change in changes {
             let Some(document) = self.open.get_mut(&path) else {
@@ -360,6 +411,7 @@ impl Documents {
                 None => {
                     let splice = Splice::between(&document.text.to_string(), &change.text);
                     document.text = Rope::from_str(&change.text);
+                    document.agreement = Agreement::Sure;
                     splice
                 }
                 Some(range) => splice(&mut document.text, range, &change.text, encoding),
@@ -376,8 +428,12 @@ impl Documents {
 
     fn expect(&mut self, path: PathBuf, base: &str, after: Arc<str>) -> Expected {
         let open = match self.open.get(&path) {
+            Some(document) if document.agreement == Agreement::InDoubt => {
+                return Expected::InDoubt;
+            }
             Some(document) if document.text != base => return Expected::Stale,
             Some(document) => Some((document.uri.clone(), document.version)),
+            None if self.unseen.contains(&path) => return Expected::InDoubt,
             None => None,
         };
         let (tell, arrived) = oneshot::channel();

@@ -21,26 +21,37 @@ use tower_lsp::lsp_types::{
 };
 
 use super::documents::{Desk, Expected};
-use super::outgoing::ask;
-use super::paths::path_of;
+use super::outgoing::{NoAnswer, ask};
+use super::paths::{disk_text, path_of};
+use super::runs::overlay;
 use super::settings::Settings;
 use crate::ports::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
+use crate::swarm::sending::{self, Purpose};
 use crate::syntax::FilePath;
 use crate::text::{ChangeSet, Encoding, position_of};
+use crate::workspace::{self, PathPolicy, WriteRule};
 
 /// How long the client has to answer.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// How long it has to bring the text that it said is there: a user may have to press a key first.
 const ARRIVAL: Duration = Duration::from_secs(60);
+/// Why nothing is written into a document that may differ from what the editor shows.
+const IN_DOUBT: &str = "a message of the editor could not be read, so this file may have changed in \
+    it; close the file and open it again, then accept once more";
+
+/// How long an edit that was given up is watched for.
+const LATE: Duration = Duration::from_secs(600);
 
 /// The client as the holder of the user's text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ClientEditor {
     client: Client,
     desk: Desk,
     settings: Settings,
+    /// Of the open folder, where there is one.
+    policy: Option<PathPolicy>,
     /// One edit at a time: two edits of one closed file carry no version that tells them apart.
-    turn: Mutex<()>,
+    turn: Arc<Mutex<()>>,
 }
 
 /// One edit on its way.
@@ -58,7 +69,8 @@ impl ClientEditor {
             client,
             desk,
             settings: settings.clone(),
-            turn: Mutex::default(),
+            policy: settings.root.as_deref().map(PathPolicy::of),
+            turn: Arc::default(),
         }
     }
 
@@ -78,14 +90,23 @@ impl ClientEditor {
         path_of(self.settings.root.as_deref()?, file)
     }
 
+    /// Why the path policy keeps a model from reading a file.
+    fn not_readable(&self, file: &FilePath) -> Option<EditorError> {
+        let error = self.policy.as_ref()?.may_read(file).err()?;
+        Some(match error {
+            workspace::ReadError::Missing(file) => EditorError::Missing { file },
+            error => EditorError::Forbidden {
+                why: error.to_string(),
+            },
+        })
+    }
+
     async fn read(&self, path: &Path) -> Result<Current, ReadError> {
         let open = self.desk.read(path.to_owned()).await;
         if let Some(current) = open.map_err(|_| ReadError::Gone)? {
             return Ok(current);
         }
-        let text = tokio::fs::read_to_string(path)
-            .await
-            .map_err(ReadError::Disk)?;
+        let text = disk_text(path.to_owned()).await.map_err(ReadError::Disk)?;
         Ok(Current {
             text: text.into(),
             version: None,
@@ -124,23 +145,77 @@ impl ClientEditor {
             Ok(current) = &mut arrived => return Ok(current),
             reply = reply => reply,
         };
-        let complaint = match reply {
-            Ok(reply) if reply.applied => None,
-            Ok(reply) => Some(reply.failure_reason.unwrap_or("it gave no reason".into())),
-            Err(error) => Some(error.to_string()),
+        let message = match reply {
+            Ok(reply) if reply.applied => {
+                // A closed file is written by the client itself; an open document brings its text.
+                if let Ok(current) = self.settle(sent, String::new()).await {
+                    return Ok(current);
+                }
+                if let Ok(Ok(current)) = timeout(ARRIVAL, &mut arrived).await {
+                    return Ok(current);
+                }
+                "it said that the edit was applied, but the text did not come".to_owned()
+            }
+            Ok(reply) => {
+                let why = reply.failure_reason.unwrap_or("it gave no reason".into());
+                return self.settle(sent, why).await;
+            }
+            Err(NoAnswer::Refused(why)) => return self.settle(sent, why).await,
+            Err(late @ NoAnswer::Late(_)) => late.to_string(),
         };
-        if let Some(message) = complaint {
-            return self.settle(sent, message).await;
+        let settled = self.settle(sent, message).await;
+        if let Err(ApplyError::Refused { .. }) = settled {
+            self.take_back_when_it_comes(sent, arrived);
         }
-        // A closed file is written by the client itself; an open document brings its text.
-        if let Ok(current) = self.settle(sent, String::new()).await {
-            return Ok(current);
-        }
-        match timeout(ARRIVAL, arrived).await {
-            Ok(Ok(current)) => Ok(current),
-            Ok(Err(_)) | Err(_) => {
-                let message = "it said that the edit was applied, but the text did not come";
-                self.settle(sent, message.to_owned()).await
+        settled
+    }
+
+    /// The edit counts as refused: should the client apply it later all the same, it is taken back.
+    fn take_back_when_it_comes(&self, sent: &Sent<'_>, arrived: oneshot::Receiver<Current>) {
+        let purpose = match sent.effect {
+            Effect::Change => Purpose::TakeBack,
+            Effect::Create => Purpose::TakeBackFile,
+            // No text brings the news of it.
+            Effect::Delete => return,
+        };
+        let (file, path) = (sent.file.clone(), sent.path.to_owned());
+        let (base, after) = (sent.base.to_owned(), Arc::clone(&sent.after));
+        let editor = self.clone();
+        tokio::spawn(async move {
+            let comes = editor.comes(path, &base, arrived);
+            if timeout(LATE, comes).await != Ok(true) {
+                return;
+            }
+            let inverse = ChangeSet::between(&after, &base);
+            let editor: Arc<dyn Editor> = Arc::new(editor);
+            let label = "undo an edit that came too late";
+            match sending::send(&editor, &file, &after, &inverse, label, purpose).await {
+                Ok(_) => tracing::warn!(%file, "an edit came too late and was taken back"),
+                Err(error) => tracing::error!(%file, ?error, "an edit came too late and stays"),
+            }
+        });
+    }
+
+    /// Whether the next change of a document is the expected one: after any other, the version of the
+    /// edit is old, and the client refuses it.
+    async fn comes(
+        &self,
+        path: PathBuf,
+        base: &str,
+        mut arrived: oneshot::Receiver<Current>,
+    ) -> bool {
+        let mut changes = self.desk.changes();
+        loop {
+            tokio::select! {
+                biased;
+                came = &mut arrived => return came.is_ok(),
+                changed = changes.changed() => match (changed, self.desk.read(path.clone()).await) {
+                    (Ok(()), Ok(Some(current))) if *current.text != *base => {
+                        return arrived.try_recv().is_ok();
+                    }
+                    (Ok(()), Ok(Some(_) | None)) => {}
+                    (Err(_), _) | (_, Err(_)) => return false,
+                },
             }
         }
     }
@@ -159,6 +234,9 @@ impl Editor for ClientEditor {
         let Some(path) = self.path(&file) else {
             return Err(EditorError::Missing { file });
         };
+        if let Some(error) = self.not_readable(&file) {
+            return Err(error);
+        }
         self.read(&path).await.map_err(|error| match error {
             ReadError::Gone => EditorError::Gone,
             ReadError::Disk(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -169,6 +247,12 @@ impl Editor for ClientEditor {
                 message: error.to_string(),
             },
         })
+    }
+
+    async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {
+        let buffers = self.desk.read_all().await.map_err(|_| EditorError::Gone)?;
+        let root = self.settings.root.as_deref();
+        Ok(root.map_or_else(Vec::new, |root| overlay(root, buffers)))
     }
 
     async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
@@ -185,19 +269,24 @@ impl Editor for ClientEditor {
         let Some(path) = self.path(file) else {
             return Err(refused(file, "it lies outside the workspace".to_owned()));
         };
+        let rule = self.policy.as_ref().map(|policy| policy.may_write(file));
+        if let Some(WriteRule::Never { why }) = rule {
+            return Err(ApplyError::Forbidden { why });
+        }
         let effect = self.possible(&edit)?;
         let _turn = self.turn.lock().await;
         let base = Arc::clone(&edit.base.text);
         let expected = self.desk.expect(path.clone(), base, Arc::clone(&after));
         let (uri, version, arrived) = match expected.await.map_err(|_| ApplyError::Gone)? {
             Expected::Stale => return Err(stale(file)),
+            Expected::InDoubt => return Err(refused(file, IN_DOUBT.to_owned())),
             Expected::Open {
                 uri,
                 version,
                 arrived,
             } => (uri, Some(version), arrived),
             Expected::Closed { arrived } => {
-                let text = tokio::fs::read_to_string(&path).await;
+                let text = disk_text(path.clone()).await;
                 let as_it_was = match (&text, effect) {
                     (Ok(text), Effect::Change | Effect::Delete) => **text == *edit.base.text,
                     (Err(error), Effect::Create) => error.kind() == ErrorKind::NotFound,

@@ -19,6 +19,7 @@ use super::board::name;
 use super::outgoing::ask;
 use super::protocol::{EventNotification, EventParams};
 use crate::swarm::{Cursor, Event, Record, RunId, Stamped};
+use crate::workspace::{private_directory, private_file};
 
 /// How long the client has to make a progress bar.
 const CREATE_DEADLINE: Duration = Duration::from_secs(10);
@@ -31,9 +32,9 @@ const TOKEN_PREFIX: &str = "starling/";
 /// The disk refuses.
 pub fn begin(path: &Path) -> std::io::Result<File> {
     if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
+        private_directory(directory)?;
     }
-    let file = File::create(path)?;
+    let file = private_file(path)?;
     if let Err(TryLockError::Error(error)) = file.try_lock() {
         tracing::info!(%error, "trajectories cannot be locked here");
     }
@@ -181,6 +182,8 @@ fn doing(event: &Event) -> Option<String> {
             1 => "1 caller was not told of a change".to_owned(),
             many => format!("{many} callers were not told of a change"),
         }),
+        Event::TakenBack { .. } => Some("its changes were taken back".to_owned()),
+        Event::NotWoken { symbol, .. } => Some(format!("the owner of {symbol} was not woken")),
         Event::RunStarted { .. }
         | Event::Located { .. }
         | Event::AgentFinished { .. }
@@ -202,6 +205,7 @@ fn doing(event: &Event) -> Option<String> {
         | Event::CandidateChosen { .. }
         | Event::ProposalReviewed { .. }
         | Event::ProposalConflicted { .. }
+        | Event::ProposalNotApplied { .. }
         | Event::ProposalUndone { .. }
         | Event::FollowedUp { .. }
         | Event::Steered { .. }
@@ -213,6 +217,19 @@ fn doing(event: &Event) -> Option<String> {
 mod tests {
     use super::*;
     use crate::swarm::{EventLog, Party};
+
+    #[test]
+    fn a_trajectory_is_readable_by_its_user_alone() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("runs/1.jsonl");
+        std::fs::create_dir(dir.path().join("runs")).unwrap();
+        begin(&path).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+    }
 
     #[test]
     fn a_token_names_its_run() {

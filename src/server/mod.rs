@@ -28,6 +28,7 @@ mod shown;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod transport;
 mod why;
 mod windows;
 
@@ -35,7 +36,7 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
-use tower_lsp::{LspService, Server};
+use tower_lsp::LspService;
 
 pub use documents::splice;
 pub use paths::{file_of, path_of};
@@ -56,6 +57,10 @@ pub async fn serve(
     services: Services,
 ) -> Leave {
     let desk = documents::Desk::open(services.workers.clone());
+    let lost = {
+        let desk = desk.clone();
+        move || desk.post(documents::Post::MessageLost)
+    };
     let (service, socket) = LspService::build(|client| {
         let around = pulse::Around {
             pulse: pulse::Pulse::default(),
@@ -89,7 +94,7 @@ pub async fn serve(
         leave: leave.clone(),
     };
     tokio::select! {
-        () = Server::new(input, output, socket).serve(gate) => {}
+        () = transport::serve(input, output, socket, gate, lost) => {}
         () = exit.cancelled() => {}
     }
     asks.farewell();

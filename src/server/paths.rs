@@ -6,6 +6,11 @@ use tower_lsp::lsp_types::Url;
 
 use crate::syntax::FilePath;
 use crate::text::is_deceptive;
+use crate::workspace::{MAX_FILE_BYTES, load_text};
+
+/// Longer files are not compared with what an editor shows. An edit may have made a file longer than
+/// those that agents read.
+const MAX_DISK_BYTES: u64 = 8 * MAX_FILE_BYTES;
 
 /// The file that a URI names, when it lies in the workspace.
 pub fn file_of(root: &Path, uri: &Url) -> Option<FilePath> {
@@ -29,6 +34,14 @@ pub fn file_of(root: &Path, uri: &Url) -> Option<FilePath> {
 pub fn path_of(root: &Path, file: &FilePath) -> Option<PathBuf> {
     let inside = Path::new(file.as_str());
     stays_inside(inside).then(|| root.join(inside))
+}
+
+/// The text of a file on disk.
+///
+/// # Errors
+/// The file cannot be read, or is not a regular UTF-8 text file of moderate size.
+pub async fn disk_text(path: PathBuf) -> std::io::Result<String> {
+    load_text(path, MAX_DISK_BYTES).await
 }
 
 fn stays_inside(path: &Path) -> bool {

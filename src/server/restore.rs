@@ -44,7 +44,12 @@ pub fn find(trajectories: &Path, root: &Path) -> Vec<Found> {
 }
 
 fn is_young(path: &Path) -> bool {
-    let changed = path.metadata().and_then(|data| data.modified());
+    // Nothing else is opened: a pipe would never end.
+    let data = path.metadata().ok().filter(std::fs::Metadata::is_file);
+    let Some(data) = data else {
+        return false;
+    };
+    let changed = data.modified();
     let age = changed
         .ok()
         .and_then(|changed| SystemTime::now().duration_since(changed).ok());

@@ -25,8 +25,8 @@ pub struct Revived {
     editor: Arc<dyn Editor>,
     /// All changes that were ever asked about.
     parts: BTreeMap<ProposalId, Part>,
-    /// One edit at a time.
-    applying: tokio::sync::Mutex<()>,
+    /// One acceptance or undo at a time.
+    applying: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// What is asked about again: a proposal with its set.
@@ -35,6 +35,21 @@ struct Offer {
     asked: Event,
     lead: ProposalId,
     members: Vec<Part>,
+}
+
+/// A part that is in the user's text.
+struct Made<'p> {
+    part: &'p Part,
+    before: Arc<str>,
+    after: Arc<str>,
+}
+
+/// A file that the part made goes with it.
+fn take_back_purpose(part: &Part) -> Purpose {
+    match part.base.is_empty() {
+        true => Purpose::TakeBackFile,
+        false => Purpose::TakeBack,
+    }
 }
 
 /// Offers again what waited; the log is closed when nothing waits any more.
@@ -49,7 +64,7 @@ pub fn revive(
         log: EventLog::resumed(records),
         cancel: CancellationToken::new(),
         editor,
-        applying: tokio::sync::Mutex::default(),
+        applying: Arc::default(),
     });
     let run = Arc::clone(&revived);
     tokio::spawn(async move {
@@ -62,6 +77,8 @@ pub fn revive(
             () = run.cancel.cancelled() => {}
             _ = all => {}
         }
+        // What was accepted is carried to its end, and is in the log before the last event.
+        let _applied = run.applying.lock().await;
         run.finish();
     });
     revived
@@ -100,7 +117,7 @@ fn offers(records: &[Stamped]) -> Vec<Offer> {
 }
 
 impl Revived {
-    async fn review(&self, approvals: &Approvals, offer: Offer) {
+    async fn review(self: &Arc<Self>, approvals: &Approvals, offer: Offer) {
         loop {
             let verdict = approvals.wait(Review::Proposal(offer.lead)).await;
             match verdict {
@@ -138,31 +155,81 @@ impl Revived {
         self.log.event(offer.asked.clone());
     }
 
-    /// Applies all parts, each over the text as it is; nothing when one of them does not fit.
-    async fn accept(&self, offer: &Offer) -> Result<(), String> {
-        let _one_at_a_time = self.applying.lock().await;
-        for part in &offer.members {
+    /// Applies all parts, or none of them. Once begun it is carried to its end, even when the run is
+    /// cancelled meanwhile.
+    async fn accept(self: &Arc<Self>, offer: &Offer) -> Result<(), String> {
+        let turn = Arc::clone(&self.applying).lock_owned().await;
+        let (run, members) = (Arc::clone(self), offer.members.clone());
+        let whole = tokio::spawn(async move {
+            let _turn = turn;
+            run.apply_all(&members).await
+        });
+        let failed = |_| "internal error while applying; see the log".to_owned();
+        whole.await.map_err(failed)?
+    }
+
+    /// Applies those parts that are not in the user's text yet, each over the text as it is; nothing
+    /// when one of them does not fit.
+    async fn apply_all(&self, members: &[Part]) -> Result<(), String> {
+        let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
+        let missing = members
+            .iter()
+            .filter(|part| !there.contains(&part.proposal));
+        let missing: Vec<&Part> = missing.collect();
+        for part in &missing {
             let now = self.editor.current(&part.file).await;
             let text = now.map_or_else(|_| "".into(), |current| current.text);
             part.over(&text).map_err(|conflict| conflict.to_string())?;
         }
-        for part in &offer.members {
+        let mut made = Vec::new();
+        for part in missing {
             let sent = self.send(part, &part.base, &part.changes, Purpose::Propose);
-            let (before, after) = sent.await.map_err(|failure| match failure {
-                Failure::Conflict { why, .. } | Failure::Editor { why } => why,
-            })?;
-            self.log.event(Event::ProposalReviewed {
-                proposal: part.proposal,
-                by: Party::User,
-                verdict: Verdict::Accept,
-            });
-            self.log.event(Event::ProposalApplied {
-                proposal: part.proposal,
-                symbols: part.symbols.clone(),
-                diff: unified_diff(part.file.as_str(), &before, &after),
-            });
+            match sent.await {
+                Ok((before, after)) => made.push(Made {
+                    part,
+                    before,
+                    after,
+                }),
+                Err(Failure::Conflict { why, .. } | Failure::Editor { why }) => {
+                    self.unmake(made).await;
+                    return Err(why);
+                }
+            }
         }
+        made.iter().for_each(|made| self.is_made(made));
         Ok(())
+    }
+
+    /// Takes back the first parts of a set whose next one failed. One that cannot be taken back is in
+    /// the user's text: the log says so.
+    async fn unmake(&self, made: Vec<Made<'_>>) {
+        for made in made.into_iter().rev() {
+            let inverse = ChangeSet::between(&made.after, &made.before);
+            let purpose = take_back_purpose(made.part);
+            let taken = self.send(made.part, &made.after, &inverse, purpose).await;
+            if let Err(failure) = taken {
+                tracing::warn!(?failure, "a part of a set could not be taken back");
+                self.is_made(&made);
+            }
+        }
+    }
+
+    fn is_made(&self, made: &Made<'_>) {
+        let Made {
+            part,
+            before,
+            after,
+        } = made;
+        self.log.event(Event::ProposalReviewed {
+            proposal: part.proposal,
+            by: Party::User,
+            verdict: Verdict::Accept,
+        });
+        self.log.event(Event::ProposalApplied {
+            proposal: part.proposal,
+            symbols: part.symbols.clone(),
+            diff: unified_diff(part.file.as_str(), before, after),
+        });
     }
 
     async fn send(
@@ -173,8 +240,7 @@ impl Revived {
         purpose: Purpose,
     ) -> Result<(Arc<str>, Arc<str>), Failure> {
         let label = part.symbol.to_string();
-        let editor = self.editor.as_ref();
-        let sent = send(editor, &part.file, base, changes, &label, purpose).await?;
+        let sent = send(&self.editor, &part.file, base, changes, &label, purpose).await?;
         Ok((sent.before, sent.after))
     }
 
@@ -219,10 +285,7 @@ impl Revived {
         let made: Arc<str> = made.map_err(|error| conflict(error.to_string()))?.into();
         let inverse = part.changes.invert(&part.base);
         let inverse = inverse.map_err(|error| conflict(error.to_string()))?;
-        let purpose = match part.base.is_empty() {
-            true => Purpose::TakeBackFile,
-            false => Purpose::TakeBack,
-        };
+        let purpose = take_back_purpose(part);
         let sent = self.send(part, &made, &inverse, purpose).await;
         sent.map_err(|failure| match failure {
             Failure::Conflict { why, .. } => conflict(why),

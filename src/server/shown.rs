@@ -7,7 +7,7 @@ use tower_lsp::lsp_types::{Position, Range, Url};
 
 use super::protocol::FileState;
 use crate::swarm::Part;
-use crate::text::{ChangeSet, Encoding, new_file_diff, position_of, unified_diff};
+use crate::text::{ChangeSet, Encoding, new_file_diff, position_of, unified_diff, visible};
 
 /// A file as it is now.
 #[derive(Debug, Clone)]
@@ -49,14 +49,15 @@ pub fn file_state(now: Now, parts: &[&Part], encoding: Encoding) -> FileState {
     }
 }
 
-/// One diff over the files; one that conflicts has none.
+/// One diff over the files, to be looked at: invisible characters are written out. One that conflicts
+/// has none.
 pub fn diff<'f>(files: impl Iterator<Item = (&'f str, &'f FileState)>) -> String {
     let diff = |(name, file): (&str, &FileState)| {
         let after = file.after.as_deref()?;
-        Some(match file.creates {
+        Some(visible(&match file.creates {
             true => new_file_diff(name, after),
             false => unified_diff(name, &file.before, after),
-        })
+        }))
     };
     files.filter_map(diff).collect()
 }

@@ -23,7 +23,10 @@ pub fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        needs_person: Vec::new(),
         together: None,
+        texts: Default::default(),
+        overridden: None,
         millis: 0,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::board::Proposal;
 use crate::swarm::ProposalId;
-use crate::text::{harmless, is_deceptive};
+use crate::text::{harmless, is_deceptive, visible};
 
 /// Longer diffs are cut in a hover.
 const HOVER_DIFF: usize = 4_000;
@@ -53,7 +53,7 @@ fn code(name: &str) -> String {
 /// was told to.
 fn pictureless(text: &str) -> String {
     let seen = |char: &char| *char == '\n' || !is_deceptive(*char);
-    let text: String = text.chars().filter(seen).collect();
+    let text: String = visible(text).chars().filter(seen).collect();
     text.replace("![", "!\\[").replace('<', "\\<")
 }
 
@@ -89,8 +89,8 @@ mod tests {
         proposal.symbol = "`![](http:..x)`\u{202e}.py::f".parse().unwrap();
         proposal.reason = "![x](https://e/?s) <img src=x> \x1b[2J`a[0]`".to_owned();
         let told = summary(ProposalId(1), &proposal);
-        let first = "**Starling #1** for `` `![](http:..x)`.py::f ``\n\n";
-        let reason = "!\\[x](https://e/?s) \\<img src=x> [2J`a[0]`\n";
+        let first = "**Starling #1** for `` `![](http:..x)`\\u{202e}.py::f ``\n\n";
+        let reason = "!\\[x](https://e/?s) \\<img src=x> \\u{1b}[2J`a[0]`\n";
         assert!(told.starts_with(&format!("{first}{reason}")), "{told}");
     }
 

@@ -12,6 +12,7 @@ use tower_lsp::lsp_types::{
 
 use super::outgoing::ask;
 use crate::text::harmless;
+use crate::workspace::private_directory;
 
 /// How long the client has to open a document.
 const OPEN_DEADLINE: Duration = Duration::from_secs(10);
@@ -58,7 +59,7 @@ impl Windows {
     async fn opened(&self, name: &str, text: &str) -> bool {
         let path = self.folder.join(name);
         let written = async {
-            tokio::fs::create_dir_all(&self.folder).await?;
+            private_directory(&self.folder)?;
             tokio::fs::write(&path, text).await
         };
         if let Err(error) = written.await {

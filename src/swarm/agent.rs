@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::join_all;
-
+use super::act::{Proposed, act, proposed};
 use super::ask::party_name;
+use super::attempts::Attempts;
 use super::call::Conversation;
 use super::context::is_small;
 use super::event::{AgentOutcome, Cause, Event, Party};
-use super::hub::Hub;
+use super::hub::{Epoch, Hub};
 use super::proposal::ProposalId;
-use super::propose::{self, Outcome};
-use super::protocol::{self, Action, Asked, Propose, Seat};
-use super::{ask, context, followup, request, tools};
+use super::protocol::{self, Propose, Seat};
+use super::repeats::Repeats;
+use super::{context, followup};
 use crate::ports::{Role, ToolCalling};
 use crate::prompts::{
     AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
@@ -22,8 +22,6 @@ use crate::syntax::FilePath;
 
 /// How often in a row a reply may be unusable.
 const MALFORMED_MOST: u32 = 3;
-/// The same call is answered this often; the next one ends the work.
-const SAME_CALL_MOST: u32 = 3;
 
 /// Temperature of a second try.
 const SAMPLING: f32 = 0.7;
@@ -34,8 +32,10 @@ pub(super) struct Mind {
     pub conversation: Option<Conversation>,
     /// The text of a file as it was when the agent saw it.
     pub view: HashMap<FilePath, Arc<str>>,
-    /// Proposals that came back in this piece of work.
-    pub repairs: u32,
+    /// Refused proposals of this piece of work.
+    pub attempts: Attempts,
+    /// The state of the workspace in which its last piece of work ended without a result.
+    pub gave_up_at: Option<Epoch>,
     /// Tests fail that are to pass in the end.
     pub failing: bool,
     /// Others change something for the same end, so a change need not mend a test by itself.
@@ -50,9 +50,10 @@ pub(super) struct Mind {
     pub accepted: Vec<String>,
     /// A change that the scout wrote for this agent, to be proposed first.
     pub draft: Option<Propose>,
-    seen_calls: HashMap<String, u32>,
+    pub repeats: Repeats,
     malformed: u32,
-    changed: bool,
+    /// A proposal of this piece of work was applied.
+    pub changed: bool,
 }
 
 impl Mind {
@@ -61,7 +62,8 @@ impl Mind {
             party,
             conversation: None,
             view: HashMap::new(),
-            repairs: 0,
+            attempts: Attempts::default(),
+            gave_up_at: None,
             failing: false,
             entangled: false,
             wave: 0,
@@ -69,7 +71,7 @@ impl Mind {
             rejected: None,
             accepted: Vec::new(),
             draft: None,
-            seen_calls: HashMap::new(),
+            repeats: Repeats::default(),
             malformed: 0,
             changed: false,
         }
@@ -99,6 +101,10 @@ pub(super) async fn work(hub: &Arc<Hub>, party: &Party) {
             continue;
         }
         let (outcome, summary) = carry_out(hub, &mut mind, &causes).await;
+        mind.gave_up_at = match outcome {
+            AgentOutcome::GaveUp { .. } => Some(hub.state().epoch),
+            AgentOutcome::Changed | AgentOutcome::NothingToChange => None,
+        };
         decline_requests(hub, &mind, &causes, &outcome, &summary);
         hub.event(Event::AgentFinished {
             agent: party.clone(),
@@ -126,19 +132,20 @@ fn with_something_to_do(hub: &Hub, party: &Party, causes: Vec<Cause>) -> Vec<Cau
     causes.into_iter().filter(is_left).collect()
 }
 
-type Ending = (AgentOutcome, String);
+/// How a piece of work ends, with a summary.
+pub(super) type Ending = (AgentOutcome, String);
 
-fn gave_up(why: impl Into<String>) -> Ending {
+pub(super) fn gave_up(why: impl Into<String>) -> Ending {
     (AgentOutcome::GaveUp { why: why.into() }, String::new())
 }
 
 /// One piece of work: from its causes to an outcome.
 async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending {
-    mind.repairs = 0;
+    mind.attempts = Attempts::default();
     mind.intent_approved = false;
     mind.malformed = 0;
     mind.changed = false;
-    mind.seen_calls.clear();
+    mind.repeats.clear();
     mind.failing = hub.state().wants_green;
     mind.entangled |= causes.iter().any(|cause| match cause {
         Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
@@ -185,19 +192,31 @@ fn nothing_left_to_mend(hub: &Hub, mind: &Mind) -> bool {
     is_small(hub.outside.models.agent.profile()) && mind.failing && hub.state().failing.is_empty()
 }
 
-/// Proposes what the scout wrote; only when it comes back the agent's own model is asked.
+/// Proposes what the scout wrote. Only when it comes back the agent's own model is asked, and only then
+/// the agent counts against the limit.
 async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let draft = mind.draft.take()?;
-    let (text, ending) = proposed(hub, mind, &draft).await;
-    if ending.is_none()
-        && let Some(conversation) = mind.conversation.as_mut()
-    {
+    let text = match proposed(hub, mind, &draft).await {
+        Proposed::Applied { text, ending } => match ending {
+            Some(ending) => return Some(ending),
+            None => text,
+        },
+        Proposed::SentBack { text } => text,
+        Proposed::GaveUp { ending, .. } => return Some(ending),
+    };
+    if let Err(exhausted) = hub.count_agent(&mind.party) {
+        let first = text.lines().next().unwrap_or_default();
+        let why = format!("its draft came back ({first}), and {exhausted}");
+        hub.not_woken(party_name(&mind.party), &Party::Scout, why.clone());
+        return Some(gave_up(why));
+    }
+    if let Some(conversation) = mind.conversation.as_mut() {
         let change = serde_json::to_string(&draft).unwrap_or_default();
         conversation.user(format!(
             "This was proposed for your symbol:\n{change}\nIt came back: {text}"
         ));
     }
-    ending
+    None
 }
 
 /// One model call and what it asks for. `Some` ends the piece of work.
@@ -206,11 +225,12 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let calling = model.profile().tool_calling;
     let seat = mind.seat();
     let conversation = mind.conversation.as_mut()?;
-    if is_small(model.profile()) && mind.repairs > 0 {
-        // A small model does not learn from evidence: the same question again, with some chance.
+    if is_small(model.profile()) && mind.attempts.count() > 1 {
+        // The reason of the first refusal did not help. Repeat the first prompt at a higher
+        // temperature.
         conversation.start_over();
         conversation.temperature = SAMPLING;
-        mind.seen_calls.clear();
+        mind.repeats.clear();
     }
     let reply = match hub
         .call(
@@ -272,140 +292,6 @@ fn note_malformed(hub: &Hub, mind: &mut Mind, what: String) -> Option<Ending> {
     })
 }
 
-/// Carries out what a turn asks for: reading together, then proposals one after the other, then the end.
-async fn act(
-    hub: &Arc<Hub>,
-    mind: &mut Mind,
-    asked: Vec<Asked>,
-) -> (Vec<(Asked, String)>, Option<Ending>) {
-    let mut results: Vec<Option<String>> = vec![None; asked.len()];
-    let mut ending = None;
-    for (at, one) in asked.iter().enumerate() {
-        let count = mind.seen_calls.entry(one.fingerprint()).or_default();
-        *count += 1;
-        if *count > SAME_CALL_MOST {
-            let what = format!("`{} {}` was called {count} times", one.label.0, one.label.1);
-            hub.event(Event::Malformed {
-                agent: mind.party.clone(),
-                what: what.clone(),
-            });
-            ending = Some(gave_up(what));
-        }
-        if let Err(error) = &one.action {
-            results[at] = Some(error.clone());
-        }
-    }
-    if ending.is_some() {
-        let pairs = asked
-            .into_iter()
-            .map(|one| (one, "stopped".to_owned()))
-            .collect();
-        return (pairs, ending);
-    }
-    let party = &mind.party;
-    let reading = asked
-        .iter()
-        .enumerate()
-        .filter_map(|(at, one)| match &one.action {
-            Ok(action) => Some(async move { (at, gather(hub, party, action).await) }),
-            Err(_) => None,
-        });
-    for (at, text) in join_all(reading).await {
-        results[at] = text;
-    }
-    for (at, one) in asked.iter().enumerate() {
-        let Ok(action) = &one.action else { continue };
-        match action {
-            Action::Read(read) => context::remember_view(hub, mind, &read.symbols),
-            Action::Request(wanted) => {
-                mind.entangled = true;
-                results[at] = Some(request::request_change(hub, &mind.party, wanted));
-            }
-            Action::Intent(intent) => results[at] = Some(propose::intent(hub, mind, intent).await),
-            Action::Propose(change) => {
-                let (text, end) = proposed(hub, mind, change).await;
-                results[at] = Some(text);
-                ending = ending.or(end);
-            }
-            Action::Finish(finish) => {
-                results[at] = Some("finished".to_owned());
-                let outcome = if mind.changed {
-                    AgentOutcome::Changed
-                } else {
-                    AgentOutcome::NothingToChange
-                };
-                ending = ending.or(Some((outcome, finish.summary.clone())));
-            }
-            Action::Wake(_)
-            | Action::Outline(_)
-            | Action::Search(_)
-            | Action::Definition(_)
-            | Action::References(_)
-            | Action::Ask(_)
-            | Action::RunTests(_) => {}
-        }
-    }
-    let pairs: Vec<(Asked, String)> = asked
-        .into_iter()
-        .zip(results)
-        .map(|(one, text)| (one, text.unwrap_or_default()))
-        .collect();
-    for (one, text) in &pairs {
-        tools::report(hub, &mind.party, one, text);
-    }
-    (pairs, ending)
-}
-
-/// Carries out one action that changes nothing; `None` for the others.
-async fn gather(hub: &Arc<Hub>, party: &Party, action: &Action) -> Option<String> {
-    match action {
-        Action::Ask(question) => Some(
-            ask::ask(
-                hub,
-                vec![party.clone()],
-                &question.symbol,
-                &question.question,
-            )
-            .await,
-        ),
-        Action::RunTests(wanted) => Some(tools::run_tests(hub, party, wanted).await),
-        Action::Read(_)
-        | Action::Outline(_)
-        | Action::Search(_)
-        | Action::Definition(_)
-        | Action::References(_) => tools::look(hub, party.symbol(), action).await,
-        Action::Request(_)
-        | Action::Intent(_)
-        | Action::Propose(_)
-        | Action::Wake(_)
-        | Action::Finish(_) => None,
-    }
-}
-
-/// Takes one proposal through to its outcome.
-async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> (String, Option<Ending>) {
-    match propose::propose(hub, mind, change).await {
-        Outcome::Applied { text } => {
-            mind.changed = true;
-            mind.accepted.push(change.reason.clone());
-            let summary = change.reason.clone();
-            let ending = (!change.more).then_some((AgentOutcome::Changed, summary));
-            (text, ending)
-        }
-        Outcome::SentBack { why } => {
-            mind.repairs += 1;
-            let small = is_small(hub.outside.models.agent.profile());
-            let most = hub.ledger.limits().repairs * if small { 3 } else { 1 };
-            if mind.repairs > most {
-                let ending = gave_up(format!("{most} repairs did not help: {}", first_line(&why)));
-                return (why, Some(ending));
-            }
-            (why, None)
-        }
-        Outcome::Stopped { why } => (why.clone(), Some(gave_up(why))),
-    }
-}
-
 /// Messages that came in meanwhile are read before the next turn.
 fn take_messages(hub: &Arc<Hub>, mind: &mut Mind) {
     for cause in hub.take_inbox(&mind.party) {
@@ -444,10 +330,6 @@ fn decline_requests(
         };
         hub.tell_if_working(from, notice);
     }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or(text)
 }
 
 /// The role and protocol of an agent's conversation.

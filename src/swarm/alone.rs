@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::event::{Driver, EventLog};
 use super::gate::{self, Draft};
-use super::hub::Hub;
+use super::hub::{Epoch, Hub};
 use super::ledger::Limits;
 use super::proposal::Evidence;
 use super::run::{Approval, AskIntent, Outside, RoleModels, Task};
@@ -15,8 +15,8 @@ use super::selection::Reach;
 use crate::index::Index;
 use crate::ports::{
     ApplyError, Approver, ChatModel, ChatReply, ChatRequest, ChatWatch, Current, Editor,
-    EditorError, FileEdit, IntentView, LanguageService, ModelError, ModelProfile, ProposalView,
-    TestRunner, Tokens, ToolCalling, Verdict,
+    EditorError, FileEdit, IntentView, LanguageService, ModelError, ModelProfile, Price,
+    ProposalView, TestRunner, Tokens, ToolCalling, Verdict,
 };
 use crate::syntax::{FilePath, SymbolPath, SymbolTree};
 use crate::text::ChangeSet;
@@ -61,6 +61,7 @@ impl Gate {
             limits,
             test_deadline,
             begin: Vec::new(),
+            patch: None,
         };
         let selects = outside.tests.selects();
         let hub = Hub::new(task, outside, EventLog::new());
@@ -86,8 +87,9 @@ impl Gate {
             losses: Vec::new(),
             contract,
             breaking,
-            applied: 0,
+            epoch: Epoch::default(),
             imports: super::findings::ImportMends::default(),
+            needs_person: Vec::new(),
         };
         gate::check(&self.hub, &draft, Vec::new()).await.0
     }
@@ -125,6 +127,7 @@ impl Nobody {
                 max_output: Tokens(0),
                 tool_calling: ToolCalling::Text,
                 replayed: false,
+                price: Some(Price::FREE),
             },
         }
     }
@@ -152,6 +155,10 @@ impl ChatModel for Nobody {
 impl Editor for Nobody {
     async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
         Err(EditorError::Missing { file: file.clone() })
+    }
+
+    async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {
+        Err(EditorError::Gone)
     }
 
     async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {

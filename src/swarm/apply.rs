@@ -13,6 +13,7 @@ use super::send::{Failure, Purpose, Sent, send};
 use crate::ports::{Effect, TestReport};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::text::{ChangeSet, new_file_diff, unified_diff};
+use crate::workspace::WriteRule;
 
 /// An applied proposal, as it is needed to take it back.
 #[derive(Debug, Clone)]
@@ -47,75 +48,156 @@ pub(super) fn untouched_since(state: &State) -> Vec<FilePath> {
         .collect()
 }
 
-/// The file after an edit.
-#[derive(Debug)]
-pub(super) struct Application {
-    pub text: Arc<str>,
-    pub diff: String,
-}
-
 /// Applies a draft over the user's text as it is now. Once begun it is carried to its end, even when
-/// the run is cancelled meanwhile. `checked` is what the tests said of it.
+/// the run is cancelled meanwhile: what becomes of it is in the state and in the log before the run
+/// ends. `checked` is what the tests said of it.
+///
+/// # Errors
+/// [`Failure`], which is in the log as well; nothing was changed.
 pub(super) async fn apply(
     hub: &Arc<Hub>,
     id: ProposalId,
     draft: &Draft,
     checked: (TestEvidence, Option<TestReport>),
-) -> Result<Application, Failure> {
-    let (hub, draft) = (Arc::clone(hub), draft.clone());
-    let (tests, report) = checked;
-    let whole = tokio::spawn(async move {
+) -> Result<Arc<str>, Failure> {
+    let draft = draft.clone();
+    carried(hub, async move |hub| {
         let _one_at_a_time = hub.applying.lock().await;
-        let label = draft
-            .symbols
-            .first()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        let tested = Arc::clone(&draft.text);
-        let draft = mend::without_makeshifts(&hub, draft);
-        let changes = ChangeSet::between(&draft.base, &draft.text);
-        let sent = send(
-            hub.outside.editor.as_ref(),
-            &draft.file,
-            &draft.base,
-            &changes,
-            &label,
-            Purpose::Propose,
-        )
-        .await?;
-        let Sent {
-            before,
-            after,
-            effect,
-        } = sent;
-        let diff = diff_of(effect, &draft.file, &before, &after);
-        let mut state = hub.state();
-        let as_checked = state.applied.len() == draft.applied && after == tested;
-        state.latest = report.filter(|_| as_checked && tests.is_of_all());
-        state.change_world(&draft.file, Some(&after));
-        state.forget_answers(&draft.symbols);
-        let text = Arc::clone(&after);
-        state.applied.push(Applied {
-            id,
-            file: draft.file,
-            symbols: draft.symbols,
-            imports: draft.imports.added,
-            before,
-            after,
-            effect,
-            fixed: Vec::new(),
-            broken: Vec::new(),
-        });
-        // At once: whoever is checked on this world must know what fails in it.
-        state.note_tests(id, &tests);
-        Ok(Application { text, diff })
-    });
-    match whole.await {
-        Ok(result) => result,
-        Err(_) => Err(Failure::Editor {
+        let applied = edit(&hub, id, draft.clone(), checked).await;
+        if let Err(failure) = &applied {
+            not_applied(&hub, id, &draft, failure);
+        }
+        applied
+    })
+    .await
+    .unwrap_or_else(|| {
+        Err(Failure::Editor {
             why: "internal error while applying; see the log".to_owned(),
-        }),
+        })
+    })
+}
+
+/// Does something that must not stop halfway: it goes on when the caller is dropped, and the run ends
+/// after it. `None` when it panicked.
+pub(super) async fn carried<T, F>(hub: &Arc<Hub>, work: impl FnOnce(Arc<Hub>) -> F) -> Option<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    // Counted before the task begins, so that the run cannot end in between.
+    let busy = hub.busy();
+    let work = work(Arc::clone(hub));
+    let whole = tokio::spawn(async move {
+        let result = work.await;
+        drop(busy);
+        result
+    });
+    whole.await.ok()
+}
+
+/// Sends an edit to the editor, and takes note of it in the same step. The caller holds `applying`.
+pub(super) async fn edit(
+    hub: &Arc<Hub>,
+    id: ProposalId,
+    draft: Draft,
+    (tests, report): (TestEvidence, Option<TestReport>),
+) -> Result<Arc<str>, Failure> {
+    if hub.cancel.is_cancelled() {
+        let why = "the run ended before it was sent to the editor".to_owned();
+        return Err(Failure::Editor { why });
     }
+    let symbol = main_symbol(&draft);
+    let label = symbol.to_string();
+    still_allowed(hub, &draft)?;
+    let tested = Arc::clone(&draft.text);
+    let draft = mend::without_makeshifts(hub, draft);
+    let changes = ChangeSet::between(&draft.base, &draft.text);
+    let sent = send(
+        &hub.outside.editor,
+        &draft.file,
+        &draft.base,
+        &changes,
+        &label,
+        Purpose::Propose,
+    );
+    let Sent {
+        before,
+        after,
+        effect,
+    } = sent.await?;
+    let diff = diff_of(effect, &draft.file, &before, &after);
+    let mut state = hub.state();
+    let as_checked = state.epoch == draft.epoch && after == tested;
+    state.latest = report.filter(|_| as_checked && tests.is_of_all());
+    state.change_world(&draft.file, Some(&after));
+    state.epoch.changes += 1;
+    state.unapplied.remove(&symbol);
+    state.answers.forget(&draft.symbols);
+    let text = Arc::clone(&after);
+    state.applied.push(Applied {
+        id,
+        file: draft.file,
+        symbols: draft.symbols.clone(),
+        imports: draft.imports.added,
+        before,
+        after,
+        effect,
+        fixed: Vec::new(),
+        broken: Vec::new(),
+    });
+    // At once: whoever is checked on this world must know what fails in it.
+    state.note_tests(id, &tests);
+    drop(state);
+    hub.event(Event::ProposalApplied {
+        proposal: id,
+        symbols: draft.symbols,
+        diff,
+    });
+    Ok(text)
+}
+
+fn main_symbol(draft: &Draft) -> SymbolPath {
+    let module = || SymbolPath::module(draft.file.clone());
+    draft.symbols.first().cloned().unwrap_or_else(module)
+}
+
+/// Takes note that an accepted proposal is not in the user's text.
+pub(super) fn not_applied(hub: &Hub, id: ProposalId, draft: &Draft, failure: &Failure) {
+    hub.state().accepted.retain(|accepted| accepted.id != id);
+    match failure {
+        Failure::Conflict { why, current } => {
+            let epoch = hub.state().epoch;
+            hub.saw(epoch, [(&draft.file, Some(current))]);
+            hub.event(Event::ProposalConflicted {
+                proposal: id,
+                why: why.clone(),
+            });
+        }
+        Failure::Editor { why } => {
+            let told = format!("proposal {id} was accepted but not applied: {why}");
+            hub.state().unapplied.insert(main_symbol(draft), told);
+            hub.event(Event::ProposalNotApplied {
+                proposal: id,
+                why: why.clone(),
+            });
+        }
+    }
+}
+
+/// The policy once more: a link may lead elsewhere by now, to a file that nobody was asked about.
+fn still_allowed(hub: &Hub, draft: &Draft) -> Result<(), Failure> {
+    let why = match hub.policy().may_write(&draft.file) {
+        WriteRule::Allowed => return Ok(()),
+        WriteRule::NeedsPerson { why } if draft.needs_person.iter().any(|known| known == why) => {
+            return Ok(());
+        }
+        WriteRule::NeedsPerson { why } => format!(
+            "{}: it was made to lead to another file meanwhile, which only a person may change ({why})",
+            draft.file
+        ),
+        WriteRule::Never { why } => why,
+    };
+    Err(Failure::Editor { why })
 }
 
 /// Takes one applied proposal back, or all, the last first, by the inverse of its own change over the
@@ -127,7 +209,22 @@ pub(super) async fn undo(
     hub: &Arc<Hub>,
     which: Option<ProposalId>,
 ) -> Result<Vec<ProposalId>, UndoError> {
-    let _one_at_a_time = hub.applying.lock().await;
+    carried(hub, async move |hub| {
+        let _one_at_a_time = hub.applying.lock().await;
+        take_back(&hub, which).await
+    })
+    .await
+    .unwrap_or_else(|| {
+        let why = "internal error while taking back; see the log".to_owned();
+        Err(UndoError::Editor(why))
+    })
+}
+
+/// What [`undo`] does. The caller holds `applying`.
+pub(super) async fn take_back(
+    hub: &Arc<Hub>,
+    which: Option<ProposalId>,
+) -> Result<Vec<ProposalId>, UndoError> {
     let chosen: Vec<Applied> = {
         let state = hub.state();
         state
@@ -150,7 +247,7 @@ pub(super) async fn undo(
             Effect::Change | Effect::Delete => Purpose::TakeBack,
         };
         let sent = send(
-            hub.outside.editor.as_ref(),
+            &hub.outside.editor,
             &applied.file,
             &applied.after,
             &inverse,
@@ -171,7 +268,8 @@ pub(super) async fn undo(
         let text = (sent.effect != Effect::Delete).then_some(&sent.after);
         let mut state = hub.state();
         state.change_world(&applied.file, text);
-        state.forget_answers(&applied.symbols);
+        state.epoch.changes += 1;
+        state.answers.forget(&applied.symbols);
         state.latest = None;
         state.applied.retain(|other| other.id != applied.id);
         state.accepted.retain(|other| other.id != applied.id);

@@ -76,16 +76,14 @@ async fn answer(
         let note = "The owner is itself waiting in this chain of questions. What is known:";
         return (format!("{note}\n{}", known()), AnswerSource::Cycle);
     }
-    let key = (
-        owner.clone(),
-        text.split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .to_lowercase(),
-    );
-    if let Some(answer) = hub.state().answers.get(&key) {
-        return (answer.clone(), AnswerSource::Memory);
-    }
+    let question = {
+        let state = hub.state();
+        let question = state.answers.question(owner, text);
+        if let Some(answer) = state.answers.known(&question) {
+            return (answer.to_owned(), AnswerSource::Memory);
+        }
+        question
+    };
     if chain.len() >= hub.ledger.limits().depth as usize {
         return (
             format!(
@@ -104,7 +102,7 @@ async fn answer(
     let deadline = DEADLINE.min(hub.ledger.time_left());
     match tokio::time::timeout(deadline, by_model(hub, chain, owner, text)).await {
         Ok(Ok(answer)) => {
-            hub.state().answers.insert(key, answer.clone());
+            hub.state().answers.keep(question, &answer);
             (answer, AnswerSource::Model)
         }
         Ok(Err(why)) => (

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::event::{Event, Party};
 use super::hub::Hub;
-use super::ledger::{Exhausted, Outside};
+use super::ledger::{CallBudget, Exhausted, Outside};
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Exchange, Message, ModelError, ModelNotice, Role,
-    Tokens, ToolSpec,
+    Tokens, ToolSpec, WorstCase,
 };
 
 /// The longest answer asked for in one request; longer ones are continued.
@@ -60,9 +61,10 @@ impl Conversation {
         self.messages.iter().any(says)
     }
 
-    /// Back to the system message.
+    /// Back to the system message, and to greedy answers.
     pub fn forget(&mut self) {
         self.messages.truncate(1);
+        self.temperature = 0.0;
         self.recorded = self.recorded.min(self.messages.len());
     }
 
@@ -72,24 +74,17 @@ impl Conversation {
         self.recorded = self.recorded.min(self.messages.len());
     }
 
-    fn estimate(&self, tools: &[ToolSpec]) -> Tokens {
-        let call = |message: &Message| match message {
-            Message::Assistant { tool_calls, .. } => tool_calls
-                .iter()
-                .map(|call| Tokens::estimate(&call.arguments))
-                .sum::<Tokens>(),
-            Message::System { .. } | Message::User { .. } | Message::Tool { .. } => Tokens(0),
-        };
-        let messages: Tokens = self
-            .messages
-            .iter()
-            .map(|message| Tokens::estimate(message.text()) + call(message))
-            .sum();
-        let tools: Tokens = tools
-            .iter()
-            .map(|tool| Tokens::estimate(&tool.parameters.to_string()))
-            .sum();
-        messages + tools
+    /// The next request of the conversation.
+    fn request(&self, tools: Vec<ToolSpec>, max_output: Tokens) -> ChatRequest {
+        ChatRequest {
+            conversation: self.name.clone(),
+            messages: self.messages.clone(),
+            tools,
+            max_output,
+            temperature: self.temperature,
+            seed: Some(u64::from(self.ordinal)),
+            stop: Vec::new(),
+        }
     }
 }
 
@@ -106,17 +101,16 @@ impl Hub {
         tools: Vec<ToolSpec>,
     ) -> Result<ChatReply, CallFailed> {
         let profile = model.profile();
-        let max_output = profile.max_output.min(LONGEST_ANSWER);
-        let reservation = match self
-            .ledger
-            .reserve_call(conversation.estimate(&tools) + max_output)
-        {
-            Ok(reservation) => reservation,
+        let mut request = conversation.request(tools, profile.max_output.min(LONGEST_ANSWER));
+        let worst = WorstCase::of(&request, profile);
+        let budget = match CallBudget::open(&self.ledger, worst).await {
+            Ok(budget) => budget,
             Err(exhausted) => {
-                self.state().exhausted.get_or_insert(exhausted.what.clone());
+                self.is_exhausted(&exhausted);
                 return Err(exhausted.into());
             }
         };
+        request.max_output = budget.max_output();
         let role = conversation.role;
         let ordinal = conversation.ordinal;
         self.event(Event::TurnStarted {
@@ -125,40 +119,38 @@ impl Hub {
             conversation: conversation.name.clone(),
             turn: ordinal + 1,
         });
-        let request = ChatRequest {
-            conversation: conversation.name.clone(),
-            messages: conversation.messages.clone(),
-            tools,
-            max_output,
-            temperature: conversation.temperature,
-            seed: Some(u64::from(ordinal)),
-            stop: Vec::new(),
-        };
         let began = Instant::now();
-        let watch = Watch { hub: self, who };
-        let result = model.chat(&request, &watch).await;
+        let result = {
+            let watch = Watch {
+                hub: self,
+                who,
+                budget: &budget,
+            };
+            let _work = self.ledger.work();
+            model.chat(&request, &watch).await
+        };
         self.ledger.was_outside(Outside::Model, began.elapsed());
+        let cost = budget.close(Some(&result));
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &result {
             Ok(reply) => {
-                reservation.settle(reply);
                 self.event(Event::TurnFinished {
                     agent: who.clone(),
                     role,
                     model: reply.model.clone(),
-                    usage: reply.usage,
-                    cost: reply.cost,
-                    calls: reply.calls,
+                    usage: cost.usage,
+                    cost: cost.dollars,
+                    calls: cost.calls,
                     finish: reply.finish,
                     millis,
                 });
             }
             Err(error) => {
-                reservation.settle_failed();
                 self.event(Event::TurnFailed {
                     agent: who.clone(),
                     role,
                     error: error.to_string(),
+                    spent: cost,
                 });
             }
         }
@@ -181,16 +173,27 @@ impl Hub {
         conversation.ordinal += 1;
         Ok(result?)
     }
+
+    /// The run ends when nobody is at work any more: the budget has no room for a request.
+    fn is_exhausted(&self, exhausted: &Exhausted) {
+        self.state()
+            .exhausted
+            .get_or_insert_with(|| exhausted.what.clone());
+    }
 }
 
-/// Turns what happens during a call into events.
+/// Turns what happens during a call into events, and keeps its account.
 struct Watch<'a> {
     hub: &'a Hub,
     who: &'a Party,
+    budget: &'a CallBudget,
 }
 
+#[async_trait]
 impl ChatWatch for Watch<'_> {
-    fn delta(&self, _text: &str) {}
+    fn delta(&self, text: &str) {
+        self.budget.delta(text);
+    }
 
     fn notice(&self, notice: ModelNotice) {
         self.hub.event(Event::Notice {
@@ -199,7 +202,32 @@ impl ChatWatch for Watch<'_> {
         });
     }
 
-    fn may_spend(&self, calls: u32, tokens: Tokens) -> bool {
-        self.hub.ledger.has_room(calls, tokens)
+    fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
+        self.budget.request_ended(end);
+    }
+
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        let reserved = self.budget.reserve_next(next).await;
+        reserved
+            .inspect_err(|exhausted| self.hub.is_exhausted(exhausted))
+            .ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgotten_conversation_is_greedy_again() {
+        let mut conversation = Conversation::new("c".into(), Role::Agent, "system".into());
+        conversation.user("first");
+        conversation.temperature = 0.7;
+        conversation.start_over();
+        let request = conversation.request(Vec::new(), Tokens(10));
+        assert_eq!((request.messages.len(), request.temperature), (2, 0.7));
+        conversation.forget();
+        let request = conversation.request(Vec::new(), Tokens(10));
+        assert_eq!((request.messages.len(), request.temperature), (1, 0.0));
     }
 }

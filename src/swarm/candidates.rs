@@ -20,26 +20,35 @@ use crate::text::ChangeSet;
 
 struct Candidate {
     model: String,
+    change: Propose,
     draft: Draft,
+}
+
+/// The change that goes on, and its draft.
+pub(super) struct Chosen {
+    pub change: Propose,
+    pub draft: Draft,
 }
 
 /// How a candidate did; less is better.
 type Rank = (usize, std::cmp::Reverse<usize>, usize);
 
 /// The best draft among the agent's own and those of the editor models.
-pub(super) async fn choose(hub: &Arc<Hub>, mind: &Mind, change: &Propose, own: Draft) -> Draft {
+pub(super) async fn choose(hub: &Arc<Hub>, mind: &Mind, change: &Propose, own: Draft) -> Chosen {
+    let change = change.clone();
     let editors = &hub.outside.models.editors;
     if editors.is_empty() || change.source.is_none() && change.hunks.is_empty() {
-        return own;
+        return Chosen { change, draft: own };
     }
     let written = join_all(
         editors
             .iter()
-            .map(|model| write(hub, mind, change, &own, model)),
+            .map(|model| write(hub, mind, &change, &own, model)),
     )
     .await;
     let mut candidates = vec![Candidate {
         model: hub.outside.models.agent.profile().name.clone(),
+        change: change.clone(),
         draft: own.clone(),
     }];
     candidates.extend(written.into_iter().flatten());
@@ -50,7 +59,7 @@ pub(super) async fn choose(hub: &Arc<Hub>, mind: &Mind, change: &Propose, own: D
     )
     .await;
     let Some(best) = (0..candidates.len()).min_by_key(|at| ranks[*at]) else {
-        return own;
+        return Chosen { change, draft: own };
     };
     let among = candidates
         .iter()
@@ -66,7 +75,8 @@ pub(super) async fn choose(hub: &Arc<Hub>, mind: &Mind, change: &Propose, own: D
         among,
         why,
     });
-    candidates.swap_remove(best).draft
+    let Candidate { change, draft, .. } = candidates.swap_remove(best);
+    Chosen { change, draft }
 }
 
 /// One editor model's candidate; `None` when it gave none that can be used.
@@ -112,7 +122,11 @@ async fn write(
         ..change.clone()
     };
     match draft::make(hub, mind, &written).await {
-        Ok(draft) if draft.text != own.text => Some(Candidate { model: name, draft }),
+        Ok(draft) if draft.text != own.text => Some(Candidate {
+            model: name,
+            change: written,
+            draft,
+        }),
         Ok(_) => None,
         Err(refusal) => {
             let why = format!("candidate of {name}: {refusal}");

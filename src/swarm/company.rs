@@ -1,21 +1,27 @@
 //! Proposals that wait together: parts of one change may fail alone and pass as a set. Those that fail
-//! alone are tested with all that wait; a set that passes is reviewed as one, and applied part by part.
+//! alone are tested with all that wait; a set that passes is reviewed as one, and applied as a
+//! whole or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use super::diagnose;
 use super::event::{Driver, Event, Party, TestPhase};
 use super::findings::DiagnosticEvidence;
+use super::fresh;
 use super::gate::Draft;
-use super::hub::Hub;
+use super::hub::{Epoch, Hub, State};
+use super::landing::Landed;
 use super::lookup::Lookup;
 use super::proposal::{Evidence, ProposalId, TestEvidence, Together};
+use super::run::Approval;
 use super::tools::test_deadline;
 use super::trial;
 use crate::ports::Verdict;
 use crate::syntax::{FilePath, SymbolPath};
-use crate::text::{new_file_diff, unified_diff};
+use crate::text::{new_file_diff, unified_diff, visible};
 use crate::workspace::Snapshot;
 
 /// How far a proposal that waits has come.
@@ -39,36 +45,69 @@ pub(super) struct Waiting {
     pub stage: Stage,
 }
 
-/// A set of proposals that was tested as one.
+/// The sets of a run.
+#[derive(Debug, Default)]
+pub(super) struct Sets {
+    all: Vec<Set>,
+    /// What was tested as one and did not pass, with the epoch of the workspace.
+    failed: BTreeSet<(Epoch, BTreeSet<ProposalId>)>,
+}
+
+/// Proposals that are tested as one and share a verdict. Those who wait for the verdict wait outside of
+/// every lock: a person may take a day to give it.
 #[derive(Debug)]
-pub(super) struct Set {
+struct Set {
     members: BTreeSet<ProposalId>,
-    /// All that were tested: the members, and those that pass by themselves.
+    judged: Judgement,
+}
+
+/// `None` until the set is judged. The sender is gone when it never will be.
+type Judgement = watch::Receiver<Option<Arc<Judged>>>;
+
+/// What came of a set.
+#[derive(Debug)]
+struct Judged {
+    /// All that were tested.
     with: BTreeMap<ProposalId, SymbolPath>,
     tests: TestEvidence,
     diagnostics: DiagnosticEvidence,
-    /// What the approver said to all of them; `None`: it was not asked, for they fail together as well.
-    verdict: Option<(Party, Verdict)>,
+    /// What the approver said to all members; `None`: it was not asked, for they fail together as well.
+    verdict: Option<Decision>,
+}
+
+/// The decision on a set, carried out where it was accepted.
+#[derive(Debug, Clone)]
+pub(super) struct Decision {
+    pub by: Party,
+    pub verdict: Verdict,
+    /// What became of each part.
+    pub landed: BTreeMap<ProposalId, Landed>,
 }
 
 /// What a proposal learns from those that wait with it.
 #[derive(Debug, Clone)]
 pub(super) struct Company {
     pub together: Together,
-    pub verdict: Option<(Party, Verdict)>,
+    pub verdict: Option<Decision>,
 }
 
 /// Keeps a proposal among those that wait, for as long as it is held.
 pub(super) struct Place {
     hub: Arc<Hub>,
     id: ProposalId,
+    /// There while it is decided by itself: whoever can only pass with it waits for the decision.
+    alone: Option<watch::Sender<Option<Arc<Judged>>>>,
 }
 
 impl Place {
     pub fn take(hub: &Arc<Hub>, id: ProposalId, waiting: Waiting) -> Place {
         hub.state().waiting.insert(id, waiting);
         let hub = Arc::clone(hub);
-        Place { hub, id }
+        Place {
+            hub,
+            id,
+            alone: None,
+        }
     }
 
     /// It was checked by itself.
@@ -79,14 +118,36 @@ impl Place {
             waiting.evidence = Some(evidence.clone());
             waiting.stage = stage;
         }
-        self.hub.waited.send_modify(|count| *count += 1);
+        self.hub.waited.raise();
+    }
+}
+
+impl Place {
+    /// It is decided by itself from now on, in no set.
+    pub fn stand_alone(&mut self) {
+        let (tell, judged) = watch::channel(None);
+        self.alone = Some(tell);
+        self.leave_sets();
+        let members = BTreeSet::from([self.id]);
+        self.hub.state().sets.all.push(Set { members, judged });
+        self.hub.waited.raise();
+    }
+
+    fn leave_sets(&self) {
+        let mut state = self.hub.state();
+        for set in &mut state.sets.all {
+            set.members.remove(&self.id);
+        }
+        state.sets.all.retain(|set| !set.members.is_empty());
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.leave_sets();
+        self.alone = None;
         self.hub.state().waiting.remove(&self.id);
-        self.hub.waited.send_modify(|count| *count += 1);
+        self.hub.waited.raise();
     }
 }
 
@@ -117,62 +178,80 @@ pub(super) fn stage(
     }
 }
 
-/// Tests a proposal that fails alone with all that wait, and asks about the set when it passes. `None`:
-/// nobody else waits. `ask` is called for at most one member of a set.
+/// Tests a proposal that fails alone with all that wait, and asks about the set when it passes. Where no
+/// person reviews, it waits for as long as others are at work that may make it pass. `None`: nobody else
+/// waits. `ask` is called for at most one member of a set.
+///
+/// What is not decided yet, in another set or by itself, is left out at first; only a proposal that
+/// does not pass without it waits for that decision. A person is shown such a proposal at once: they may
+/// want to see it before they decide on the other one.
 pub(super) async fn join<F>(
     hub: &Arc<Hub>,
     id: ProposalId,
     ask: impl FnOnce(Arc<Hub>, ProposalId, Vec<(ProposalId, Waiting)>, Together) -> F,
 ) -> Option<Company>
 where
-    F: Future<Output = (Party, Verdict)>,
+    F: Future<Output = Decision>,
 {
     if hub.task.driver == Driver::Single {
         return None;
     }
-    others_are_checked(hub, id).await;
-    // One set at a time: whoever comes later may find that it was part of it.
-    let mut sets = hub.sets.lock().await;
-    if let Some(set) = sets.iter().find(|set| set.members.contains(&id)) {
-        return Some(set.as_seen_by(id));
+    let person_reviews = hub.task.approval == Approval::Ask;
+    let mut tried = None;
+    loop {
+        let others = others_are_ready(hub, id, tried.as_ref()).await;
+        tried = Some(Ready::now(&hub.state()));
+        let group = match Standing::of(hub, id) {
+            Standing::Member(judged) => {
+                hub.waited.wait_for(|| is_over(&judged)).await;
+                let judged = judged.borrow().clone();
+                match judged {
+                    Some(judged) => return Some(judged.as_seen_by(id)),
+                    // The one that founded the set has gone another way.
+                    None => continue,
+                }
+            }
+            Standing::Alone if others == Others::AtRest => return None,
+            Standing::Alone => continue,
+            Standing::Pending(_) if person_reviews => return None,
+            Standing::Pending(pending) => {
+                one_is_judged(hub, id, pending).await;
+                continue;
+            }
+            Standing::First(group) => group,
+        };
+        fresh::refresh(hub).await;
+        let (tests, diagnostics) =
+            tokio::join!(tested(hub, id, &group.with), diagnosed(hub, &group.with));
+        let passes = stage(&tests, &diagnostics, hub.state().wants_green) == Stage::Passes;
+        if !passes && !group.pending.is_empty() && !person_reviews {
+            one_is_judged(hub, id, group.put_off()).await;
+            continue;
+        }
+        if !passes && others == Others::AtWork {
+            tried = Some(group.ready());
+            group.put_off();
+            continue;
+        }
+        let with = group.with.iter().map(|(id, one)| (*id, one.symbol.clone()));
+        let mut judged = Judged {
+            with: with.collect(),
+            tests,
+            diagnostics,
+            verdict: None,
+        };
+        if passes {
+            let together = judged.as_seen_by(id).together;
+            let asked = ask(Arc::clone(hub), id, group.members(), together);
+            judged.verdict = Some(asked.await);
+        }
+        let company = judged.as_seen_by(id);
+        group.conclude(judged);
+        return Some(company);
     }
-    let waiting = hub.state().waiting.clone();
-    let of_no_set = |id: &ProposalId| !sets.iter().any(|set| set.members.contains(id));
-    let members: BTreeMap<ProposalId, Waiting> = waiting
-        .iter()
-        .filter(|(id, one)| one.stage == Stage::NeedsOthers && of_no_set(id))
-        .map(|(id, one)| (*id, one.clone()))
-        .collect();
-    let with = waiting
-        .iter()
-        .filter(|(_, one)| one.stage != Stage::Checking);
-    let with: Vec<(ProposalId, Waiting)> = with.map(|(id, one)| (*id, one.clone())).collect();
-    if with.len() < 2 {
-        return None;
-    }
-    let (tests, diagnostics) = tokio::join!(tested(hub, id, &with), diagnosed(hub, &with));
-    let passes = stage(&tests, &diagnostics, hub.state().wants_green) == Stage::Passes;
-    let mut set = Set {
-        members: members.keys().copied().collect(),
-        tests,
-        diagnostics,
-        with: with
-            .iter()
-            .map(|(id, one)| (*id, one.symbol.clone()))
-            .collect(),
-        verdict: None,
-    };
-    if passes {
-        let together = set.as_seen_by(id).together;
-        let members = members.into_iter().collect();
-        set.verdict = Some(ask(Arc::clone(hub), id, members, together).await);
-    }
-    let company = set.as_seen_by(id);
-    sets.push(set);
-    Some(company)
 }
 
-impl Set {
+impl Judged {
     fn as_seen_by(&self, id: ProposalId) -> Company {
         let others = self.with.iter().filter(|(other, _)| **other != id);
         let with = others.map(|(_, symbol)| symbol.clone()).collect();
@@ -187,26 +266,219 @@ impl Set {
     }
 }
 
-/// Those that are being checked now may belong to it; no longer than a run of the tests may take.
-async fn others_are_checked(hub: &Arc<Hub>, id: ProposalId) {
-    let checking: Vec<ProposalId> = {
-        let state = hub.state();
-        let others = state
-            .waiting
-            .iter()
-            .filter(|(other, one)| **other != id && one.stage == Stage::Checking);
-        others.map(|(other, _)| *other).collect()
-    };
-    let mut waited = hub.waited.subscribe();
-    let all_checked = waited.wait_for(|_| {
-        let state = hub.state();
-        let is_checking = |id: &ProposalId| {
-            let one = state.waiting.get(id);
-            one.is_some_and(|one| one.stage == Stage::Checking)
+/// Where a proposal that fails alone stands among the sets.
+enum Standing {
+    /// In a set that another one founded.
+    Member(Judgement),
+    /// Nobody else waits.
+    Alone,
+    /// It can only pass with members of sets that are not judged yet.
+    Pending(Vec<Judgement>),
+    /// It founds a set.
+    First(Group),
+}
+
+impl Standing {
+    fn of(hub: &Arc<Hub>, id: ProposalId) -> Standing {
+        let mut state = hub.state();
+        let set_of = |id: &ProposalId| {
+            let mut sets = state.sets.all.iter();
+            sets.find(|set| set.members.contains(id))
         };
-        !checking.iter().any(is_checking)
+        if let Some(set) = set_of(&id) {
+            return Standing::Member(set.judged.clone());
+        }
+        let pending = state.sets.all.iter().map(|set| &set.judged);
+        let pending = pending.filter(|judged| judged.borrow().is_none());
+        let pending: Vec<Judgement> = pending.cloned().collect();
+        let counts = |id: &ProposalId, one: &Waiting| match set_of(id) {
+            None => one.stage != Stage::Checking,
+            Some(set) => match set.judged.borrow().as_deref() {
+                None => false,
+                // What was decided is in the user's text already, or goes back to its owner.
+                Some(judged) => judged.verdict.is_none(),
+            },
+        };
+        let with = state.waiting.iter().filter(|(id, one)| counts(id, one));
+        let with: Vec<(ProposalId, Waiting)> = with.map(|(id, one)| (*id, one.clone())).collect();
+        let ids = with.iter().map(|(id, _)| *id).collect();
+        let failed = state.sets.failed.contains(&(state.epoch, ids));
+        match (with.len() < 2 || failed, pending.is_empty()) {
+            (true, false) => return Standing::Pending(pending),
+            (true, true) if with.len() < 2 => return Standing::Alone,
+            (true, true) | (false, _) => {}
+        }
+        let is_member = |(id, one): &&(ProposalId, Waiting)| {
+            one.stage == Stage::NeedsOthers && set_of(id).is_none()
+        };
+        let members = with.iter().filter(is_member).map(|(id, _)| *id).collect();
+        let (tell, judged) = watch::channel(None);
+        state.sets.all.push(Set { members, judged });
+        let epoch = state.epoch;
+        drop(state);
+        hub.waited.raise();
+        Standing::First(Group {
+            hub: Arc::clone(hub),
+            founder: id,
+            epoch,
+            with,
+            pending,
+            tell,
+        })
+    }
+}
+
+/// A set as the one that founded it has it. Dropped without a judgement, the set is dissolved, and its
+/// members look for another.
+struct Group {
+    hub: Arc<Hub>,
+    founder: ProposalId,
+    epoch: Epoch,
+    with: Vec<(ProposalId, Waiting)>,
+    /// Sets that were not judged when this one was founded.
+    pending: Vec<Judgement>,
+    tell: watch::Sender<Option<Arc<Judged>>>,
+}
+
+impl Group {
+    fn members(&self) -> Vec<(ProposalId, Waiting)> {
+        let state = self.hub.state();
+        let set = state.sets.all.iter().find(|set| self.is_own(set));
+        let is_member = |id| set.is_some_and(|set| set.members.contains(id));
+        let members = self.with.iter().filter(|(id, _)| is_member(id));
+        members.cloned().collect()
+    }
+
+    fn is_own(&self, set: &Set) -> bool {
+        set.members.contains(&self.founder)
+    }
+
+    fn ready(&self) -> Ready {
+        Ready {
+            epoch: self.epoch,
+            checked: self.with.iter().map(|(id, _)| *id).collect(),
+        }
+    }
+
+    /// It does not pass as it is. Gives the sets with which it may.
+    fn put_off(mut self) -> Vec<Judgement> {
+        let ids = self.with.iter().map(|(id, _)| *id).collect();
+        let failed = (self.epoch, ids);
+        self.hub.state().sets.failed.insert(failed);
+        std::mem::take(&mut self.pending)
+    }
+
+    fn conclude(self, judged: Judged) {
+        self.tell.send_replace(Some(Arc::new(judged)));
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.tell.borrow().is_none() {
+            let mut state = self.hub.state();
+            state.sets.all.retain(|set| !self.is_own(set));
+            drop(state);
+            // Who waits must find the sender gone when it is woken below.
+            self.tell = watch::channel(None).0;
+        }
+        self.hub.waited.raise();
+    }
+}
+
+/// Waits until one of these sets is judged or dissolved, or until another founder takes the proposal
+/// into a set. A judgement ends with its approver's deadline at the latest.
+async fn one_is_judged(hub: &Arc<Hub>, id: ProposalId, pending: Vec<Judgement>) {
+    let is_taken = || {
+        let state = hub.state();
+        let mut sets = state.sets.all.iter();
+        sets.any(|set| set.members.contains(&id))
+    };
+    let is_found = || pending.iter().any(is_over) || is_taken();
+    hub.waited.wait_for(is_found).await;
+}
+
+/// Whether a set is judged or dissolved.
+fn is_over(judged: &Judgement) -> bool {
+    judged.borrow().is_some() || judged.has_changed().is_err()
+}
+
+/// What there is to test together: a state of the workspace, and the proposals that were checked.
+#[derive(Debug, PartialEq, Eq)]
+struct Ready {
+    epoch: Epoch,
+    checked: BTreeSet<ProposalId>,
+}
+
+impl Ready {
+    fn now(state: &State) -> Ready {
+        let waiting = state.waiting.iter();
+        let checked = waiting.filter(|(_, one)| one.stage != Stage::Checking);
+        Ready {
+            epoch: state.epoch,
+            checked: checked.map(|(id, _)| *id).collect(),
+        }
+    }
+}
+
+/// Whether others are at work whose proposals may still come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    AtWork,
+    AtRest,
+}
+
+/// Waits until there is something new to test a proposal with, or nobody is left who could bring it.
+/// A person is shown what fails alone, so there only those are waited for that are being checked, no
+/// longer than a run of the tests may take. Else the limits of the run end the wait.
+async fn others_are_ready(hub: &Arc<Hub>, id: ProposalId, tried: Option<&Ready>) -> Others {
+    if hub.task.approval.is_by_person() {
+        let checking = being_checked(&hub.state(), id);
+        let all_checked = hub
+            .waited
+            .wait_for(|| checking.is_disjoint(&being_checked(&hub.state(), id)));
+        let _ = tokio::time::timeout(test_deadline(hub), all_checked).await;
+        return Others::AtRest;
+    }
+    let mut others = Others::AtWork;
+    let is_ready = hub.waited.wait_for(|| {
+        others = others_of(hub, id);
+        let state = hub.state();
+        let is_taken = state.sets.all.iter().any(|set| set.members.contains(&id));
+        let is_new = || tried != Some(&Ready::now(&state));
+        is_taken || others == Others::AtRest || being_checked(&state, id).is_empty() && is_new()
     });
-    let _ = tokio::time::timeout(test_deadline(hub), all_checked).await;
+    is_ready.await;
+    others
+}
+
+/// The other proposals that are being checked by themselves.
+fn being_checked(state: &State, id: ProposalId) -> BTreeSet<ProposalId> {
+    let others = state.waiting.iter();
+    let others = others.filter(|(other, one)| **other != id && one.stage == Stage::Checking);
+    others.map(|(other, _)| *other).collect()
+}
+
+/// Who waits for others as well is not at work.
+fn others_of(hub: &Hub, id: ProposalId) -> Others {
+    let at_work = hub.at_work();
+    let state = hub.state();
+    // Whose set is judged goes on, although it may not have been woken yet.
+    let is_judged = |id: &ProposalId| {
+        let mut sets = state.sets.all.iter();
+        sets.any(|set| set.members.contains(id) && set.judged.borrow().is_some())
+    };
+    let waits = |party: &Party| {
+        let mut waiting = state.waiting.iter();
+        waiting.any(|(other, one)| {
+            let needs_others = *other == id || one.stage == Stage::NeedsOthers && !is_judged(other);
+            needs_others && party.symbol().is_none_or(|owner| *owner == one.symbol)
+        })
+    };
+    match at_work.iter().all(waits) {
+        true => Others::AtRest,
+        false => Others::AtWork,
+    }
 }
 
 /// The tests over everything accepted and these proposals.
@@ -248,8 +520,8 @@ pub(super) fn diff(hub: &Hub, members: &[(ProposalId, Waiting)]) -> String {
     }
     let files: BTreeSet<&FilePath> = members.iter().map(|(_, one)| &one.draft.file).collect();
     let of_file = |file: &FilePath| match (world.read(file), now.read(file)) {
-        (Ok(before), Ok(after)) => unified_diff(file.as_str(), &before, &after),
-        (Err(_), Ok(after)) => new_file_diff(file.as_str(), &after),
+        (Ok(before), Ok(after)) => visible(&unified_diff(file.as_str(), &before, &after)),
+        (Err(_), Ok(after)) => visible(&new_file_diff(file.as_str(), &after)),
         (_, Err(_)) => String::new(),
     };
     let diffs = files.into_iter().map(of_file);

@@ -9,7 +9,7 @@ use super::ask::party_name;
 use super::callees::callees;
 use super::event::{Cause, Driver, Party};
 use super::excerpt::excerpt;
-use super::failing::in_words;
+use super::failing;
 use super::hub::Hub;
 use super::lookup::{Lookup, cap};
 use super::material::{Material, material, shown};
@@ -294,6 +294,12 @@ pub(super) fn question_prompt(
 fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
     let lookup = hub.lookup();
     let caps = Caps::of(hub.outside.models.agent.profile());
+    if lookup.is_new_file(path) {
+        let file = &path.file;
+        return format!(
+            "Your symbol: the file {file}, which is not there yet. Propose its whole text as `source`.\n\n{cause}"
+        );
+    }
     let found = match lookup.symbol(path) {
         Ok(found) => found,
         Err(error) => return format!("{error}\n\n{cause}"),
@@ -336,6 +342,17 @@ fn symbol_small_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
         Err(error) => return format!("{error}\n\n{cause}"),
     };
     let failing = failing_tests_of(hub, &lookup, path);
+    let in_words = |case: &TestCase| {
+        let test = test_symbol(&lookup, case).and_then(|test| lookup.symbol(&test).ok());
+        match test {
+            Some(test) => {
+                let (source, _) = excerpt(&test, lookup.focus(), caps.excerpt);
+                let language = fence_language(test.tree.language());
+                failing::with_source(case, language, source.trim_end())
+            }
+            None => failing::in_words(case),
+        }
+    };
     SymbolSmallPrompt {
         task: cap(&hub.task.text, caps.task),
         failures: failing.iter().map(in_words).collect(),

@@ -134,6 +134,7 @@ async fn compare(
     };
     let ask = async |world: &Snapshot, text: &Arc<str>| {
         let asked = request(world, file, text, effort);
+        let _work = hub.ledger.work();
         hub.outside.language.diagnostics(asked).await
     };
     let base = before.read(file).ok();

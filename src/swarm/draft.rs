@@ -7,16 +7,19 @@ use super::agent::Mind;
 use super::context::is_small;
 use super::event::Party;
 use super::findings::ImportMends;
+use super::fresh;
 use super::gate::{Draft, contract_changes};
 use super::hub::Hub;
 use super::mend;
 use super::protocol::{AddSymbol, Propose};
+use super::run::Approval;
 use crate::ports::EditorError;
 use crate::syntax::{
-    FilePath, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, omission_marks,
-    rewrite,
+    FilePath, Hidden, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree,
+    omission_marks, rewrite,
 };
 use crate::text::ChangeSet;
+use crate::workspace::WriteRule;
 
 /// Why a draft was not made. The text tells the agent what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,10 +51,10 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         .flatten();
     let change = trimmed.as_ref().unwrap_or(change);
     let file = target.file.clone();
-    stays_inside(&file)?;
+    let mut needs_person = may_be_changed(hub, &file)?;
     let current = match current_text(hub, &file).await? {
         Some(text) => text,
-        None => return new_file(hub, file, change),
+        None => return new_file(hub, file, change, needs_person),
     };
     let tree = parse(&file, &current);
     let base = base_text(mind, &target, &tree);
@@ -73,9 +76,10 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
     guard(hub, mind, change, &base_tree, &rewrites, &done)?;
     let text = rebased(&target, &base, &current, &done)?;
     let after = parse(&file, &text);
+    needs_person.extend(hidden(hub, change, &current, &after)?);
     let symbols = paths(&file, &done.touched);
     let (contract, breaking) = contract_changes(&tree, &after, &symbols);
-    let applied = hub.state().applied.len();
+    let epoch = hub.state().epoch;
     Ok(Draft {
         file,
         base: current,
@@ -84,11 +88,12 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         losses: done.losses,
         contract,
         breaking,
-        applied,
+        epoch,
         imports: ImportMends {
             left_out: unused,
             ..ImportMends::default()
         },
+        needs_person,
     })
 }
 
@@ -149,32 +154,41 @@ fn target(mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
     }
 }
 
-fn stays_inside(file: &FilePath) -> Result<(), Refusal> {
-    let path = file.as_str();
-    if path.starts_with('/') || path.split('/').any(|part| part == "..") {
-        return unusable(format!(
-            "{file} lies outside the workspace: nothing can be changed there."
-        ));
+/// Why only a person may accept a change of this file; empty where anybody may. Asked before the text
+/// is read: what is refused here is not known to the run.
+fn may_be_changed(hub: &Hub, file: &FilePath) -> Result<Vec<String>, Refusal> {
+    match (hub.policy().may_write(file), hub.task.approval) {
+        (WriteRule::Allowed, _) => Ok(Vec::new()),
+        (WriteRule::NeedsPerson { why }, Approval::Ask) => Ok(vec![why.to_owned()]),
+        (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => unusable(format!(
+            "Not changed: {file} is changed only after a person accepted that very change ({why}), and \
+             nobody is asked in this run. Do without it, and say in your summary what should be changed \
+             there. The user can allow it by --allow-write '{file}'."
+        )),
+        (WriteRule::Never { why }, _) => unusable(format!("Not changed: {why}.")),
     }
-    Ok(())
 }
 
 /// The user's text as it is now; the run's world follows it. `None`: there is no such file.
 async fn current_text(hub: &Arc<Hub>, file: &FilePath) -> Result<Option<Arc<str>>, Refusal> {
-    match hub.outside.editor.current(file).await {
-        Ok(current) => {
-            hub.saw(file, &current.text);
-            Ok(Some(current.text))
-        }
+    match fresh::text(hub, file).await {
+        Ok(text) => Ok(Some(text)),
         Err(EditorError::Missing { .. }) => Ok(None),
-        Err(error @ EditorError::Unreadable { .. }) => unusable(error.to_string()),
+        Err(error @ (EditorError::Unreadable { .. } | EditorError::Forbidden { .. })) => {
+            unusable(error.to_string())
+        }
         Err(error @ EditorError::Gone) => Err(Refusal::EditorGone {
             why: error.to_string(),
         }),
     }
 }
 
-fn new_file(hub: &Hub, file: FilePath, change: &Propose) -> Result<Draft, Refusal> {
+fn new_file(
+    hub: &Hub,
+    file: FilePath,
+    change: &Propose,
+    mut needs_person: Vec<String>,
+) -> Result<Draft, Refusal> {
     let Some(source) = &change.source else {
         return unusable(format!(
             "There is no file {file}. To make it, give its whole text as `source`."
@@ -192,8 +206,9 @@ fn new_file(hub: &Hub, file: FilePath, change: &Propose) -> Result<Draft, Refusa
             "The new file {file} has a syntax error at line {line}."
         ));
     }
+    needs_person.extend(hidden(hub, change, "", &tree)?);
     let symbols = vec![SymbolPath::module(file.clone())];
-    let applied = hub.state().applied.len();
+    let epoch = hub.state().epoch;
     let (losses, contract, breaking) = (Vec::new(), Vec::new(), Vec::new());
     Ok(Draft {
         file,
@@ -203,8 +218,9 @@ fn new_file(hub: &Hub, file: FilePath, change: &Propose) -> Result<Draft, Refusa
         losses,
         contract,
         breaking,
-        applied,
+        epoch,
         imports: ImportMends::default(),
+        needs_person,
     })
 }
 
@@ -370,6 +386,39 @@ fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Refuses new characters that nobody would see, except in string literals. A person may be shown them
+/// when the agent insists; then this is why only a person may accept the change.
+fn hidden(
+    hub: &Hub,
+    change: &Propose,
+    before: &str,
+    after: &SymbolTree,
+) -> Result<Option<String>, Refusal> {
+    const MOST: usize = 5;
+    let found = after.newly_hidden(before);
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let place = |one: &Hidden| format!("{} in line {}", one.char.escape_unicode(), one.line);
+    let places: Vec<String> = found.iter().take(MOST).map(place).collect();
+    let more = match found.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let places = format!("{}{more}", places.join(", "));
+    match (hub.task.approval, change.insist) {
+        (Approval::Ask, true) => Ok(Some(format!("it brings invisible characters ({places})"))),
+        (Approval::Ask, false) => unusable(format!(
+            "The proposal brings invisible characters: {places}. Leave them out, or write them as \
+             escapes in a string. Repeat it with `insist` to show it to the person all the same."
+        )),
+        (Approval::Proxy | Approval::Auto, _) => unusable(format!(
+            "The proposal brings invisible characters: {places}. Leave them out, or write them as \
+             escapes in a string."
+        )),
+    }
+}
+
 /// Refuses what a careful colleague would: other owners' symbols and silent losses.
 fn guard(
     hub: &Hub,
@@ -452,18 +501,18 @@ fn rebased(
         return Ok(done.text.as_str().into());
     }
     let ours = ChangeSet::between(base, &done.text);
-    let theirs = ChangeSet::between(base, current);
-    let text = match ours.rebase(&theirs) {
+    let text = match ours.over(base, current) {
         Ok(changes) => changes.apply(current).map_err(|error| Refusal::Unusable {
             why: error.to_string(),
         })?,
         Err(conflict) => {
+            let place = conflict.in_lines(base);
             let now = SymbolTree::parse(target.file.clone(), Arc::clone(current));
             let source = now
                 .find(&target.name)
                 .map_or("(gone)", |symbol| symbol.span.of(now.text()));
             return unusable(format!(
-                "The user changed the same place meanwhile ({conflict}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
+                "The user changed the same place meanwhile ({place}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
             ));
         }
     };

@@ -10,7 +10,9 @@ use tokio::time::Instant;
 use super::findings::DiagnosticEvidence;
 use super::ledger::{Limits, Spent};
 use super::proposal::{Evidence, Part, ProposalId};
-use crate::ports::{Dollars, Exchange, Finish, ModelNotice, Role, TestReport, Usage, Verdict};
+use crate::ports::{
+    Cost, Dollars, Exchange, Finish, ModelNotice, Role, TestReport, Usage, Verdict,
+};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// Names a run, unique on this machine.
@@ -155,6 +157,10 @@ pub enum StopReason {
     TestsFail {
         failing: Vec<String>,
     },
+    /// No agent has work, yet the changes brought problems that nobody accepted.
+    ProblemsRemain {
+        problems: Vec<String>,
+    },
     LedgerEmpty {
         what: String,
     },
@@ -235,6 +241,9 @@ pub enum Event {
         agent: Party,
         role: Role,
         error: String,
+        /// What the failed requests are booked at.
+        #[serde(default)]
+        spent: Cost,
     },
     Notice {
         agent: Party,
@@ -349,6 +358,11 @@ pub enum Event {
         proposal: ProposalId,
         why: String,
     },
+    /// It was accepted, but the editor did not take it, or the run ended before. Nothing was changed.
+    ProposalNotApplied {
+        proposal: ProposalId,
+        why: String,
+    },
     ProposalUndone {
         proposal: ProposalId,
     },
@@ -362,6 +376,21 @@ pub enum Event {
         changed: SymbolPath,
         owners: Vec<SymbolPath>,
         why: String,
+    },
+    /// Work did not reach the owner of a symbol. `from` wanted it.
+    NotWoken {
+        symbol: String,
+        from: Party,
+        why: String,
+    },
+    /// The run did not settle and nobody reviewed its changes: they were taken back.
+    TakenBack {
+        /// The changes, as a unified diff.
+        diff: String,
+        /// The file that keeps the diff.
+        patch: Option<String>,
+        /// What could not be taken back, and why.
+        left: Vec<(ProposalId, String)>,
     },
     Steered {
         to: Option<SymbolPath>,

@@ -6,6 +6,17 @@ use crate::ports::TestCase;
 /// Longest message that is quoted where no words are found for it, in characters.
 const QUOTED: usize = 600;
 
+/// Describes a failing test by its source code, the expected value and the actual value. Where the
+/// message does not say these values, the message alone.
+pub(super) fn with_source(case: &TestCase, language: &str, source: &str) -> String {
+    match sentence(&case.message) {
+        Some(sentence) => {
+            format!("This test fails:\n```{language}\n{source}\n```\n{sentence}")
+        }
+        None => in_words(case),
+    }
+}
+
 /// What a failing test wants, in a sentence or as its message.
 pub(super) fn in_words(case: &TestCase) -> String {
     sentence(&case.message).unwrap_or_else(|| {
@@ -32,10 +43,9 @@ fn sentence(message: &str) -> Option<String> {
         .map(str::trim)
         .find(|line| is_error(line))?;
     let error = error.trim_start_matches("E ").trim();
-    let got = match error
-        .strip_prefix("AssertionError: ")
-        .or_else(|| error.strip_prefix("assert "))
-    {
+    let assertion = error.strip_prefix("AssertionError: ");
+    let by_pytest = assertion.unwrap_or(error).strip_prefix("assert ");
+    let got = match by_pytest.or(assertion) {
         Some(text) => {
             let (got, _) = text
                 .split_once(" != ")
@@ -129,6 +139,43 @@ mod tests {
     fn pytest_in_words() {
         let message = "    def test_f():\n>       assert f(1) == 2\nE       assert 3 == 2\nE        +  where 3 = f(1)\n";
         assert_eq!(words(message), "`f(1)` must be `2`, but it is `3`.");
+    }
+
+    #[test]
+    fn values_are_concrete_wherever_the_assertion_is_shown() {
+        for shown in [
+            "AssertionError: assert 105 == 360",
+            "E   AssertionError: assert 105 == 360",
+            "E  assert 105 == 360",
+        ] {
+            let message =
+                format!("    def test_total():\n>       assert c.total() == 360\n{shown}\n");
+            assert_eq!(
+                words(&message),
+                "`c.total()` must be `360`, but it is `105`."
+            );
+        }
+    }
+
+    #[test]
+    fn test_is_shown_with_its_source() {
+        let mut case = TestCase {
+            id: "t".into(),
+            status: TestStatus::Failed,
+            message: "    assert c.total() == 360\nE   assert 105 == 360".into(),
+        };
+        let source = "def test_total():\n    c = Cart(105)\n    assert c.total() == 360";
+        let shown = with_source(&case, "python", source);
+        assert!(shown.contains(source), "{shown}");
+        assert!(
+            shown.ends_with("`c.total()` must be `360`, but it is `105`."),
+            "{shown}"
+        );
+        case.message = "SystemExit: 2".into();
+        assert_eq!(
+            with_source(&case, "python", source),
+            "The test `t` fails:\nSystemExit: 2"
+        );
     }
 
     #[test]

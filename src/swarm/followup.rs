@@ -9,12 +9,15 @@ use super::company;
 use super::event::{Cause, Driver, Event, Party};
 use super::gate::Draft;
 use super::hub::Hub;
-use crate::syntax::{SymbolPath, signature};
+use crate::syntax::{SymbolPath, SymbolTree, signature};
 
 /// Owners told for one change of a contract.
 pub(super) const OWNERS_MOST: usize = 24;
 /// A follow-up that changes a contract begins another wave.
 pub(super) const WAVES_MOST: u32 = 3;
+
+/// Said of a change that is applied only together with those of its callers.
+const WAITS: &str = "That change waits for yours: both are tested together, and applied together.";
 
 /// What one owner has to look at.
 #[derive(Debug, Default)]
@@ -69,8 +72,34 @@ fn by_owner(hub: &Hub, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, 
     owners
 }
 
+/// Whether the callers hear of a change before or after it is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timing {
+    Waits,
+    Applied,
+}
+
+/// Wakes the owners of what a draft will break. Where no person reviews, it is applied only together
+/// with changes of theirs that make the tests pass.
+pub(super) fn before_it_is_applied(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft) {
+    if !hub.task.approval.is_by_person() {
+        let gone = before(hub, draft);
+        wake_broken(hub, by, wave, (draft, Timing::Waits), &gone);
+    }
+}
+
 /// Wakes the owners of what an applied draft has broken.
 pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft, gone: &Mentions) {
+    wake_broken(hub, by, wave, (draft, Timing::Applied), gone);
+}
+
+fn wake_broken(
+    hub: &Arc<Hub>,
+    by: &Party,
+    wave: u32,
+    (draft, timing): (&Draft, Timing),
+    gone: &Mentions,
+) {
     if hub.task.driver == Driver::Single {
         return;
     }
@@ -89,10 +118,13 @@ pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft, go
             (true, _) => "they were told of the same change before".to_owned(),
             (false, true) => format!("follow-ups end after {WAVES_MOST} waves"),
             (false, false) => {
-                tell(hub, changed, wave + 1, draft, owners);
+                tell(hub, changed, wave + 1, (draft, timing), owners);
                 continue;
             }
         };
+        if again && timing == Timing::Waits {
+            continue;
+        }
         missed(hub, changed, owners.into_keys().collect(), why);
     }
 }
@@ -111,12 +143,18 @@ fn tell(
     hub: &Arc<Hub>,
     changed: &SymbolPath,
     wave: u32,
-    draft: &Draft,
+    (draft, timing): (&Draft, Timing),
     owners: BTreeMap<SymbolPath, Concern>,
 ) {
-    let now = match hub.lookup().symbol(changed) {
-        Ok(found) => format!("It is now: {}", signature(&found.tree, &found.symbol)),
-        Err(_) => "It is gone.".to_owned(),
+    let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
+    let signature = after
+        .find(&changed.name)
+        .map(|symbol| signature(&after, symbol));
+    let now = match (timing, signature) {
+        (Timing::Applied, Some(signature)) => format!("It is now: {signature}"),
+        (Timing::Applied, None) => "It is gone.".to_owned(),
+        (Timing::Waits, Some(signature)) => format!("It will be: {signature}\n{WAITS}"),
+        (Timing::Waits, None) => format!("It will be gone.\n{WAITS}"),
     };
     let mut told = Vec::new();
     let mut untold: BTreeMap<String, Vec<SymbolPath>> = BTreeMap::new();

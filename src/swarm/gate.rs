@@ -7,9 +7,10 @@ use tokio::time::Instant;
 
 use super::diagnose;
 use super::findings::ImportMends;
-use super::hub::Hub;
+use super::fresh;
+use super::hub::{Epoch, Hub};
 use super::ledger::Outside;
-use super::proposal::Evidence;
+use super::proposal::{CheckedTexts, Evidence, NeedsPerson};
 use super::tools::test_deadline;
 use super::trial;
 use crate::ports::{TestOutcome, TestReport, TestRequest};
@@ -32,17 +33,20 @@ pub(super) struct Draft {
     pub contract: Vec<String>,
     /// Symbols whose changed contract can break others.
     pub breaking: Vec<SymbolPath>,
-    /// How many proposals had been applied when it was made.
-    pub applied: usize,
+    /// The state of the workspace that it was made for.
+    pub epoch: Epoch,
     /// What was done about its imports.
     pub imports: ImportMends,
+    /// Why only a person may accept it; empty where anybody may.
+    pub needs_person: Vec<String>,
 }
 
 impl Draft {
-    /// Its change in a text that may have moved on since it was made; `None` where they meet.
+    /// Its change in a text that may have moved on since it was made; `None` where both changed the
+    /// same line.
     pub(super) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
         let changes = ChangeSet::between(&self.base, &self.text);
-        let changes = changes.rebase(&ChangeSet::between(&self.base, now)).ok()?;
+        let changes = changes.over(&self.base, now).ok()?;
         Some(changes.apply(now).ok()?.into())
     }
 }
@@ -54,21 +58,29 @@ pub(super) async fn check(
     callers: Vec<SymbolPath>,
 ) -> (Evidence, Option<TestReport>) {
     let began = Instant::now();
-    let world = hub.state().world.clone();
+    let world = fresh::world(hub).await;
     let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
     let files = std::slice::from_ref(&draft.file);
     let (diagnostics, (tests, report)) = tokio::join!(
         diagnose::diagnostics(hub, &world, &with_draft, files),
         trial::of_change(hub, &world, &with_draft, &draft.symbols)
     );
+    let now = fresh::world(hub).await;
+    let needs_person = |why: &String| NeedsPerson {
+        file: draft.file.clone(),
+        why: why.clone(),
+    };
     let evidence = Evidence {
+        texts: CheckedTexts::of(&world, &now),
         tests,
         diagnostics,
         imports: draft.imports.clone(),
         losses: draft.losses.clone(),
         contract: draft.contract.clone(),
         callers,
+        needs_person: draft.needs_person.iter().map(needs_person).collect(),
         together: None,
+        overridden: None,
         millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
     };
     (evidence, report)
@@ -92,6 +104,7 @@ pub(super) async fn run_tests_within(
         .map(|(file, text)| (file.clone(), text.clone()))
         .collect();
     let _turn = hub.testing.acquire().await;
+    let _work = hub.ledger.work();
     let deadline = test_deadline(hub).min(longest);
     let request = TestRequest {
         overlay,

@@ -2,29 +2,31 @@
 //! moments only, never across a wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SetOnce, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::agent::{self, Mind};
+use super::answers::Answers;
 use super::apply::Applied;
 use super::broken::Mentions;
-use super::company::{Set, Waiting};
+use super::company::{Sets, Waiting};
 use super::diagnose;
 use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
 use super::excerpt::Focus;
 use super::gate::Draft;
-use super::ledger::Ledger;
+use super::ledger::{Exhausted, Ledger};
 use super::lookup::{Lookup, Served};
 use super::proposal::{ProposalId, TestEvidence};
 use super::protocol::Propose;
 use super::run::{Outside, Task};
 use super::selection::{Habit, Reach};
+use super::signal::Signal;
 use crate::index::Index;
 use crate::ports::TestReport;
 use crate::syntax::{FilePath, SymbolPath};
-use crate::workspace::Snapshot;
+use crate::workspace::{PathPolicy, Snapshot, WriteRule};
 
 /// What waits for an agent at most; more is refused to the sender.
 const INBOX: usize = 16;
@@ -36,14 +38,12 @@ pub(super) struct Hub {
     pub log: EventLog,
     pub ledger: Ledger,
     pub cancel: CancellationToken,
-    /// The frozen part of all prompts; set before the first agent wakes.
-    pub frozen: OnceLock<String>,
+    /// The frozen part of all prompts. No agent works before it is set.
+    pub frozen: SetOnce<String>,
     /// Test runs at the same time.
     pub testing: Semaphore,
-    /// Counts changes of what waits.
-    pub waited: watch::Sender<u64>,
-    /// Proposals that were tested as one.
-    pub sets: tokio::sync::Mutex<Vec<Set>>,
+    /// Raised when something changes of what waits.
+    pub waited: Signal,
     /// Held while it is found out what fails in everything accepted.
     pub learning: tokio::sync::Mutex<()>,
     /// Held while one edit goes to the editor.
@@ -55,10 +55,12 @@ pub(super) struct Hub {
 pub(super) struct State {
     /// The workspace with everything that was accepted so far.
     pub world: Snapshot,
+    /// Of `world`: what was found out in an earlier one may hold no more.
+    pub epoch: Epoch,
     /// Of `world`; read when it is first asked.
     pub index: Arc<Index>,
     agents: BTreeMap<Party, Slot>,
-    pub answers: HashMap<(SymbolPath, String), String>,
+    pub answers: Answers,
     /// What readers look for, as the task and the failing tests say.
     pub focus: Arc<Focus>,
     /// What a language server said of names.
@@ -80,6 +82,8 @@ pub(super) struct State {
     pub applied: Vec<Applied>,
     /// Proposals between their drafts and their ends.
     pub waiting: BTreeMap<ProposalId, Waiting>,
+    /// Proposals that are tested, or were tested, as one.
+    pub sets: Sets,
     /// Changed contracts whose callers were told: the last draft of each.
     pub changes: HashMap<SymbolPath, Arc<(Draft, Mentions)>>,
     /// The words of problems that the approver saw with what it said yes to.
@@ -87,18 +91,31 @@ pub(super) struct State {
     /// What the approver said yes to, applied or about to be.
     pub accepted: Vec<Accepted>,
     pub exhausted: Option<String>,
-    /// Why an accepted proposal could not be applied.
-    pub unapplied: Option<String>,
+    /// Why the last accepted proposal for a symbol could not be applied.
+    pub unapplied: BTreeMap<SymbolPath, String>,
     /// How often a model's candidate won.
     pub tally: BTreeMap<String, u32>,
     /// Contracts that were followed up already.
     pub followed: BTreeSet<(SymbolPath, String)>,
     /// Owners that a follow-up did not reach.
     pub missed: BTreeSet<SymbolPath>,
+    /// Symbols whose owners were to be given work and could not be.
+    pub not_woken: BTreeSet<String>,
+    /// The changes of the unsettled run were taken back; the file that keeps them.
+    pub taken_back: Option<Option<String>>,
     pub proposals: u32,
     pub questions: u32,
     /// How often a conversation of a name was begun.
     names: HashMap<String, u32>,
+}
+
+/// Which state of the workspace something is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Epoch {
+    /// Counts the proposals that were applied or taken back.
+    pub changes: u64,
+    /// Counts the texts that the user changed.
+    pub typed: u64,
 }
 
 /// A proposal that the approver said yes to.
@@ -123,15 +140,6 @@ impl State {
         }
     }
 
-    /// What owners of these symbols said may hold no more.
-    pub fn forget_answers(&mut self, changed: &[SymbolPath]) {
-        let concerns = |owner: &SymbolPath| {
-            let touches = |symbol: &SymbolPath| owner.encloses(symbol) || symbol.encloses(owner);
-            changed.iter().any(touches)
-        };
-        self.answers.retain(|(owner, _), _| !concerns(owner));
-    }
-
     /// A file has another text now, or is gone.
     pub fn change_world(&mut self, file: &FilePath, text: Option<&Arc<str>>) {
         self.world = self.world.with(file.clone(), text.cloned());
@@ -151,6 +159,8 @@ struct Slot {
     told: String,
     /// A change that was written for it.
     draft: Option<Propose>,
+    /// Whether it counts against the limit of agents.
+    is_counted: bool,
 }
 
 /// Why an agent could not be given work. The text is for the one who asked.
@@ -159,7 +169,7 @@ pub(super) enum WakeError {
     #[error("{0}")]
     NoSymbol(String),
     #[error("{0}")]
-    Exhausted(#[from] super::ledger::Exhausted),
+    Exhausted(#[from] Exhausted),
     #[error("the owner of {0} has too much to do already")]
     Full(SymbolPath),
     #[error("the run is ending")]
@@ -172,9 +182,10 @@ impl Hub {
         let (working, _) = watch::channel(0);
         let state = State {
             world: outside.index.snapshot().clone(),
+            epoch: Epoch::default(),
             index: outside.index.clone(),
             agents: BTreeMap::new(),
-            answers: HashMap::new(),
+            answers: Answers::default(),
             focus: Arc::new(Focus::of(&task.text)),
             served: Arc::default(),
             located: Vec::new(),
@@ -188,14 +199,17 @@ impl Hub {
             latest: None,
             applied: Vec::new(),
             waiting: BTreeMap::new(),
+            sets: Sets::default(),
             changes: HashMap::new(),
             accepted_problems: BTreeSet::new(),
             accepted: Vec::new(),
             exhausted: None,
-            unapplied: None,
+            unapplied: BTreeMap::new(),
             tally: BTreeMap::new(),
             followed: BTreeSet::new(),
             missed: BTreeSet::new(),
+            not_woken: BTreeSet::new(),
+            taken_back: None,
             proposals: 0,
             questions: 0,
             names: HashMap::new(),
@@ -206,10 +220,9 @@ impl Hub {
             outside,
             log,
             cancel: CancellationToken::new(),
-            frozen: OnceLock::new(),
+            frozen: SetOnce::new(),
             testing: Semaphore::new(cores),
-            waited: watch::channel(0).0,
-            sets: tokio::sync::Mutex::new(Vec::new()),
+            waited: Signal::default(),
             learning: tokio::sync::Mutex::new(()),
             applying: tokio::sync::Mutex::new(()),
             working,
@@ -219,6 +232,11 @@ impl Hub {
 
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What may be read and written in the workspace.
+    pub fn policy(&self) -> PathPolicy {
+        self.state().world.policy().clone()
     }
 
     pub fn event(&self, event: Event) {
@@ -234,14 +252,28 @@ impl Hub {
             .with_served(Arc::clone(&state.served))
     }
 
-    /// The user's text as the editor has it now: the run's world follows it.
-    pub fn saw(&self, file: &FilePath, text: &Arc<str>) {
+    /// The user's texts as the editor has them: the run's world follows them. They were read since
+    /// `epoch`. When the world has changed meanwhile they may be older than it: then nothing is done,
+    /// and the answer is `false`.
+    pub fn saw<'t>(
+        &self,
+        epoch: Epoch,
+        texts: impl IntoIterator<Item = (&'t FilePath, Option<&'t Arc<str>>)>,
+    ) -> bool {
         let mut state = self.state();
-        let known = state.world.read(file).is_ok_and(|known| known == *text);
-        if !known {
-            state.change_world(file, Some(text));
-            state.latest = None;
+        if state.epoch != epoch {
+            return false;
         }
+        for (file, text) in texts {
+            let known = state.world.read(file).ok();
+            if known.as_ref() != text {
+                state.change_world(file, text);
+                state.epoch.typed += 1;
+                state.answers.forget(&[SymbolPath::module(file.clone())]);
+                state.latest = None;
+            }
+        }
+        true
     }
 
     /// A name that no other conversation of this run has: the second gets ` #2`.
@@ -270,7 +302,8 @@ impl Hub {
         self.wake_with(symbol, cause, None)
     }
 
-    /// The same with a change that was already written for the agent: it is proposed first.
+    /// The same with a change that was already written for the agent: it is proposed first, and the
+    /// agent counts against the limit only when it comes back. A pick may be a file that is not there yet.
     ///
     /// # Errors
     /// As [`Hub::wake`].
@@ -286,16 +319,25 @@ impl Hub {
         let party = match self.task.driver {
             Driver::Single => Party::Solo,
             Driver::Swarm => {
-                self.lookup().symbol(symbol).map_err(WakeError::NoSymbol)?;
+                if let WriteRule::Never { why } = self.policy().may_write(&symbol.file) {
+                    return Err(WakeError::NoSymbol(why));
+                }
+                let lookup = self.lookup();
+                let is_pick = matches!(cause, Cause::Picked { .. });
+                if !(is_pick && lookup.is_new_file(symbol)) {
+                    lookup.symbol(symbol).map_err(WakeError::NoSymbol)?;
+                }
                 Party::Agent(symbol.clone())
             }
         };
         let start = {
             let mut state = self.state();
-            if !state.agents.contains_key(&party) {
+            let is_counted = state.agents.get(&party).is_some_and(|slot| slot.is_counted);
+            if !is_counted && draft.is_none() {
                 self.ledger.count_agent()?;
             }
             let slot = state.agents.entry(party.clone()).or_default();
+            slot.is_counted |= draft.is_none();
             if slot.inbox.len() >= INBOX {
                 return Err(WakeError::Full(symbol.clone()));
             }
@@ -317,6 +359,32 @@ impl Hub {
         Ok(party)
     }
 
+    /// Counts an agent that was woken with a draft and needs a conversation after all.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the limit of agents is reached.
+    pub fn count_agent(&self, party: &Party) -> Result<(), Exhausted> {
+        let mut state = self.state();
+        let Some(slot) = state.agents.get_mut(party) else {
+            return Ok(());
+        };
+        if !slot.is_counted {
+            self.ledger.count_agent()?;
+            slot.is_counted = true;
+        }
+        Ok(())
+    }
+
+    /// Tells the user that work did not reach the owner of a symbol. Whoever wanted it hears it apart.
+    pub fn not_woken(&self, symbol: String, from: &Party, why: String) {
+        self.state().not_woken.insert(symbol.clone());
+        self.event(Event::NotWoken {
+            symbol,
+            from: from.clone(),
+            why,
+        });
+    }
+
     fn spawn(self: &Arc<Self>, party: Party) {
         let guard = WorkGuard::new(Arc::clone(self), party.clone());
         let hub = Arc::clone(self);
@@ -325,7 +393,11 @@ impl Hub {
             if let Party::Agent(symbol) = &party {
                 diagnose::prepare(&hub, &symbol.file);
             }
-            let work = agent::work(&hub, &party);
+            let work = async {
+                // The user may steer an agent while the tests before the run are still at work.
+                hub.frozen.wait().await;
+                agent::work(&hub, &party).await;
+            };
             // Cancelled first: after a cancel nothing is polled that could call a model.
             tokio::select! {
                 biased;
@@ -356,6 +428,18 @@ impl Hub {
         if let Some(slot) = self.state().agents.get_mut(&mind.party) {
             slot.parked = Some(mind);
         }
+    }
+
+    /// The symbols whose agents gave up while the workspace was as it is now.
+    pub fn gave_up_on_this(&self) -> Vec<SymbolPath> {
+        let state = self.state();
+        let minds = state
+            .agents
+            .values()
+            .filter_map(|slot| slot.parked.as_ref());
+        let here = minds.filter(|mind| mind.gave_up_at == Some(state.epoch));
+        here.filter_map(|mind| mind.party.symbol().cloned())
+            .collect()
     }
 
     /// What came in for an agent since it was last asked.
@@ -461,7 +545,15 @@ impl Hub {
             .collect()
     }
 
-    /// Returns when no agent is at work.
+    /// Counts as work that [`Hub::quiet`] waits for, until it is dropped.
+    pub fn busy(self: &Arc<Self>) -> Busy {
+        self.working.send_modify(|count| *count += 1);
+        Busy {
+            hub: Arc::clone(self),
+        }
+    }
+
+    /// Returns when no agent is at work and no edit is on its way to the editor.
     pub async fn quiet(&self) {
         let mut working = self.working.subscribe();
         // The sender lives in `self`, so waiting cannot fail.
@@ -473,16 +565,29 @@ fn is(party: &Party, symbol: &SymbolPath) -> bool {
     matches!(party, Party::Agent(own) if own == symbol)
 }
 
+/// Keeps [`Hub::quiet`] waiting for as long as it is held.
+pub(super) struct Busy {
+    hub: Arc<Hub>,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.hub.working.send_modify(|count| *count -= 1);
+    }
+}
+
 /// Counts an agent as at work for as long as its task lives, however that ends.
 struct WorkGuard {
     hub: Arc<Hub>,
     party: Party,
+    /// Dropped last: the agent is at rest when it is no longer counted.
+    _busy: Busy,
 }
 
 impl WorkGuard {
     fn new(hub: Arc<Hub>, party: Party) -> Self {
-        hub.working.send_modify(|count| *count += 1);
-        WorkGuard { hub, party }
+        let _busy = hub.busy();
+        WorkGuard { hub, party, _busy }
     }
 }
 
@@ -504,6 +609,7 @@ impl Drop for WorkGuard {
         if cut_short && let Some(slot) = self.hub.state().agents.get_mut(&self.party) {
             slot.working = false;
         }
-        self.hub.working.send_modify(|count| *count -= 1);
+        // Who waits for what others may bring looks again.
+        self.hub.waited.raise();
     }
 }

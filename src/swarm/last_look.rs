@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::apply;
 use super::diagnose;
-use super::event::{Cause, Event};
+use super::event::{Cause, Event, Party};
 use super::findings::DiagnosticEvidence;
 use super::hub::Hub;
 use crate::ports::{Effort, Problem};
@@ -37,6 +37,15 @@ pub(super) async fn last_look(hub: &Arc<Hub>) -> DiagnosticEvidence {
     found
 }
 
+/// The problems that nobody has seen and accepted, in words.
+pub(super) fn news(hub: &Hub, found: &DiagnosticEvidence) -> Vec<String> {
+    let state = hub.state();
+    let news = found.stopping();
+    news.filter(|one| !state.accepted_problems.contains(&one.message))
+        .map(|one| format!("{}:{}: {}", one.file, one.line, one.message))
+        .collect()
+}
+
 /// Wakes the owners of problems that nobody has seen and accepted; says whether anybody was woken.
 pub(super) fn wake_owners(hub: &Arc<Hub>, found: &DiagnosticEvidence) -> bool {
     let lookup = hub.lookup();
@@ -59,7 +68,10 @@ pub(super) fn wake_owners(hub: &Arc<Hub>, found: &DiagnosticEvidence) -> bool {
     }
     let mut woken = false;
     for (owner, message) in messages {
-        woken |= hub.wake(&owner, Cause::Problems { message }).is_ok();
+        match hub.wake(&owner, Cause::Problems { message }) {
+            Ok(_) => woken = true,
+            Err(error) => hub.not_woken(owner.to_string(), &Party::Starling, error.to_string()),
+        }
     }
     woken
 }

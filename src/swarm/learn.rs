@@ -49,6 +49,7 @@ async fn uses(hub: &Arc<Hub>, lookup: &Lookup, symbol: &SymbolPath, deadline: Du
         return;
     }
     let (asked, at) = question(hub, &found, deadline);
+    let _work = hub.ledger.work();
     let answer = hub.outside.language.spots(asked, at, Relation::References);
     if let Answer::Known { value, .. } = answer.await {
         Arc::make_mut(&mut hub.state().served).note_uses(symbol.clone(), value);
@@ -61,6 +62,7 @@ async fn overrides(hub: &Arc<Hub>, lookup: &Lookup, symbol: &SymbolPath, deadlin
         return;
     };
     let (asked, at) = question(hub, &found, deadline);
+    let _work = hub.ledger.work();
     let language = &hub.outside.language;
     let answer = language.spots(asked, at, Relation::Implementations);
     if let Answer::Known { value, .. } = answer.await {
@@ -96,6 +98,7 @@ pub(super) async fn definition(hub: &Arc<Hub>, from: Option<&SymbolPath>, name: 
         return lookup.definition(name, None);
     };
     let language = &hub.outside.language;
+    let _work = hub.ledger.work();
     if defined == 0 {
         return match language.hover(asked, at).await {
             Answer::Known { tool, value } if !value.is_empty() => {

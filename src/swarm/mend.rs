@@ -167,6 +167,7 @@ async fn offered(hub: &Arc<Hub>, draft: &Draft, name: &str) -> Vec<String> {
     let world = hub.state().world.clone();
     let language = &hub.outside.language;
     let asked = || request(&world, &draft.file, &draft.text, Effort::Fast);
+    let _work = hub.ledger.work();
     let Diagnostics::Known { problems, .. } = language.diagnostics(asked()).await else {
         return Vec::new();
     };
@@ -225,8 +226,9 @@ mod tests {
             losses: Vec::new(),
             contract: Vec::new(),
             breaking: Vec::new(),
-            applied: 0,
+            epoch: Default::default(),
             imports: ImportMends::default(),
+            needs_person: Vec::new(),
         }
     }
 

@@ -1,9 +1,12 @@
 //! The swarm: one agent for each symbol that a task touches.
 
+mod act;
 mod agent;
 mod alone;
+mod answers;
 mod apply;
 mod ask;
+mod attempts;
 mod beginning;
 mod broken;
 mod call;
@@ -18,17 +21,21 @@ mod excerpt;
 mod failing;
 mod findings;
 mod followup;
+mod fresh;
 mod gate;
 mod hub;
+mod landing;
 mod last_look;
 mod learn;
 pub mod ledger;
 mod lookup;
 mod material;
 mod mend;
+mod objection;
 pub mod proposal;
 mod propose;
 mod protocol;
+mod repeats;
 mod request;
 mod review;
 mod run;
@@ -36,8 +43,11 @@ mod scout;
 mod selection;
 mod send;
 mod settle;
+mod signal;
 mod tools;
 mod trial;
+mod unsettled;
+mod verdict;
 
 pub use alone::Gate;
 pub use event::{
@@ -46,7 +56,9 @@ pub use event::{
 };
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
-pub use proposal::{Evidence, Fate, Part, ProposalId, TestEvidence, Together, Tried};
+pub use proposal::{
+    CheckedTexts, Evidence, Fate, NeedsPerson, Part, ProposalId, TestEvidence, Together, Tried,
+};
 pub use protocol::described;
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 

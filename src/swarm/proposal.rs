@@ -1,6 +1,6 @@
 //! Proposals and their evidence, as values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::findings::{DiagnosticEvidence, ImportMends};
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::syntax::{FilePath, Loss, SymbolPath};
-use crate::text::{ChangeSet, Conflict};
+use crate::text::{ChangeSet, Conflict, ContentHash};
+use crate::workspace::Snapshot;
 
 /// Of the messages of failing tests.
 const DETAILS_MOST: Tokens = Tokens(1_100);
@@ -145,10 +146,66 @@ pub struct Evidence {
     pub contract: Vec<String>,
     /// Owners of references that a changed contract can break.
     pub callers: Vec<SymbolPath>,
+    /// What only a person may accept in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs_person: Vec<NeedsPerson>,
     /// What the tests say with the others that wait, when it fails alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
+    /// The texts of other files that it was checked with.
+    #[serde(default, skip_serializing_if = "CheckedTexts::is_empty")]
+    pub texts: CheckedTexts,
+    /// What of the checks is overridden by showing it to a person, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<String>,
     pub millis: u64,
+}
+
+/// A file that is changed only after a person accepted the change of that very file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeedsPerson {
+    pub file: FilePath,
+    pub why: String,
+}
+
+impl fmt::Display for NeedsPerson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NeedsPerson { file, why } = self;
+        write!(
+            f,
+            "{file}: {why}; your yes holds for this change of this file alone"
+        )
+    }
+}
+
+/// The texts that something was checked with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedTexts {
+    /// Those that stood in place of the files on disk: unsaved, or changed by the run.
+    pub over_disk: BTreeMap<FilePath, ContentHash>,
+    /// Files that were changed while the checks ran.
+    pub changed_since: Vec<FilePath>,
+}
+
+impl CheckedTexts {
+    /// Of a check of one state of the workspace, after which it is as it is `now`.
+    pub fn of(checked: &Snapshot, now: &Snapshot) -> Self {
+        let texts = checked.overlay().iter();
+        let hash = |(file, text): (&FilePath, &Option<Arc<str>>)| {
+            Some((file.clone(), ContentHash::of(text.as_ref()?)))
+        };
+        let both = checked.overlay().keys().chain(now.overlay().keys());
+        let both: BTreeSet<&FilePath> = both.collect();
+        let is_other = |file: &&FilePath| checked.read(file).ok() != now.read(file).ok();
+        CheckedTexts {
+            over_disk: texts.filter_map(hash).collect(),
+            changed_since: both.into_iter().filter(is_other).cloned().collect(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.over_disk.is_empty() && self.changed_since.is_empty()
+    }
 }
 
 /// What the tests say about several proposals as one.
@@ -167,6 +224,7 @@ impl Together {
     fn others(&self) -> String {
         let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
         match names.len() {
+            0 => "what was accepted meanwhile".to_owned(),
             1 => format!("the other waiting proposal ({})", names[0]),
             count => format!("the {count} other waiting proposals ({})", few(&names)),
         }
@@ -419,12 +477,31 @@ impl Evidence {
 
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for one in &self.needs_person {
+            writeln!(f, "needs your own yes: {one}")?;
+        }
+        if let Some(overridden) = &self.overridden {
+            writeln!(f, "SHOWN ALTHOUGH {overridden}")?;
+        }
         match &self.together {
             Some(together) if together.passes() => write!(f, "{together}")?,
             Some(together) => write!(f, "{}{together}{}", self.tests, self.diagnostics)?,
             None => write!(f, "{}{}", self.tests, self.diagnostics)?,
         }
         write!(f, "{}", self.imports)?;
+        if !self.texts.changed_since.is_empty() {
+            let files: Vec<String> = self
+                .texts
+                .changed_since
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            let files = few(&files);
+            writeln!(
+                f,
+                "changed while the checks ran, and checked as it was before: {files}"
+            )?;
+        }
         for loss in &self.losses {
             writeln!(f, "loses {loss}")?;
         }

@@ -1,28 +1,30 @@
 //! A proposal's way from an agent's words to an applied change: draft, gate, review, apply, follow up.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::agent::Mind;
-use super::apply::{self, Application};
-use super::beginning;
-use super::candidates;
-use super::company::{self, Company, Place, Stage, Waiting};
+use super::apply;
+use super::candidates::{self, Chosen};
+use super::company::{self, Company, Decision, Place, Stage, Waiting};
 use super::diagnose;
 use super::draft::{self, Refusal};
 use super::event::{Event, Party, TestPhase};
 use super::followup;
 use super::gate::{self, Draft};
 use super::hub::{Accepted, Hub};
+use super::landing::{self, Landed, SetPart};
 use super::learn;
+use super::objection::{self, Judgement};
 use super::proposal::{Evidence, Part, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
 use super::review;
 use super::run::{Approval, AskIntent};
 use super::send::Failure;
-use crate::ports::{IntentView, ProposalView, TestReport, ToolCalling, Verdict};
+use crate::ports::{IntentView, ProposalView, TestReport, Verdict};
 use crate::syntax::SymbolPath;
-use crate::text::{ChangeSet, unified_diff};
+use crate::text::{ChangeSet, unified_diff, visible};
 
 /// How long a person is waited for.
 const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -55,33 +57,56 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     if let Some(why) = unasked_intent(hub, mind, change, &draft).await {
         return sent_back(why);
     }
-    let draft = candidates::choose(hub, mind, change, draft).await;
+    let chosen = candidates::choose(hub, mind, change, draft).await;
+    let Chosen { change, draft } = &chosen;
     let id = hub.next_proposal();
     let waiting = Waiting {
-        symbol: main_symbol(mind, &draft),
+        symbol: main_symbol(mind, draft),
         reason: change.reason.clone(),
         diff: String::new(),
         draft: draft.clone(),
         evidence: None,
         stage: Stage::Checking,
     };
-    let place = Place::take(hub, id, waiting);
-    let (draft, diff, evidence, report) = checked(hub, mind, change, draft, id).await;
-    let stage = company::stage(&evidence.tests, &evidence.diagnostics, mind.failing);
-    place.checked(&draft, &diff, &evidence, stage);
-    let made = Made {
-        id,
-        draft,
-        diff,
-        evidence,
-    };
-    match stage {
-        Stage::NeedsOthers => match company::join(hub, id, decide_on_set).await {
-            Some(company) => in_company(hub, mind, change, made, company, report).await,
-            None => alone(hub, mind, change, made, report).await,
-        },
-        Stage::Passes | Stage::Checking => alone(hub, mind, change, made, report).await,
+    let mut place = Place::take(hub, id, waiting);
+    let (mut made, mut report) = checked(hub, mind, change, draft.clone(), id).await;
+    let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
+    let stage = company::stage(tests, diagnostics, mind.failing);
+    if stage == Stage::NeedsOthers {
+        // Where it cannot be applied before its callers, they are told of it now.
+        followup::before_it_is_applied(hub, &mind.party, mind.wave, &made.draft);
     }
+    place.checked(&made.draft, &made.diff, &made.evidence, stage);
+    if stage == Stage::NeedsOthers
+        && let Some(Company { together, verdict }) = company::join(hub, id, decide_on_set).await
+    {
+        let tests = together.tests.clone();
+        made.evidence.together = Some(together);
+        match verdict {
+            Some(Decision {
+                verdict: Verdict::Accept,
+                mut landed,
+                ..
+            }) => {
+                mind.rejected = None;
+                let landed = landed.remove(&id).unwrap_or_else(lost);
+                return ended(hub, mind, id, made.draft, landed);
+            }
+            Some(Decision { by, verdict, .. }) => {
+                let verdict = (by, verdict);
+                return concluded(hub, mind, change, made, verdict, (tests, None)).await;
+            }
+            None => {}
+        }
+        tell_checked(hub, id, &made.evidence);
+    }
+    // While it waited for others, what it was checked against may have changed.
+    place.stand_alone();
+    if is_stale(hub, &made.draft) {
+        again(hub, mind, change, &mut made, &mut report).await;
+        tell_checked(hub, id, &made.evidence);
+    }
+    alone(hub, mind, change, made, report).await
 }
 
 /// A proposal that was checked.
@@ -92,40 +117,23 @@ struct Made {
     evidence: Evidence,
 }
 
-/// What the approver says to all parts of a set holds for this one.
-async fn in_company(
-    hub: &Arc<Hub>,
-    mind: &mut Mind,
-    change: &Propose,
-    mut made: Made,
-    company: Company,
-    report: Option<TestReport>,
-) -> Outcome {
-    let Company { together, verdict } = company;
-    let tests = together.tests.clone();
-    made.evidence.together = Some(together);
-    match verdict {
-        Some(verdict) => concluded(hub, mind, change, made, verdict, (tests, None)).await,
-        None => {
-            tell_checked(hub, made.id, &made.evidence);
-            alone(hub, mind, change, made, report).await
-        }
-    }
-}
-
 async fn alone(
     hub: &Arc<Hub>,
     mind: &mut Mind,
     change: &Propose,
-    made: Made,
+    mut made: Made,
     report: Option<TestReport>,
 ) -> Outcome {
-    if let Some(why) = objection(hub, mind, change, &made.draft, &made.evidence) {
-        hub.event(Event::ProposalRefused {
-            agent: mind.party.clone(),
-            why: why.clone(),
-        });
-        return sent_back(why);
+    match objection::judge(hub, mind, change, &made.draft, &made.evidence) {
+        Judgement::Passes => {}
+        Judgement::PersonDecides { overridden } => made.evidence.overridden = Some(overridden),
+        Judgement::SentBack { why } => {
+            hub.event(Event::ProposalRefused {
+                agent: mind.party.clone(),
+                why: why.clone(),
+            });
+            return sent_back(why);
+        }
     }
     let verdict = decide(hub, mind, change, &made).await;
     let known = (made.evidence.tests.clone(), report);
@@ -184,34 +192,58 @@ fn tell_checked(hub: &Hub, id: ProposalId, evidence: &Evidence) {
     });
 }
 
-/// Shows a draft and finds out what there is to know about it. When other proposals were accepted
-/// meanwhile, what was found out is stale: it is drafted and checked again, once.
+/// Shows a draft and finds out what there is to know about it. When the workspace changed meanwhile,
+/// what was found out is stale: it is drafted and checked again, once.
 async fn checked(
     hub: &Arc<Hub>,
     mind: &Mind,
     change: &Propose,
-    mut draft: Draft,
+    draft: Draft,
     id: ProposalId,
-) -> (Draft, String, Evidence, Option<TestReport>) {
-    let diff_of = |draft: &Draft| own_diff(draft, &before_text(hub, draft));
+) -> (Made, Option<TestReport>) {
     hub.event(Event::ProposalMade {
         proposal: id,
         agent: mind.party.clone(),
         symbols: draft.symbols.clone(),
         reason: change.reason.clone(),
-        diff: diff_of(&draft),
+        diff: own_diff(&draft, &before_text(hub, &draft)),
         revises: mind.rejected,
     });
-    let (mut evidence, mut report) = check(hub, &draft, id).await;
-    if hub.state().applied.len() != draft.applied
-        && let Ok(newer) = draft::make(hub, mind, change).await
-    {
-        draft = newer;
-        (evidence, report) = check(hub, &draft, id).await;
+    let (evidence, mut report) = check(hub, &draft, id).await;
+    let mut made = Made {
+        id,
+        diff: own_diff(&draft, &before_text(hub, &draft)),
+        draft,
+        evidence,
+    };
+    if is_stale(hub, &made.draft) {
+        again(hub, mind, change, &mut made, &mut report).await;
     }
-    let diff = diff_of(&draft);
-    tell_checked(hub, id, &evidence);
-    (draft, diff, evidence, report)
+    tell_checked(hub, id, &made.evidence);
+    (made, report)
+}
+
+/// Whether another proposal was applied or taken back since a draft was made. What the user types
+/// meanwhile is told with the evidence.
+fn is_stale(hub: &Hub, draft: &Draft) -> bool {
+    hub.state().epoch.changes != draft.epoch.changes
+}
+
+/// Drafts and checks a proposal again, in the workspace as it is now. Where it cannot be drafted any
+/// more, it stays as it was, and is refused where it is applied.
+async fn again(
+    hub: &Arc<Hub>,
+    mind: &Mind,
+    change: &Propose,
+    made: &mut Made,
+    report: &mut Option<TestReport>,
+) {
+    let Ok(draft) = draft::make(hub, mind, change).await else {
+        return;
+    };
+    (made.evidence, *report) = check(hub, &draft, made.id).await;
+    made.diff = own_diff(&draft, &before_text(hub, &draft));
+    made.draft = draft;
 }
 
 async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Option<TestReport>) {
@@ -253,80 +285,10 @@ fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
 /// what others brought meanwhile the other way round.
 fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
     match draft.over(now) {
-        Some(after) => unified_diff(draft.file.as_str(), now, &after),
+        Some(after) => visible(&unified_diff(draft.file.as_str(), now, &after)),
         // It will be refused where it is applied; until then it is shown as it was made.
-        None => unified_diff(draft.file.as_str(), &draft.base, &draft.text),
+        None => visible(&unified_diff(draft.file.as_str(), &draft.base, &draft.text)),
     }
-}
-
-/// Why the gate sends a checked proposal back; `None` lets it pass to the approver.
-fn objection(
-    hub: &Hub,
-    mind: &Mind,
-    change: &Propose,
-    draft: &Draft,
-    evidence: &Evidence,
-) -> Option<String> {
-    if change.insist {
-        return None;
-    }
-    // Parts of one change, checked one by one, may fail until the others are there; the approver is told.
-    let in_company =
-        mind.entangled || hub.at_work().len() > 1 && tool_calling(hub) == ToolCalling::Native;
-    let looked_at = hub.task.approval != Approval::Auto;
-    let excused = !draft.breaking.is_empty() || change.more || (in_company && looked_at);
-    if let Some(why) = diagnose::objection(&evidence.diagnostics, &evidence.imports)
-        && !excused
-    {
-        return Some(why);
-    }
-    let TestEvidence::Known {
-        broken,
-        fixed,
-        still_failing,
-        details,
-        ..
-    } = &evidence.tests
-    else {
-        return None;
-    };
-    if !broken.is_empty() && !excused {
-        let elsewhere = raised_elsewhere(hub, draft, details);
-        let unclear = evidence.imports.unclear.iter();
-        let imports: String = unclear.map(|one| format!("\n{one}")).collect();
-        return Some(format!(
-            "Not shown to the approver: tests that passed before fail with this change ({}).\n{details}{elsewhere}{imports}",
-            broken.join(", ")
-        ));
-    }
-    let helpless =
-        mind.failing && fixed.is_empty() && !still_failing.is_empty() && broken.is_empty();
-    if helpless && !in_company && !change.more {
-        return Some(format!(
-            "Not shown to the approver: none of the failing tests passes with this change.\n{details}\nMend the cause, or repeat it with `insist` when another change is to follow."
-        ));
-    }
-    None
-}
-
-/// Whose business a failure may be, when its traceback ends in another symbol.
-fn raised_elsewhere(hub: &Hub, draft: &Draft, details: &str) -> String {
-    let own = |symbol: &SymbolPath| draft.symbols.iter().any(|own| own.encloses(symbol));
-    let raised = beginning::innermost(&hub.lookup(), details).into_iter();
-    match raised
-        .filter(|symbol| !own(symbol))
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
-        [] => String::new(),
-        [symbol, ..] => format!(
-            "\nIt is raised in {symbol}. When the cause is there, ask its owner by `request_change`, and repeat yours with `insist`."
-        ),
-    }
-}
-
-fn tool_calling(hub: &Hub) -> ToolCalling {
-    hub.outside.models.agent.profile().tool_calling
 }
 
 /// Asks whoever decides.
@@ -355,19 +317,24 @@ fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> Par
     }
 }
 
-/// Asks about proposals that pass only together, as one.
+/// Asks about proposals that pass only together, as one, and applies all of them or none.
 async fn decide_on_set(
     hub: Arc<Hub>,
     id: ProposalId,
     members: Vec<(ProposalId, Waiting)>,
     together: Together,
-) -> (Party, Verdict) {
+) -> Decision {
     let own = members.iter().find(|(member, _)| *member == id);
     let Some((own, mut evidence)) = own.and_then(|(_, one)| Some((one, one.evidence.clone()?)))
     else {
         let reason = "it does not wait any more".to_owned();
-        return (Party::Starling, Verdict::Reject { reason });
+        return Decision {
+            by: Party::Starling,
+            verdict: Verdict::Reject { reason },
+            landed: BTreeMap::new(),
+        };
     };
+    let tests = together.tests.clone();
     let name = |(id, one): &(ProposalId, Waiting)| format!("{id} {}: {}", one.symbol, one.reason);
     let names: Vec<String> = members.iter().map(name).collect();
     for (_, other) in members.iter().filter(|(member, _)| *member != id) {
@@ -375,6 +342,7 @@ async fn decide_on_set(
             evidence.losses.extend(theirs.losses.clone());
             evidence.contract.extend(theirs.contract.clone());
             evidence.imports.extend(&theirs.imports);
+            evidence.needs_person.extend(theirs.needs_person.clone());
         }
     }
     // The callers that are among the parts are seen to.
@@ -404,7 +372,46 @@ async fn decide_on_set(
         .iter()
         .map(|(member, one)| part(*member, &one.symbol, &one.reason, &one.draft));
     let party = Party::Agent(own.symbol.clone());
-    ask_about(&hub, &party, view, &evidence, parts.collect()).await
+    let (by, verdict) = ask_about(&hub, &party, view, &evidence, parts.collect()).await;
+    let landed = match verdict {
+        Verdict::Accept => land(&hub, &by, members, tests).await,
+        Verdict::Reject { .. } | Verdict::Steer { .. } => BTreeMap::new(),
+    };
+    Decision {
+        by,
+        verdict,
+        landed,
+    }
+}
+
+/// Applies an accepted set, all of it or nothing.
+async fn land(
+    hub: &Arc<Hub>,
+    by: &Party,
+    members: Vec<(ProposalId, Waiting)>,
+    tests: TestEvidence,
+) -> BTreeMap<ProposalId, Landed> {
+    let mut parts = Vec::new();
+    for (id, one) in members {
+        hub.event(Event::ProposalReviewed {
+            proposal: id,
+            by: by.clone(),
+            verdict: Verdict::Accept,
+        });
+        hub.state().accepted.push(Accepted {
+            id,
+            symbol: one.symbol.clone(),
+            reason: one.reason,
+            diff: one.diff,
+        });
+        parts.push(SetPart {
+            id,
+            symbol: one.symbol,
+            gone: followup::before(hub, &one.draft),
+            draft: one.draft,
+        });
+    }
+    landing::apply_set(hub, parts, tests).await
 }
 
 /// Asks about a proposal and those that belong to it. The clock of the run stands while a person is
@@ -472,27 +479,33 @@ async fn finish(
     checked: (TestEvidence, Option<TestReport>),
 ) -> Outcome {
     let gone = followup::before(hub, &draft);
-    match apply::apply(hub, id, &draft, checked).await {
-        Ok(Application { text, diff }) => {
-            mind.view.insert(draft.file.clone(), text);
-            hub.event(Event::ProposalApplied {
-                proposal: id,
-                symbols: draft.symbols.clone(),
-                diff,
-            });
+    let landed = match apply::apply(hub, id, &draft, checked).await {
+        Ok(text) => Landed::Applied { text, gone },
+        Err(failure @ Failure::Conflict { .. }) => Landed::Failed(failure),
+        Err(Failure::Editor { why }) => return Outcome::Stopped { why },
+    };
+    ended(hub, mind, id, draft, landed)
+}
+
+/// An accepted part of which nothing is known.
+fn lost() -> Landed {
+    Landed::Failed(Failure::Editor {
+        why: "internal error while applying; see the log".to_owned(),
+    })
+}
+
+/// What follows for the owner of a proposal that was accepted.
+fn ended(hub: &Arc<Hub>, mind: &mut Mind, id: ProposalId, draft: Draft, landed: Landed) -> Outcome {
+    match landed {
+        Landed::Applied { text, gone } => {
+            see_own_change(mind, &draft, text);
             diagnose::prepare_others(hub, &mind.party);
             followup::follow_up(hub, &mind.party, mind.wave, &draft, &gone);
             Outcome::Applied {
                 text: format!("Proposal {id} was accepted and applied."),
             }
         }
-        Err(Failure::Conflict { why, current }) => {
-            hub.state().accepted.retain(|accepted| accepted.id != id);
-            hub.event(Event::ProposalConflicted {
-                proposal: id,
-                why: why.clone(),
-            });
-            hub.saw(&draft.file, &current);
+        Landed::Failed(Failure::Conflict { why, current }) => {
             mind.view.insert(draft.file.clone(), current);
             let now = main_symbol(mind, &draft);
             let source = hub.lookup().read(&[now.to_string()]);
@@ -500,13 +513,29 @@ async fn finish(
                 "The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."
             ))
         }
-        Err(Failure::Editor { why }) => {
-            let mut state = hub.state();
-            state.accepted.retain(|accepted| accepted.id != id);
-            state.unapplied = Some(format!("proposal {id} was accepted but not applied: {why}"));
-            Outcome::Stopped { why }
+        Landed::Failed(Failure::Editor { why }) => sent_back(format!(
+            "It was accepted, but could not be applied: {why}. So nothing of its set was. Propose it again, or find another way."
+        )),
+        Landed::NotWithout { why } => sent_back(format!(
+            "It was accepted as part of a set, and is not applied without {why}. Propose it again, or find another way."
+        )),
+        Landed::Stays { text, why } => {
+            see_own_change(mind, &draft, text);
+            sent_back(format!(
+                "It was accepted as part of a set and is applied, but is of no use without {why}. Look at it again."
+            ))
         }
     }
+}
+
+/// The agent knows of its own change now, but not of what the user typed meanwhile: a later proposal must
+/// not take that away.
+fn see_own_change(mind: &mut Mind, draft: &Draft, text: Arc<str>) {
+    let seen = match mind.view.get(&draft.file) {
+        Some(seen) => draft.over(seen).unwrap_or_else(|| Arc::clone(seen)),
+        None => text,
+    };
+    mind.view.insert(draft.file.clone(), seen);
 }
 
 /// An agent states what it means to change; the approver may veto or steer it before code is written.
@@ -602,8 +631,9 @@ mod tests {
             losses: Vec::new(),
             contract: Vec::new(),
             breaking: Vec::new(),
-            applied: 0,
+            epoch: Default::default(),
             imports: Default::default(),
+            needs_person: Vec::new(),
         }
     }
 
@@ -614,7 +644,9 @@ mod tests {
         let diff = own_diff(&draft, &now);
         assert!(diff.contains("-b = 1\n+b = 2\n"), "{diff}");
         assert!(!diff.contains("a = "), "{diff}");
-        // Where both changed the same line, it is shown as it was made.
+        // Where both changed the same line, be it different words of it, it is shown as it was made.
+        let same_line = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nc = 1\n".into());
+        assert!(same_line.contains("-b = 1\n+b = 2\n"), "{same_line}");
         let conflict = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nb = 9\n".into());
         assert!(conflict.contains("-b = 1\n+b = 2\n"), "{conflict}");
     }

@@ -8,21 +8,28 @@ use super::protocol::RequestChange;
 use crate::syntax::SymbolPath;
 
 /// Sends a change request; the text tells the sender what became of it.
-pub(super) fn request_change(hub: &Arc<Hub>, from: &Party, wanted: &RequestChange) -> String {
-    let symbol: SymbolPath = match wanted.symbol.parse() {
-        Ok(symbol) => symbol,
-        Err(error) => return format!("{error}"),
-    };
+///
+/// # Errors
+/// The request was not sent; the text says why.
+pub(super) fn request_change(
+    hub: &Arc<Hub>,
+    from: &Party,
+    wanted: &RequestChange,
+) -> Result<String, String> {
+    let symbol: SymbolPath = wanted.symbol.parse().map_err(|error| format!("{error}"))?;
     if wanted.reason.trim().is_empty() {
-        return "Say in `reason` what must hold afterwards, and why.".to_owned();
+        return Err("Say in `reason` what must hold afterwards, and why.".to_owned());
     }
     if let Party::Agent(own) = from
         && (own == &symbol || hub.owner_of(&symbol).as_ref() == Some(own))
     {
-        return format!("{symbol} is your own: propose the change yourself.");
+        return Err(format!(
+            "{symbol} is your own: propose the change yourself."
+        ));
     }
     if let Err(exhausted) = hub.ledger.count_message() {
-        return exhausted.to_string();
+        hub.not_woken(symbol.to_string(), from, exhausted.to_string());
+        return Err(exhausted.to_string());
     }
     let (owner, reason) = hub.addressee(&symbol, &wanted.reason);
     let cause = Cause::ChangeRequest {
@@ -35,7 +42,12 @@ pub(super) fn request_change(hub: &Arc<Hub>, from: &Party, wanted: &RequestChang
         reason,
     });
     match hub.wake(&owner, cause) {
-        Ok(_) => format!("Sent to the owner of {owner}; you need not wait for it."),
-        Err(error) => format!("Not sent: {error}"),
+        Ok(_) => Ok(format!(
+            "Sent to the owner of {owner}; you need not wait for it."
+        )),
+        Err(error) => {
+            hub.not_woken(owner.to_string(), from, error.to_string());
+            Err(format!("Not sent: {error}"))
+        }
     }
 }

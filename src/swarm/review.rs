@@ -7,15 +7,18 @@ use super::call::Conversation;
 use super::event::{Event, Party};
 use super::hub::{Accepted, Hub};
 use super::lookup::cap;
-use crate::ports::{IntentView, ProposalView, Role, Tokens, Verdict};
-use crate::prompts::{Prompt, ProxyPrompt, ProxySystem};
+use super::verdict;
+use crate::ports::{
+    ChatReply, IntentView, Message, ProposalView, Role, Tokens, ToolCall, ToolCalling, Verdict,
+};
+use crate::prompts::{Prompt, ProxyPrompt, ProxySystem, ProxySystemText};
 use crate::syntax::SymbolPath;
 
 /// Of the diffs that were accepted before.
 const ACCEPTED: Tokens = Tokens(2_000);
 /// Symbols that a proposal's head names.
 const NAMES: usize = 8;
-/// An unreadable decision is asked for again this often.
+/// Maximum number of replies that are read for one decision.
 const TRIES: u32 = 2;
 
 /// Decides on a proposal.
@@ -88,19 +91,21 @@ fn accepted(hub: &Hub) -> String {
     format!("{names}{}", cap(&diffs, ACCEPTED))
 }
 
+/// Asks until a reply holds one clear decision; what stays unclear is a reject.
 async fn decide(hub: &Arc<Hub>, conversation: String, prompt: ProxyPrompt) -> Verdict {
-    let mut conversation = Conversation::new(
-        hub.unique_name(conversation),
-        Role::Proxy,
-        ProxySystem {}.render(),
-    );
-    conversation.user(prompt.render());
     let model = &hub.outside.models.proxy;
+    let calling = model.profile().tool_calling;
+    let system = match calling {
+        ToolCalling::Native => ProxySystem {}.render(),
+        ToolCalling::Text => ProxySystemText {}.render(),
+    };
+    let name = hub.unique_name(conversation);
+    let mut conversation = Conversation::new(name, Role::Proxy, system);
+    conversation.user(prompt.render());
     for _ in 0..TRIES {
-        let reply = match hub
-            .call(&Party::Proxy, model, &mut conversation, Vec::new())
-            .await
-        {
+        let tools = verdict::tools(calling);
+        let reply = hub.call(&Party::Proxy, model, &mut conversation, tools);
+        let reply = match reply.await {
             Ok(reply) => reply,
             Err(error) => {
                 return Verdict::Reject {
@@ -108,51 +113,37 @@ async fn decide(hub: &Arc<Hub>, conversation: String, prompt: ProxyPrompt) -> Ve
                 };
             }
         };
-        if let Some(verdict) = read_verdict(&reply.text) {
-            return verdict;
-        }
-        let what =
-            "Begin your reply with ACCEPT, REJECT: reason, or STEER: what to do differently.";
+        let unclear = match verdict::read(&reply) {
+            Ok(verdict) => return verdict,
+            Err(unclear) => unclear,
+        };
+        let what = format!("{unclear} {}", verdict::how(calling));
         hub.event(Event::Malformed {
             agent: Party::Proxy,
-            what: what.to_owned(),
+            what: what.clone(),
         });
-        conversation
-            .messages
-            .push(super::protocol::assistant_message(&reply));
-        conversation.user(what);
+        ask_again(&mut conversation, &reply, &what);
     }
     Verdict::Reject {
-        reason: "the proxy user gave no readable decision".to_owned(),
+        reason: "the proxy user gave no clear decision".to_owned(),
     }
 }
 
-/// The last line that begins with a decision counts: a model may think aloud before it.
-fn read_verdict(text: &str) -> Option<Verdict> {
-    let mut verdict = None;
-    for (at, line) in text.lines().enumerate() {
-        let line = line.trim().trim_start_matches(['*', '#', '`', ' ']);
-        let word_end = line
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(line.len());
-        let (word, first) = line.split_at(word_end);
-        let rest = || {
-            let first = first.trim_start_matches(['*', ':', '`', ' ']);
-            let more = text.lines().skip(at + 1).collect::<Vec<_>>().join("\n");
-            format!("{first}\n{more}")
-                .trim()
-                .chars()
-                .take(2000)
-                .collect::<String>()
-        };
-        match word.to_ascii_uppercase().as_str() {
-            "ACCEPT" | "ACCEPTED" => verdict = Some(Verdict::Accept),
-            "REJECT" | "REJECTED" => verdict = Some(Verdict::Reject { reason: rest() }),
-            "STEER" => verdict = Some(Verdict::Steer { text: rest() }),
-            _ => {}
-        }
+/// Continues the conversation after an unclear reply. Every tool call of the reply gets a result.
+fn ask_again(conversation: &mut Conversation, reply: &ChatReply, what: &str) {
+    let result = |call: &ToolCall| Message::Tool {
+        call_id: call.id.clone(),
+        text: what.to_owned(),
+    };
+    conversation
+        .messages
+        .push(super::protocol::assistant_message(reply));
+    conversation
+        .messages
+        .extend(reply.tool_calls.iter().map(result));
+    if reply.tool_calls.is_empty() {
+        conversation.user(what);
     }
-    verdict
 }
 
 #[cfg(test)]
@@ -182,35 +173,5 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let shown = names("a.py::f0", &many);
         assert_eq!((shown.len(), shown[8].as_str()), (9, "4 more"));
-    }
-
-    #[test]
-    fn decisions_are_read_in_any_dress() {
-        assert_eq!(read_verdict("ACCEPT"), Some(Verdict::Accept));
-        assert_eq!(
-            read_verdict("I looked at it.\n\n**ACCEPT**"),
-            Some(Verdict::Accept)
-        );
-        assert_eq!(
-            read_verdict("reject: it hides\nthe symptom"),
-            Some(Verdict::Reject {
-                reason: "it hides\nthe symptom".into()
-            })
-        );
-        assert_eq!(
-            read_verdict("STEER: keep the name"),
-            Some(Verdict::Steer {
-                text: "keep the name".into()
-            })
-        );
-        assert_eq!(
-            read_verdict("REJECT: no\nAccepting it would hide the bug."),
-            Some(Verdict::Reject {
-                reason: "no\nAccepting it would hide the bug.".into()
-            })
-        );
-        assert_eq!(read_verdict("Acceptable? Hardly."), None);
-        assert_eq!(read_verdict("Looks good to me"), None);
-        assert_eq!(read_verdict(""), None);
     }
 }

@@ -1,5 +1,6 @@
 //! A run, from request to stop reason.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +10,12 @@ use super::call::CallFailed;
 use super::event::{Cause, Driver, Event, EventLog, Party, RunId, StopReason, TestPhase};
 use super::excerpt::Focus;
 use super::hub::Hub;
-use super::ledger::Limits;
+use super::ledger::{Ledger, Limits};
 use super::proposal::{ProposalId, failing_ids};
 use super::protocol::Pick;
 use super::selection::{self, Reach};
-use super::{apply, context, gate, scout, settle};
+use super::settle::Left;
+use super::{apply, context, gate, scout, settle, unsettled};
 use crate::index::Index;
 use crate::ports::{
     Approver, ChatModel, Chosen, Editor, LanguageService, Role, TestOutcome, TestReport,
@@ -36,6 +38,16 @@ pub enum Approval {
     Proxy,
     /// Nobody: what passes the checks is accepted.
     Auto,
+}
+
+impl Approval {
+    /// Whether a person sees every proposal, and may accept what breaks something.
+    pub fn is_by_person(self) -> bool {
+        match self {
+            Approval::Ask => true,
+            Approval::Proxy | Approval::Auto => false,
+        }
+    }
 }
 
 /// When the approver is asked about an intent before code is written.
@@ -63,6 +75,8 @@ pub struct Task {
     pub test_deadline: std::time::Duration,
     /// Begin at these symbols instead of asking the scout.
     pub begin: Vec<SymbolPath>,
+    /// File that keeps the changes of a run that nobody reviewed and that did not settle.
+    pub patch: Option<PathBuf>,
 }
 
 /// The models of a run.
@@ -153,6 +167,11 @@ impl RunHandle {
         apply::undo(&self.hub, proposal).await
     }
 
+    /// The budget of the run.
+    pub fn ledger(&self) -> &Ledger {
+        &self.hub.ledger
+    }
+
     /// Waits for the end of the run.
     pub async fn finished(&self) {
         let mut ended = self.ended.clone();
@@ -179,6 +198,7 @@ pub fn start(id: RunId, task: Task, outside: Outside) -> RunHandle {
         // Nothing that agents began may outlive the last event: an edit under way is finished first.
         hub.cancel.cancel();
         hub.quiet().await;
+        unsettled::take_back(&hub, &stop_reason).await;
         let applying = hub.applying.lock().await;
         hub.event(finished(&hub, stop_reason));
         drop(applying);
@@ -260,8 +280,8 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
         });
     }
     wake_first(hub).await?;
-    let failing = settle::settle(hub).await;
-    Ok(stop_reason(hub, failing))
+    let left = settle::settle(hub).await;
+    Ok(stop_reason(hub, left))
 }
 
 fn no_files(hub: &Hub) -> String {
@@ -396,6 +416,10 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
         .map(|(symbol, pick)| (symbol.clone(), pick.why.clone()))
         .collect();
     hub.event(Event::ScoutPicked { symbols: named });
+    let from = match hub.task.begin.is_empty() {
+        true => Party::Scout,
+        false => Party::User,
+    };
     let mut woken = 0;
     let mut last = "no symbol was found to begin with; name one in the task".to_owned();
     for (symbol, pick) in picks {
@@ -407,10 +431,13 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
             pick.draft(),
         ) {
             Ok(_) => woken += 1,
-            Err(error) => last = error.to_string(),
+            Err(error) => {
+                last = error.to_string();
+                hub.not_woken(symbol.to_string(), &from, last.clone());
+            }
         }
     }
-    if woken == 0 {
+    if woken == 0 && hub.at_work().is_empty() {
         Err(StopReason::NothingChanged { why: last })
     } else {
         Ok(())
@@ -424,24 +451,28 @@ fn failed(error: &dyn std::error::Error) -> StopReason {
 }
 
 /// Nobody is at work any more: why the run stops.
-fn stop_reason(hub: &Hub, failing: Vec<String>) -> StopReason {
+fn stop_reason(hub: &Hub, left: Left) -> StopReason {
     let state = hub.state();
     if let Some(what) = state.exhausted.clone() {
         return StopReason::LedgerEmpty { what };
     }
-    if let Some(error) = state.unapplied.clone() {
+    if let Some(error) = state.unapplied.values().next().cloned() {
         return StopReason::Failed { error };
     }
     let wanted = |id: &String| state.wants_green || !state.failing_before.contains(id);
-    let failing: Vec<String> = failing.into_iter().filter(wanted).collect();
+    let failing: Vec<String> = left.failing.into_iter().filter(wanted).collect();
     if state.applied.is_empty() {
         let why = "no agent found anything to change, or no proposal was accepted".to_owned();
         return StopReason::NothingChanged { why };
     }
-    if failing.is_empty() {
-        StopReason::Settled
-    } else {
+    if !failing.is_empty() {
         StopReason::TestsFail { failing }
+    } else if !left.problems.is_empty() && !hub.task.approval.is_by_person() {
+        StopReason::ProblemsRemain {
+            problems: left.problems,
+        }
+    } else {
+        StopReason::Settled
     }
 }
 
@@ -492,6 +523,9 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> Strin
         StopReason::TestsFail { failing } => {
             format!("{} tests fail: {}", failing.len(), failing.join(", "))
         }
+        StopReason::ProblemsRemain { problems } => {
+            format!("{} new problems: {}", problems.len(), problems.join("; "))
+        }
         StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
         StopReason::Cancelled => "cancelled".to_owned(),
         StopReason::Failed { error } => error.clone(),
@@ -501,7 +535,18 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> Strin
         1 => "; 1 caller of a changed contract was not told".to_owned(),
         count => format!("; {count} callers of changed contracts were not told"),
     };
-    format!("{changed}; {why}{missed}")
+    let not_woken: Vec<String> = hub.state().not_woken.iter().cloned().collect();
+    let not_woken = match not_woken.len() {
+        0 => String::new(),
+        1 => format!("; the owner of {} was not woken", not_woken[0]),
+        count => format!("; {count} owners were not woken: {}", not_woken.join(", ")),
+    };
+    let taken_back = match hub.state().taken_back.clone() {
+        Some(Some(patch)) => format!("; what it had changed was taken back and is kept in {patch}"),
+        Some(None) => "; what it had changed was taken back; the run's log holds it".to_owned(),
+        None => String::new(),
+    };
+    format!("{changed}; {why}{missed}{not_woken}{taken_back}")
 }
 
 #[cfg(test)]

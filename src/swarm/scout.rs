@@ -17,7 +17,7 @@ use super::tools;
 use crate::index::is_test_file;
 use crate::ports::{Role, Tokens, ToolCalling};
 use crate::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
-use crate::syntax::SymbolPath;
+use crate::syntax::{FilePath, SymbolPath};
 
 /// Turns until the best candidates are taken without the scout's word.
 const TURNS: u32 = 5;
@@ -157,27 +157,42 @@ fn compared_by_failing_tests(hub: &Hub) -> Vec<Pick> {
     picks
 }
 
-/// Picks that exist; an error text when none does.
+/// Picks that exist or are files to be made; an error text when none is. The user is told of the others.
 fn usable(hub: &Hub, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     let lookup = hub.lookup();
     let mut errors = Vec::new();
     let mut good: Vec<Pick> = Vec::new();
     for pick in picks {
-        let found = pick
-            .symbol
-            .parse::<SymbolPath>()
-            .map_err(|error| error.to_string())
-            .and_then(|path| lookup.symbol(&path));
-        match found {
-            Ok(_) if good.iter().any(|other| other.symbol == pick.symbol) => {}
-            Ok(_) => good.push(pick.clone()),
-            Err(error) => errors.push(error),
+        let found = path_of(pick).and_then(|path| match lookup.is_new_file(&path) {
+            true => Ok(path),
+            false => lookup.symbol(&path).map(|_| path),
+        });
+        match found.map(|path| path.to_string()) {
+            Ok(symbol) if good.iter().any(|other| other.symbol == symbol) => {}
+            Ok(symbol) => good.push(Pick {
+                symbol,
+                ..pick.clone()
+            }),
+            Err(error) => errors.push((pick.symbol.clone(), error)),
         }
     }
     if good.is_empty() {
-        Err(format!("None of these can be woken. {}", errors.join(" ")))
-    } else {
-        Ok(good)
+        let errors: Vec<String> = errors.into_iter().map(|(_, error)| error).collect();
+        return Err(format!("None of these can be woken. {}", errors.join(" ")));
+    }
+    for (symbol, error) in errors {
+        hub.not_woken(symbol, &Party::Scout, error);
+    }
+    Ok(good)
+}
+
+/// The symbol of a pick; a file alone stands for its module body.
+fn path_of(pick: &Pick) -> Result<SymbolPath, String> {
+    let name = pick.symbol.trim();
+    let is_file = !name.contains("::") && !name.contains(char::is_whitespace) && name.contains('.');
+    match is_file {
+        true => Ok(SymbolPath::module(FilePath::new(name))),
+        false => name.parse().map_err(|error| format!("{error}")),
     }
 }
 

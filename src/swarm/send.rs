@@ -1,6 +1,12 @@
 //! Sends a change to the user's text, rebased over what was typed since it was made.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
 use crate::syntax::FilePath;
@@ -8,6 +14,8 @@ use crate::text::ChangeSet;
 
 /// How often an edit is rebased when the user types faster than it arrives.
 const TRIES: u32 = 8;
+/// How long an editor has to answer. It has deadlines of its own; this one holds should they fail.
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// What an edit did to a file.
 #[derive(Debug)]
@@ -28,10 +36,18 @@ pub enum Purpose {
 }
 
 /// Why a change was not applied. Nothing was changed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Failure {
     Conflict { why: String, current: Arc<str> },
     Editor { why: String },
+}
+
+impl Failure {
+    pub fn why(&self) -> &str {
+        match self {
+            Failure::Conflict { why, .. } | Failure::Editor { why } => why,
+        }
+    }
 }
 
 /// Rebases a change over the user's text and sends it, again when the user was faster.
@@ -39,7 +55,7 @@ pub enum Failure {
 /// # Errors
 /// [`Failure`]; nothing was changed.
 pub async fn send(
-    editor: &dyn Editor,
+    editor: &Arc<dyn Editor>,
     file: &FilePath,
     base: &Arc<str>,
     changes: &ChangeSet,
@@ -47,13 +63,8 @@ pub async fn send(
     purpose: Purpose,
 ) -> Result<Sent, Failure> {
     for _ in 0..TRIES {
-        let (current, is_there) = current_or_new(editor, file, base).await?;
-        let over = match purpose {
-            Purpose::Propose => changes.over(base, &current.text),
-            Purpose::TakeBack | Purpose::TakeBackFile => {
-                changes.rebase(&ChangeSet::between(base, &current.text))
-            }
-        };
+        let (current, is_there) = current_or_new(editor.as_ref(), file, base).await?;
+        let over = changes.over(base, &current.text);
         let changes = over.map_err(|conflict| Failure::Conflict {
             why: conflict.in_lines(base),
             current: Arc::clone(&current.text),
@@ -71,7 +82,7 @@ pub async fn send(
             label: label.to_owned(),
             effect,
         };
-        match editor.apply(edit).await {
+        match apply_in_time(editor, edit).await {
             Ok(after) => {
                 return Ok(Sent {
                     before,
@@ -80,7 +91,11 @@ pub async fn send(
                 });
             }
             Err(ApplyError::Stale { .. }) => {}
-            Err(error @ (ApplyError::Refused { .. } | ApplyError::Gone)) => {
+            Err(
+                error @ (ApplyError::Refused { .. }
+                | ApplyError::Forbidden { .. }
+                | ApplyError::Gone),
+            ) => {
                 return Err(Failure::Editor {
                     why: error.to_string(),
                 });
@@ -98,7 +113,8 @@ async fn current_or_new(
     file: &FilePath,
     base: &Arc<str>,
 ) -> Result<(Current, Effect), Failure> {
-    match editor.current(file).await {
+    let current = timeout(DEADLINE, editor.current(file)).await;
+    match current.unwrap_or_else(|_| Err(unread(file))) {
         Ok(current) => Ok((current, Effect::Change)),
         Err(EditorError::Missing { .. }) if base.is_empty() => {
             let nothing = Current {
@@ -111,4 +127,57 @@ async fn current_or_new(
             why: error.to_string(),
         }),
     }
+}
+
+fn unread(file: &FilePath) -> EditorError {
+    EditorError::Unreadable {
+        file: file.clone(),
+        message: format!("the editor did not give its text within {DEADLINE:?}"),
+    }
+}
+
+/// Applies an edit. One that is not answered in time counts as refused: should it be applied later, or
+/// while nobody waits for it any more, it is taken back.
+async fn apply_in_time(editor: &Arc<dyn Editor>, edit: FileEdit) -> Result<Current, ApplyError> {
+    let refused = |message: String| {
+        Err(ApplyError::Refused {
+            file: edit.file.clone(),
+            message,
+        })
+    };
+    let (tell, mut answer) = oneshot::channel();
+    let (editor, sent) = (Arc::clone(editor), edit.clone());
+    tokio::spawn(async move {
+        let applied = editor.apply(sent.clone()).await;
+        if let Err(Ok(late)) = tell.send(applied) {
+            take_back(editor, sent, late).await;
+        }
+    });
+    let in_time = timeout(DEADLINE, &mut answer).await;
+    answer.close();
+    match in_time.map_or_else(|_| answer.try_recv().ok(), Result::ok) {
+        Some(applied) => applied,
+        None => refused(format!(
+            "it did not answer within {DEADLINE:?}; should the edit come later, it is taken back"
+        )),
+    }
+}
+
+/// Takes back an edit that came too late.
+fn take_back(editor: Arc<dyn Editor>, edit: FileEdit, late: Current) -> BoxFuture<'static, ()> {
+    async move {
+        let purpose = match edit.effect {
+            Effect::Create => Purpose::TakeBackFile,
+            Effect::Change | Effect::Delete => Purpose::TakeBack,
+        };
+        let (file, label) = (&edit.file, format!("undo {}", edit.label));
+        let inverse = ChangeSet::between(&late.text, &edit.base.text);
+        match send(&editor, file, &late.text, &inverse, &label, purpose).await {
+            Ok(_) => tracing::warn!(%file, "an edit came after its deadline and was taken back"),
+            Err(failure) => {
+                tracing::error!(%file, ?failure, "an edit came after its deadline and stays");
+            }
+        }
+    }
+    .boxed()
 }

@@ -1,15 +1,18 @@
 //! Settling: when no agent has work, the tests decide whether the run is done.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
-use super::event::{Cause, Driver, Event, TestPhase};
+use super::event::{Cause, Driver, Event, Party, TestPhase};
 use super::failing::compared;
+use super::fresh;
 use super::gate;
-use super::hub::Hub;
+use super::hub::{Epoch, Hub};
 use super::last_look::{self, last_look};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
 use super::selection::{Extent, Selection};
+use super::trial;
 use crate::index::{frames, is_test_file};
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolPath};
@@ -22,41 +25,54 @@ const OUTPUT_MOST: usize = 4_000;
 
 /// Waits until all is quiet, tests and diagnoses what came of it, and wakes owners of failures while that
 /// may help: nobody is asked twice about the same text.
-/// Gives the tests that fail at the end: those that the changes broke, and those that failed before.
-pub(super) async fn settle(hub: &Arc<Hub>) -> Vec<String> {
+pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
     let mut round = 0;
     let mut asked = Asked::default();
     loop {
         hub.quiet().await;
+        fresh::refresh(hub).await;
         let (report, problems) = tokio::join!(latest_report(hub), last_look(hub));
         let failing = report.as_ref().map(failing_ids).unwrap_or_default();
+        let left = Left {
+            failing,
+            problems: last_look::news(hub, &problems),
+        };
         if round >= ROUNDS || hub.state().exhausted.is_some() {
-            return failing;
+            return left;
         }
         let mut woken = last_look::wake_owners(hub, &problems);
-        if let Some(report) = report.filter(|_| !failing.is_empty()) {
-            asked.about(hub.state().applied.len());
+        if let Some(report) = report.filter(|_| !left.failing.is_empty()) {
+            asked.about(hub.state().epoch);
+            asked.owners.extend(hub.gave_up_on_this());
             woken |= wake_owners(hub, &report, &mut asked);
         }
         if !woken {
-            return failing;
+            return left;
         }
         round += 1;
     }
 }
 
+/// What is wrong when no agent has work.
+pub(super) struct Left {
+    /// Tests that fail: those that the changes broke, and those that failed before.
+    pub failing: Vec<String>,
+    /// Problems that the changes brought and nobody accepted.
+    pub problems: Vec<String>,
+}
+
 /// Who was woken for failing tests since the last change.
 #[derive(Default)]
 struct Asked {
-    changes: usize,
+    epoch: Epoch,
     owners: BTreeSet<SymbolPath>,
 }
 
 impl Asked {
-    /// After so many changes in all.
-    fn about(&mut self, changes: usize) {
-        if self.changes != changes {
-            self.changes = changes;
+    /// In this state of the workspace.
+    fn about(&mut self, epoch: Epoch) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
             self.owners.clear();
         }
     }
@@ -80,12 +96,12 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
 }
 
 /// Runs the whole command over everything that was accepted, when that was not done since the last
-/// change: two proposals that pass alone may fail together, and the next one must not be blamed for it.
+/// change, be it the user's: two proposals that pass alone may fail together, and the next one must not be blamed for it.
 pub(super) async fn learn_what_fails(hub: &Arc<Hub>) {
     let _one_at_a_time = hub.learning.lock().await;
     let is_known = {
         let state = hub.state();
-        state.latest.is_some() || state.applied.is_empty()
+        state.latest.is_some() || state.epoch == Epoch::default()
     };
     if !is_known {
         test_accepted(hub).await;
@@ -94,12 +110,17 @@ pub(super) async fn learn_what_fails(hub: &Arc<Hub>) {
 
 /// Tests everything that was accepted; by the files of the nearest tests where all would take long.
 async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
-    let (world, applied, extent) = {
+    fresh::refresh(hub).await;
+    let (world, epoch, applied, extent) = {
         let state = hub.state();
-        (state.world.clone(), state.applied.clone(), state.reach.end)
+        let (world, applied) = (state.world.clone(), state.applied.clone());
+        (world, state.epoch, applied, state.reach.end)
     };
     let report = match extent {
-        Extent::Whole => gate::run_tests(hub, &world, Vec::new()).await,
+        Extent::Whole => {
+            let report = gate::run_tests(hub, &world, Vec::new()).await;
+            trial::failed_if_none_ran(hub, report)
+        }
         Extent::Nearest => {
             let symbols: Vec<SymbolPath> =
                 applied.iter().flat_map(|one| one.symbols.clone()).collect();
@@ -108,7 +129,7 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
     };
     note(hub, &report);
     let mut state = hub.state();
-    if state.applied.len() == applied.len() {
+    if state.epoch == epoch {
         state.failing = failing_ids(&report).into_iter().collect();
         state.latest = Some(report.clone());
     }
@@ -200,12 +221,39 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
             text.push_str(&format!("{}\n{}\n", case.id, case.message));
         }
     }
-    let mut woken = false;
-    asked.owners.extend(messages.keys().cloned());
-    for (owner, message) in messages {
-        woken |= hub.wake(&owner, Cause::FailedTests { message }).is_ok();
+    let (mut woken, unheard) = wake_each(hub, messages, asked);
+    if !woken && !unheard.is_empty() {
+        // Who changed something has had its room already.
+        let known = |symbol: SymbolPath| hub.owner_of(&symbol).unwrap_or(symbol);
+        let changed = who_changed(hub).into_iter().map(known);
+        let changed = changed.filter(|owner| !asked.owners.contains(owner));
+        let messages = changed.map(|owner| (owner, unheard.clone())).collect();
+        woken = wake_each(hub, messages, asked).0;
     }
     woken
+}
+
+/// Whether anybody was woken, and the messages that reached nobody.
+fn wake_each(
+    hub: &Arc<Hub>,
+    messages: BTreeMap<SymbolPath, String>,
+    asked: &mut Asked,
+) -> (bool, String) {
+    let (mut woken, mut unheard) = (false, String::new());
+    asked.owners.extend(messages.keys().cloned());
+    for (owner, message) in messages {
+        let cause = Cause::FailedTests {
+            message: message.clone(),
+        };
+        match hub.wake(&owner, cause) {
+            Ok(_) => woken = true,
+            Err(error) => {
+                unheard.push_str(&message);
+                hub.not_woken(owner.to_string(), &Party::Starling, error.to_string());
+            }
+        }
+    }
+    (woken, unheard)
 }
 
 /// The owners of the innermost frames of a traceback that are not tests; else of the function that the
@@ -214,13 +262,18 @@ fn owners_of(hub: &Arc<Hub>, case: &TestCase) -> Vec<SymbolPath> {
     let lookup = hub.lookup();
     let frames = frames(&case.message);
     let in_code = frames.iter().filter_map(|frame| {
-        let tree = lookup.tree(&FilePath::new(frame.path)).ok()?;
+        let tree = lookup.tree(&file_of(hub, frame.path)).ok()?;
         Some(tree.at_line(frame.line).path.clone())
     });
     let mut owners: Vec<SymbolPath> = in_code.filter(|path| !is_test_file(&path.file)).collect();
     owners.dedup();
     if owners.len() > 2 {
         owners = owners.split_off(owners.len() - 2);
+    }
+    if let Some(module) = imported_from(hub, &case.message)
+        && !owners.contains(&module)
+    {
+        owners.push(module);
     }
     if owners.is_empty() {
         let named = compared(case)
@@ -239,6 +292,27 @@ fn owners_of(hub: &Arc<Hub>, case: &TestCase) -> Vec<SymbolPath> {
         owners.truncate(1);
     }
     owners
+}
+
+/// The file of a path in a traceback, which may be absolute.
+fn file_of(hub: &Hub, path: &str) -> FilePath {
+    let world = hub.state().world.clone();
+    let inside = Path::new(path).strip_prefix(world.root());
+    FilePath::new(inside.ok().and_then(Path::to_str).unwrap_or(path))
+}
+
+/// The module in which an import looked for a name in vain: no frame of the traceback leads there.
+fn imported_from(hub: &Hub, message: &str) -> Option<SymbolPath> {
+    let lines = message.lines().rev();
+    let mut errors = lines.filter(|line| line.contains("ImportError: cannot import name "));
+    let (_, path) = errors
+        .next()?
+        .trim_end()
+        .strip_suffix(')')?
+        .rsplit_once(" (")?;
+    let file = file_of(hub, path);
+    let is_known = hub.lookup().tree(&file).is_ok() && !is_test_file(&file);
+    is_known.then(|| SymbolPath::module(file))
 }
 
 fn who_changed(hub: &Hub) -> Vec<SymbolPath> {

@@ -1,10 +1,12 @@
 //! The tools that change nothing, and the report of every tool's use.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::event::{Event, Party};
+use super::fresh;
 use super::gate;
 use super::hub::Hub;
 use super::learn;
@@ -13,7 +15,8 @@ use super::proposal::{TestEvidence, tail};
 use super::protocol::{Action, Asked, RunTests};
 use super::selection::{Extent, Selection};
 use crate::ports::{TestOutcome, Tokens};
-use crate::syntax::SymbolPath;
+use crate::syntax::{FilePath, SymbolPath};
+use crate::workspace::ReadError;
 
 /// Answers a reading action from the workspace as it is now; `None` for every other action.
 /// `from` is the symbol of whoever looks.
@@ -51,6 +54,10 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, party: &Party, wanted: &RunTests) 
     if hub.outside.tests.command().is_none() {
         return "This project has no tests that can be run here.".to_owned();
     }
+    if let Some(why) = forbidden(hub, &wanted.select) {
+        return why;
+    }
+    fresh::refresh(hub).await;
     let (world, checks) = {
         let state = hub.state();
         (state.world.clone(), state.reach.checks)
@@ -112,6 +119,30 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, party: &Party, wanted: &RunTests) 
             cap(&text, Tokens(1500))
         }
     }
+}
+
+/// Why tests of these names are not run: a name can be a path, and what a test runner says of a file
+/// can be the file itself.
+fn forbidden(hub: &Hub, select: &[String]) -> Option<String> {
+    let policy = hub.policy();
+    let refuse = |entry: &String| {
+        let entry = entry.trim();
+        if entry.starts_with('@') {
+            return Some(format!("{entry}: names of tests are not read from a file."));
+        }
+        let path = entry.split("::").next().unwrap_or(entry);
+        let path = match Path::new(path).strip_prefix(policy.root()) {
+            Ok(inside) => inside.to_str()?,
+            Err(_) => path,
+        };
+        let named = policy.may_read(&FilePath::new(path.trim_end_matches('/')));
+        match named {
+            Ok(_) | Err(ReadError::Missing(_) | ReadError::Io { .. }) => None,
+            Err(error) => Some(format!("{error}. No test was run.")),
+        }
+    };
+    let named = select.iter().filter(|entry| !entry.trim().is_empty());
+    named.filter_map(refuse).next()
 }
 
 /// What an agent owns, or else what was changed.

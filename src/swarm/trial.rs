@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::gate::{run_tests, run_tests_within};
-use super::hub::Hub;
+use super::hub::{Epoch, Hub};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids};
 use super::selection::{Extent, LONGEST, Selection};
 use super::settle;
@@ -44,7 +44,7 @@ pub(super) async fn of_change(
 async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvidence, TestReport) {
     // What is mended while the tests run fails in the text that they have.
     let mut failing = known(hub);
-    let report = run_tests(hub, after, Vec::new()).await;
+    let report = failed_if_none_ran(hub, run_tests(hub, after, Vec::new()).await);
     let new_failures = |failing: &BTreeSet<String>| {
         let ids = failing_ids(&report).into_iter();
         ids.filter(|id| !failing.contains(id)).collect::<Vec<_>>()
@@ -65,6 +65,17 @@ async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvi
     (TestEvidence::compare(&failing, &report), report)
 }
 
+/// A whole command that ran tests before the run and runs none now has failed.
+pub(super) fn failed_if_none_ran(hub: &Hub, mut report: TestReport) -> TestReport {
+    let state = hub.state();
+    let before = state.before.as_ref().map(|before| before.outcome);
+    if report.outcome == TestOutcome::NotRun && before.is_some_and(|one| one != TestOutcome::NotRun)
+    {
+        report.outcome = TestOutcome::Failed;
+    }
+    report
+}
+
 /// By the nearest tests. When one newly fails, the same are run without the change.
 async fn by_nearest(
     hub: &Arc<Hub>,
@@ -73,7 +84,10 @@ async fn by_nearest(
     symbols: &[SymbolPath],
 ) -> (TestEvidence, Option<TestReport>) {
     loop {
-        let applied = hub.state().applied.len();
+        let (epoch, is_untouched) = {
+            let state = hub.state();
+            (state.epoch, state.applied.is_empty())
+        };
         let selection = Selection::near(hub, symbols);
         if selection.len() == 0 && all_end_in_time(hub) {
             let (evidence, report) = by_all(hub, before, after).await;
@@ -102,7 +116,10 @@ async fn by_nearest(
                 report.outcome = TestOutcome::Failed;
             }
             let fails = failing_ids(&without);
-            remember(hub, &fails, applied);
+            remember(hub, &fails, epoch);
+            if is_untouched {
+                hub.state().failing_before.extend(single(&fails));
+            }
             failing.extend(fails);
         }
         let evidence = TestEvidence::compare(&failing, &report);
@@ -127,13 +144,14 @@ fn known(hub: &Hub) -> BTreeSet<String> {
 }
 
 /// Keeps what fails without a change, as long as that is how the workspace is.
-fn remember(hub: &Hub, fails: &[String], applied: usize) {
+fn remember(hub: &Hub, fails: &[String], epoch: Epoch) {
     let mut state = hub.state();
-    let single = || fails.iter().filter(|id| *id != WHOLE_RUN).cloned();
-    if state.applied.len() == applied {
-        state.failing.extend(single());
+    if state.epoch == epoch {
+        state.failing.extend(single(fails));
     }
-    if applied == 0 {
-        state.failing_before.extend(single());
-    }
+}
+
+/// The failures that name a test.
+fn single(fails: &[String]) -> impl Iterator<Item = String> {
+    fails.iter().filter(|id| *id != WHOLE_RUN).cloned()
 }

@@ -5,6 +5,7 @@ mod contract;
 mod definition;
 mod flaw;
 mod guard;
+mod invisible;
 mod language;
 mod lines;
 mod outline;
@@ -17,6 +18,7 @@ mod tree;
 
 pub use contract::{Arguments, Contract, Parameter, ParameterKind, Receiver};
 pub use guard::{Loss, omission_marks};
+pub use invisible::Hidden;
 pub use language::Language;
 pub use outline::{outline, signature};
 pub use path::{BadSymbolPath, FilePath, SymbolPath};

@@ -1,5 +1,7 @@
-//! Texts of others, as they may be shown: without characters that steer a terminal, or that make a text
-//! look like another.
+//! Texts of others, as they may be shown: characters that steer a terminal, or that make a text look like
+//! another, are written out.
+
+use super::invisible::visible;
 
 /// Whether a character is not seen for what it is: controls, line separators, and what turns the
 /// direction of the text around it.
@@ -8,10 +10,19 @@ pub fn is_deceptive(char: char) -> bool {
         || matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A line without such characters; a tab is four spaces.
+/// A line with such characters written out, so that they can be seen; a tab is four spaces, and line
+/// breaks are left out.
 pub fn harmless(text: &str) -> String {
-    let text = text.replace('\t', "    ");
-    text.chars().filter(|char| !is_deceptive(*char)).collect()
+    let line = text.trim_end_matches(['\r', '\n']).replace('\t', "    ");
+    let mut shown = String::with_capacity(line.len());
+    for char in visible(&line).chars() {
+        match char {
+            '\n' | '\r' => {}
+            char if is_deceptive(char) => shown.extend(char.escape_unicode()),
+            char => shown.push(char),
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -19,9 +30,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_a_terminal_or_turns_a_text_is_left_out() {
-        let text = "a\x1b[31mb\u{9b}2J\u{202e}gpj.\u{2066}c\n\td\u{2028}e";
-        assert_eq!(harmless(text), "a[31mb2Jgpj.c    de");
+    fn what_steers_a_terminal_or_turns_a_text_is_written_out() {
+        let text = "a\x1b[31mb\u{9b}2J\u{202e}gpj.\u{2066}c\u{200b}\r\td\u{2028}e\r\n";
+        let shown = "a\\u{1b}[31mb\\u{9b}2J\\u{202e}gpj.\\u{2066}c\\u{200b}\\u{d}    d\\u{2028}e";
+        assert_eq!(harmless(text), shown);
         assert_eq!(harmless("ä 🙂 שלום"), "ä 🙂 שלום");
     }
 }

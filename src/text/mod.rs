@@ -4,6 +4,7 @@ mod change;
 mod diff;
 mod harmless;
 mod hash;
+mod invisible;
 mod position;
 mod range;
 
@@ -11,5 +12,6 @@ pub use change::{ApplyMismatch, ChangeSet, Conflict, Edit};
 pub use diff::{new_file_diff, unified_diff};
 pub use harmless::{harmless, is_deceptive};
 pub use hash::ContentHash;
+pub use invisible::{invisible, visible};
 pub use position::{Encoding, Position, offset_of, position_of};
 pub use range::ByteRange;

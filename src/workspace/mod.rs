@@ -1,7 +1,12 @@
 //! The workspace on disk: its files, snapshots of it with unsaved buffers laid over, whole writes, and
 //! the shadows in which commands run. Knows neither models nor the LSP.
 
+mod ignore_rules;
 mod paths;
+mod policy;
+mod private;
+mod program;
+mod regular;
 mod sandbox;
 mod shadow;
 mod snapshot;
@@ -9,7 +14,12 @@ mod stamp;
 mod walk;
 mod write;
 
-pub use paths::{ReadError, is_secret};
+pub use paths::MAX_FILE_BYTES;
+pub use paths::ReadError;
+pub use policy::{BadGlob, PathPolicy, WriteRule};
+pub use private::{private_directory, private_file};
+pub use program::{HostPrograms, ProgramError, Variables};
+pub use regular::{load_text, open_regular, read_bounded, read_given, read_regular, read_text};
 pub use sandbox::{Bounds, Confinement, take_part};
 pub use shadow::process::{Captured, End};
 pub use shadow::scratch::{Scratch, cache_dir, sweep_scratch};
@@ -37,9 +47,9 @@ pub enum WorkspaceError {
 }
 
 /// A folder that the user opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Workspace {
-    root: PathBuf,
+    policy: PathPolicy,
 }
 
 impl Workspace {
@@ -61,16 +71,27 @@ impl Workspace {
         if resolved.parent().is_none() {
             return Err(WorkspaceError::FileSystemRoot(root));
         }
-        Ok(Workspace { root: resolved })
+        Ok(Workspace {
+            policy: PathPolicy::of(&resolved),
+        })
+    }
+
+    /// The same, where agents may change the files that match these globs without a person's word.
+    ///
+    /// # Errors
+    /// [`BadGlob`] names the first that cannot be read.
+    pub fn allowing(self, globs: &[String]) -> Result<Self, BadGlob> {
+        let policy = self.policy.allowing(globs)?;
+        Ok(Workspace { policy })
     }
 
     pub fn root(&self) -> &Path {
-        &self.root
+        self.policy.root()
     }
 
     /// Pins the list of files as it is now, with `overlay` over the disk.
     pub fn snapshot(&self, overlay: Overlay) -> Snapshot {
-        Snapshot::new(self.root.clone(), walk::files(&self.root), overlay)
+        Snapshot::new(self.policy.clone(), walk::files(self.root()), overlay)
     }
 }
 

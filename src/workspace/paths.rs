@@ -1,12 +1,16 @@
-//! Which paths may be read and written: only inside the root, never secrets.
+//! Where a path of the workspace leads, and what its name says: only inside the root, never to secrets
+//! or to the data of version control.
 
+use std::fs::{self, DirEntry, Metadata};
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use crate::syntax::FilePath;
+use crate::text::is_deceptive;
 
 /// Longer files are neither listed nor read.
-pub(super) const MAX_FILE_BYTES: u64 = 1 << 20;
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Why the text of a file cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +21,10 @@ pub enum ReadError {
     Outside(FilePath),
     #[error("{0}: files of secrets are never read")]
     Secret(FilePath),
+    #[error("{0}: version control keeps its data there, tokens among it; it is never read")]
+    VersionControl(FilePath),
+    #[error("{:?}: the name holds characters that are not shown; rename the file", .0.as_str())]
+    Name(FilePath),
     #[error("{file}: {bytes} bytes; files over 1 MiB are not read")]
     TooLarge { file: FilePath, bytes: u64 },
     #[error("{0}: not UTF-8 text; convert it to UTF-8 to work on it")]
@@ -80,7 +88,8 @@ pub fn is_secret(name: &str) -> bool {
         ".tfvars",
         ".ovpn",
     ];
-    let name = name.to_ascii_lowercase();
+    // Editors keep the earlier text of a file under its name with a tilde.
+    let name = name.trim_end_matches('~').to_ascii_lowercase();
     NAMES.contains(&name.as_str())
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
         || (!is_example(&name)
@@ -156,44 +165,101 @@ fn is_code(name: &str) -> bool {
     kind.is_some_and(|kind| KINDS.contains(&kind))
 }
 
-/// The absolute path of a file that may be read and written: [`inside`], and not a secret.
+/// Whether version control keeps its own data under a file or directory of this name. Some file
+/// systems take other spellings for `.git`.
+fn is_version_control(name: &str) -> bool {
+    const NAMES: [&str; 7] = [".git", "git~1", ".hg", ".svn", ".jj", ".bzr", ".sl"];
+    let name = name.trim_end_matches(['.', ' ']);
+    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Whether git takes this directory for a repository, whatever its name.
+fn is_repository(directory: &Path) -> bool {
+    directory.join("HEAD").symlink_metadata().is_ok()
+        && directory.join("objects").is_dir()
+        && directory.join("refs").is_dir()
+}
+
+/// The real path of a file that may be read: [`inside`] the root, and neither a secret nor data of
+/// version control, by the name that it is asked for or by the one that links lead to.
 pub(super) fn resolve(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
-    let path = inside(root, file)?;
-    if file.as_str().split('/').any(is_secret) {
-        return Err(ReadError::Secret(file.clone()));
+    let real = inside(root, file)?;
+    let relative = real.strip_prefix(root).unwrap_or(&real);
+    for path in [Path::new(file.as_str()), relative] {
+        for part in path.components() {
+            let name = part.as_os_str().to_string_lossy();
+            if is_secret(&name) {
+                return Err(ReadError::Secret(file.clone()));
+            }
+            if is_version_control(&name) {
+                return Err(ReadError::VersionControl(file.clone()));
+            }
+        }
     }
-    Ok(path)
+    let mut directories = real.ancestors().skip(1);
+    if directories
+        .by_ref()
+        .take_while(|directory| *directory != root)
+        .any(is_repository)
+    {
+        return Err(ReadError::VersionControl(file.clone()));
+    }
+    Ok(real)
 }
 
-/// The absolute path of a file of the workspace. Its nearest existing ancestor must lie inside
-/// `root`, links resolved; the file itself need not exist.
+/// The real path of a file of the workspace, which lies inside `root`. The file itself need not
+/// exist. The path must be written in its one plain form, so that no file has two names.
 pub(super) fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
-    let relative = Path::new(file.as_str());
-    let plain = relative
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
-    if !plain || file.as_str().is_empty() || file.as_str().contains('\0') {
-        return Err(ReadError::Outside(file.clone()));
+    let outside = || ReadError::Outside(file.clone());
+    if file.as_str().contains(is_deceptive) {
+        return Err(ReadError::Name(file.clone()));
     }
-    let path = root.join(relative);
-    match nearest_existing(&path) {
-        Ok(real) if real.starts_with(root) => Ok(path),
-        Ok(_) => Err(ReadError::Outside(file.clone())),
-        Err(error) => Err(ReadError::io(file, &error)),
+    let plain = |part: &str| !matches!(part, "" | "." | "..");
+    if !file.as_str().split('/').all(plain) {
+        return Err(outside());
+    }
+    let real = real_path(&root.join(file.as_str())).map_err(|error| ReadError::io(file, &error))?;
+    match real.starts_with(root) {
+        true => Ok(real),
+        false => Err(outside()),
     }
 }
 
-/// The real path of `path`, or of the nearest ancestor that exists. A dangling link is an error:
-/// nobody can say where it would lead.
-fn nearest_existing(path: &Path) -> io::Result<PathBuf> {
+/// `path` with its links resolved as far as it exists. A dangling link is an error: nobody can say
+/// where it would lead.
+fn real_path(path: &Path) -> io::Result<PathBuf> {
     for ancestor in path.ancestors() {
         match ancestor.symlink_metadata() {
-            Ok(_) => return ancestor.canonicalize(),
+            Ok(_) => {
+                let mut real = ancestor.canonicalize()?;
+                let missing = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
+                real.extend(missing);
+                return Ok(real);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
     Err(io::ErrorKind::NotFound.into())
+}
+
+/// Whether a file is a secret under another name: a hard link to one in its directory or above. A
+/// secret elsewhere is not looked for; that would take a walk through the whole tree.
+pub(super) fn is_linked_secret(root: &Path, real: &Path, found: &Metadata) -> bool {
+    let is_same = |entry: &DirEntry| {
+        let other = entry.metadata();
+        other.is_ok_and(|other| (other.dev(), other.ino()) == (found.dev(), found.ino()))
+    };
+    let holds_it = |directory: &Path| {
+        let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.any(|entry| is_secret(&entry.file_name().to_string_lossy()) && is_same(&entry))
+    };
+    let mut directories = real.ancestors().skip(1);
+    found.nlink() > 1
+        && directories
+            .by_ref()
+            .take_while(|directory| directory.starts_with(root))
+            .any(holds_it)
 }
 
 #[cfg(test)]
@@ -207,6 +273,8 @@ mod tests {
             ".ENV.local",
             ".env.production.local",
             ".env-prod",
+            ".env~",
+            ".pgpass~",
             ".env_prod",
             ".envrc",
             ".envrc.local",
@@ -281,7 +349,7 @@ mod tests {
         let check = |path: &str| resolve(&root, &FilePath::new(path));
 
         assert_eq!(check("pkg/new.py").unwrap(), root.join("pkg/new.py"));
-        assert_eq!(check("inside/new.py").unwrap(), root.join("inside/new.py"));
+        assert_eq!(check("inside/new.py").unwrap(), root.join("pkg/new.py"));
         assert_eq!(check("a/b/c.py").unwrap(), root.join("a/b/c.py"));
         for path in [
             "",
@@ -291,13 +359,18 @@ mod tests {
             "/etc/passwd",
             "leaves.py",
             "up/outside.py",
-            "a\0b",
+            "pkg//new.py",
+            "pkg/./new.py",
+            "pkg/",
         ] {
             assert_eq!(
                 check(path),
                 Err(ReadError::Outside(FilePath::new(path))),
                 "{path:?}"
             );
+        }
+        for path in ["a\0b", "a\nb.py", "\u{202e}yp.py"] {
+            assert_eq!(check(path), Err(ReadError::Name(FilePath::new(path))));
         }
         for path in [".env", "pkg/.env.local", ".env/bin/python", "certs/a.pem"] {
             assert_eq!(check(path), Err(ReadError::Secret(FilePath::new(path))));
@@ -306,6 +379,60 @@ mod tests {
             check("dangling"),
             Err(ReadError::Missing(FilePath::new("dangling")))
         );
+    }
+
+    #[test]
+    fn links_do_not_lead_to_secrets_or_version_control() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for directory in [".git/hooks", "sub", "certs", "bare/objects", "bare/refs"] {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        for file in [".env", "sub/.git", "certs/a.pem", "bare/HEAD", "plain.txt"] {
+            std::fs::write(root.join(file), "x").unwrap();
+        }
+        for (to, link) in [
+            (".env", "notes.txt"),
+            ("notes.txt", "twice.txt"),
+            (".git", "data"),
+            ("certs", "public"),
+            ("bare", "store"),
+            ("plain.txt", "other.txt"),
+        ] {
+            std::os::unix::fs::symlink(to, root.join(link)).unwrap();
+        }
+        let check = |path: &str| resolve(&root, &FilePath::new(path));
+        for path in ["notes.txt", "twice.txt", "public/a.pem"] {
+            let secret = ReadError::Secret(FilePath::new(path));
+            assert_eq!(check(path), Err(secret), "{path}");
+        }
+        for path in [
+            ".git",
+            ".git/config",
+            ".GIT/config",
+            ".git./config",
+            "git~1/config",
+            "data/config",
+            "data/hooks/pre-commit",
+            "sub/.git",
+            "sub/deep/.git/config",
+            ".hg/hgrc",
+            "bare/config",
+            "bare/new",
+            "store/config",
+        ] {
+            let data = ReadError::VersionControl(FilePath::new(path));
+            assert_eq!(check(path), Err(data), "{path}");
+        }
+        for path in [
+            "other.txt",
+            ".gitignore",
+            ".github/x.yml",
+            "digit",
+            "sub/HEAD",
+        ] {
+            assert!(check(path).is_ok(), "{path}");
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The workspace at one moment: pinned files, unsaved buffers over the disk, texts and trees read once.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::PathPolicy;
 use super::Stamp;
-use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
+use super::paths::{MAX_FILE_BYTES, ReadError};
 use crate::syntax::{FilePath, SymbolTree};
 
 /// Texts that stand in place of the files on disk; `None`: the file does not exist.
@@ -37,7 +37,7 @@ pub enum Held {
 
 #[derive(Debug)]
 struct Disk {
-    root: PathBuf,
+    policy: PathPolicy,
     /// Of the files that were listed, in order of their paths.
     stamps: Vec<(FilePath, Stamp)>,
     entries: Mutex<HashMap<FilePath, Arc<Entry>>>,
@@ -51,11 +51,15 @@ struct Entry {
 }
 
 impl Snapshot {
-    /// A snapshot of `files` under `root`. The root is absolute with its links resolved.
-    pub(super) fn new(root: PathBuf, stamps: Vec<(FilePath, Stamp)>, overlay: Overlay) -> Self {
+    /// A snapshot of `files` under the root of `policy`.
+    pub(super) fn new(
+        policy: PathPolicy,
+        stamps: Vec<(FilePath, Stamp)>,
+        overlay: Overlay,
+    ) -> Self {
         let files = stamps.iter().map(|(file, _)| file.clone()).collect();
         let disk = Disk {
-            root,
+            policy,
             stamps,
             entries: Mutex::default(),
         };
@@ -68,12 +72,21 @@ impl Snapshot {
         bare.over(overlay)
     }
 
-    /// The same with these texts over it, too. Caches of all other files are shared.
+    /// The same with these texts over it, too. Caches of all other files are shared. The text of a file
+    /// that may not be read is left out.
     fn over(&self, texts: Overlay) -> Snapshot {
         let mut files = self.files.to_vec();
         let mut buffers = self.buffers.clone();
         let mut overlay = Overlay::clone(&self.overlay);
         for (file, text) in texts {
+            if let Err(error) = self.disk.policy.may_read(&file) {
+                let entry = Entry {
+                    text: Err(error).into(),
+                    tree: OnceLock::new(),
+                };
+                buffers.insert(file, Arc::new(entry));
+                continue;
+            }
             match (files.binary_search(&file), &text) {
                 (Err(place), Some(_)) => files.insert(place, file.clone()),
                 (Ok(place), None) => drop(files.remove(place)),
@@ -112,7 +125,12 @@ impl Snapshot {
     }
 
     pub fn root(&self) -> &Path {
-        &self.disk.root
+        self.disk.policy.root()
+    }
+
+    /// What may be read and written here.
+    pub fn policy(&self) -> &PathPolicy {
+        &self.disk.policy
     }
 
     /// In order of their paths.
@@ -158,7 +176,7 @@ impl Snapshot {
     /// # Errors
     /// Those of [`Snapshot::read`].
     pub fn glance(&self, file: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
-        read_disk(self.root(), file)
+        read_disk(self.policy(), file)
     }
 
     /// The symbols of a file.
@@ -175,7 +193,7 @@ impl Snapshot {
     fn text_of(&self, entry: &Entry, file: &FilePath) -> Result<Arc<str>, ReadError> {
         entry
             .text
-            .get_or_init(|| read_disk(self.root(), file).map(|(text, _)| text.into()))
+            .get_or_init(|| read_disk(self.policy(), file).map(|(text, _)| text.into()))
             .clone()
     }
 
@@ -194,27 +212,23 @@ impl Disk {
     }
 }
 
-fn read_disk(root: &Path, path: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
+fn read_disk(policy: &PathPolicy, path: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
     let failed = |error: std::io::Error| ReadError::io(path, &error);
-    // A look before the opening: to open a pipe would wait for its other end.
-    let place = resolve(root, path)?;
-    let found = std::fs::metadata(&place).map_err(failed)?;
-    if !found.is_file() {
-        return Err(ReadError::Io {
-            file: path.clone(),
-            message: "not a file".into(),
-        });
-    }
-    if found.len() > MAX_FILE_BYTES {
-        return Err(ReadError::TooLarge {
-            file: path.clone(),
-            bytes: found.len(),
-        });
-    }
-    let mut file = File::open(&place).map_err(failed)?;
+    let mut file = policy.open(path)?;
     let before = Stamp::of(&file.metadata().map_err(failed)?);
+    let too_large = |bytes: u64| ReadError::TooLarge {
+        file: path.clone(),
+        bytes,
+    };
+    if before.size > MAX_FILE_BYTES {
+        return Err(too_large(before.size));
+    }
     let mut bytes = Vec::with_capacity(before.size as usize + 1);
-    file.read_to_end(&mut bytes).map_err(failed)?;
+    let mut start = (&mut file).take(MAX_FILE_BYTES + 1);
+    start.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(too_large(bytes.len() as u64));
+    }
     let after = Stamp::of(&file.metadata().map_err(failed)?);
     let stamp = (before == after && after.size == bytes.len() as u64).then_some(after);
     let text = String::from_utf8(bytes).map_err(|_| ReadError::NotUtf8(path.clone()))?;
@@ -284,6 +298,42 @@ mod tests {
         assert_eq!(disk.files(), [path("a.py"), path("b.py")]);
         assert_eq!(&*disk.read(&path("a.py")).unwrap(), "disk");
         assert!(disk.overlay().is_empty());
+    }
+
+    #[test]
+    fn a_text_that_may_not_be_read_is_not_laid_over() {
+        let fixture = fixture(&[(".env", "SECRET=1"), ("a.py", "a")]);
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        let root = fixture.dir.path();
+        std::os::unix::fs::symlink(outside.path(), root.join("out.py")).unwrap();
+        std::os::unix::fs::symlink(".env", root.join("notes.txt")).unwrap();
+        let texts = [".env", "out.py", "notes.txt", ".git/config", "../x.py"];
+        let overlay = texts.map(|name| (path(name), Some("SECRET=1".into())));
+        let snapshot = fixture.workspace.snapshot(overlay.into());
+        let later = fixture.workspace.snapshot(Overlay::new());
+        for name in texts {
+            let later = later.with(path(name), Some("SECRET=1".into()));
+            for snapshot in [&snapshot, &later] {
+                assert!(snapshot.read(&path(name)).is_err(), "{name}");
+                assert!(snapshot.tree(&path(name)).is_err(), "{name}");
+                assert_eq!(snapshot.held(&path(name)), Held::Nothing);
+                assert_eq!(snapshot.files(), [path("a.py")]);
+                assert!(snapshot.overlay().is_empty(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hard_link_to_a_secret_is_a_secret() {
+        let fixture = fixture(&[(".env", "SECRET=1"), ("a.py", "a")]);
+        let root = fixture.dir.path();
+        std::fs::create_dir(root.join("docs")).unwrap();
+        std::fs::hard_link(root.join(".env"), root.join("docs/notes.txt")).unwrap();
+        std::fs::hard_link(root.join("a.py"), root.join("docs/b.py")).unwrap();
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let secret = ReadError::Secret(path("docs/notes.txt"));
+        assert_eq!(snapshot.read(&path("docs/notes.txt")), Err(secret));
+        assert_eq!(&*snapshot.read(&path("docs/b.py")).unwrap(), "a");
     }
 
     #[test]

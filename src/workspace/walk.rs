@@ -1,14 +1,15 @@
 //! Which files a workspace has.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
 use std::io::Read;
-use std::path::Path;
-use std::sync::Mutex;
-
-use ignore::{DirEntry, WalkBuilder, WalkState};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Stamp;
+use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, Verdict};
 use super::paths::{MAX_FILE_BYTES, is_secret};
+use super::regular::open_regular;
 use crate::syntax::FilePath;
 use crate::text::is_deceptive;
 
@@ -25,58 +26,153 @@ const BINARY: [&str; 18] = [
 /// How much of any other file is looked at.
 const PROBE_BYTES: usize = 1024;
 
+/// More threads list no faster.
+const MAX_THREADS: usize = 8;
+/// Stands in the directory of an installed environment.
+const ENVIRONMENT: &str = "pyvenv.cfg";
+
 /// The text files below `root` in order of their paths: what `.gitignore` and `.ignore` leave,
 /// without hidden files, links, installed environments, secrets, binaries and files over 1 MiB.
 pub(super) fn files(root: &Path) -> Vec<(FilePath, Stamp)> {
-    let found = Mutex::new(Vec::new());
-    WalkBuilder::new(root)
-        .require_git(false)
-        .git_global(false)
-        .threads(std::thread::available_parallelism().map_or(2, |n| n.get().min(8)))
-        .filter_entry(wanted)
-        .build_parallel()
-        .run(|| {
-            Box::new(|entry| {
-                if let Some(file) = entry.ok().and_then(|entry| text_file(root, &entry)) {
-                    lock(&found).push(file);
-                }
-                WalkState::Continue
-            })
-        });
-    let mut files = std::mem::take(&mut *lock(&found));
+    let walk = Walk {
+        root,
+        state: Mutex::new(State {
+            waiting: vec![Directory {
+                path: root.to_owned(),
+                rules: IgnoreRules::above(root),
+            }],
+            busy: 0,
+            found: Vec::new(),
+        }),
+        changed: Condvar::new(),
+    };
+    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(MAX_THREADS));
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| walk.work());
+        }
+        walk.work();
+    });
+    let mut files = std::mem::take(&mut walk.lock().found);
     files.sort_unstable_by(|(a, _), (b, _)| FilePath::cmp(a, b));
     files
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+/// A walk that several threads share.
+struct Walk<'a> {
+    root: &'a Path,
+    state: Mutex<State>,
+    /// Notified when directories were added, and when the last one was read.
+    changed: Condvar,
 }
 
-/// Whether the walk goes on into this directory, or looks at this file.
-fn wanted(entry: &DirEntry) -> bool {
-    let name = entry.file_name().to_string_lossy();
-    let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-    if !is_dir || entry.depth() == 0 {
-        return true;
+struct State {
+    waiting: Vec<Directory>,
+    /// Threads that read a directory at the moment, and may add others.
+    busy: usize,
+    found: Vec<(FilePath, Stamp)>,
+}
+
+/// A directory to be read, with the rules that hold for the directory itself.
+struct Directory {
+    path: PathBuf,
+    rules: IgnoreRules,
+}
+
+impl Walk<'_> {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    !is_secret(&name)
-        && !matches!(&*name, "__pycache__" | "node_modules")
-        && !is_environment(entry.path())
+
+    fn work(&self) {
+        while let Some(directory) = self.next() {
+            let (mut inner, mut files) = (Vec::new(), Vec::new());
+            self.read(&directory, &mut inner, &mut files);
+            let mut state = self.lock();
+            state.busy -= 1;
+            state.waiting.append(&mut inner);
+            state.found.append(&mut files);
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next directory; `None` when all were read.
+    fn next(&self) -> Option<Directory> {
+        let mut state = self.lock();
+        loop {
+            if let Some(directory) = state.waiting.pop() {
+                state.busy += 1;
+                return Some(directory);
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Adds what a directory holds. One that cannot be read holds nothing.
+    fn read(
+        &self,
+        directory: &Directory,
+        inner: &mut Vec<Directory>,
+        files: &mut Vec<(FilePath, Stamp)>,
+    ) {
+        let Ok(entries) = fs::read_dir(&directory.path) else {
+            return;
+        };
+        let entries: Vec<(OsString, DirEntry)> = entries
+            .flatten()
+            .map(|entry| (entry.file_name(), entry))
+            .collect();
+        let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+        let is_root = directory.path == self.root;
+        if !is_root && has(ENVIRONMENT) && is_environment(&directory.path) {
+            return;
+        }
+        let present: Vec<&str> = NAMES.into_iter().filter(|name| has(name)).collect();
+        let rules = directory.rules.within(&directory.path, &present);
+        for (name, entry) in entries {
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            let name = name.to_string_lossy();
+            let path = entry.path();
+            if kind.is_dir() {
+                let skipped = is_secret(&name) || matches!(&*name, "__pycache__" | "node_modules");
+                if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
+                    let rules = rules.clone();
+                    inner.push(Directory { path, rules });
+                }
+            } else if kind.is_file()
+                && !is_secret(&name)
+                && is_listed(&rules, &path, &name, EntryKind::Other)
+            {
+                files.extend(text_file(self.root, &path, &entry));
+            }
+        }
+    }
+}
+
+fn is_listed(rules: &IgnoreRules, path: &Path, name: &str, kind: EntryKind) -> bool {
+    match rules.verdict(path, kind) {
+        Verdict::Ignored => false,
+        Verdict::Wanted => true,
+        Verdict::NotMentioned => !name.starts_with('.'),
+    }
 }
 
 /// Whether a directory is a Python environment: installed, not edited.
 pub(super) fn is_environment(directory: &Path) -> bool {
-    directory.join("pyvenv.cfg").is_file()
+    directory.join(ENVIRONMENT).is_file()
 }
 
-fn text_file(root: &Path, entry: &DirEntry) -> Option<(FilePath, Stamp)> {
-    if !entry.file_type()?.is_file() || is_secret(&entry.file_name().to_string_lossy()) {
-        return None;
-    }
+fn text_file(root: &Path, path: &Path, entry: &DirEntry) -> Option<(FilePath, Stamp)> {
     // A name that is not UTF-8 could not be named back to us.
-    let relative = entry.path().strip_prefix(root).ok()?.to_str()?;
+    let relative = path.strip_prefix(root).ok()?.to_str()?;
     if relative.contains(is_deceptive) {
         tracing::warn!(file = ?relative, "not looked at: its name is not what it looks like");
         return None;
@@ -85,11 +181,11 @@ fn text_file(root: &Path, entry: &DirEntry) -> Option<(FilePath, Stamp)> {
     if stamp.size > MAX_FILE_BYTES {
         return None;
     }
-    let ending = entry.path().extension().unwrap_or_default();
+    let ending = path.extension().unwrap_or_default();
     let is_text = if TEXT.iter().any(|text| ending == *text) {
         true
     } else {
-        !BINARY.iter().any(|binary| ending == *binary) && !is_binary(entry.path())
+        !BINARY.iter().any(|binary| ending == *binary) && !is_binary(path)
     };
     is_text.then(|| (FilePath::new(relative), stamp))
 }
@@ -98,7 +194,7 @@ fn text_file(root: &Path, entry: &DirEntry) -> Option<(FilePath, Stamp)> {
 fn is_binary(path: &Path) -> bool {
     let mut start = Vec::with_capacity(PROBE_BYTES);
     let read =
-        File::open(path).and_then(|file| file.take(PROBE_BYTES as u64).read_to_end(&mut start));
+        open_regular(path).and_then(|file| file.take(PROBE_BYTES as u64).read_to_end(&mut start));
     read.is_err() || start.contains(&0)
 }
 
@@ -199,6 +295,43 @@ mod tests {
             ("sub/drop.py", b""),
         ]);
         assert_eq!(list, ["a/top.py", "a/x.log", "sub/keep.py"]);
+    }
+
+    #[test]
+    fn ignore_files_that_are_pipes_devices_or_endless_are_skipped() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let pipe = |path: &Path| {
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+        };
+        for folder in ["a", "b", "c", "d"] {
+            fs::create_dir(root.join(folder)).unwrap();
+            fs::write(root.join(folder).join("x.py"), "x").unwrap();
+        }
+        std::os::unix::fs::symlink("/dev/zero", root.join(".gitignore")).unwrap();
+        pipe(&root.join("a/.gitignore"));
+        pipe(&root.join("b/.ignore"));
+        pipe(&root.join("c/.git"));
+        // An endless line without any bytes on disk.
+        let endless = fs::File::create(root.join("d/.git")).unwrap();
+        endless.set_len(1 << 40).unwrap();
+        let listed: Vec<_> = files(&root).into_iter().map(|(file, _)| file).collect();
+        assert_eq!(
+            listed,
+            ["a/x.py", "b/x.py", "c/x.py", "d/x.py"].map(FilePath::new)
+        );
+    }
+
+    #[test]
+    fn a_rule_can_ask_for_a_hidden_file() {
+        let list = listed(&[
+            (".gitignore", b"!.github/\n!.flake8\n"),
+            (".github/x.yml", b""),
+            (".flake8", b""),
+            (".hidden/x.py", b""),
+        ]);
+        assert_eq!(list, [".flake8", ".github/x.yml"]);
     }
 
     #[test]

@@ -1,79 +1,237 @@
-//! Writing a file whole or not at all.
+//! Writing a file whole or not at all, and keeping all else about it: owner, permissions, access
+//! control lists, extended attributes, hard links.
+//!
+//! A file is replaced by a new one, renamed over it, where the new one can be made like the old one in
+//! everything but the text. Where it cannot, and where the file has several names, the text is written
+//! into the file itself. Meanwhile the whole new text lies beside it in a journal; if the writer is
+//! killed, the journal stays, and [`sweep_leftovers`] tells where it is.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+mod keep;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::paths::{ReadError, resolve};
+use rustix::fs::{Access, AtFlags, CWD};
+use rustix::io::Errno;
+
+use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
+use super::regular::open_regular;
 use crate::syntax::FilePath;
 
-/// In the name of every temporary file that [`write_atomically`] makes.
+/// In the name of a temporary file, which may hold a part of a text.
 const MARK: &str = ".starling-write-";
+/// In the name of a journal, which holds the whole text of a file that is being written in place.
+const JOURNAL: &str = ".starling-journal-";
+/// A longer journal is not compared with its file.
+const MAX_JOURNAL_BYTES: u64 = 16 * MAX_FILE_BYTES;
 /// A leftover is not swept earlier: its writer may not have locked it yet.
 const SWEEP_AGE: Duration = Duration::from_secs(60);
+/// The same where the file system has no locks, so that nobody can tell whether the writer lives.
+const LOCKLESS_SWEEP_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Why a file was not written. It is as it was.
+/// Why a file was not written. Except for [`WriteError::Torn`], it is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     #[error("not written: {0}")]
     Path(#[from] ReadError),
     #[error("{file}: not written: {source}")]
     Io { file: FilePath, source: io::Error },
+    #[error(
+        "{0}: not written: the file is read-only; allow writing (chmod u+w) to have it changed"
+    )]
+    ReadOnly(FilePath),
+    #[error("{file}: only a part was written: {source}; the whole new text is in {}", .journal.display())]
+    Torn {
+        file: FilePath,
+        journal: PathBuf,
+        source: io::Error,
+    },
 }
 
-/// Writes a file of the workspace: a temporary file beside it, flushed to disk, renamed over it.
-/// Permissions stay; a link inside the workspace stays a link. Missing directories are made.
+/// Writes a file of the workspace. Everything but its text stays as it was; a link inside the workspace
+/// stays a link. Missing directories are made.
 ///
 /// # Errors
-/// The path leads out of the workspace or names a secret, or the disk refuses.
+/// The path leads out of the workspace or names a secret, the file is read-only, or the disk refuses.
 pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), WriteError> {
     let path = resolve(root, file)?;
     let target = path.canonicalize().unwrap_or(path);
-    replace(&target, text).map_err(|source| WriteError::Io {
-        file: file.clone(),
-        source,
+    write_with(&SYSTEM, &target, text).map_err(|failed| match failed {
+        Failed::ReadOnly => WriteError::ReadOnly(file.clone()),
+        Failed::Torn { journal, source } => WriteError::Torn {
+            file: file.clone(),
+            journal,
+            source,
+        },
+        Failed::Io(source) => WriteError::Io {
+            file: file.clone(),
+            source,
+        },
     })
 }
 
-fn replace(target: &Path, text: &str) -> io::Result<()> {
-    let directory = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
+/// What some file systems lack, and disks refuse. Tests let it fail.
+#[derive(Clone, Copy)]
+struct Calls {
+    lock: fn(&File) -> Result<(), TryLockError>,
+    sync: fn(&File) -> io::Result<()>,
+    sync_directory: fn(&Path) -> io::Result<()>,
+    keep: fn(&File, &Metadata, &File) -> io::Result<()>,
+    overwrite: fn(&mut File, &[u8]) -> io::Result<()>,
+}
+
+const SYSTEM: Calls = Calls {
+    lock: File::try_lock,
+    sync: File::sync_all,
+    sync_directory: |directory| File::open(directory)?.sync_all(),
+    keep: keep::make_alike,
+    overwrite: |file, text| {
+        file.set_len(0)?;
+        io::Seek::rewind(file)?;
+        file.write_all(text)?;
+        file.sync_all()
+    },
+};
+
+#[derive(Debug)]
+enum Failed {
+    ReadOnly,
+    Torn { journal: PathBuf, source: io::Error },
+    Io(io::Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Failed::Io(error)
+    }
+}
+
+fn write_with(calls: &Calls, target: &Path, text: &str) -> Result<(), Failed> {
+    let directory = target
+        .parent()
+        .ok_or(io::Error::from(ErrorKind::InvalidInput))?;
     fs::create_dir_all(directory)?;
-    let temporary = temporary_beside(target);
-    let written = write_through(&temporary, target, text);
+    let before = match open_regular(target) {
+        Ok(file) => Some(file),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    if before.is_some() {
+        require_writable(target)?;
+    }
+    let temporary = beside(target, MARK);
+    let written = write_through(calls, &temporary, target, before, text);
     if written.is_err() {
         // Nothing more can be done about it here; a later sweep removes it.
         let _ = fs::remove_file(&temporary);
     }
     written?;
-    File::open(directory)?.sync_all()
+    if let Err(error) = (calls.sync_directory)(directory) {
+        // The file is written all the same.
+        tracing::warn!(file = %target.display(), "a power failure now may undo the change: {error}");
+    }
+    Ok(())
 }
 
-fn write_through(temporary: &Path, target: &Path, text: &str) -> io::Result<()> {
+/// A file that nobody may write is not replaced either, not even for an administrator.
+fn require_writable(target: &Path) -> Result<(), Failed> {
+    let mode = target.metadata()?.permissions().mode();
+    let may_write = rustix::fs::accessat(CWD, target, Access::WRITE_OK, AtFlags::EACCESS);
+    match may_write {
+        Ok(()) if mode & 0o222 != 0 => Ok(()),
+        Ok(()) | Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Err(Failed::ReadOnly),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+fn write_through(
+    calls: &Calls,
+    temporary: &Path,
+    target: &Path,
+    before: Option<File>,
+    text: &str,
+) -> Result<(), Failed> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(temporary)?;
-    // Held until the rename: tells a sweep that the writer lives.
-    file.try_lock()?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(before) = fs::metadata(target) {
-        file.set_permissions(before.permissions())?;
+    // Held until the end: tells a sweep that the writer lives.
+    match (calls.lock)(&file) {
+        Err(TryLockError::Error(error)) if !is_unsupported(&error) => return Err(error.into()),
+        Ok(()) | Err(TryLockError::Error(_) | TryLockError::WouldBlock) => {}
     }
-    file.sync_all()?;
-    fs::rename(temporary, target)
+    file.write_all(text.as_bytes())?;
+    let in_place = match &before {
+        None => None,
+        Some(old) => {
+            let found = old.metadata()?;
+            let is_alike = found.nlink() == 1 && (calls.keep)(old, &found, &file).is_ok();
+            Some(old).filter(|_| !is_alike)
+        }
+    };
+    match (calls.sync)(&file) {
+        Err(error) if !is_unsupported(&error) => return Err(error.into()),
+        Ok(()) | Err(_) => {}
+    }
+    match in_place {
+        None => Ok(fs::rename(temporary, target)?),
+        Some(old) => write_in_place(calls, temporary, target, old, text),
+    }
+}
+
+/// Writes into the file itself, which the temporary file, as a journal, outlives.
+fn write_in_place(
+    calls: &Calls,
+    temporary: &Path,
+    target: &Path,
+    mut old: &File,
+    text: &str,
+) -> Result<(), Failed> {
+    let mut before = Vec::new();
+    old.read_to_end(&mut before)?;
+    let mut file = OpenOptions::new().write(true).open(target)?;
+    let journal = beside(target, JOURNAL);
+    fs::rename(temporary, &journal)?;
+    let written = (calls.overwrite)(&mut file, text.as_bytes());
+    let restored = match &written {
+        Ok(()) => Ok(()),
+        Err(_) => (calls.overwrite)(&mut file, &before),
+    };
+    if restored.is_ok() {
+        // Left behind, it does no harm: a later sweep removes it.
+        let _ = fs::remove_file(&journal);
+    }
+    match (written, restored) {
+        (Ok(()), _) => Ok(()),
+        (Err(source), Ok(())) => Err(Failed::Io(source)),
+        (Err(source), Err(_)) => Err(Failed::Torn { journal, source }),
+    }
+}
+
+/// Whether a file system lacks a call: some over the network have no locks, some of users no flush.
+fn is_unsupported(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(Errno::from_raw_os_error);
+    let unsupported = [Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOLCK, Errno::INVAL];
+    code.is_some_and(|code| unsupported.contains(&code)) || error.kind() == ErrorKind::Unsupported
 }
 
 /// Hidden, so that the walk skips it; unique in and between processes.
-fn temporary_beside(target: &Path) -> PathBuf {
+fn beside(target: &Path, mark: &str) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = target.file_name().unwrap_or_default().to_string_lossy();
-    target.with_file_name(format!(".{name}{MARK}{}-{number}", std::process::id()))
+    target.with_file_name(format!(".{name}{mark}{}-{number}", std::process::id()))
 }
 
-/// Removes temporary files under `root` whose writers died, and says which.
+/// Removes temporary files under `root` whose writers died, and returns their paths. A journal of a
+/// text that did not reach its file is kept, with a warning: it may be all that is left of the text,
+/// and it is not written by itself, because anyone could have put it into the project.
 pub fn sweep_leftovers(root: &Path) -> Vec<PathBuf> {
     let walk = ignore::WalkBuilder::new(root)
         .standard_filters(false)
@@ -82,155 +240,51 @@ pub fn sweep_leftovers(root: &Path) -> Vec<PathBuf> {
     walk.flatten()
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
         .map(ignore::DirEntry::into_path)
-        .filter(|path| is_temporary(path) && is_abandoned(path) && fs::remove_file(path).is_ok())
+        .filter(|path| is_needless(path) && fs::remove_file(path).is_ok())
         .collect()
 }
 
-fn is_temporary(path: &Path) -> bool {
+fn is_needless(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with('.') && name.contains(MARK))
-}
-
-fn is_abandoned(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else {
+    let Some(name) = name.and_then(|name| name.strip_prefix('.')) else {
         return false;
     };
-    let age = file
-        .metadata()
-        .and_then(|found| found.modified())
-        .map(|time| time.elapsed().unwrap_or_default());
-    age.is_ok_and(|age| age > SWEEP_AGE) && file.try_lock().is_ok()
+    match name.rsplit_once(JOURNAL) {
+        Some((target, _)) => abandoned(path).is_some_and(|journal| {
+            let target = path.with_file_name(target);
+            let is_written = same_text(journal, &target).unwrap_or(false);
+            if !is_written {
+                tracing::warn!(
+                    "{target:?}: writing this file was interrupted; its whole new text is in \
+                     {path:?}: take what you need from it, then remove it"
+                );
+            }
+            is_written
+        }),
+        None => name.contains(MARK) && abandoned(path).is_some(),
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-    use std::time::SystemTime;
-
-    use super::*;
-
-    fn names(root: &Path) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(root)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
+fn same_text(journal: File, target: &Path) -> io::Result<bool> {
+    let target = open_regular(target)?;
+    let length = journal.metadata()?.len();
+    if length != target.metadata()?.len() || length > MAX_JOURNAL_BYTES {
+        return Ok(false);
     }
+    let (mut wanted, mut now) = (Vec::new(), Vec::new());
+    journal.take(length).read_to_end(&mut wanted)?;
+    target.take(length).read_to_end(&mut now)?;
+    Ok(wanted == now)
+}
 
-    fn root() -> (tempfile::TempDir, PathBuf) {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        (dir, root)
-    }
-
-    #[test]
-    fn replaces_the_text_and_keeps_the_mode() {
-        let (_dir, root) = root();
-        let path = root.join("run.py");
-        fs::write(&path, "old, and longer").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
-        write_atomically(&root, &FilePath::new("run.py"), "new\r\n").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new\r\n");
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o750
-        );
-        assert_eq!(names(&root), ["run.py"]);
-    }
-
-    #[test]
-    fn makes_new_files_and_directories() {
-        let (_dir, root) = root();
-        write_atomically(&root, &FilePath::new("a/b/c.py"), "c").unwrap();
-        assert_eq!(fs::read_to_string(root.join("a/b/c.py")).unwrap(), "c");
-    }
-
-    #[test]
-    fn a_link_stays_a_link() {
-        let (_dir, root) = root();
-        fs::write(root.join("real.py"), "old").unwrap();
-        std::os::unix::fs::symlink("real.py", root.join("link.py")).unwrap();
-        write_atomically(&root, &FilePath::new("link.py"), "new").unwrap();
-        assert!(root.join("link.py").is_symlink());
-        assert_eq!(fs::read_to_string(root.join("real.py")).unwrap(), "new");
-    }
-
-    #[test]
-    fn writes_nothing_outside_and_leaves_nothing_behind() {
-        let (_dir, root) = root();
-        let inner = root.join("inner");
-        fs::create_dir(&inner).unwrap();
-        let outside = write_atomically(&inner, &FilePath::new("../x.py"), "x");
-        assert!(matches!(
-            outside,
-            Err(WriteError::Path(ReadError::Outside(_)))
-        ));
-        fs::create_dir(inner.join("taken.py")).unwrap();
-        let taken = write_atomically(&inner, &FilePath::new("taken.py"), "x").unwrap_err();
-        assert!(taken.to_string().starts_with("taken.py: not written"));
-        assert_eq!(names(&root), ["inner"]);
-        assert_eq!(names(&inner), ["taken.py"]);
-    }
-
-    #[test]
-    fn sweeps_what_a_dead_writer_left() {
-        let (_dir, root) = root();
-        let leftover = |name: &str, age: u64| {
-            let path = temporary_beside(&root.join(name));
-            let file = File::create(&path).unwrap();
-            let then = SystemTime::now() - Duration::from_secs(age);
-            file.set_modified(then).unwrap();
-            (path, file)
-        };
-        let (dead, file) = leftover("dead.py", 120);
-        drop(file);
-        let (_young, file) = leftover("young.py", 0);
-        drop(file);
-        let (_alive, file) = leftover("alive.py", 120);
-        file.try_lock().unwrap();
-        fs::write(root.join("mine.py"), "").unwrap();
-        assert_eq!(sweep_leftovers(&root), [dead]);
-        assert_eq!(names(&root).len(), 3);
-    }
-
-    #[test]
-    fn secrets_and_links_out_are_not_written() {
-        let (_dir, root) = root();
-        let inner = root.join("inner");
-        fs::create_dir(&inner).unwrap();
-        fs::write(root.join("outside.py"), "old").unwrap();
-        std::os::unix::fs::symlink("../outside.py", inner.join("link.py")).unwrap();
-        let out = write_atomically(&inner, &FilePath::new("link.py"), "new");
-        assert!(matches!(out, Err(WriteError::Path(ReadError::Outside(_)))));
-        assert_eq!(fs::read_to_string(root.join("outside.py")).unwrap(), "old");
-        let secret = write_atomically(&inner, &FilePath::new("a/.env"), "x").unwrap_err();
-        assert!(
-            secret.to_string().starts_with("not written: a/.env"),
-            "{secret}"
-        );
-        assert_eq!(names(&inner), ["link.py"]);
-    }
-
-    #[test]
-    fn a_file_in_the_place_of_a_directory_is_an_error() {
-        let (_dir, root) = root();
-        fs::write(root.join("a"), "file").unwrap();
-        let error = write_atomically(&root, &FilePath::new("a/b.py"), "x").unwrap_err();
-        assert!(error.to_string().contains("a/b.py"), "{error}");
-        assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "file");
-        assert_eq!(names(&root), ["a"]);
-    }
-
-    #[test]
-    fn a_sweep_takes_only_what_is_marked() {
-        let (_dir, root) = root();
-        let then = SystemTime::now() - Duration::from_secs(3600);
-        for name in ["x.starling-write-1-0", ".x", ".x.py.starling-writ"] {
-            let file = File::create(root.join(name)).unwrap();
-            file.set_modified(then).unwrap();
-        }
-        assert!(sweep_leftovers(&root).is_empty());
-        assert_eq!(names(&root).len(), 3);
-    }
+/// A leftover whose writer died, opened.
+fn abandoned(path: &Path) -> Option<File> {
+    let file = open_regular(path).ok()?;
+    let age = file.metadata().ok()?.modified().ok()?.elapsed().ok()?;
+    let least = match file.try_lock() {
+        Ok(()) => SWEEP_AGE,
+        Err(TryLockError::Error(error)) if is_unsupported(&error) => LOCKLESS_SWEEP_AGE,
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return None,
+    };
+    (age > least).then_some(file)
 }

@@ -384,6 +384,21 @@ fn trust_is_remembered_by_project_until_it_is_taken_back() {
     assert_eq!(friend.err, "");
     let list = bed.say(&["trust", "--list"]);
     assert_eq!(list.out, format!("trusted  {}\n", root.display()));
+    // Another content is not what was trusted.
+    bed.write("project/.starling/config.toml", "[limits]\ncalls = 4\n");
+    let changed = calls();
+    assert!(
+        changed.out.starts_with("limits.calls = 60\n"),
+        "{changed:?}"
+    );
+    assert!(
+        changed
+            .err
+            .contains("changed since the project was trusted"),
+        "{changed:?}"
+    );
+    assert_eq!(bed.say(&["trust"]).code, Some(0));
+    assert!(calls().out.starts_with("limits.calls = 4\n"));
     let removed = bed.say(&["trust", "--remove", "--repo", "."]);
     assert_eq!(removed.code, Some(0), "{removed:?}");
     assert!(calls().out.starts_with("limits.calls = 60\n"));

@@ -57,6 +57,7 @@ impl Scripted {
             max_output: Tokens(4_000),
             tool_calling: ToolCalling::Native,
             replayed: false,
+            price: Some(Price::FREE),
         };
         let script = HashMap::from([("ask", reader.into_iter().collect())]);
         Scripted {

@@ -25,7 +25,7 @@ use super::WrongUse;
 use super::run::root;
 use crate::index::Index;
 use crate::syntax::FilePath;
-use crate::workspace::{Overlay, Workspace, cache_dir};
+use crate::workspace::{MAX_FILE_BYTES, Overlay, Workspace, cache_dir, read_given};
 use args::CodeArgs;
 
 /// Whether what was read before may be used, and what is read is kept.
@@ -66,7 +66,8 @@ fn text(given: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
                     file.display()
                 ))
             };
-            String::from_utf8_lossy(&std::fs::read(file).map_err(wrong)?).into_owned()
+            String::from_utf8_lossy(&read_given(file, 16 * MAX_FILE_BYTES).map_err(wrong)?)
+                .into_owned()
         }
         (false, Some(given), None) => given.to_owned(),
         (false, None, None) => String::new(),

@@ -17,6 +17,7 @@ pub(super) fn examine(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
             FileState::Read => "read",
             FileState::Absent => "not there, defaults are used",
             FileState::NotTrusted => "not read, the project is not trusted",
+            FileState::Changed => "not read, it changed since the project was trusted",
         };
         Finding::ok(WHAT, format!("{}: {said}", path.display()))
     });

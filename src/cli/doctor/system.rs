@@ -13,7 +13,9 @@ use crate::cli::services::policy;
 use crate::config::Config;
 use crate::ports::TestRunner;
 use crate::runner::{ProjectTests, TestSettings};
-use crate::workspace::{Confinement, Kind, Overlay, Shadows, Workspace, cache_dir};
+use crate::workspace::{
+    Confinement, HostPrograms, Kind, Overlay, Shadows, Variables, Workspace, cache_dir,
+};
 
 const PROGRAM_DEADLINE: Duration = Duration::from_secs(10);
 const PROJECT_DEADLINE: Duration = Duration::from_secs(60);
@@ -22,8 +24,15 @@ const MOST_FILES: usize = 200_000;
 
 pub(super) async fn examine(root: &Path, config: Config) -> Vec<Finding> {
     let mut findings = vec![
-        program("git", "git", "install git: it shows and undoes changes").await,
         program(
+            root,
+            "git",
+            "git",
+            "install git: it shows and undoes changes",
+        )
+        .await,
+        program(
+            root,
             "python",
             "python3",
             "install Python 3: tests of Python projects need it",
@@ -50,8 +59,14 @@ pub(super) async fn examine(root: &Path, config: Config) -> Vec<Finding> {
     findings
 }
 
-async fn program(what: &str, program: &str, advice: &str) -> Finding {
-    let asked = Command::new(program)
+async fn program(root: &Path, what: &str, program: &str, advice: &str) -> Finding {
+    let programs = HostPrograms::outside(root);
+    let path = match programs.find(program) {
+        Ok(path) => path,
+        Err(error) => return Finding::warn(what, error.to_string(), advice),
+    };
+    let command = programs.command(&path, Variables::Clean, Path::new("/"));
+    let asked = Command::from(command)
         .arg("--version")
         .stdin(Stdio::null())
         .kill_on_drop(true)
@@ -109,6 +124,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
                 setup: config.tests.setup,
                 python: None,
                 environment: config.sandbox.environment,
+                readable: config.sandbox.readable.iter().map(PathBuf::from).collect(),
             };
             let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
             match tests.command() {

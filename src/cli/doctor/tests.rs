@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Config, ModelConfig, ModelKind, Sources, Trust, load};
+use crate::config::{Config, ModelConfig, ModelKind, ProjectFile, Sources, Trust, load};
 use crate::lang::{OwnPrograms, Places};
 use crate::ports::Dollars;
 
@@ -9,7 +9,7 @@ fn loaded(file: &str) -> (tempfile::TempDir, Result<Loaded, ConfigError>) {
     std::fs::write(&path, file).unwrap();
     let loaded = load(&Sources {
         user_file: Some(path),
-        project_file: Some(dir.path().join("absent.toml")),
+        project_file: Some(ProjectFile::at(dir.path().join("absent.toml"))),
         trust: Trust::Trusted,
         variables: Vec::new(),
         options: Vec::new(),

@@ -166,8 +166,8 @@ pub struct CeilingArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
-    /// Predictions, stories and the report go there. A folder that holds a part of them already is
-    /// gone on with.
+    /// Directory for predictions, trajectories and the report. If it holds a partial run with the same
+    /// settings, of the same program, that run is resumed.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// What the tests of each instance need, one a line, as JSON; else they run with the Python that
@@ -209,7 +209,7 @@ pub struct RunArgs {
     /// The Python that has the package ray, of the cluster's version.
     #[arg(long, value_name = "PATH", default_value = "python3", requires = "ray")]
     pub ray_python: PathBuf,
-    /// Run again what failed before.
+    /// Run failed instances again. What their earlier attempts cost still counts.
     #[arg(long)]
     pub retry_failed: bool,
     /// Stop an instance when this much money is spent for it.

@@ -1,7 +1,6 @@
 //! `starling swebench export`
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -13,13 +12,14 @@ use crate::cli::WrongUse;
 use crate::headless::swebench::{
     Export, ExportError, Exported, Graded, Measuring, Source, read_instances,
 };
+use crate::workspace::private_file;
 
 pub(super) fn export(args: &ExportArgs) -> anyhow::Result<()> {
     let export = wanted(args)?;
     let exported = export.lines().map_err(told)?;
     match &args.to {
         Some(path) => {
-            let file = File::create(path).with_context(|| path.display().to_string())?;
+            let file = private_file(path).with_context(|| path.display().to_string())?;
             write(&exported, BufWriter::new(file)).with_context(|| path.display().to_string())?;
         }
         None => write(&exported, std::io::stdout().lock())?,

@@ -11,7 +11,7 @@ use super::args::GradeArgs;
 use super::print_grades;
 use crate::cli::{Outcome, WrongUse};
 use crate::headless::swebench::{Grade, Grades, Instance};
-use crate::workspace::Scratch;
+use crate::workspace::{HostPrograms, Scratch, Variables};
 
 /// Says whether the package is there and its docker answers.
 const CHECK: &str = "import sys\n\
@@ -35,9 +35,20 @@ struct Report {
 }
 
 pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::Result<Outcome> {
-    let mut check = Command::new(&args.python);
-    check.args(["-c", CHECK]).stdin(Stdio::null());
     let python = args.python.display();
+    // In a folder of its own: modules of the current one are not run.
+    let folder = Scratch::temporary()?;
+    let programs = HostPrograms::outside_current_directory();
+    let program = programs
+        .find(&args.python.to_string_lossy())
+        .map_err(|error| {
+            WrongUse(format!(
+                "{error}; name a Python that has swebench as --python"
+            ))
+        })?;
+    let command = || Command::from(programs.command(&program, Variables::Inherited, folder.path()));
+    let mut check = command();
+    check.args(["-c", CHECK]).stdin(Stdio::null());
     let checked = check.output().await.map_err(|error| {
         WrongUse(format!(
             "{python}: {error}; name a Python that has swebench as --python"
@@ -47,8 +58,7 @@ pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::R
         let why = String::from_utf8_lossy(&checked.stderr).trim().to_owned();
         return Err(WrongUse(format!("{python}: {why}")).into());
     }
-    let folder = Scratch::temporary()?;
-    let mut harness = Command::new(&args.python);
+    let mut harness = command();
     harness
         .args(["-m", "swebench.harness.run_evaluation", "--run_id", RUN])
         .arg("--dataset_name")
@@ -63,7 +73,6 @@ pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::R
         ])
         .arg("--instance_ids")
         .args(instances.iter().map(|instance| &instance.task.id))
-        .current_dir(folder.path())
         .stdin(Stdio::null())
         // Its progress is for people: results alone go to standard output.
         .stdout(Stdio::from(std::io::stderr()))

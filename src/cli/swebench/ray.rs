@@ -16,7 +16,7 @@ use super::run::driver;
 use crate::cli::WrongUse;
 use crate::headless::swebench::{self as bench, Place, Record, Task};
 use crate::ports::Dollars;
-use crate::workspace::Scratch;
+use crate::workspace::{HostPrograms, Scratch, Variables};
 
 /// Speaks with Ray, which has no other language that we have.
 const DRIVER: &str = include_str!("ray.py");
@@ -57,7 +57,14 @@ pub(super) async fn run(
         "command": command(args)?,
     });
     let python = args.ray_python.display();
-    let mut child = Command::new(&args.ray_python)
+    let folder = Scratch::temporary()?;
+    let programs = HostPrograms::outside_current_directory();
+    let program = programs
+        .find(&args.ray_python.to_string_lossy())
+        .map_err(|error| WrongUse(format!("{error}; name one as --ray-python")))?;
+    // In a folder of its own: modules of the current one are not run.
+    let driver = programs.command(&program, Variables::Inherited, folder.path());
+    let mut child = Command::from(driver)
         .args(["-c", DRIVER])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -67,7 +74,6 @@ pub(super) async fn run(
     let mut stdin = child.stdin.take().context("the driver has no input")?;
     let stdout = child.stdout.take().context("the driver has no output")?;
     stdin.write_all(format!("{wanted}\n").as_bytes()).await?;
-    let folder = Scratch::temporary()?;
     let mut lines = BufReader::new(stdout).lines();
     let mut missing = left.len();
     while missing > 0 {

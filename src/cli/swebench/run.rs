@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 
 use anyhow::Context;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
@@ -11,6 +12,7 @@ use super::{chosen, ray, report, samples};
 use crate::cli::args::DriverArg;
 use crate::cli::view::words;
 use crate::cli::{Outcome, WrongUse};
+use crate::config::{self, ProjectFile, Sources, Trust};
 use crate::headless::swebench::{
     self as bench, Ended, Instance, Kept, Place, PlaceError, Record, Report, Runs, Settings,
     known_changes, read_environments,
@@ -54,7 +56,7 @@ pub(super) async fn solve(
     };
     let settings = Settings {
         sample,
-        ..settings(args)
+        ..settings(args)?
     };
     let place = Place::open(&args.out, settings, kept).map_err(wrong_place)?;
     let runs = Runs {
@@ -86,7 +88,9 @@ pub(super) async fn solve(
     report::write(&args.out)?;
     let records = place.records()?;
     let of_these = tasks.iter().filter_map(|task| records.get(&task.id));
-    Ok((Report::of(of_these), ended))
+    let earlier = place.earlier()?;
+    let earlier = tasks.iter().filter_map(|task| earlier.get(&task.id));
+    Ok((Report::of(of_these).with_earlier(earlier), ended))
 }
 
 /// A folder that is not this run's is the caller's mistake, a full disk is not.
@@ -113,14 +117,64 @@ pub(super) fn driver(driver: DriverArg) -> &'static str {
     }
 }
 
-fn settings(args: &RunArgs) -> Settings {
+fn settings(args: &RunArgs) -> anyhow::Result<Settings> {
     let model = args.model.as_deref().unwrap_or("the configured model");
-    Settings {
+    Ok(Settings {
         dataset: args.data.dataset.display().to_string(),
         driver: driver(args.driver).to_owned(),
         model: model.to_owned(),
         sample: String::new(),
+        program: program()?,
+        given: given(args)?,
+    })
+}
+
+/// The version of this program, with a hash of its file: two builds may have the same version.
+fn program() -> anyhow::Result<String> {
+    let file = std::env::current_exe().context("this program cannot find itself")?;
+    let hash = file_hash(&file)?;
+    Ok(format!("starling {}, {hash}", env!("CARGO_PKG_VERSION")))
+}
+
+/// What makes a difference to the runs besides data set, model and driver.
+fn given(args: &RunArgs) -> anyhow::Result<BTreeMap<String, String>> {
+    let words = arguments(args).into_iter();
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    // What runs are not given on the command line: the user's file and variables.
+    let nowhere = Path::new("/");
+    let sources = Sources::of_process(
+        ProjectFile::of(nowhere),
+        Trust::NotTrusted,
+        args.set.clone(),
+    );
+    let config = config::load(&sources).map_err(|error| WrongUse(error.to_string()))?;
+    let config = serde_json::to_vec(&config.config)?;
+    let mut given = BTreeMap::from([
+        ("arguments".to_owned(), words.join(" ")),
+        ("configuration".to_owned(), hash(&config)),
+        (
+            "data set's content".to_owned(),
+            file_hash(&args.data.dataset)?,
+        ),
+    ]);
+    if let Some(file) = &args.environments {
+        given.insert("environments".to_owned(), file_hash(file)?);
     }
+    if let Some(containers) = args.containers.containers() {
+        given.insert("containers".to_owned(), format!("{containers:?}"));
+    }
+    Ok(given)
+}
+
+fn file_hash(file: &Path) -> anyhow::Result<String> {
+    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+    Ok(hash(&bytes))
+}
+
+fn hash(bytes: &[u8]) -> String {
+    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(bytes))
 }
 
 /// What each `starling run` is given. Nobody is there to approve but a model.

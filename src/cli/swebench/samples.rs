@@ -20,13 +20,16 @@ use serde::de::DeserializeOwned;
 use super::args::{Kind, RunArgs};
 use super::run::{driver, solve};
 use crate::cli::{Outcome, WrongUse};
-use crate::config::{self, Sources, Trust};
+use crate::config::{self, ProjectFile, Sources, Trust};
 use crate::headless::swebench::{
-    Candidate, Choice, Ended, Grade, Grader, Grades, Instance, Prediction, Record, Report, Scaling,
-    Task, choose, records, scaling,
+    Candidate, Choice, Ended, Grade, Grader, Grades, Instance, Judge, Prediction, Record, Report,
+    Scaling, Task, choose, records, scaling,
 };
 use crate::model::registry::Models;
 use crate::model::verifier::Verifier;
+use crate::ports::{Dollars, Tokens};
+use crate::swarm::Limits;
+use crate::swarm::ledger::Ledger;
 
 /// Where samples differ by nothing else.
 const TEMPERATURE: f64 = 0.8;
@@ -53,7 +56,11 @@ pub(super) async fn run(args: &RunArgs, instances: &[Instance]) -> anyhow::Resul
         all_ended &= ended == Ended::All && report.failed == 0;
         reports.push(report);
     }
-    let choices = choose_all(args, instances, verifier.as_ref()).await?;
+    let spent: f64 = reports.iter().map(|report| report.dollars).sum();
+    let judge = verifier
+        .map(|verifier| judge(args, instances, verifier, spent))
+        .transpose()?;
+    let choices = choose_all(args, instances, judge.as_ref()).await?;
     let sampled = Sampled {
         instances: instances.len(),
         samples: reports,
@@ -112,18 +119,51 @@ fn verifier(args: &RunArgs) -> anyhow::Result<Option<Verifier>> {
     }
     // Nothing of a project is read: it judges for all.
     let nowhere = Path::new("/");
-    let sources = Sources::of_process(nowhere, Trust::NotTrusted, args.set.clone());
+    let sources = Sources::of_process(
+        ProjectFile::of(nowhere),
+        Trust::NotTrusted,
+        args.set.clone(),
+    );
     let config = config::load(&sources).map_err(|error| WrongUse(error.to_string()))?;
     let models = Models::open(&config.config, Some(wanted));
     let models = models.map_err(|error| WrongUse(error.to_string()))?;
     Ok(Some(Verifier::Model(models.agent)))
 }
 
+/// The verifier with what the samples, and the choices that were made before, leave of the money.
+fn judge(
+    args: &RunArgs,
+    instances: &[Instance],
+    verifier: Verifier,
+    spent: f64,
+) -> anyhow::Result<Judge> {
+    let mut chosen = 0.0;
+    for instance in instances {
+        let choice = read::<Choice>(&choice_of(&args.out, &instance.task.id))?;
+        chosen += choice.map_or(0.0, |choice| choice.dollars.0);
+    }
+    let left = |all: f64| Dollars((all - spent - chosen).max(0.0));
+    let limits = Limits {
+        calls: u32::MAX,
+        tokens: Tokens(u64::MAX),
+        dollars: args.budget_usd_all.map(left),
+        ..Limits::default()
+    };
+    Ok(Judge {
+        verifier,
+        ledger: Ledger::new(limits),
+    })
+}
+
+fn choice_of(out: &Path, id: &str) -> PathBuf {
+    out.join("choices").join(format!("{id}.json"))
+}
+
 /// Chooses where all samples of an instance are done; what was chosen before stays.
 async fn choose_all(
     args: &RunArgs,
     instances: &[Instance],
-    verifier: Option<&Verifier>,
+    judge: Option<&Judge>,
 ) -> anyhow::Result<BTreeMap<String, Choice>> {
     let all = all_records(&args.out, args.samples)?;
     let model = args.model.as_deref().unwrap_or("the configured model");
@@ -133,7 +173,7 @@ async fn choose_all(
         (of_this.len() == args.samples).then_some((task, of_this))
     });
     let chosen = stream::iter(done).map(|(task, of_this)| async move {
-        let choice = choose_one(&args.out, task, &of_this, verifier).await?;
+        let choice = choose_one(&args.out, task, &of_this, judge).await?;
         anyhow::Ok((task, of_this, choice))
     });
     let mut chosen = chosen.buffered(args.workers.max(1));
@@ -159,14 +199,14 @@ async fn choose_one(
     out: &Path,
     task: &Task,
     records: &[&Record],
-    verifier: Option<&Verifier>,
+    judge: Option<&Judge>,
 ) -> anyhow::Result<Choice> {
-    let place = out.join("choices").join(format!("{}.json", task.id));
+    let place = choice_of(out, &task.id);
     if let Some(choice) = read(&place)? {
         return Ok(choice);
     }
     let candidates = candidates(out, records);
-    let choice = choose(&task.problem_statement, &candidates, verifier).await;
+    let choice = choose(&task.problem_statement, &candidates, judge).await;
     write(&place, &choice)?;
     Ok(choice)
 }
@@ -245,7 +285,7 @@ pub(super) async fn grade(
             }
         }
         grades.insert(id.clone(), graded);
-        if let Some(choice) = read(&out.join("choices").join(format!("{id}.json")))? {
+        if let Some(choice) = read(&choice_of(out, id))? {
             choices.insert(id.clone(), choice);
         }
     }

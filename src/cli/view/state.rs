@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::ports::{Dollars, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens};
+use crate::ports::{Cost, Dollars, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::server::protocol::Target;
 use crate::swarm::{
     AgentOutcome, Cause, Driver, Event, Evidence, Party, ProposalId, Spent, StopReason, TestPhase,
@@ -90,6 +90,8 @@ pub struct RunState {
     pub finished: Option<Finished>,
     /// Owners that were not told of a changed contract, with the symbol that changed.
     pub missed: BTreeSet<(SymbolPath, SymbolPath)>,
+    /// Symbols whose owners were to be given work and could not be.
+    pub not_woken: BTreeSet<String>,
     proposals: BTreeMap<ProposalId, Proposal>,
 }
 
@@ -116,7 +118,15 @@ impl RunState {
                 self.agent(agent).doing = Doing::Done(outcome.clone());
             }
             Event::TurnStarted { .. } | Event::TurnFinished { .. } => self.take_turn(event),
-            Event::TurnFailed { agent, error, .. } => self.did(agent, Doing::Thinking, error),
+            Event::TurnFailed {
+                agent,
+                error,
+                spent,
+                ..
+            } => {
+                self.spent(agent, *spent);
+                self.did(agent, Doing::Thinking, error);
+            }
             Event::Malformed { agent, what } => self.did(agent, Doing::Thinking, what),
             Event::ToolUsed { .. } => self.take_tool(event),
             Event::Asked { from, to, text, .. } => {
@@ -135,7 +145,8 @@ impl RunState {
             Event::ProposalApplied { proposal, .. } => {
                 self.did_about(*proposal, Doing::Thinking, "applied");
             }
-            Event::ProposalConflicted { proposal, why } => {
+            Event::ProposalConflicted { proposal, why }
+            | Event::ProposalNotApplied { proposal, why } => {
                 self.did_about(*proposal, Doing::Thinking, why);
             }
             Event::Located { .. }
@@ -147,7 +158,11 @@ impl RunState {
             | Event::Diagnosed { .. }
             | Event::ProposalUndone { .. }
             | Event::FollowedUp { .. }
+            | Event::TakenBack { .. }
             | Event::Steered { .. } => {}
+            Event::NotWoken { symbol, .. } => {
+                self.not_woken.insert(symbol.clone());
+            }
             Event::FollowUpMissed {
                 changed, owners, ..
             } => {
@@ -191,6 +206,14 @@ impl RunState {
         }
     }
 
+    fn spent(&mut self, agent: &Party, cost: Cost) {
+        let tokens = cost.usage.prompt + cost.usage.output;
+        self.calls += cost.calls;
+        self.tokens += tokens;
+        self.dollars += cost.dollars;
+        self.agent(agent).tokens += tokens;
+    }
+
     fn take_turn(&mut self, event: &Event) {
         if let Event::TurnStarted { agent, .. } = event {
             self.agent(agent).doing = Doing::Thinking;
@@ -202,12 +225,13 @@ impl RunState {
             ..
         } = event
         {
-            let tokens = usage.prompt + usage.output;
-            self.calls += calls;
-            self.tokens += tokens;
-            self.dollars += *cost;
+            let cost = Cost {
+                calls: *calls,
+                usage: *usage,
+                dollars: *cost,
+            };
+            self.spent(agent, cost);
             let agent = self.agent(agent);
-            agent.tokens += tokens;
             if matches!(agent.party, Party::Scout | Party::Proxy) {
                 agent.doing = Doing::Answered;
             }

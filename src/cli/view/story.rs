@@ -21,6 +21,8 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::ScoutPicked { .. }
         | Event::FollowedUp { .. }
         | Event::FollowUpMissed { .. }
+        | Event::NotWoken { .. }
+        | Event::TakenBack { .. }
         | Event::LanguageServer { .. }
         | Event::Diagnosed { .. }
         | Event::Steered { .. } => of_run(event),
@@ -40,6 +42,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::IntentReviewed { .. }
         | Event::ProposalApplied { .. }
         | Event::ProposalConflicted { .. }
+        | Event::ProposalNotApplied { .. }
         | Event::ProposalUndone { .. } => of_proposal(event, state),
         Event::Located { .. }
         | Event::TurnStarted { .. }
@@ -92,6 +95,21 @@ fn of_run(event: &Event) -> Vec<Line> {
         let owners: Vec<String> = owners.iter().map(ToString::to_string).collect();
         let text = format!("does not tell {}: {why}", words::few(&owners));
         vec![said("!", Style::Warning, &changed.to_string(), &text)]
+    } else if let Event::TakenBack { patch, left, .. } = event {
+        let kept = match patch {
+            Some(patch) => format!("kept in {patch}; `git apply` takes it by hand"),
+            None => "the log of the run holds them".to_owned(),
+        };
+        let text = format!("taken back, for the run did not settle: {kept}");
+        let mut lines = vec![said("↶", Style::Warning, "its changes", &text)];
+        let stays = |(id, why): &(ProposalId, String)| {
+            said("!", Style::Bad, &id.to_string(), &format!("stays: {why}"))
+        };
+        lines.extend(left.iter().map(stays));
+        lines
+    } else if let Event::NotWoken { symbol, from, why } = event {
+        let text = format!("is not woken for {}: {why}", words::party(from));
+        vec![said("!", Style::Warning, symbol, &text)]
     } else if let Event::LanguageServer { what } = event {
         vec![Line::of(Style::Dim, &format!("• {what}"))]
     } else if let Event::Diagnosed { found, .. } = event {
@@ -200,6 +218,8 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
         )
     } else if let Event::ProposalConflicted { proposal, why } = event {
         line("↺", Style::Warning, proposal, why)
+    } else if let Event::ProposalNotApplied { proposal, why } = event {
+        line("✗", Style::Bad, proposal, &format!("not applied: {why}"))
     } else if let Event::ProposalUndone { proposal } = event {
         line("↶", Style::Warning, proposal, "taken back")
     } else {
@@ -390,7 +410,10 @@ fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
 
 /// Evidence as far as a person needs it to decide; the trajectory holds all of it.
 fn evidence(found: &Evidence) -> Vec<Line> {
-    let mut lines = Vec::new();
+    let needs_person = found.needs_person.iter().map(ToString::to_string);
+    let mut lines: Vec<Line> = needs_person
+        .map(|one| fact("needs your own yes", Style::Warning, &one))
+        .collect();
     if let Some(together) = found.together.as_ref().filter(|together| together.passes()) {
         let with: Vec<String> = together.with.iter().map(ToString::to_string).collect();
         lines.push(fact("checked with", Style::Plain, &words::few(&with)));
@@ -403,6 +426,9 @@ fn evidence(found: &Evidence) -> Vec<Line> {
     }
     let loss = |loss: &crate::syntax::Loss| fact("loses", Style::Warning, &loss.to_string());
     lines.extend(found.losses.iter().map(loss));
+    if let Some(overridden) = &found.overridden {
+        lines.push(fact("shown although", Style::Bad, overridden));
+    }
     if !found.contract.is_empty() {
         lines.push(fact("contract", Style::Warning, &found.contract.join("; ")));
         let callers: Vec<String> = found.callers.iter().map(ToString::to_string).collect();

@@ -41,6 +41,10 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         "tests",
         state.tests.as_deref().unwrap_or("none were run"),
     ));
+    if !state.not_woken.is_empty() {
+        let not_woken: Vec<String> = state.not_woken.iter().cloned().collect();
+        lines.push(field("not woken", &words::few(&not_woken)));
+    }
     if !state.missed.is_empty() {
         let missed = state.missed.iter();
         let missed: Vec<String> = missed

@@ -42,7 +42,10 @@ fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        needs_person: Vec::new(),
         together: None,
+        texts: Default::default(),
+        overridden: None,
         millis: 130,
     }
 }

@@ -278,7 +278,8 @@ mod tests {
     #[test]
     fn texts_cannot_steer_the_terminal() {
         let line = Line::plain("a\x1b[2Jb\x07\r\nc\td\u{9b}e");
-        assert_eq!(line.paint(Paint::Colour), "a[2Jbc    de");
+        let shown = "a\\u{1b}[2Jb\\u{7}c    d\\u{9b}e";
+        assert_eq!(line.paint(Paint::Colour), shown);
     }
 
     /// Lines of words from several scripts, in spans.

@@ -39,6 +39,9 @@ pub fn stop_reason(reason: &StopReason) -> String {
         StopReason::TestsFail { failing } => {
             format!("stopped with failing tests: {}", few(failing))
         }
+        StopReason::ProblemsRemain { problems } => {
+            format!("stopped with new problems: {}", few(problems))
+        }
         StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
         StopReason::Cancelled => "cancelled".to_owned(),
         StopReason::Failed { error } => format!("failed: {error}"),

@@ -253,6 +253,32 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_repository_runs_nothing_when_it_is_checked_out() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (repository, [one, two]) = repository(dir.path());
+        let ran = dir.path().join("ran");
+        let program = repository.join(".git/hooks/post-checkout");
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        let script = format!("#!/bin/sh\necho ran >> {}\ncat\n", ran.display());
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = program.to_str().unwrap();
+        for key in ["filter.x.smudge", "filter.x.clean", "core.fsmonitor"] {
+            git(&repository, &["config", key, program]);
+        }
+        let attributes = repository.join(".git/info/attributes");
+        fs::create_dir_all(attributes.parent().unwrap()).unwrap();
+        fs::write(attributes, "* filter=x\n").unwrap();
+        fs::write(repository.join(".gitattributes"), "* filter=x\n").unwrap();
+        let checkouts = Checkouts::below(dir.path().join("work"));
+        for commit in [&one, &two, &one] {
+            checkouts.take(&repository, commit).await.unwrap().done();
+        }
+        assert!(!ran.exists(), "a program of the repository ran");
+    }
+
+    #[tokio::test]
     async fn a_checkout_has_one_user_and_goes_with_one_who_left_without_a_word() {
         let dir = tempfile::tempdir().unwrap();
         let (repository, [one, _]) = repository(dir.path());

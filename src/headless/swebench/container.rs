@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use crate::workspace::Container;
+use crate::workspace::{Container, HostPrograms, ProgramError, Variables};
 
 /// How long a client may take to say whether an image is there.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -101,7 +101,16 @@ impl Containers {
     pub async fn of(&self, instance_id: &str) -> Result<Container, ContainerError> {
         let image = self.template.image(instance_id);
         let client = self.client.clone();
-        let mut inspect = Command::new(&client);
+        let no_client = |error: ProgramError| ContainerError::NoClient {
+            client: self.client.clone(),
+            error: std::io::Error::other(error),
+        };
+        let programs = HostPrograms::outside_current_directory();
+        let path = programs
+            .find(&client.to_string_lossy())
+            .map_err(no_client)?;
+        let inspect = programs.command(&path, Variables::Inherited, Path::new("/"));
+        let mut inspect = Command::from(inspect);
         inspect
             .args(["image", "inspect", "--format", "{{.Id}}", &image])
             .stdin(Stdio::null())

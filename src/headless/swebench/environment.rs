@@ -10,6 +10,7 @@ use serde::Deserialize;
 use tokio::process::Command;
 
 use crate::runner::quote;
+use crate::workspace::{HostPrograms, Variables};
 
 /// How long one step of building may take: packages may have to be compiled.
 const DEADLINE: Duration = Duration::from_secs(900);
@@ -100,6 +101,11 @@ impl Environment {
     pub async fn built(&self, cache: &Path) -> Result<PathBuf, EnvironmentError> {
         let wanted = format!("{} {}", self.python, self.pip.join(" "));
         let name = xxhash_rust::xxh3::xxh3_64(wanted.as_bytes());
+        let unreadable = |error| EnvironmentError::Unreadable {
+            path: cache.to_owned(),
+            error,
+        };
+        let cache = std::path::absolute(cache).map_err(unreadable)?;
         let path = cache.join("environments").join(format!("{name:016x}"));
         if path.join(BUILT).exists() {
             return Ok(path);
@@ -119,23 +125,28 @@ impl Environment {
         let python = python(&self.python).ok_or_else(|| EnvironmentError::NoPython {
             version: self.python.clone(),
         })?;
-        let mut make = Command::new(python);
-        make.args(["-m", "venv"]).arg(&path);
+        // Isolated, and in a directory of ours: modules of the current directory are not run.
+        std::fs::create_dir_all(&path).map_err(|error| EnvironmentError::Unreadable {
+            path: path.clone(),
+            error,
+        })?;
+        let programs = HostPrograms::outside_current_directory();
+        let isolated = |python: &Path, module: &str| {
+            let mut command = Command::from(programs.command(python, Variables::Inherited, &path));
+            command.args(["-I", "-m", module]);
+            command
+        };
+        let mut make = isolated(&python, "venv");
+        make.arg(&path);
         step(&path, "a virtual environment", make).await?;
         let own = path.join("bin/python");
         for (what, packages) in [
             ("pip", &tools(&self.python).map(str::to_owned)[..]),
             ("packages", &self.pip),
         ] {
-            let mut install = Command::new(&own);
+            let mut install = isolated(&own, "pip");
             install
-                .args([
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                ])
+                .args(["install", "--quiet", "--disable-pip-version-check"])
                 .args(packages);
             if !packages.is_empty() {
                 step(&path, what, install).await?;
@@ -286,10 +297,8 @@ fn python(version: &str) -> Option<PathBuf> {
     found.sort();
     found.pop().or_else(|| {
         let name = format!("python{version}");
-        let path = std::env::var_os("PATH")?;
-        std::env::split_paths(&path)
-            .map(|directory| directory.join(&name))
-            .find(|path| path.is_file())
+        let programs = HostPrograms::outside_current_directory();
+        programs.find(&name).ok()
     })
 }
 

@@ -10,17 +10,34 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+use crate::workspace::{HostPrograms, ProgramError, Variables};
+
 /// How long one command may take: a checkout of a large repository takes seconds, on a machine with
 /// much to do many times that.
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// What a repository may be set to for its own work tree, and a checkout must not be.
-const SETTINGS: [(&str, &str); 5] = [
-    ("core.sparseCheckout", "false"),
+/// Settings that stand over those of a repository, which anyone may have made: nothing that it names is
+/// run, and nothing is fetched. Checkouts do not read its settings at all.
+const SETTINGS: [(&str, &str); 8] = [
     ("core.fsmonitor", "false"),
-    ("core.untrackedCache", "false"),
     ("core.hooksPath", "/dev/null"),
+    ("core.attributesFile", "/dev/null"),
+    ("core.untrackedCache", "false"),
     ("submodule.recurse", "false"),
+    ("protocol.allow", "never"),
+    ("gc.auto", "0"),
+    // Whoever owns the repository: without its settings, that is no matter.
+    ("safe.directory", "*"),
+];
+/// Variables that keep the user's and the system's settings away as well: a checkout is the same
+/// everywhere.
+const VARIABLES: [(&str, &str); 6] = [
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
 ];
 
 /// Why git could not do something.
@@ -33,6 +50,8 @@ pub enum GitError {
     NoRepository { repo: String, wanted: PathBuf },
     #[error("git cannot be started: {0}; is it installed?")]
     NotStarted(std::io::Error),
+    #[error("git cannot be started: {0}")]
+    NoGit(#[from] ProgramError),
     #[error("no temporary files can be written: {0}")]
     Disk(std::io::Error),
     #[error("git {command}: {message}")]
@@ -79,16 +98,16 @@ pub(super) async fn file_at(
     file: &str,
 ) -> Result<Option<Vec<u8>>, GitError> {
     let object = format!("{commit}:{file}");
-    let there = run(&mut git(repository, ["cat-file", "-e", &object]), None).await;
+    let there = run(&mut git(repository, ["cat-file", "-e", &object])?, None).await;
     match there {
         Err(GitError::Failed { .. }) => {
             // A commit that is not there is an error of its own.
             let commit = format!("{commit}^{{commit}}");
-            run(&mut git(repository, ["cat-file", "-e", &commit]), None).await?;
+            run(&mut git(repository, ["cat-file", "-e", &commit])?, None).await?;
             Ok(None)
         }
         Err(error) => Err(error),
-        Ok(_) => run(&mut git(repository, ["cat-file", "blob", &object]), None)
+        Ok(_) => run(&mut git(repository, ["cat-file", "blob", &object])?, None)
             .await
             .map(Some),
     }
@@ -103,58 +122,76 @@ pub(super) async fn check_out(
     index: &Path,
 ) -> Result<(), GitError> {
     std::fs::create_dir_all(folder).map_err(GitError::Disk)?;
-    let mut place = git(repository, ["rev-parse", "--absolute-git-dir"]);
-    let place = run(&mut place, None).await?;
-    let place = PathBuf::from(OsStr::from_bytes(place.trim_ascii_end()));
-    // The repository's own index, work tree and settings for it are of no matter.
+    let tree = format!("{commit}^{{tree}}");
+    let places = [
+        "rev-parse",
+        "--path-format=absolute",
+        "--git-path",
+        "objects",
+    ];
+    let found = run(git(repository, places)?.arg(&tree), None).await?;
+    let mut lines = found.split(|byte| *byte == b'\n').map(OsStr::from_bytes);
+    let objects = lines.next().unwrap_or_default();
+    let tree = lines.next().unwrap_or_default().to_string_lossy();
+    // A repository of its own, which has the objects of the other one and none of its settings: they
+    // could name programs that change files on their way into a checkout.
+    let own = index.with_extension("repository");
+    lend_objects(objects, &own).map_err(GitError::Disk)?;
     let there = |mut command: Command| {
         command
-            .env("GIT_DIR", &place)
+            .env("GIT_DIR", &own)
             .env("GIT_WORK_TREE", folder)
-            .env("GIT_INDEX_FILE", index)
-            .env("GIT_CONFIG_COUNT", SETTINGS.len().to_string());
-        for (at, (key, value)) in SETTINGS.iter().enumerate() {
-            command
-                .env(format!("GIT_CONFIG_KEY_{at}"), key)
-                .env(format!("GIT_CONFIG_VALUE_{at}"), value);
-        }
+            .env("GIT_INDEX_FILE", index);
         command
     };
     let is_used = index.exists();
-    let read = git(folder, ["read-tree", "--reset", "-u", commit]);
+    let read = git(folder, ["read-tree", "--reset", "-u", &tree])?;
     run(&mut there(read), None).await?;
     if is_used {
-        let clean = git(folder, ["clean", "-ffdxq"]);
+        let clean = git(folder, ["clean", "-ffdxq"])?;
         run(&mut there(clean), None).await?;
     }
     Ok(())
 }
 
+/// Makes an empty repository at `own` whose objects are those at `objects`.
+fn lend_objects(objects: &OsStr, own: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(own.join("objects/info"))?;
+    std::fs::create_dir_all(own.join("refs"))?;
+    std::fs::write(own.join("HEAD"), "ref: refs/heads/none\n")?;
+    let line = [objects.as_bytes(), b"\n"].concat();
+    std::fs::write(own.join("objects/info/alternates"), line)
+}
+
 /// Applies a diff to the files below a folder that is no repository.
 pub(super) async fn apply(folder: &Path, patch: &str) -> Result<(), GitError> {
-    let mut command = Command::new("git");
-    command
-        .args(["apply", "--whitespace=nowarn", "-"])
-        .current_dir(folder)
-        .env_remove("GIT_DIR")
-        // A repository around the folder would make git look for the files at its root.
-        .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
+    let mut command = git(folder, ["apply", "--whitespace=nowarn", "-"])?;
+    // A repository around the folder would make git look for the files at its root.
+    command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
     run(&mut command, Some(patch.as_bytes())).await.map(drop)
 }
 
-fn git<const N: usize>(repository: &Path, arguments: [&str; N]) -> Command {
-    let mut command = Command::new("git");
+/// A git command in a directory, with no settings but ours and the repository's.
+fn git<const N: usize>(directory: &Path, arguments: [&str; N]) -> Result<Command, GitError> {
+    let directory = std::path::absolute(directory).map_err(GitError::Disk)?;
+    let programs = HostPrograms::outside(&directory);
+    let program = programs.find("git")?;
+    let mut command = Command::from(programs.command(&program, Variables::Clean, &directory));
     command
-        .arg("-C")
-        .arg(repository)
         .args(arguments)
-        .env_remove("GIT_DIR");
-    command
+        .envs(VARIABLES)
+        .env("GIT_CONFIG_COUNT", SETTINGS.len().to_string());
+    for (at, (key, value)) in SETTINGS.iter().enumerate() {
+        command
+            .env(format!("GIT_CONFIG_KEY_{at}"), key)
+            .env(format!("GIT_CONFIG_VALUE_{at}"), value);
+    }
+    Ok(command)
 }
 
 /// What a command writes to its standard output.
 async fn run(command: &mut Command, input: Option<&[u8]>) -> Result<Vec<u8>, GitError> {
-    let words = command.as_std().get_args().skip_while(|word| *word == "-C");
+    let words = command.as_std().get_args();
     let name = words
         .filter_map(|word| word.to_str())
         .collect::<Vec<_>>()

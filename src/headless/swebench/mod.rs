@@ -35,7 +35,7 @@ pub use patch::{FileChange, changes_of};
 pub use predictions::{Prediction, PredictionsError, read_predictions};
 pub use run::{
     Cost, Ended, Finished, Kept, Outcome, Place, PlaceError, Record, Report, Runs, Settings,
-    records, settings,
+    earlier, records, settings,
 };
 pub use scaling::{Scaling, scaling};
-pub use select::{Candidate, Choice, Signal, Signals, choose};
+pub use select::{Candidate, Choice, Judge, Signal, Signals, choose};

@@ -38,9 +38,17 @@ pub async fn changes_of(
     }
     git::apply(folder.path(), patch).await?;
     for change in &mut changes {
-        change.after = std::fs::read(folder.path().join(&change.path)).ok();
+        change.after = content(&folder.path().join(&change.path));
     }
     Ok(changes)
+}
+
+/// What git stores for a file: of a link, its target, which may be a device.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    match std::fs::read_link(path) {
+        Ok(target) => Some(target.into_os_string().into_encoded_bytes()),
+        Err(_) => std::fs::read(path).ok(),
+    }
 }
 
 pub(super) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

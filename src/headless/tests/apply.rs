@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::headless::testing::*;
-use crate::ports::{ApplyError, Current, DocVersion, Effect, FileEdit};
+use crate::ports::{ApplyError, Current, DocVersion, EditorError, Effect, FileEdit};
 use crate::swarm::StopReason;
 use crate::text::{ByteRange, ChangeSet};
 
@@ -78,16 +78,24 @@ async fn an_edit_of_another_text_is_stale() {
 }
 
 #[tokio::test]
-async fn what_the_client_refuses_is_refused() {
-    let folder = folder(&[("a.py", "old\n"), (".env", "old\n")]);
+async fn what_the_policy_forbids_is_neither_read_nor_written() {
+    let folder = folder(&[("a.py", "old\n"), (".env", "old\n"), ("conf", "old\n")]);
+    let root = folder.path();
+    std::os::unix::fs::symlink("/etc/passwd", root.join("out.py")).unwrap();
+    std::os::unix::fs::symlink(".env", root.join("notes.txt")).unwrap();
+    std::fs::create_dir(root.join(".git")).unwrap();
+    std::fs::rename(root.join("conf"), root.join(".git/config")).unwrap();
     let editor = editor(&folder, async |scene: Scene| {
         let editor = &scene.outside.editor;
-        // The mock editor writes no files of secrets.
-        let base = editor.current(&file(".env")).await.unwrap();
-        let mut secret = edit(&base, "old", "new");
-        secret.file = file(".env");
-        let error = editor.apply(secret).await.unwrap_err();
-        scene.log.event(said(&error.to_string()));
+        let base = editor.current(&file("a.py")).await.unwrap();
+        for name in [".env", "notes.txt", "out.py", ".git/config"] {
+            let error = editor.current(&file(name)).await.unwrap_err();
+            assert!(matches!(error, EditorError::Forbidden { .. }), "{error}");
+            let mut forbidden = edit(&base, "old", "new");
+            forbidden.file = file(name);
+            let error = editor.apply(forbidden).await.unwrap_err();
+            assert!(matches!(error, ApplyError::Forbidden { .. }), "{error}");
+        }
         let mut outside = edit(&base, "old", "new");
         outside.file = file("../a.py");
         let error = editor.apply(outside).await.unwrap_err();
@@ -97,13 +105,11 @@ async fn what_the_client_refuses_is_refused() {
     .await;
     let mut run = editor.run(task("go")).await.unwrap();
     let told = story(&mut run).await;
-    assert!(
-        told[0].contains("refused") && told[0].contains("secret"),
-        "{told:?}"
-    );
-    assert!(told[1].contains("outside the workspace"), "{told:?}");
-    let disk = std::fs::read_to_string(folder.path().join(".env")).unwrap();
-    assert_eq!(disk, "old\n");
+    assert!(told[0].contains("outside the workspace"), "{told:?}");
+    for name in [".env", ".git/config"] {
+        let disk = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(disk, "old\n", "{name}");
+    }
 }
 
 #[tokio::test]

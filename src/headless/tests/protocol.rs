@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::headless::capabilities;
 use crate::headless::testing::*;
 use crate::ports::{ApplyError, Current, Effect, FileEdit};
+use crate::rpc::frames::Reader;
 use crate::rpc::wire;
 use crate::server::{Leave, Starter, serve};
 use crate::swarm::StopReason;
@@ -188,6 +189,38 @@ async fn a_client_that_lies_is_found_out() {
     );
 }
 
+/// The client is busy for longer than anybody waits, then makes the edit.
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_comes_too_late_is_taken_back() {
+    for answer in [None, Some(json!({"applied": true}))] {
+        let mut client = Client::new(replaces());
+        client
+            .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
+            .await;
+        let open = json!({"textDocument": {
+            "uri": client.uri(), "languageId": "python", "version": 1, "text": "old\n",
+        }});
+        client.connection.notify("textDocument/didOpen", open);
+        client.execute("starling.run", json!({"task": "x"})).await;
+        let (id, _) = client.next_of("workspace/applyEdit").await;
+        if let Some(answer) = answer {
+            client.connection.reply(id, Ok(answer));
+        }
+        let (_, told) = client.next_of("starling/event").await;
+        let text = told["event"]["text"].as_str().unwrap();
+        assert!(text.contains("refused"), "{text}");
+        let late = json!({
+            "textDocument": {"uri": client.uri(), "version": 2},
+            "contentChanges": [{"text": "new\n"}],
+        });
+        client.connection.notify("textDocument/didChange", late);
+        let (_, params) = client.next_of("workspace/applyEdit").await;
+        let edit = &params["edit"]["documentChanges"][0];
+        assert_eq!(edit["textDocument"]["version"], 2);
+        assert_eq!(edit["edits"][0]["newText"], "old");
+    }
+}
+
 #[tokio::test]
 async fn a_refusal_after_the_user_typed_is_stale() {
     let mut client = Client::new(replaces());
@@ -256,15 +289,16 @@ async fn a_client_that_does_not_read_holds_up_no_run() {
     });
     let folder = folder(&[]);
     let trajectories = folder.path().join(".trajectories");
-    let (mut ours, theirs) = tokio::io::duplex(4096);
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let (answers, mut ours) = tokio::io::split(ours);
+    let mut answers = Reader::new(answers);
     let (input, output) = tokio::io::split(theirs);
     tokio::spawn(serve(input, output, services(start, &trajectories)));
     let root = tower_lsp::lsp_types::Url::from_directory_path(folder.path()).unwrap();
     let params = json!({"rootUri": root, "capabilities": {}});
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
     wire::write(&mut ours, &hello).await.unwrap();
-    let mut ours = tokio::io::BufReader::new(ours);
-    wire::read(&mut ours).await.unwrap();
+    answers.next::<Value>().await.unwrap().unwrap().unwrap();
     let params = json!({"command": "starling.run", "arguments": [{"task": "x"}]});
     let execute = "workspace/executeCommand";
     let run = json!({"jsonrpc": "2.0", "id": 2, "method": execute, "params": params});

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split};
+use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
 use tokio::sync::mpsc;
 
 use crate::lang::keeper::Keeper;
 use crate::lang::link::{Launch, Link};
 use crate::lang::session::About;
 use crate::ports::{Effort, Problem, TextRequest};
+use crate::rpc::frames::Reader;
 use crate::rpc::wire;
 use crate::syntax::FilePath;
 
@@ -161,7 +162,7 @@ async fn run(script: Script, dice: Dice, pipe: DuplexStream) {
         shown: 0,
         clock: tokio::time::Instant::now(),
     };
-    server.serve(BufReader::new(input)).await;
+    server.serve(Reader::new(input)).await;
     speaker.abort();
 }
 
@@ -204,11 +205,11 @@ async fn speak(mut output: WriteHalf<DuplexStream>, mut said: mpsc::UnboundedRec
 }
 
 impl Server {
-    async fn serve(mut self, mut input: BufReader<ReadHalf<DuplexStream>>) {
+    async fn serve(mut self, mut input: Reader<ReadHalf<DuplexStream>>) {
         if self.dice.in_hundred(self.script.crash_at_start) {
             return;
         }
-        while let Ok(Some(message)) = wire::read(&mut input).await {
+        while let Ok(Some(Ok(message))) = input.next::<Value>().await {
             if self.dice.in_hundred(self.script.crash_at_message) {
                 return;
             }

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use self::call::CutCall;
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Finish, ModelError, ModelNotice, ModelProfile,
-    Tokens,
+    WorstCase,
 };
 
 /// Pieces of one answer, the first one apart. Enough for some 30,000 tokens at 512 a piece.
@@ -40,6 +40,17 @@ impl<M: ChatModel> Continuing<M> {
         self
     }
 
+    /// One request of the model inside, whose end is reported here in case that model does not.
+    async fn ask(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        let answer = self.inner.chat(request, watch).await;
+        watch.request_ended(answer.as_ref());
+        answer
+    }
+
     /// One more request. A failure ends the answer where it is: what was paid for is kept, and the
     /// layer below has told of the failure.
     async fn next_piece(
@@ -49,21 +60,20 @@ impl<M: ChatModel> Continuing<M> {
         so_far: &mut ChatReply,
         joined: usize,
     ) -> Option<ChatReply> {
-        let spent = so_far.usage.prompt + so_far.usage.output;
-        let next: Tokens = request
-            .messages
-            .iter()
-            .map(|m| Tokens::estimate(m.text()))
-            .sum();
-        if !watch.may_spend(so_far.calls, spent + next + request.max_output) {
+        let worst = WorstCase::of(request, self.profile());
+        let Some(max_output) = watch.reserve(&worst).await else {
             tracing::warn!(model = %so_far.model, "the budget has no room to continue a cut answer");
             return None;
-        }
+        };
+        let request = ChatRequest {
+            max_output,
+            ..request.clone()
+        };
         watch.notice(ModelNotice::Continued {
             model: so_far.model.clone(),
             joined,
         });
-        match self.inner.chat(request, watch).await {
+        match self.ask(&request, watch).await {
             Ok(piece) => {
                 so_far.usage = so_far.usage + piece.usage;
                 so_far.cost += piece.cost;
@@ -158,7 +168,7 @@ impl<M: ChatModel> ChatModel for Continuing<M> {
         request: &ChatRequest,
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
-        let reply = self.inner.chat(request, watch).await?;
+        let reply = self.ask(request, watch).await?;
         if reply.finish != Finish::Length {
             return Ok(reply);
         }

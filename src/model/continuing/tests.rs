@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::testing::{profile, reply, request};
-use crate::ports::{Dollars, Message, NoWatch, Tokens, ToolCall};
+use crate::ports::{Dollars, Message, NoWatch, Tokens, ToolCall, WorstCase};
 
 /// A source of choices for the tests: splitmix64.
 struct Dice(u64);
@@ -532,16 +532,19 @@ async fn a_failure_keeps_what_was_paid_for_and_says_that_it_is_cut() {
     assert_eq!(first.chat(&request(), &NoWatch).await, Err(lost()));
 }
 
-/// Lets so many requests pass, then says that the budget is used up.
-struct Budget(u32);
+/// Has room for so many continuations, each with a shorter answer.
+struct Budget(std::sync::Mutex<u32>);
 
+#[async_trait]
 impl ChatWatch for Budget {
     fn delta(&self, _text: &str) {}
 
     fn notice(&self, _notice: ModelNotice) {}
 
-    fn may_spend(&self, calls: u32, _tokens: Tokens) -> bool {
-        calls < self.0
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        let mut left = self.0.lock().unwrap();
+        *left = left.checked_sub(1)?;
+        Some(next.output.min(Tokens(100)))
     }
 }
 
@@ -549,6 +552,6 @@ impl ChatWatch for Budget {
 async fn no_continuation_is_sent_that_the_budget_has_no_room_for() {
     let endless = |_| Ok(reply("p", "and so on ", Finish::Length));
     let model = Continuing::new(Pieces::new((0..100).map(endless).collect()));
-    let cut = model.chat(&request(), &Budget(3)).await.unwrap();
+    let cut = model.chat(&request(), &Budget(2.into())).await.unwrap();
     assert_eq!((cut.calls, cut.finish), (3, Finish::Length));
 }

@@ -32,7 +32,8 @@ use async_trait::async_trait;
 use tokio::sync::mpsc::{self, Sender};
 
 use crate::ports::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Tokens, ToolCalling,
+    ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Price, Tokens,
+    ToolCalling,
 };
 use file::ModelFile;
 use worker::{Event, Job, Source};
@@ -95,6 +96,7 @@ impl LocalModel {
             max_output: Tokens(LONGEST_ANSWER.min(window.0 / 2).max(1)),
             tool_calling: ToolCalling::Text,
             replayed: false,
+            price: Some(Price::FREE),
         };
         let (jobs, queue) = mpsc::channel(QUEUE);
         let thread = std::thread::Builder::new().name("local-model".to_owned());

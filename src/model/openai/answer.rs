@@ -12,6 +12,8 @@ pub(super) struct Answer {
     finish: Option<String>,
     refused: bool,
     usage: Option<Usage>,
+    received: Tokens,
+    received_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -45,10 +47,13 @@ impl Answer {
         for call in calls.into_iter().flatten() {
             self.take_call(call);
         }
-        let thinking = ["reasoning_content", "reasoning"]
+        let thoughts = ["reasoning_content", "reasoning"]
             .iter()
-            .any(|field| delta.get(field).is_some_and(Value::is_string));
+            .find_map(|field| delta.get(field).and_then(Value::as_str));
+        let thinking = thoughts.is_some();
         let piece = text + &refusal;
+        self.count(&piece);
+        self.count(thoughts.unwrap_or_default());
         // An empty piece is a sign of life: arguments or thoughts are on their way.
         if !piece.is_empty() || calls.is_some() || thinking {
             watch.delta(&piece);
@@ -83,9 +88,15 @@ impl Answer {
             call.name.push_str(name);
         }
         match function.get("arguments") {
-            Some(Value::String(text)) => call.arguments.push_str(text),
+            Some(Value::String(text)) => {
+                call.arguments.push_str(text);
+                self.count(text);
+            }
             // Some servers send the arguments as an object, at once.
-            Some(object @ Value::Object(_)) => call.arguments = object.to_string(),
+            Some(object @ Value::Object(_)) => {
+                call.arguments = object.to_string();
+                self.count(&object.to_string());
+            }
             Some(_) | None => {}
         }
     }
@@ -118,18 +129,23 @@ impl Answer {
         })
     }
 
-    /// The server's count, else an estimate of both sides.
-    pub fn usage(&self, prompt: Tokens) -> Usage {
-        self.usage.unwrap_or_else(|| Usage {
-            prompt,
-            cached: Tokens(0),
-            output: Tokens::estimate(&self.text)
-                + self
-                    .calls
-                    .iter()
-                    .map(|partial| Tokens::estimate(&partial.call.arguments))
-                    .sum::<Tokens>(),
-        })
+    /// The server's count, where it gave one.
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// An upper bound of what has arrived, thoughts included.
+    pub fn received(&self) -> Tokens {
+        self.received
+    }
+
+    pub fn received_bytes(&self) -> u64 {
+        self.received_bytes
+    }
+
+    fn count(&mut self, text: &str) {
+        self.received_bytes += text.len() as u64;
+        self.received += Tokens::at_most(text);
     }
 
     pub fn take_text(&mut self) -> String {

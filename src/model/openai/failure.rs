@@ -2,73 +2,102 @@
 
 use std::time::Duration;
 
-use async_openai::error::OpenAIError;
 use serde_json::Value;
 
+use super::secret::Secrets;
 use super::transport::HttpFailure;
 use crate::ports::{ModelError, ModelProfile, Tokens};
 
 /// The most of a server's message that is kept.
 const MESSAGE_CHARS: usize = 400;
+/// The most of an unreadable answer that is quoted.
+const QUOTED_CHARS: usize = 120;
 
 /// Turns failures of one model into errors of the port.
 pub(super) struct Failures {
     model: String,
     /// Where the endpoint is, without secrets.
     address: String,
+    secrets: Secrets,
     window: Tokens,
 }
 
 impl Failures {
-    pub fn new(profile: &ModelProfile, address: String) -> Self {
+    pub fn new(profile: &ModelProfile, address: String, secrets: Secrets) -> Self {
         Failures {
             model: profile.name.clone(),
             address,
+            secrets,
             window: profile.context_window,
         }
     }
 
-    pub fn of(&self, error: OpenAIError) -> ModelError {
-        match error {
-            OpenAIError::Boxed(inner) => match inner.downcast::<HttpFailure>() {
-                Ok(failure) => self.of_http(*failure),
-                Err(other) => self.transport(other.to_string()),
-            },
-            OpenAIError::JSONDeserialize(error, content) => self.malformed(&format!(
-                "{error} in {:?}",
-                content.chars().take(120).collect::<String>()
-            )),
-            OpenAIError::StreamError(error) => self.transport(error.to_string()),
-            OpenAIError::Reqwest(error) => self.transport(causes(&error.without_url())),
-            OpenAIError::ApiError(error) => self.of_status(
-                error.status_code.as_u16(),
-                None,
-                &error.api_error.message.clone(),
-            ),
-            OpenAIError::InvalidArgument(message)
-            | OpenAIError::FileSaveError(message)
-            | OpenAIError::FileReadError(message) => self.malformed(&message),
-        }
-    }
-
-    fn of_http(&self, failure: HttpFailure) -> ModelError {
+    pub fn of(&self, failure: HttpFailure) -> ModelError {
         match failure {
             HttpFailure::Status {
                 status,
                 retry_after,
                 body,
             } => self.of_status(status, retry_after, &body),
-            HttpFailure::NoConnection(message) => self.transport(format!(
-                "{message}; is the server running, is base_url (or OPENAI_BASE_URL) right, is a \
-                 proxy needed?"
-            )),
-            HttpFailure::Connection(message) => self.transport(message),
-            HttpFailure::NotChat(body) => self.malformed(&format!(
+            HttpFailure::Redirect { status, location } => ModelError::Refused {
+                model: self.model.clone(),
+                status,
+                message: self.redirected(&location),
+            },
+            HttpFailure::NoConnection(message) => ModelError::Unreachable {
+                model: self.model.clone(),
+                message: format!(
+                    "{}: {}; is the server running, is base_url (or OPENAI_BASE_URL) right, is a \
+                     proxy needed?",
+                    self.address,
+                    self.shown(&message, MESSAGE_CHARS)
+                ),
+            },
+            HttpFailure::Connection(message) => self.transport(&message),
+            HttpFailure::NotChat(body) => self.malformed(format!(
                 "expected a chat completion from {}, got {:?}; check base_url (it often ends in /v1)",
                 self.address,
-                body.chars().take(120).collect::<String>()
+                self.shown(&body, QUOTED_CHARS)
             )),
+            HttpFailure::TooLarge(what) => {
+                self.malformed(format!("{} sent {what}; it was not read on", self.address))
+            }
         }
+    }
+
+    /// A piece of an answer that is no JSON.
+    pub fn unreadable(&self, error: &serde_json::Error, piece: &str) -> ModelError {
+        self.malformed(format!("{error} in {:?}", self.shown(piece, QUOTED_CHARS)))
+    }
+
+    /// The answer has gone on far beyond the limit that was asked for.
+    pub fn endless(&self) -> ModelError {
+        self.malformed(format!(
+            "{} goes on with its answer far beyond the limit that was asked for",
+            self.address
+        ))
+    }
+
+    /// The text of a server as it may be shown: without the key, and cut.
+    fn shown(&self, text: &str, most: usize) -> String {
+        // Masked first: a cut could leave a part of the key.
+        self.secrets.mask(text).trim().chars().take(most).collect()
+    }
+
+    fn redirected(&self, location: &str) -> String {
+        let to = match reqwest::Url::parse(location) {
+            Ok(mut url) => {
+                url.set_query(None);
+                url.set_fragment(None);
+                self.shown(url.as_str(), MESSAGE_CHARS)
+            }
+            Err(_) => "elsewhere".to_owned(),
+        };
+        format!(
+            "{} redirects to {to}; a prompt is sent to no other address than base_url: set it to the \
+             address that answers",
+            self.address
+        )
     }
 
     /// An error object in place of a chunk.
@@ -92,13 +121,13 @@ impl Failures {
 
     /// The stream ended before the model said why.
     pub fn cut(&self) -> ModelError {
-        self.transport("the stream ended in the middle of the answer".to_owned())
+        self.transport("the stream ended in the middle of the answer")
     }
 
     fn of_status(&self, status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
         let said = Said::read(body);
         let model = self.model.clone();
-        let message = said.message.clone();
+        let message = self.shown(&said.message, MESSAGE_CHARS);
         let address = &self.address;
         match status {
             400 | 413 | 422 | 500 if said.is_too_long() || status == 413 => ModelError::TooLong {
@@ -128,17 +157,18 @@ impl Failures {
         }
     }
 
-    fn transport(&self, message: String) -> ModelError {
+    fn transport(&self, message: &str) -> ModelError {
+        let message = self.shown(message, MESSAGE_CHARS);
         ModelError::Transport {
             model: self.model.clone(),
             message: format!("{}: {message}", self.address),
         }
     }
 
-    fn malformed(&self, message: &str) -> ModelError {
+    fn malformed(&self, message: String) -> ModelError {
         ModelError::Malformed {
             model: self.model.clone(),
-            message: message.to_owned(),
+            message,
         }
     }
 }
@@ -154,6 +184,7 @@ pub(super) fn with_prompt(error: ModelError, estimate: Tokens) -> ModelError {
         other @ (ModelError::RateLimited { .. }
         | ModelError::Server { .. }
         | ModelError::Timeout { .. }
+        | ModelError::Unreachable { .. }
         | ModelError::Transport { .. }
         | ModelError::Refused { .. }
         | ModelError::Malformed { .. }
@@ -210,7 +241,7 @@ impl Said {
             .join(" ")
             .to_lowercase();
         Said {
-            message: message.trim().chars().take(MESSAGE_CHARS).collect(),
+            message: message.to_owned(),
             kind,
         }
     }

@@ -2,11 +2,15 @@
 //! the business of the layers above.
 
 mod answer;
+mod events;
 mod failure;
 mod probe;
+mod secret;
 mod transport;
 mod wire;
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
@@ -15,10 +19,7 @@ mod tests;
 use std::fmt;
 use std::time::Duration;
 
-use async_openai::Client;
-use async_openai::config::OpenAIConfig;
 use async_trait::async_trait;
-use futures::StreamExt;
 use serde_json::Value;
 
 pub use self::probe::{Probe, probe};
@@ -26,9 +27,10 @@ pub use self::probe::{Probe, probe};
 use self::answer::Answer;
 use self::failure::Failures;
 use self::transport::{Endpoint, Transport};
-use super::price::Price;
+use super::usage::credible;
 use crate::ports::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, ModelError, ModelProfile,
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, ModelError, ModelProfile, Tokens,
+    WorstCase,
 };
 
 /// How long a server may leave the stream open after it said why it stopped.
@@ -74,14 +76,12 @@ pub struct OpenAiOptions {
     pub temperature: Option<f32>,
     /// Fields that the server does not accept and that are left out.
     pub omit: Vec<String>,
-    /// `None`: unknown, and counted as nothing.
-    pub price: Option<Price>,
 }
 
 /// The adapter.
 pub struct OpenAiModel {
     options: OpenAiOptions,
-    client: Client<OpenAIConfig>,
+    transport: Transport,
     failures: Failures,
 }
 
@@ -93,11 +93,10 @@ impl OpenAiModel {
     pub fn new(options: OpenAiOptions) -> Result<Self, ModelError> {
         let name = &options.profile.name;
         let endpoint = Endpoint::new(name, &options.base_url, options.key.as_ref())?;
-        let (config, address) = (endpoint.config(), endpoint.address());
-        let transport = Transport::new(name, endpoint)?;
+        let secrets = endpoint.secrets(options.key.as_ref());
         Ok(OpenAiModel {
-            failures: Failures::new(&options.profile, address),
-            client: Client::build(transport.client(), config).with_http_service(transport),
+            failures: Failures::new(&options.profile, endpoint.address(), secrets),
+            transport: Transport::new(name, endpoint, "/chat/completions")?,
             options,
         })
     }
@@ -111,34 +110,42 @@ impl OpenAiModel {
         Endpoint::new(name, &options.base_url, options.key.as_ref()).map(drop)
     }
 
-    async fn read(&self, body: Value, watch: &dyn ChatWatch) -> Result<Answer, ModelError> {
-        let mut stream = self
-            .client
-            .chat()
-            .create_stream_byot::<_, Value>(body)
-            .await
-            .map_err(|error| self.failures.of(error))?;
+    async fn read(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<Answer, ModelError> {
+        let body = wire::body(&self.options, request);
+        let events = self.transport.post(&body).await;
+        let mut events = events.map_err(|failure| self.failures.of(failure))?;
         let mut answer = Answer::default();
         loop {
             let next = if answer.is_finished() {
-                tokio::time::timeout(AFTER_FINISH, stream.next())
+                tokio::time::timeout(AFTER_FINISH, events.next())
                     .await
-                    .unwrap_or_default()
+                    .unwrap_or(Ok(None))
             } else {
-                stream.next().await
+                events.next().await
             };
-            match next {
-                None => return Ok(answer),
-                Some(chunk) => {
-                    let chunk = chunk.map_err(|error| self.failures.of(error))?;
-                    if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-                        return Err(self.failures.in_stream(error));
-                    }
-                    answer.take(&chunk, watch);
-                }
+            let Some(piece) = next.map_err(|failure| self.failures.of(failure))? else {
+                return Ok(answer);
+            };
+            let chunk: Value = serde_json::from_str(&piece)
+                .map_err(|error| self.failures.unreadable(&error, &piece))?;
+            if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
+                return Err(self.failures.in_stream(error));
+            }
+            answer.take(&chunk, watch);
+            if answer.received_bytes() > most_bytes(request.max_output) {
+                return Err(self.failures.endless());
             }
         }
     }
+}
+
+/// The longest answer that is read: no vocabulary comes near so many bytes a token.
+fn most_bytes(max_output: Tokens) -> u64 {
+    max_output.0.saturating_mul(64).saturating_add(64 << 10)
 }
 
 #[async_trait]
@@ -152,21 +159,22 @@ impl ChatModel for OpenAiModel {
         request: &ChatRequest,
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
-        let prompt = wire::prompt_estimate(request);
+        let worst = WorstCase::of(request, self.profile());
         let mut answer = self
-            .read(wire::body(&self.options, request), watch)
+            .read(request, watch)
             .await
-            .map_err(|error| failure::with_prompt(error, prompt))?;
+            .map_err(|error| failure::with_prompt(error, worst.prompt))?;
         let Some(finish) = answer.finish() else {
             return Err(self.failures.cut());
         };
-        let usage = answer.usage(prompt);
+        let usage = credible(answer.usage(), &worst, answer.received());
         Ok(ChatReply {
             model: self.options.profile.name.clone(),
             finish,
             usage,
             cost: self
                 .options
+                .profile
                 .price
                 .map_or(Dollars(0.0), |price| price.cost(usage)),
             calls: 1,

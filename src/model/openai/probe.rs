@@ -34,9 +34,8 @@ pub async fn probe(
     deadline: Duration,
 ) -> Result<Probe, ModelError> {
     let endpoint = Endpoint::new(name, base_url, key)?;
-    let url = endpoint.url("/models");
-    let transport = Transport::new(name, endpoint)?;
-    let answer = tokio::time::timeout(deadline, transport.get(&url)).await;
+    let transport = Transport::new(name, endpoint, "/models")?;
+    let answer = tokio::time::timeout(deadline, transport.get()).await;
     Ok(match answer {
         Err(_) => Probe::Unreachable {
             message: format!("no answer within {} s", deadline.as_secs()),

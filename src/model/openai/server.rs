@@ -11,6 +11,8 @@ pub(super) enum Script {
     Raw(Vec<&'static str>),
     /// Sends this and then nothing more, without closing.
     Hang(&'static str),
+    /// Sends the first and then the second for as long as the client reads.
+    Endless(&'static str, String),
 }
 
 /// The server and what it was asked.
@@ -64,6 +66,10 @@ async fn serve(mut stream: TcpStream, script: Script, seen: Arc<Mutex<Vec<String
             let mut end = [0; 1];
             // The client closes when its call is dropped.
             let _ = stream.read(&mut end).await;
+        }
+        Script::Endless(head, piece) => {
+            stream.write_all(head.as_bytes()).await.unwrap();
+            while stream.write_all(piece.as_bytes()).await.is_ok() {}
         }
     }
 }

@@ -6,16 +6,17 @@ use serde_json::json;
 use super::server::{Script, Server};
 use super::*;
 use crate::ports::{
-    Finish, Message, ModelNotice, NoWatch, Tokens, ToolCall, ToolCalling, ToolSpec,
+    Finish, Message, ModelNotice, NoWatch, Price, Tokens, ToolCall, ToolCalling, ToolSpec,
 };
 
-const EVENTS: &str =
+pub(super) const EVENTS: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-const JSON: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
+pub(super) const JSON: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
 
-fn options(url: &str) -> OpenAiOptions {
+pub(super) fn options(url: &str) -> OpenAiOptions {
     OpenAiOptions {
         profile: ModelProfile {
             name: "m".to_owned(),
@@ -23,6 +24,7 @@ fn options(url: &str) -> OpenAiOptions {
             max_output: Tokens(1000),
             tool_calling: ToolCalling::Native,
             replayed: false,
+            price: Some(Price::FREE),
         },
         model: "the-model".to_owned(),
         base_url: url.to_owned(),
@@ -30,11 +32,10 @@ fn options(url: &str) -> OpenAiOptions {
         output_limit: OutputLimit::MaxTokens,
         temperature: None,
         omit: Vec::new(),
-        price: None,
     }
 }
 
-fn request() -> ChatRequest {
+pub(super) fn request() -> ChatRequest {
     ChatRequest {
         conversation: "agent a.py::f".to_owned(),
         messages: vec![
@@ -53,7 +54,7 @@ fn request() -> ChatRequest {
     }
 }
 
-async fn ask(script: Script) -> Result<ChatReply, ModelError> {
+pub(super) async fn ask(script: Script) -> Result<ChatReply, ModelError> {
     let server = Server::start(vec![script]).await;
     let model = OpenAiModel::new(options(&server.url)).unwrap();
     model.chat(&request(), &NoWatch).await
@@ -87,7 +88,7 @@ async fn a_stream_is_joined_and_shown_as_it_comes() {
     ])])
     .await;
     let mut options = options(&server.url);
-    options.price = Some(Price {
+    options.profile.price = Some(Price {
         prompt: 10.0,
         cached: 1.0,
         output: 100.0,
@@ -258,11 +259,8 @@ async fn a_server_that_does_not_stream_and_counts_nothing_is_understood() {
     .unwrap();
     assert_eq!(reply.text, "twelve byte");
     assert_eq!(reply.finish, Finish::Stop);
-    assert_eq!(reply.usage.output, Tokens::estimate("twelve byte"));
-    assert_eq!(
-        reply.usage.prompt,
-        Tokens::estimate("be brief") + Tokens::estimate("hello")
-    );
+    assert_eq!(reply.usage.output, Tokens::at_most("twelve byte"));
+    assert_eq!(reply.usage.prompt, request().prompt_at_most());
 }
 
 #[tokio::test]
@@ -339,7 +337,7 @@ async fn garbage_is_malformed() {
 async fn no_server_at_all_is_a_lost_connection() {
     let model = OpenAiModel::new(options("http://127.0.0.1:1/v1")).unwrap();
     let error = model.chat(&request(), &NoWatch).await.unwrap_err();
-    assert!(matches!(error, ModelError::Transport { .. }), "{error:?}");
+    assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
     let said = error.to_string();
     for wanted in ["http://127.0.0.1:1/v1", "is the server running", "base_url"] {
         assert!(said.contains(wanted), "{said}");

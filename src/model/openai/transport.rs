@@ -1,25 +1,20 @@
-//! One HTTP exchange: no retries, errors with their headers, and a server's whole answer turned into a
-//! stream of one piece.
+//! One HTTP exchange: no retries, no redirects, errors with their headers, and a server's whole answer
+//! turned into a stream of one piece.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use async_openai::config::OpenAIConfig;
-use async_openai::error::OpenAIError;
-use async_openai::middleware::HttpRequestFactory;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Response, Url};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Response, Url, redirect};
 use serde_json::Value;
 
 use super::ApiKey;
+use super::events::{Events, MOST_BYTES, too_large};
 use super::failure::causes;
+use super::secret::Secrets;
 use crate::ports::ModelError;
 
-/// Both bounds guard against a server that is none.
+/// The most of an error's body that is read.
 const ERROR_BYTES: usize = 64 << 10;
-const WHOLE_BYTES: usize = 32 << 20;
 const CONNECT: Duration = Duration::from_secs(20);
 
 /// Where requests go, and with which key.
@@ -74,13 +69,15 @@ impl Endpoint {
         shown.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// The client library's own view. It would read the environment for whatever is not said here.
-    pub fn config(&self) -> OpenAIConfig {
-        OpenAIConfig::new()
-            .with_api_base(self.url(""))
-            .with_api_key("")
-            .with_org_id("")
-            .with_project_id("")
+    /// What must not be shown: the key, and a user or password in the address.
+    pub fn secrets(&self, key: Option<&ApiKey>) -> Secrets {
+        let key = key.map(|ApiKey(key)| key.as_str());
+        let password = self.base.password();
+        Secrets::new(
+            key.into_iter()
+                .chain(password)
+                .chain([self.base.username()]),
+        )
     }
 
     /// A server on this machine is never reached through a proxy.
@@ -101,6 +98,9 @@ pub(super) enum HttpFailure {
         retry_after: Option<Duration>,
         body: String,
     },
+    /// The server answers elsewhere.
+    #[error("HTTP {status}")]
+    Redirect { status: u16, location: String },
     /// Nothing was sent.
     #[error("{0}")]
     NoConnection(String),
@@ -109,12 +109,8 @@ pub(super) enum HttpFailure {
     Connection(String),
     #[error("not a chat completion")]
     NotChat(String),
-}
-
-impl From<HttpFailure> for OpenAIError {
-    fn from(failure: HttpFailure) -> Self {
-        OpenAIError::Boxed(Box::new(failure))
-    }
+    #[error("{0}")]
+    TooLarge(String),
 }
 
 impl From<reqwest::Error> for HttpFailure {
@@ -127,17 +123,19 @@ impl From<reqwest::Error> for HttpFailure {
     }
 }
 
-/// Sends each request once.
-#[derive(Clone)]
+/// Sends each request once, to the address that the user named and to no other.
 pub(super) struct Transport {
     client: reqwest::Client,
+    url: String,
     authorization: Option<HeaderValue>,
 }
 
 impl Transport {
-    pub fn new(model: &str, endpoint: Endpoint) -> Result<Self, ModelError> {
+    /// Sends requests to one service of an endpoint.
+    pub fn new(model: &str, endpoint: Endpoint, path: &str) -> Result<Self, ModelError> {
         let mut builder = reqwest::Client::builder()
             .connect_timeout(CONNECT)
+            .redirect(redirect::Policy::none())
             .user_agent(concat!("starling/", env!("CARGO_PKG_VERSION")));
         if endpoint.is_local() {
             builder = builder.no_proxy();
@@ -148,54 +146,46 @@ impl Transport {
         })?;
         Ok(Transport {
             client,
+            url: endpoint.url(path),
             authorization: endpoint.authorization,
         })
     }
 
-    pub fn client(&self) -> reqwest::Client {
-        self.client.clone()
-    }
-
     /// The status of a plain request.
-    pub async fn get(&self, url: &str) -> Result<u16, HttpFailure> {
-        let mut request = self.client.get(url);
-        if let Some(value) = &self.authorization {
-            request = request.header(AUTHORIZATION, value);
-        }
-        Ok(request.send().await?.status().as_u16())
+    pub async fn get(&self) -> Result<u16, HttpFailure> {
+        let response = self.send(self.client.get(&self.url)).await?;
+        Ok(response.status().as_u16())
+    }
+
+    /// Asks for a chat completion.
+    pub async fn post(&self, body: &Value) -> Result<Events, HttpFailure> {
+        let response = self.send(self.client.post(&self.url).json(body)).await?;
+        as_events(response).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, HttpFailure> {
+        // A server without keys may take offence at an empty one.
+        let request = match &self.authorization {
+            Some(value) => request.header(AUTHORIZATION, value),
+            None => request,
+        };
+        Ok(request.send().await?)
     }
 }
 
-impl tower::Service<HttpRequestFactory> for Transport {
-    type Response = Response;
-    type Error = OpenAIError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response, OpenAIError>> + Send>>;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, factory: HttpRequestFactory) -> Self::Future {
-        let client = self.client.clone();
-        let authorization = self.authorization.clone();
-        Box::pin(async move {
-            let mut request = factory.build().await?;
-            // A server without keys may take offence at an empty one.
-            match authorization {
-                Some(value) => request.headers_mut().insert(AUTHORIZATION, value),
-                None => request.headers_mut().remove(AUTHORIZATION),
-            };
-            let response = client.execute(request).await.map_err(HttpFailure::from)?;
-            Ok(as_stream(response).await?)
-        })
-    }
-}
-
-async fn as_stream(response: Response) -> Result<Response, HttpFailure> {
+async fn as_events(response: Response) -> Result<Events, HttpFailure> {
     let status = response.status();
+    if status.is_redirection() {
+        let location = response.headers().get(LOCATION);
+        let location = location.and_then(|location| location.to_str().ok());
+        return Err(HttpFailure::Redirect {
+            status: status.as_u16(),
+            location: location.unwrap_or_default().to_owned(),
+        });
+    }
     if !status.is_success() {
         let retry_after = retry_after(response.headers());
-        let body = read(response, ERROR_BYTES).await.unwrap_or_default();
+        let (body, _) = read(response, ERROR_BYTES).await.unwrap_or_default();
         return Err(HttpFailure::Status {
             status: status.as_u16(),
             retry_after,
@@ -207,34 +197,45 @@ async fn as_stream(response: Response) -> Result<Response, HttpFailure> {
         .and_then(|value| value.to_str().ok())
         .is_some_and(|value| value.starts_with("text/event-stream"));
     if streams {
-        return Ok(response);
+        return Ok(Events::of(response));
     }
-    let body = read(response, WHOLE_BYTES).await?;
+    let (body, rest) = read(response, MOST_BYTES).await?;
+    if rest == Rest::Unread {
+        return Err(too_large("an answer", MOST_BYTES));
+    }
     let is_events = ["data:", "event:", "id:", "retry:", ":"]
         .iter()
         .any(|start| body.trim_start().starts_with(start));
     if is_events {
-        return Ok(Response::from(http::Response::new(body)));
+        return Ok(Events::whole(&body));
     }
     match serde_json::from_str::<Value>(&body) {
-        Ok(whole) if whole.is_object() => Ok(Response::from(http::Response::new(format!(
-            "data: {whole}\n\n"
-        )))),
+        Ok(whole) if whole.is_object() => Ok(Events::whole(&format!("data: {whole}\n\n"))),
         Ok(_) | Err(_) => Err(HttpFailure::NotChat(body)),
     }
 }
 
-/// The body up to `limit` bytes; what is beyond is left unread.
-async fn read(mut response: Response, limit: usize) -> Result<String, HttpFailure> {
+/// What is left of a body behind the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Rest {
+    #[default]
+    Nothing,
+    Unread,
+}
+
+/// The body up to `limit` bytes.
+async fn read(mut response: Response, limit: usize) -> Result<(String, Rest), HttpFailure> {
     let mut bytes = Vec::new();
-    while bytes.len() < limit {
-        match response.chunk().await? {
-            Some(chunk) => bytes.extend_from_slice(&chunk),
-            None => break,
+    let mut rest = Rest::Nothing;
+    while let Some(chunk) = response.chunk().await? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > limit {
+            bytes.truncate(limit);
+            rest = Rest::Unread;
+            break;
         }
     }
-    bytes.truncate(limit);
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), rest))
 }
 
 /// Seconds, or milliseconds where the server gives them. The form with a date is not read: it needs

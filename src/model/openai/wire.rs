@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::OpenAiOptions;
-use crate::ports::{ChatRequest, Message, Tokens, ToolCall, ToolCalling};
+use crate::ports::{ChatRequest, Message, ToolCall, ToolCalling};
 
 /// The body of the request. Fields that the user left out on purpose are not in it.
 pub(super) fn body(options: &OpenAiOptions, request: &ChatRequest) -> Value {
@@ -85,30 +85,4 @@ fn call(call: &ToolCall) -> Value {
         "name": call.name,
         "arguments": call.arguments,
     }})
-}
-
-/// The length of the prompt as long as no server has counted it.
-pub(super) fn prompt_estimate(request: &ChatRequest) -> Tokens {
-    let messages: Tokens = request
-        .messages
-        .iter()
-        .map(|message| {
-            let calls: Tokens = match message {
-                Message::Assistant { tool_calls, .. } => tool_calls
-                    .iter()
-                    .map(|call| Tokens::estimate(&call.arguments))
-                    .sum(),
-                Message::System { .. } | Message::User { .. } | Message::Tool { .. } => Tokens(0),
-            };
-            Tokens::estimate(message.text()) + calls
-        })
-        .sum();
-    let tools: Tokens = request
-        .tools
-        .iter()
-        .map(|tool| {
-            Tokens::estimate(&tool.description) + Tokens::estimate(&tool.parameters.to_string())
-        })
-        .sum();
-    messages + tools
 }

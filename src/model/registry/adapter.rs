@@ -7,10 +7,10 @@ use super::{ModelSource, Variables};
 use crate::config::{ModelConfig, ModelKind, OutputLimitField};
 use crate::model::openai::{ApiKey, OpenAiModel, OpenAiOptions, OutputLimit};
 use crate::model::oracle::Oracle;
-use crate::model::price::{Price, list_price};
+use crate::model::price::list_price;
 use crate::model::replay::Replay;
 use crate::model::socket::SocketModel;
-use crate::ports::{ChatModel, ModelError, ModelProfile, Tokens, ToolCalling};
+use crate::ports::{ChatModel, ModelError, ModelProfile, Price, Tokens, ToolCalling};
 
 /// The endpoint where none is named.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
@@ -115,7 +115,6 @@ fn endpoint_options(
         output_limit,
         temperature: settings.temperature.map(|value| value as f32),
         omit: settings.omit.clone(),
-        price: price(source),
     })
 }
 
@@ -197,5 +196,6 @@ fn profile(source: &ModelSource, window: u64, tools: ToolCalling) -> ModelProfil
         max_output: Tokens(settings.max_output.unwrap_or(DEFAULT_OUTPUT).min(window)),
         tool_calling: settings.tool_calling.unwrap_or(tools),
         replayed: false,
+        price: price(source),
     }
 }

@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use self::pulse::Pulse;
 use self::wait::Waits;
 use crate::ports::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelNotice, ModelProfile, Tokens,
-    Usage,
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Cost, ModelError, ModelNotice, ModelProfile,
+    WorstCase,
 };
 
 /// How patient to be with each model of a list.
@@ -82,27 +82,29 @@ impl Resilient {
         self
     }
 
-    /// All attempts with one model.
+    /// All attempts with one model. The first request is reserved already; failed requests are
+    /// added to `lost`.
     async fn attempts(
         &self,
         tried: &Attempted,
         request: &ChatRequest,
         watch: &dyn ChatWatch,
-        spent: &mut Spent,
+        lost: &mut Cost,
     ) -> Result<ChatReply, ModelError> {
         let Attempted { model, policy } = tried;
         let mut attempt = 1;
+        let mut sent = request.clone();
         loop {
             let pulse = Pulse::new(watch);
-            let answer = pulse.answer_in_time(&**model, request, policy).await;
+            let answer = pulse.answer_in_time(&**model, &sent, policy).await;
+            watch.request_ended(answer.as_ref());
             let error = match answer {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
-            spent.lost(&error, request, pulse.received());
-            let lost = spent.usage.prompt + spent.usage.output;
-            let affordable = watch.may_spend(spent.calls, lost);
-            if !error.is_transient() || attempt >= policy.attempts || !affordable {
+            let worst = WorstCase::of(&sent, model.profile());
+            *lost += Cost::of_failure(&error, pulse.answer_began(), &worst);
+            if !error.is_transient() || attempt >= policy.attempts {
                 return Err(error);
             }
             let wait = self.waits.before_retry(&error, attempt, policy);
@@ -114,8 +116,29 @@ impl Resilient {
                 error: error.to_string(),
             });
             tokio::time::sleep(wait).await;
+            match reserved(request, tried, watch).await {
+                Some(next) => sent = next,
+                None => return Err(error),
+            }
         }
     }
+}
+
+/// The request as the budget allows it to be sent to this model: its answer may be shorter.
+async fn reserved(
+    request: &ChatRequest,
+    tried: &Attempted,
+    watch: &dyn ChatWatch,
+) -> Option<ChatRequest> {
+    let profile = tried.model.profile();
+    let Some(max_output) = watch.reserve(&WorstCase::of(request, profile)).await else {
+        tracing::warn!(model = %profile.name, "the budget has no room for another attempt");
+        return None;
+    };
+    Some(ChatRequest {
+        max_output,
+        ..request.clone()
+    })
 }
 
 #[async_trait]
@@ -130,17 +153,22 @@ impl ChatModel for Resilient {
         request: &ChatRequest,
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
-        let mut spent = Spent::default();
+        let mut lost = Cost::default();
         let mut tried = &self.first;
         let mut others = self.others.iter();
+        let mut sent = request.clone();
         loop {
-            let error = match self.attempts(tried, request, watch, &mut spent).await {
-                Ok(reply) => return Ok(spent.add_to(reply)),
+            let error = match self.attempts(tried, &sent, watch, &mut lost).await {
+                Ok(reply) => return Ok(with_lost(reply, lost)),
                 Err(error) => error,
             };
             let Some(next) = others.next() else {
                 return Err(error);
             };
+            match reserved(request, next, watch).await {
+                Some(reserved) => sent = reserved,
+                None => return Err(error),
+            }
             watch.notice(ModelNotice::FellBack {
                 from: tried.model.profile().name.clone(),
                 to: next.model.profile().name.clone(),
@@ -151,45 +179,12 @@ impl ChatModel for Resilient {
     }
 }
 
-/// What failed attempts cost.
-#[derive(Debug, Default)]
-struct Spent {
-    calls: u32,
-    usage: Usage,
-}
-
-impl Spent {
-    /// An attempt that began to answer was worked on, and is counted by estimate. What it cost in
-    /// money nobody says.
-    fn lost(&mut self, error: &ModelError, request: &ChatRequest, received: Tokens) {
-        self.calls += match error {
-            ModelError::Unavailable { .. } => 0,
-            ModelError::RateLimited { .. }
-            | ModelError::Server { .. }
-            | ModelError::Timeout { .. }
-            | ModelError::Transport { .. }
-            | ModelError::Refused { .. }
-            | ModelError::TooLong { .. }
-            | ModelError::Malformed { .. } => 1,
-        };
-        if received > Tokens(0) {
-            let prompt = request
-                .messages
-                .iter()
-                .map(|message| Tokens::estimate(message.text()))
-                .sum();
-            self.usage = self.usage
-                + Usage {
-                    prompt,
-                    cached: Tokens(0),
-                    output: received,
-                };
-        }
+/// A reply that covers the requests which were lost before it.
+fn with_lost(mut reply: ChatReply, lost: Cost) -> ChatReply {
+    if lost.calls > 0 {
+        reply.calls = reply.calls.max(1) + lost.calls;
     }
-
-    fn add_to(self, mut reply: ChatReply) -> ChatReply {
-        reply.calls += self.calls;
-        reply.usage = reply.usage + self.usage;
-        reply
-    }
+    reply.usage = reply.usage + lost.usage;
+    reply.cost += lost.dollars;
+    reply
 }

@@ -2,21 +2,19 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use async_trait::async_trait;
 use tokio::time::{Instant, sleep_until};
 
 use super::Policy;
-use crate::ports::{ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelNotice, Tokens};
+use crate::ports::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelNotice, Tokens, WorstCase,
+};
 
 /// Passes on what it is told and remembers when that was.
 pub(super) struct Pulse<'a> {
     watch: &'a dyn ChatWatch,
-    seen: Mutex<Seen>,
-}
-
-#[derive(Default)]
-struct Seen {
-    last: Option<Instant>,
-    received: Tokens,
+    /// When the last sign of life came.
+    seen: Mutex<Option<Instant>>,
 }
 
 impl<'a> Pulse<'a> {
@@ -27,9 +25,9 @@ impl<'a> Pulse<'a> {
         }
     }
 
-    /// The length of what has come.
-    pub fn received(&self) -> Tokens {
-        self.seen().received
+    /// Whether any part of an answer has arrived.
+    pub fn answer_began(&self) -> bool {
+        self.seen().is_some()
     }
 
     /// One attempt, ended when it is silent or late.
@@ -53,7 +51,7 @@ impl<'a> Pulse<'a> {
     async fn silence(&self, policy: &Policy) -> std::time::Duration {
         let end = Instant::now() + policy.timeout;
         loop {
-            let idle = self.seen().last.map(|last| last + policy.idle_timeout);
+            let idle = self.seen().map(|last| last + policy.idle_timeout);
             let now = Instant::now();
             match idle {
                 _ if end <= now => return policy.timeout,
@@ -65,17 +63,15 @@ impl<'a> Pulse<'a> {
         }
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+#[async_trait]
 impl ChatWatch for Pulse<'_> {
     fn delta(&self, text: &str) {
-        let mut seen = self.seen();
-        seen.last = Some(Instant::now());
-        seen.received += Tokens::estimate(text);
-        drop(seen);
+        *self.seen() = Some(Instant::now());
         self.watch.delta(text);
     }
 
@@ -83,7 +79,11 @@ impl ChatWatch for Pulse<'_> {
         self.watch.notice(notice);
     }
 
-    fn may_spend(&self, calls: u32, tokens: Tokens) -> bool {
-        self.watch.may_spend(calls, tokens)
+    fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
+        self.watch.request_ended(end);
+    }
+
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        self.watch.reserve(next).await
     }
 }

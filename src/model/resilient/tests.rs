@@ -3,7 +3,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::model::testing::{profile, reply, request};
-use crate::ports::{Finish, NoWatch};
+use crate::ports::{Finish, NoWatch, Price, Tokens};
 use tokio::time::Instant;
 
 /// What a scripted model does with one request.
@@ -17,12 +17,15 @@ enum Act {
 struct Scripted {
     profile: ModelProfile,
     acts: Mutex<VecDeque<Act>>,
+    /// The longest answer that each request asked for.
+    asked_for: Mutex<Vec<Tokens>>,
 }
 
 fn scripted(name: &str, acts: Vec<Act>) -> Arc<Scripted> {
     Arc::new(Scripted {
         profile: profile(name),
         acts: Mutex::new(acts.into()),
+        asked_for: Mutex::default(),
     })
 }
 
@@ -34,9 +37,10 @@ impl ChatModel for Scripted {
 
     async fn chat(
         &self,
-        _request: &ChatRequest,
+        request: &ChatRequest,
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
+        self.asked_for.lock().unwrap().push(request.max_output);
         let act = self.acts.lock().unwrap().pop_front().expect("no more acts");
         match act {
             Act::Answer(text) => Ok(reply(&self.profile.name, text, Finish::Stop)),
@@ -199,19 +203,99 @@ async fn a_model_that_falls_silent_is_left_after_the_idle_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_was_lost_in_the_middle_is_counted() {
+async fn an_answer_that_was_lost_in_the_middle_counts_with_its_worst_case() {
     let model = scripted("a", vec![Act::Mumble(vec![1]), Act::Answer("yes")]);
     let answered = resilient(vec![model])
         .chat(&request(), &NoWatch)
         .await
         .unwrap();
     let whole = reply("a", "yes", Finish::Stop);
+    let worst = WorstCase::of(&request(), &profile("a"));
     assert_eq!(answered.calls, 2);
-    assert_eq!(
-        answered.usage.output,
-        whole.usage.output + Tokens::estimate("mumble ")
+    assert_eq!(answered.usage, whole.usage + worst.usage());
+}
+
+/// Has room for so many requests beyond the first, and keeps what was reported and reserved.
+struct Budget {
+    left: Mutex<u32>,
+    told: Mutex<Vec<String>>,
+}
+
+impl Budget {
+    fn of(left: u32) -> Self {
+        Budget {
+            left: Mutex::new(left),
+            told: Mutex::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl ChatWatch for Budget {
+    fn delta(&self, _text: &str) {}
+    fn notice(&self, _notice: ModelNotice) {}
+    fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
+        let end = end.map_or("failed", |_| "answered");
+        self.told.lock().unwrap().push(end.to_owned());
+    }
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        let mut left = self.left.lock().unwrap();
+        *left = left.checked_sub(1)?;
+        let price = next.price.unwrap().output;
+        let reserved = format!("reserved {} at {price}", next.model);
+        self.told.lock().unwrap().push(reserved);
+        Some(Tokens(100))
+    }
+}
+
+/// A model whose answers cost so much.
+fn priced(name: &str, output: f64, acts: Vec<Act>) -> Arc<Scripted> {
+    let mut model = Scripted {
+        profile: profile(name),
+        acts: Mutex::new(acts.into()),
+        asked_for: Mutex::default(),
+    };
+    model.profile.price = Some(Price {
+        output,
+        ..Price::FREE
+    });
+    Arc::new(model)
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_retry_and_fallback_is_reserved_at_the_price_of_its_own_model() {
+    let cheap = priced("cheap", 1.0, vec![server_error(), refused()]);
+    let dear = priced("dear", 9.0, vec![Act::Answer("yes")]);
+    let watch = Budget::of(2);
+    let chain = resilient(vec![Arc::clone(&cheap), Arc::clone(&dear)]);
+    chain.chat(&request(), &watch).await.unwrap();
+    let expected = [
+        "failed",
+        "reserved cheap at 1",
+        "failed",
+        "reserved dear at 9",
+        "answered",
+    ];
+    assert_eq!(*watch.told.lock().unwrap(), expected);
+    let limits = |model: &Scripted| model.asked_for.lock().unwrap().clone();
+    assert_eq!(limits(&cheap), [Tokens(512), Tokens(100)]);
+    assert_eq!(limits(&dear), [Tokens(100)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_room_in_the_budget_is_not_sent() {
+    let first = scripted("a", vec![server_error()]);
+    let second = scripted("b", Vec::new());
+    let watch = Budget::of(0);
+    let error = resilient(vec![first, second])
+        .chat(&request(), &watch)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, ModelError::Server { status: 503, .. }),
+        "{error}"
     );
-    assert!(answered.usage.prompt > whole.usage.prompt);
+    assert_eq!(*watch.told.lock().unwrap(), ["failed"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,6 +34,7 @@ impl Waits {
             }
             | ModelError::Server { .. }
             | ModelError::Timeout { .. }
+            | ModelError::Unreachable { .. }
             | ModelError::Transport { .. }
             | ModelError::Refused { .. }
             | ModelError::TooLong { .. }

@@ -1,20 +1,32 @@
 //! A client program, run to its end under a deadline.
 
-use std::io::{ErrorKind, Read};
+use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::WeightsError;
+use crate::workspace::{HostPrograms, Variables};
 
 /// How often a running program is looked at.
 const GLANCE: Duration = Duration::from_millis(100);
 /// How much of a program's complaint is shown.
 const SHOWN: usize = 600;
 
+/// A command that runs an installed program in `directory`, which must be one of ours.
+///
+/// # Errors
+/// The program is not installed.
+pub fn client(program: &str, directory: &Path) -> Result<Command, WeightsError> {
+    let programs = HostPrograms::outside_current_directory();
+    let path = programs.find(program)?;
+    Ok(programs.command(&path, Variables::Clean, directory))
+}
+
 /// Runs the command; `glance` is called now and then while it runs.
 ///
 /// # Errors
-/// When it is not installed, fails, or does not end before the deadline (it is then killed).
+/// When it cannot be started, fails, or does not end before the deadline (it is then killed).
 pub fn run(
     command: &mut Command,
     deadline: Duration,
@@ -30,12 +42,7 @@ pub fn run(
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn();
-    let mut child = spawned.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => WeightsError::NoProgram {
-            program: command.get_program().to_string_lossy().into_owned(),
-        },
-        _ => failed(error.to_string()),
-    })?;
+    let mut child = spawned.map_err(|error| failed(error.to_string()))?;
     let stderr = child.stderr.take();
     // Read on a thread of its own: a full pipe would stop the program.
     let complaint = std::thread::spawn(move || {
@@ -91,11 +98,8 @@ mod tests {
     use super::*;
 
     fn shell(script: &str, deadline: Duration) -> Result<(), WeightsError> {
-        run(
-            Command::new("sh").args(["-c", script]),
-            deadline,
-            &mut || {},
-        )
+        let mut shell = client("sh", Path::new("/"))?;
+        run(shell.args(["-c", script]), deadline, &mut || {})
     }
 
     #[test]
@@ -109,12 +113,8 @@ mod tests {
             error.contains("out of luck") && error.contains('3'),
             "{error}"
         );
-        let error = run(
-            &mut Command::new("no-such-program-here"),
-            minute,
-            &mut || {},
-        );
-        assert!(matches!(error, Err(WeightsError::NoProgram { .. })));
+        let error = client("no-such-program-here", Path::new("/")).unwrap_err();
+        assert!(matches!(error, WeightsError::NoProgram(_)), "{error}");
     }
 
     #[test]

@@ -13,6 +13,8 @@ use etcetera::BaseStrategy;
 pub use catalogue::{DEFAULT_MODEL, KnownModel, known};
 pub use pull::{Progress, pull};
 
+use crate::workspace::ProgramError;
+
 /// Names the directory that is used instead of the user's cache directory.
 pub const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
 
@@ -34,8 +36,8 @@ pub enum WeightsError {
     Io { path: PathBuf, source: io::Error },
     #[error("another process has been fetching `{name}` for too long: end it, or delete {}", .lock.display())]
     Busy { name: String, lock: PathBuf },
-    #[error("{program} is not installed")]
-    NoProgram { program: String },
+    #[error(transparent)]
+    NoProgram(#[from] ProgramError),
     #[error("`{command}` failed: {output}")]
     Failed { command: String, output: String },
     #[error("`{command}` did not end within {seconds} s: look at the network, then run it again")]

@@ -3,7 +3,6 @@
 use std::fs::{self, File, TryLockError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
@@ -55,6 +54,8 @@ fn pull_into(
     sources: &[Source],
     report: &mut dyn FnMut(Progress),
 ) -> Result<PathBuf, WeightsError> {
+    // The programs that fetch run in other directories.
+    let directory = &std::path::absolute(directory).map_err(WeightsError::io(directory))?;
     let path = directory.join(model.file_name());
     if model.is_at(&path) {
         return Ok(path);
@@ -123,8 +124,9 @@ fn from_hub(
         });
     };
     let downloads = partial.with_extension("hub");
+    fs::create_dir_all(&downloads).map_err(WeightsError::io(&downloads))?;
     let total = model.bytes;
-    let mut hub = Command::new("hf");
+    let mut hub = command::client("hf", &downloads)?;
     hub.args(["download", repository, file, "--local-dir"])
         .arg(&downloads);
     command::run(&mut hub, HUB_DEADLINE, &mut || {
@@ -199,6 +201,7 @@ fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::ProgramError;
 
     const CONTENT: &[u8] = b"weights";
 
@@ -220,9 +223,7 @@ mod tests {
     }
 
     fn absent(_: &KnownModel, _: &Path, _: &mut dyn FnMut(Progress)) -> Result<(), WeightsError> {
-        Err(WeightsError::NoProgram {
-            program: "hf".into(),
-        })
+        Err(ProgramError::Missing("hf".into()).into())
     }
 
     fn must_not_run(

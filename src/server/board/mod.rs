@@ -66,6 +66,10 @@ impl Board {
             self.spent.calls += calls;
             self.spent.tokens += usage.prompt + usage.output;
             self.spent.dollars += *cost;
+        } else if let Event::TurnFailed { spent, .. } = event {
+            self.spent.calls += spent.calls;
+            self.spent.tokens += spent.usage.prompt + spent.usage.output;
+            self.spent.dollars += spent.dollars;
         } else if let Event::RunFinished {
             stop_reason,
             summary,

@@ -48,6 +48,12 @@ pub struct Proposal {
 }
 
 impl Proposal {
+    /// Whether it changes a file that a person must be asked about alone.
+    pub fn needs_own_yes(&self) -> bool {
+        let evidence = self.evidence.as_ref();
+        evidence.is_some_and(|evidence| !evidence.needs_person.is_empty())
+    }
+
     pub fn drop_unfinished(&mut self) {
         match self.state {
             State::Checking | State::Waiting => self.become_state(State::Dropped),
@@ -91,6 +97,8 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
         become_state(proposal, State::Applied);
     } else if let Event::ProposalConflicted { proposal, .. } = event {
         become_state(proposal, State::Conflicted);
+    } else if let Event::ProposalNotApplied { proposal, .. } = event {
+        become_state(proposal, State::Dropped);
     } else if let Event::ProposalUndone { proposal } = event {
         become_state(proposal, State::Undone);
     } else if let Event::ProposalChecked { proposal, evidence } = event {

@@ -193,3 +193,49 @@ async fn a_closed_file_may_be_opened_with_the_expected_text() {
     desk.post(opened("/w/a.py", 1, "new"));
     assert_eq!(arrived.await.unwrap().version, Some(DocVersion(1)));
 }
+
+#[tokio::test]
+async fn symbols_that_were_read_before_a_close_say_nothing_of_the_next_opening() {
+    let desk = Desk::open(tokio::runtime::Handle::current());
+    let path = PathBuf::from("/w/a.py");
+    let old = "def f():\n    pass\n";
+    let new = "x = 1\n\n\ndef f():\n    pass\n";
+    desk.post(opened("/w/a.py", 1, old));
+    assert!(desk.see(path.clone()).await.unwrap().is_some());
+    desk.post(Post::Closed {
+        uri: uri("/w/a.py"),
+    });
+    desk.post(opened("/w/a.py", 1, new));
+    // A reading that was under way at the close ends after it.
+    desk.post(Post::Marked {
+        path: path.clone(),
+        opening: Opening(1),
+        marks: Marks::read(&path, old),
+    });
+    let sight = desk.see(path).await.unwrap().unwrap();
+    let head = sight.marks.find("f").unwrap().head;
+    assert_eq!(head, new.find("f()").unwrap());
+}
+
+#[tokio::test]
+async fn nothing_is_written_into_a_document_whose_change_may_be_lost() {
+    let desk = Desk::open(tokio::runtime::Handle::current());
+    let expect = |path: &str| desk.expect(path.into(), "old".into(), "new".into());
+    let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(Expected::InDoubt));
+    desk.post(opened("/w/a.py", 1, "old"));
+    desk.post(Post::MessageLost);
+    assert!(is_in_doubt("/w/a.py").await);
+    // A change of a range may be made to another text than ours.
+    let start = json!({"line": 0, "character": 0});
+    let nothing = json!({"range": {"start": start, "end": start}, "text": ""});
+    desk.post(changed("/w/a.py", 2, json!([nothing])));
+    assert!(is_in_doubt("/w/a.py").await);
+    desk.post(changed("/w/a.py", 3, json!([{"text": "old"}])));
+    assert!(!is_in_doubt("/w/a.py").await);
+    // The message that opened this one was lost.
+    assert!(!is_in_doubt("/w/b.py").await);
+    desk.post(changed("/w/b.py", 2, json!([nothing])));
+    assert!(is_in_doubt("/w/b.py").await);
+    desk.post(opened("/w/b.py", 3, "old"));
+    assert!(!is_in_doubt("/w/b.py").await);
+}

@@ -131,7 +131,8 @@ impl Runs {
             language,
             index,
         };
-        let task = task(params, &defaults);
+        let mut task = task(params, &defaults);
+        task.patch = Some(self.trajectory(&id).with_extension("kept.patch"));
         let approval = task.approval;
         let run = (self.shared.services.start)(id.clone(), task, outside);
         self.started(&id, Arc::clone(&run));
@@ -210,6 +211,7 @@ fn task(params: RunParams, defaults: &Defaults) -> Task {
         limits: params.limits.over(&defaults.limits),
         test_deadline: defaults.test_deadline,
         begin: params.begin,
+        patch: None,
     }
 }
 
@@ -230,6 +232,7 @@ fn over(stop_reason: StopReason) -> EventLog {
         StopReason::Settled
         | StopReason::NothingChanged { .. }
         | StopReason::TestsFail { .. }
+        | StopReason::ProblemsRemain { .. }
         | StopReason::LedgerEmpty { .. }
         | StopReason::Cancelled => "the run was stopped before it began".to_owned(),
     };

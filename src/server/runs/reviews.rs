@@ -45,7 +45,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Accepts everything that waits and fits the user's text, of one run or of all.
+    /// Accepts everything that waits and fits the user's text, of one run or of all; what needs a yes of
+    /// its own stays.
     pub fn accept_all(&self, run: Option<&RunId>) -> Result<AcceptAllReply, RunError> {
         let waiting: Vec<ProposalParams> = {
             let entries = self.lock();
@@ -58,7 +59,7 @@ impl Runs {
             let fitting = wanted.flat_map(|(id, entry)| {
                 let leads = entry.board.leading();
                 leads
-                    .filter(|(lead, _)| entry.board.fits(*lead))
+                    .filter(|(lead, one)| entry.board.fits(*lead) && !one.needs_own_yes())
                     .map(|(proposal, _)| ProposalParams {
                         run: RunId(id.clone()),
                         proposal,

@@ -10,7 +10,7 @@ use crate::ports::Dollars;
 use crate::server::board::Proposal;
 use crate::server::follow::told;
 use crate::server::offers::{self, Offer};
-use crate::server::paths::path_of;
+use crate::server::paths::{disk_text, path_of};
 use crate::server::protocol::{
     AgentState, EventParams, FileState, ProposalParams, ProposalReply, ProposalState, RunStage,
     RunState, StatusParams,
@@ -20,6 +20,7 @@ use crate::server::why;
 use crate::swarm::{EventLog, Part, ProposalId, RunId};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::text::Encoding;
+use crate::workspace::PathPolicy;
 
 impl Runs {
     /// What can be done about the symbols of a file.
@@ -148,6 +149,7 @@ impl Runs {
     /// A file as the user has it: the buffer, or the disk.
     async fn now(&self, root: Option<&Path>, file: &FilePath) -> Option<Now> {
         let path = path_of(root?, file)?;
+        PathPolicy::of(root?).may_read(file).ok()?;
         let open = self.shared.desk.read(path.clone()).await.ok()?;
         let uri = Url::from_file_path(&path).ok()?;
         Some(match open {
@@ -159,7 +161,7 @@ impl Runs {
             None => Now {
                 uri,
                 version: None,
-                text: tokio::fs::read_to_string(&path).await.ok().map(Into::into),
+                text: disk_text(path).await.ok().map(Into::into),
             },
         })
     }

@@ -54,6 +54,7 @@ fn client(says: Option<&'static str>) -> (Client, Arc<Speaker>) {
         max_output: Tokens(2_000),
         tool_calling: ToolCalling::Native,
         replayed: false,
+        price: Some(Price::FREE),
     };
     let speaker = Arc::new(Speaker {
         says,

@@ -283,7 +283,7 @@ fn agents() -> crate::server::Starter {
                     let base = Arc::clone(&thought_over[oldest]);
                     thought_over.drain(..thought_over.len().saturating_sub(2));
                     tokio::spawn(async move {
-                        log.event(said(&write(editor.as_ref(), &base, slot, number).await));
+                        log.event(said(&write(&editor, &base, slot, number).await));
                     });
                 }
             }
@@ -292,7 +292,7 @@ fn agents() -> crate::server::Starter {
     })
 }
 
-async fn write(editor: &dyn Editor, base: &Arc<str>, slot: usize, number: usize) -> String {
+async fn write(editor: &Arc<dyn Editor>, base: &Arc<str>, slot: usize, number: usize) -> String {
     let Some((changes, token)) = rewritten(base, slot, number) else {
         return "gone".to_owned();
     };

@@ -8,7 +8,7 @@ use crate::headless::testing::*;
 use crate::ports::{ProposalView, Verdict};
 use crate::server::Starter;
 use crate::server::testing::{BASE, asked};
-use crate::swarm::{Event, Party, ProposalId, StopReason};
+use crate::swarm::{Event, NeedsPerson, Party, ProposalId, StopReason};
 
 /// Asks about proposals, tells the verdict, and waits for its cancel.
 pub fn proposing(proposals: &'static [(u32, &'static str)]) -> Starter {
@@ -203,6 +203,35 @@ async fn all_that_fits_is_accepted_at_once() {
     assert_eq!(all, json!({"accepted": [{"run": run, "proposal": 1}]}));
     let again = client.execute("starling.acceptAll", json!({})).await;
     assert_eq!(again, json!({"accepted": []}));
+}
+
+#[tokio::test]
+async fn what_needs_a_yes_of_its_own_is_not_accepted_with_all_others() {
+    let start = scripted(|scene: Scene| async move {
+        for mut event in asked(&[(1, "a.py::f")]) {
+            if let Event::ReviewAsked { evidence, .. } = &mut event {
+                evidence.needs_person.push(NeedsPerson {
+                    file: file("a.py"),
+                    why: "builds run it".to_owned(),
+                });
+            }
+            scene.log.event(event);
+        }
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    });
+    let mut client = client(start, project());
+    client.initialize(full()).await;
+    let run = super::begin(&client, "x").await;
+    client.next_of("starling/event").await;
+    client.next_of("starling/event").await;
+    let all = client.execute("starling.acceptAll", json!({})).await;
+    assert_eq!(all, json!({"accepted": []}));
+    let params = json!({"run": run, "proposal": 1});
+    let shown = client.connection.request("starling/proposal", params);
+    let summary = shown.await.unwrap()["summary"].to_string();
+    let told = "needs your own yes: a.py: builds run it";
+    assert!(summary.contains(told), "{summary}");
 }
 
 #[tokio::test]

@@ -59,6 +59,10 @@ async fn event_of(client: &mut Client, name: &str) -> Value {
 /// Makes the edit that the server asks for.
 async fn take_edit(client: &mut Client, version: i32) -> String {
     let (id, params) = client.next_of("workspace/applyEdit").await;
+    make_edit(client, id, &params, version)
+}
+
+fn make_edit(client: &Client, id: Value, params: &Value, version: i32) -> String {
     let edit = &params["edit"]["documentChanges"][0];
     assert_eq!(edit["textDocument"]["version"], version);
     client.connection.notify(
@@ -220,4 +224,49 @@ fn only_what_was_cut_short_and_waits_is_found() {
     std::fs::write(&torn, format!("{whole}{{\"seq\": 3, \"at")).unwrap();
     assert_eq!(ids(), ["live", "torn"]);
     assert_eq!(std::fs::read_to_string(&torn).unwrap(), whole);
+}
+
+#[tokio::test]
+async fn a_set_of_which_one_part_is_refused_is_not_applied_at_all() {
+    let folder = project();
+    let set = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
+    trajectory(folder.path(), "r1", folder.path(), set);
+    let mut client = restarted(folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 2});
+    client.execute("starling.accept", about.clone()).await;
+    assert_eq!(take_edit(&mut client, 1).await, "yield");
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    client.connection.reply(id, Ok(json!({"applied": false})));
+    assert_eq!(take_edit(&mut client, 2).await, "return");
+    event_of(&mut client, "proposal_conflicted").await;
+    event_of(&mut client, "review_asked").await;
+    // Nothing of it is there, so that all of it can be accepted again.
+    client.execute("starling.accept", about).await;
+    assert_eq!(take_edit(&mut client, 3).await, "yield");
+    assert_eq!(take_edit(&mut client, 4).await, "yield");
+    let first = event_of(&mut client, "proposal_applied").await;
+    let second = event_of(&mut client, "proposal_applied").await;
+    let ids = [&first, &second].map(|one| one["event"]["proposal"].clone());
+    assert_eq!(ids, [json!(1), json!(2)]);
+}
+
+#[tokio::test]
+async fn what_was_accepted_before_a_cancel_is_in_the_log() {
+    let folder = project();
+    trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
+    let mut client = restarted(folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about).await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    client
+        .execute("starling.cancel", json!({"run": "r1"}))
+        .await;
+    make_edit(&client, id, &params, 1);
+    event_of(&mut client, "proposal_applied").await;
+    let end = event_of(&mut client, "run_finished").await;
+    assert_eq!(end["event"]["applied"], json!(["a.py::f"]));
 }

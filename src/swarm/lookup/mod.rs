@@ -74,6 +74,13 @@ impl Lookup {
         self.world.tree(file).map_err(|error| error.to_string())
     }
 
+    /// Whether a path names the module body of a file that is not there yet and lies inside the workspace.
+    pub fn is_new_file(&self, path: &SymbolPath) -> bool {
+        let file = path.file.as_str();
+        let leads_outside = file.starts_with('/') || file.split('/').any(|part| part == "..");
+        path.is_module() && !leads_outside && self.tree(&path.file).is_err()
+    }
+
     /// A symbol by its path.
     ///
     /// # Errors

@@ -126,7 +126,7 @@ pub struct Propose {
     /// Decorators, comments, docstrings or nested symbols go away on purpose.
     #[serde(default)]
     pub intended_losses: bool,
-    /// Show it to the approver although the tests object.
+    /// Show it to the user although the checks object. Without effect where no user reviews.
     #[serde(default)]
     pub insist: bool,
     /// You have more to do after this one.
@@ -143,7 +143,7 @@ pub struct RunTests {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pick {
-    /// Symbol path.
+    /// Symbol path; path/to/file.py:: for a file that is to be made.
     pub symbol: String,
     /// What its owner should know: the cause and what must hold afterwards.
     #[serde(default)]
@@ -160,7 +160,7 @@ pub struct Pick {
     /// Decorators, comments or nested symbols go away on purpose.
     #[serde(default)]
     pub intended_losses: bool,
-    /// Show it although the tests object.
+    /// Show it to the user although the checks object. Without effect where no user reviews.
     #[serde(default)]
     pub insist: bool,
 }

@@ -187,7 +187,13 @@ async fn the_proxy_user_decides_on_an_intent() {
         .on("agent a.py::f", [intent(), finish("no way")])
         .on(
             "proxy intent a.py::f",
-            [say("Let me think."), say("REJECT: not asked for")],
+            [
+                say("Let me think."),
+                call(
+                    "decide",
+                    json!({"verdict": "reject", "reason": "not asked for"}),
+                ),
+            ],
         );
     let mut bed = Bed::new(&[("a.py", ONE)], model)
         .begin(&["a.py::f"])
@@ -196,7 +202,7 @@ async fn the_proxy_user_decides_on_an_intent() {
             task.ask_intent = AskIntent::Contract;
         });
     let events = bed.run().await;
-    assert!(malformed(&events)[0].contains("Begin your reply with ACCEPT"));
+    assert!(malformed(&events)[0].contains("Call `decide` exactly once."));
     assert!(bed.model.prompts("agent a.py::f")[1].contains("Vetoed: not asked for."));
     assert!(bed.model.prompts("proxy intent")[0].contains("add a parameter"));
 }
@@ -216,7 +222,7 @@ async fn an_unreadable_decision_is_asked_for_again_and_may_steer() {
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert!(bed.model.prompts("agent a.py::f")[1].ends_with("Do it differently: add three"));
-    assert!(bed.model.prompts("proxy a.py::f")[1].contains("Begin your reply with ACCEPT"));
+    assert!(bed.model.prompts("proxy a.py::f")[1].contains("Call `decide` exactly once."));
 }
 
 #[tokio::test(start_paused = true)]
@@ -255,4 +261,64 @@ async fn always_asks_about_an_intent_that_was_not_stated() {
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert!(bed.model.prompts("agent a.py::f")[1].contains("Vetoed: two, not one"));
     assert_eq!(bed.read("a.py"), ONE.replace("return x", "return x + 2"));
+}
+
+/// A run whose proxy user says this to the first proposal, and accepts whatever comes later.
+async fn proxy_says(first: Vec<Line>) -> (Bed, Vec<Event>) {
+    let model = Scripted::native()
+        .on("agent a.py::f", [change(), finish("as you like")])
+        .on("proxy a.py::f", first);
+    let mut bed = Bed::new(&[("a.py", ONE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Proxy);
+    let events = bed.run().await;
+    (bed, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reject_whose_reason_begins_with_accept_stays_a_reject() {
+    let reject = "REJECT: hides the symptom.\nAccept it only when g is mended too.";
+    let (bed, events) = proxy_says(vec![say(reject)]).await;
+    assert_eq!(bed.read("a.py"), ONE, "{events:#?}");
+    assert!(bed.model.prompts("agent a.py::f")[1].contains("Rejected: hides the symptom."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_stays_unclear_is_a_reject() {
+    let both = Line::Call(vec![
+        ("decide".to_owned(), json!({"verdict": "accept"})),
+        (
+            "decide".to_owned(),
+            json!({"verdict": "reject", "reason": "no"}),
+        ),
+    ]);
+    let conditional = say("ACCEPT when g is mended too");
+    let (bed, events) = proxy_says(vec![both, conditional]).await;
+    assert_eq!(bed.read("a.py"), ONE, "{events:#?}");
+    assert_eq!(bed.model.prompts("proxy").len(), 2, "asked once more");
+    assert!(bed.model.prompts("agent a.py::f")[1].contains("gave no clear decision"));
+    // Every tool call of the unclear reply is answered, as providers demand.
+    let asked = bed.model.asked.lock().unwrap();
+    let again = asked
+        .iter()
+        .rfind(|one| one.conversation == "proxy a.py::f");
+    let results = again.unwrap().messages.iter();
+    let results = results.filter(|message| matches!(message, crate::ports::Message::Tool { .. }));
+    assert_eq!(results.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_proxy_user_without_tools_decides_in_its_first_line() {
+    let model = Scripted::new(crate::ports::ToolCalling::Text)
+        .on(
+            "agent a.py::f",
+            [say("```python\ndef f(x):\n    return x + 1\n```")],
+        )
+        .on("proxy a.py::f", [say("Sure."), say("ACCEPT")]);
+    let mut bed = Bed::new(&[("a.py", ONE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Proxy);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.model.prompts("proxy")[1].contains("The first line of your reply must be ACCEPT"));
 }

@@ -58,6 +58,8 @@ pub struct Scripted {
     script: Mutex<Script>,
     pub asked: Mutex<Vec<ChatRequest>>,
     pub latency: Duration,
+    /// What each answer reports.
+    usage: Usage,
 }
 
 impl Scripted {
@@ -80,17 +82,30 @@ impl Scripted {
             max_output: Tokens(4_000),
             tool_calling,
             replayed: false,
+            price: Some(Price::FREE),
         };
         Scripted {
             profile,
             script: Mutex::default(),
             asked: Mutex::default(),
             latency: Duration::ZERO,
+            usage: Usage {
+                prompt: Tokens(100),
+                cached: Tokens(0),
+                output: Tokens(10),
+            },
         }
     }
 
     pub fn named(mut self, name: &str) -> Self {
         self.profile.name = name.to_owned();
+        self
+    }
+
+    /// The same with a price, and with what each answer reports to have used.
+    pub fn priced(mut self, price: Option<Price>, usage: Usage) -> Self {
+        self.profile.price = price;
+        self.usage = usage;
         self
     }
 
@@ -165,12 +180,8 @@ impl ChatModel for Scripted {
             text: String::new(),
             tool_calls: Vec::new(),
             finish: Finish::Stop,
-            usage: Usage {
-                prompt: Tokens(100),
-                cached: Tokens(0),
-                output: Tokens(10),
-            },
-            cost: Dollars(0.0),
+            usage: self.usage,
+            cost: (self.profile.price).map_or(Dollars(0.0), |price| price.cost(self.usage)),
             calls: 1,
         };
         let tool_call = |at: usize, name: String, arguments: String| ToolCall {
@@ -216,6 +227,12 @@ pub struct DiskEditor {
     pub writes: Mutex<u32>,
     /// What the user does to a file just before the next edit arrives.
     pub typing: Mutex<Option<(String, String)>>,
+    /// A file whose next edit is refused.
+    pub refuses: Mutex<Option<String>>,
+    /// How long the next edits take to arrive.
+    pub delays: Mutex<VecDeque<Duration>>,
+    /// Open files with texts that are not saved. They are not written to.
+    pub unsaved: Mutex<HashMap<String, String>>,
 }
 
 #[async_trait]
@@ -230,9 +247,25 @@ impl Editor for DiskEditor {
         }
     }
 
+    async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {
+        let unsaved = self.unsaved.lock().unwrap();
+        let texts = unsaved.iter();
+        let texts = texts.map(|(file, text)| (FilePath::new(file), text.as_str().into()));
+        Ok(texts.collect())
+    }
+
     async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+        let delay = self.delays.lock().unwrap().pop_front();
+        tokio::time::sleep(delay.unwrap_or_default()).await;
         if let Some((file, text)) = self.typing.lock().unwrap().take() {
             std::fs::write(self.root.join(file), text).unwrap();
+        }
+        let refused = |file: &mut String| file == edit.file.as_str();
+        if self.refuses.lock().unwrap().take_if(refused).is_some() {
+            return Err(ApplyError::Refused {
+                file: edit.file,
+                message: "permission denied".to_owned(),
+            });
         }
         let path = self.root.join(edit.file.as_str());
         let now = std::fs::read_to_string(&path).unwrap_or_default();
@@ -438,6 +471,8 @@ impl LanguageService for NoLanguage {
 pub struct Bed {
     dir: tempfile::TempDir,
     pub task: Task,
+    /// Globs of files that need no person's yes.
+    pub allow_write: Vec<String>,
     pub model: Arc<Scripted>,
     pub editors: Vec<Arc<dyn ChatModel>>,
     /// Used in place of the scripted model.
@@ -472,15 +507,20 @@ impl Bed {
             limits: Limits::default(),
             test_deadline: Duration::from_secs(60),
             begin: Vec::new(),
+            patch: None,
         };
         let editor = DiskEditor {
             root: dir.path().to_owned(),
             writes: Mutex::default(),
             typing: Mutex::default(),
+            refuses: Mutex::default(),
+            delays: Mutex::default(),
+            unsaved: Mutex::default(),
         };
         Bed {
             dir,
             task,
+            allow_write: Vec::new(),
             model: Arc::new(model),
             editors: Vec::new(),
             other_model: None,
@@ -527,9 +567,11 @@ impl Bed {
 
     pub fn start(&mut self) -> RunHandle {
         let root = self.dir.path().canonicalize().unwrap();
-        let snapshot = Workspace::open(root.clone())
-            .unwrap()
-            .snapshot(Default::default());
+        let unsaved = self.editor.unsaved.lock().unwrap().clone().into_iter();
+        let unsaved = unsaved.map(|(file, text)| (FilePath::new(file), Some(text.into())));
+        let workspace = Workspace::open(root.clone()).unwrap();
+        let workspace = workspace.allowing(&self.allow_write).unwrap();
+        let snapshot = workspace.snapshot(unsaved.collect());
         let model: Arc<dyn ChatModel> = self
             .other_model
             .clone()

@@ -265,3 +265,136 @@ async fn an_owner_whose_accepted_change_fits_is_not_woken_again() {
     let events = bed.run().await;
     assert_eq!((applied(&events), bed.model.calls()), (2, 1), "{events:#?}");
 }
+
+/// Two pairs that need one another. The second comes while a person looks at the first.
+fn two_pairs() -> Bed {
+    let files = [
+        FILES[0],
+        ("shop.py", "def total(x):\n    return fee(x)\n"),
+        ("tax.py", "def tax(x):\n    return x\n"),
+        ("bill.py", "def bill(x):\n    return tax(x)\n"),
+    ];
+    let late = |symbol: &str| json!({"symbol": symbol, "why": "thinks for a while"});
+    let picks = [
+        wider(),
+        caller(),
+        late("tax.py::tax"),
+        late("bill.py::bill"),
+    ];
+    let mut model = Scripted::native()
+        .on("scout", [call("wake", json!({ "symbols": picks }))])
+        .on(
+            "agent tax.py::tax",
+            [whole("def tax(x, rate):\n    return x * rate\n")],
+        )
+        .on(
+            "agent bill.py::bill",
+            [whole("def bill(x):\n    return tax(x, 2)\n")],
+        )
+        .always("agent", finish("I have nothing to add"));
+    model.latency = Duration::from_secs(60);
+    let bed = Bed::new(&files, model).with(|task| task.approval = Approval::Ask);
+    *bed.test_times.lock().unwrap() = vec![Duration::from_secs(1); 20].into();
+    bed.tests(|all| {
+        let has = |what: &str| all.contains(what);
+        let fails = |id: &str| (id.to_owned(), "TypeError".to_owned());
+        let fee = has("def fee(x, rate)") != has("fee(x, 2)");
+        let tax = has("def tax(x, rate)") != has("tax(x, 2)");
+        let fee = fee.then(|| fails("t1"));
+        fee.into_iter().chain(tax.then(|| fails("t2"))).collect()
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_is_checked_and_shown_while_a_person_looks_at_another() {
+    let mut bed = two_pairs();
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(3600);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(applied(&events), 4);
+    let asked = |event: &Event| matches!(event, Event::ReviewAsked { .. });
+    let asked: Vec<usize> = (0..events.len()).filter(|at| asked(&events[*at])).collect();
+    let answered = |event: &Event| matches!(event, Event::ProposalReviewed { .. });
+    let answered = events.iter().position(answered).unwrap();
+    assert_eq!(asked.len(), 2, "{events:#?}");
+    assert!(asked[1] < answered, "{asked:?} {answered}");
+}
+
+/// What passes only with a set that is under review is shown to the person beside it. Where they reject
+/// the set, nothing of it is applied.
+#[tokio::test(start_paused = true)]
+async fn what_needs_a_set_under_review_is_shown_to_the_person_at_once() {
+    for verdict in [
+        Verdict::Accept,
+        Verdict::Reject {
+            reason: "keep the contract".into(),
+        },
+    ] {
+        let is_accepted = verdict == Verdict::Accept;
+        let late = json!({"symbol": "shop.py::other", "why": "thinks for a while"});
+        let mut model = Scripted::native()
+            .on(
+                "scout",
+                [call("wake", json!({"symbols": [wider(), caller(), late]}))],
+            )
+            .on(
+                "agent shop.py::other",
+                [whole("def other(x):\n    return fee(x, 3)\n"), finish("no")],
+            )
+            .always("agent", finish("I have nothing to add"));
+        model.latency = Duration::from_secs(60);
+        let bed = Bed::new(&FILES, model).with(|task| task.approval = Approval::Ask);
+        let mut bed = bed.tests(|all| {
+            let wide = all.contains("def fee(x, rate)");
+            let fits = wide == all.contains("fee(x, 2)") && (wide || !all.contains("fee(x, 3)"));
+            match fits {
+                true => Vec::new(),
+                false => vec![("t1".to_owned(), "TypeError".to_owned())],
+            }
+        });
+        *bed.test_times.lock().unwrap() = vec![Duration::from_secs(1); 20].into();
+        *bed.approver.verdicts.lock().unwrap() = [verdict].into();
+        *bed.approver.latency.lock().unwrap() = Duration::from_secs(3600);
+        let began = tokio::time::Instant::now();
+        let events = bed.run().await;
+        let count = if is_accepted { 3 } else { 0 };
+        assert!(began.elapsed() < Duration::from_secs(3 * 3600));
+        let first = events
+            .iter()
+            .position(|event| matches!(event, Event::ProposalReviewed { .. }));
+        let asked = |event: &&Event| matches!(event, Event::ReviewAsked { .. });
+        let before = events[..first.unwrap()].iter().filter(asked).count();
+        assert_eq!(before, 2, "{events:#?}");
+        if is_accepted {
+            assert_eq!(applied(&events), count, "{events:#?}");
+        } else {
+            let text = bed.read("fees.py");
+            assert_eq!(text, FILES[0].1, "{events:#?}");
+        }
+    }
+}
+
+/// The second part comes while a person looks at the first one alone: it is asked about by itself, with
+/// what it breaks without the first one.
+#[tokio::test(start_paused = true)]
+async fn a_proposal_under_review_is_not_asked_about_twice() {
+    let late = json!({"symbol": "shop.py::total", "why": "thinks for a while"});
+    let mut model = Scripted::native()
+        .on("scout", [call("wake", json!({"symbols": [wider(), late]}))])
+        .on(
+            "agent shop.py::total",
+            [whole("def total(x):\n    return fee(x, 2)\n")],
+        )
+        .always("agent", finish("I have nothing to add"));
+    model.latency = Duration::from_secs(60);
+    let bed = Bed::new(&FILES, model).with(|task| task.approval = Approval::Ask);
+    let mut bed = bed.tests(calls_fit);
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(3600);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let seen = bed.approver.seen.lock().unwrap();
+    let ids: Vec<u32> = seen.iter().map(|view| view.id).collect();
+    assert_eq!(ids, [1, 2], "{seen:#?}");
+    assert!(seen[1].evidence.contains("BROKEN"), "{seen:#?}");
+    assert_eq!(applied(&events), 2);
+}

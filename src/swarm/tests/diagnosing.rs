@@ -411,14 +411,14 @@ async fn without_a_service_the_tests_bring_the_hint() {
 async fn proposals_that_only_pass_together_are_judged_in_one_text() {
     let pick = |symbol: &str, source: &str| json!({"symbol": symbol, "why": "w", "source": source});
     let picks = [
-        pick("a.py::f", "def f(x):\n    return x  # bad alone\n"),
-        pick("b.py::h", "def h():\n    return 2  # good company\n"),
+        pick("a.py::f", "def f(x):\n    return x  # bad company\n"),
+        pick("b.py::h", "def h():\n    return 2  # bad company\n"),
     ];
     let model = Scripted::native()
         .on("scout", [call("wake", json!({"symbols": picks}))])
         .always("agent", finish("nothing to add"));
     let language = Arc::new(Finds {
-        excuse: Some("good company"),
+        excuse: Some("company"),
         ..Finds::default()
     });
     let files = [("a.py", TWO), ("b.py", "def h():\n    return 1\n")];
@@ -427,7 +427,7 @@ async fn proposals_that_only_pass_together_are_judged_in_one_text() {
     *bed.test_times.lock().unwrap() = times.into();
     let events = bed.run().await;
     assert_eq!(refusals(&events), [""; 0], "{events:#?}");
-    assert!(bed.read("a.py").contains("bad alone") && bed.read("b.py").contains("company"));
+    assert!(bed.read("a.py").contains("company") && bed.read("b.py").contains("company"));
     let together = events.iter().find_map(|event| match event {
         Event::ProposalChecked { evidence, .. } => evidence.together.clone(),
         _ => None,
@@ -455,7 +455,9 @@ async fn at_the_end_the_touched_files_are_looked_at_once_more() {
         ..Finds::default()
     });
     let files = [("a.py", TWO), ("b.py", "def h():\n    return 1\n")];
-    let mut bed = bed(&files, model, &language).begin(&["a.py::f", "b.py::h"]);
+    let mut bed = bed(&files, model, &language)
+        .begin(&["a.py::f", "b.py::h"])
+        .with(|task| task.approval = Approval::Ask);
     let events = bed.run().await;
     let looks: Vec<_> = events
         .iter()

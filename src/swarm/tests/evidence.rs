@@ -118,7 +118,10 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        needs_person: Vec::new(),
         together: None,
+        texts: Default::default(),
+        overridden: None,
         millis: 3,
     }
 }

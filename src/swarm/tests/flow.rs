@@ -298,10 +298,10 @@ async fn a_draft_that_comes_back_goes_to_the_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_small_model_hears_of_failing_tests_in_words_and_is_asked_again_with_some_chance() {
+async fn a_small_model_reads_the_task_and_what_fails_and_is_asked_in_another_way_each_time() {
     let wrong = "```python\nimport os\n\ndef f(x):\n    return 7\n```";
     let right = "```python\nLIMIT = 3\n\n\ndef f(x):\n    return x + 1\n\n\ndef g(x):\n    return None\n```";
-    let model = Scripted::small().on("agent a.py::f", [say(wrong), say(right)]);
+    let model = Scripted::small().on("agent a.py::f", [say(wrong), say(wrong), say(right)]);
     let judge = |all: &str| {
         let failed = (
             "t1".to_owned(),
@@ -330,10 +330,15 @@ async fn a_small_model_hears_of_failing_tests_in_words_and_is_asked_again_with_s
         "{}",
         prompts[0]
     );
-    assert_eq!(prompts[0], prompts[1]);
+    assert!(prompts[0].contains("The tests fail."), "{}", prompts[0]);
+    // The second prompt holds the reason of the refusal. The third is the first one again, at a
+    // higher temperature.
+    assert!(prompts[1].contains("return 7"), "{}", prompts[1]);
+    assert_eq!(prompts[0], prompts[2]);
     let asked = bed.model.asked.lock().unwrap();
     let temperatures: Vec<f32> = asked.iter().map(|request| request.temperature).collect();
-    assert_eq!(temperatures, [0.0, 0.7]);
+    assert_eq!(temperatures, [0.0, 0.0, 0.7]);
+    assert!(malformed(&events).contains(&"the same answer as before".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -371,4 +376,30 @@ async fn nothing_is_written_outside_the_workspace() {
             "{path}: {events:#?}"
         );
     }
+}
+
+/// The agent and the user change different words of one line: neither meant what would come of both.
+#[tokio::test(start_paused = true)]
+async fn two_edits_of_one_line_are_a_conflict_when_a_proposal_is_drafted() {
+    let sum = "def f(x, y):\n    return x + y\n";
+    let read = call("read", json!({"symbols": ["a.py::f"]}));
+    let hunk = json!({"reason": "r", "hunks": [{"old": "+ y", "new": "+ 2 * y"}]});
+    let mut model = Scripted::native().on(
+        "agent a.py::f",
+        [read, call("propose", hunk), finish("it is the user's")],
+    );
+    model.latency = std::time::Duration::from_secs(5);
+    let mut bed = Bed::new(&[("a.py", sum)], model).begin(&["a.py::f"]);
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::ToolUsed { .. })).await;
+    let typed = sum.replace("return x", "return 3 * x");
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    handle.finished().await;
+    let why = malformed(&handle.log.events());
+    assert!(
+        why.iter()
+            .any(|why| why.contains("both sides changed line 2")),
+        "{why:?}"
+    );
+    assert_eq!(bed.read("a.py"), typed);
 }

@@ -1,174 +1,267 @@
-//! The ledger: what is reserved counts, the clock stands while a person is asked, each limit is named.
+//! The limits of whole runs: requests in parallel, retries, fallbacks, and the clock.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use serde_json::json;
+
+use super::bed::*;
+use crate::model::resilient::{Policy, Resilient};
 use crate::ports::*;
-use crate::swarm::ledger::{Ledger, Limits, Outside};
+use crate::swarm::*;
 
-fn ledger(change: impl FnOnce(&mut Limits)) -> Ledger {
-    let mut limits = Limits::default();
-    change(&mut limits);
-    Ledger::new(limits)
-}
+const SIX: &str =
+    "def a(): pass\ndef b(): pass\ndef c(): pass\ndef d(): pass\ndef e(): pass\ndef f(): pass\n";
+const OWNERS: [&str; 6] = [
+    "a.py::a", "a.py::b", "a.py::c", "a.py::d", "a.py::e", "a.py::f",
+];
 
-fn reply(prompt: u64, output: u64, cost: f64, calls: u32) -> ChatReply {
-    ChatReply {
-        model: "m".into(),
-        text: String::new(),
-        tool_calls: Vec::new(),
-        finish: Finish::Stop,
-        usage: Usage {
-            prompt: Tokens(prompt),
-            cached: Tokens(7),
-            output: Tokens(output),
-        },
-        cost: Dollars(cost),
-        calls,
+const PRICE: Price = Price {
+    prompt: 5.0,
+    cached: 1.0,
+    output: 25.0,
+};
+
+fn usage(prompt: u64, output: u64) -> Usage {
+    Usage {
+        prompt: Tokens(prompt),
+        cached: Tokens(0),
+        output: Tokens(output),
     }
 }
 
-fn refusal(ledger: &Ledger, tokens: u64) -> String {
-    ledger.reserve_call(Tokens(tokens)).unwrap_err().what
+fn read(symbol: &str) -> Line {
+    call("read", json!({ "symbols": [symbol] }))
 }
 
-#[test]
-fn a_reserved_call_counts_until_it_is_dropped() {
-    let ledger = ledger(|limits| limits.calls = 1);
-    let reservation = ledger.reserve_call(Tokens(10)).unwrap();
-    assert_eq!(refusal(&ledger, 10), "1 of 1 model calls");
-    drop(reservation);
-    assert_eq!(ledger.spent().calls, 0);
-    let reservation = ledger.reserve_call(Tokens(10)).unwrap();
-    reservation.settle(&reply(5, 3, 0.0, 1));
-    assert_eq!(refusal(&ledger, 10), "1 of 1 model calls");
+/// Adds up, by itself, what the requests to a model cost and what those under way may cost.
+struct Meter {
+    inner: Scripted,
+    sum: Mutex<Sum>,
 }
 
-#[test]
-fn what_a_call_really_cost_is_booked_in_place_of_what_was_reserved() {
-    let ledger = ledger(|limits| limits.tokens = Tokens(1_000));
-    let first = ledger.reserve_call(Tokens(900)).unwrap();
-    assert_eq!(
-        refusal(&ledger, 101),
-        "900 of 1000 tokens, 101 more are needed"
-    );
-    first.settle(&reply(80, 20, 0.25, 3));
-    let spent = ledger.spent();
-    assert_eq!(
-        (spent.calls, spent.prompt_tokens, spent.output_tokens),
-        (3, Tokens(80), Tokens(20))
-    );
-    assert_eq!(
-        (spent.cached_tokens, spent.dollars),
-        (Tokens(7), Dollars(0.25))
-    );
+#[derive(Default)]
+struct Sum {
+    dollars: f64,
+    under_way: usize,
+    most_dollars: f64,
+    most_under_way: usize,
+}
+
+impl Meter {
+    fn of(inner: Scripted) -> Arc<Self> {
+        Arc::new(Meter {
+            inner,
+            sum: Mutex::default(),
+        })
+    }
+}
+
+#[async_trait]
+impl ChatModel for Meter {
+    fn profile(&self) -> &ModelProfile {
+        self.inner.profile()
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        let worst = WorstCase::of(request, self.profile()).dollars();
+        {
+            let mut sum = self.sum.lock().unwrap();
+            sum.dollars += worst.0;
+            sum.under_way += 1;
+            sum.most_dollars = sum.most_dollars.max(sum.dollars);
+            sum.most_under_way = sum.most_under_way.max(sum.under_way);
+        }
+        let reply = self.inner.chat(request, watch).await?;
+        let mut sum = self.sum.lock().unwrap();
+        sum.dollars += reply.cost.0 - worst.0;
+        sum.under_way -= 1;
+        Ok(reply)
+    }
+}
+
+fn spent(events: &[Event]) -> Spent {
+    match events.last() {
+        Some(Event::RunFinished { spent, .. }) => spent.clone(),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_in_parallel_stay_within_the_limit_of_dollars() {
+    let mut scripted = Scripted::native()
+        .priced(Some(PRICE), usage(1_000, 2_000))
+        .always("agent", read("a.py::a"));
+    scripted.latency = Duration::from_secs(1);
+    let meter = Meter::of(scripted);
+    let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
+        .begin(&OWNERS)
+        .with(|task| task.limits.dollars = Some(Dollars(0.5)));
+    bed.other_model = Some(meter.clone());
+    let events = bed.run().await;
     assert!(
-        ledger.reserve_call(Tokens(900)).is_ok(),
-        "up to the last one"
+        matches!(stop(&events), StopReason::LedgerEmpty { .. }),
+        "{:?}",
+        stop(&events)
     );
-    assert_eq!(
-        refusal(&ledger, 901),
-        "100 of 1000 tokens, 901 more are needed"
-    );
-}
-
-#[test]
-fn a_failed_call_and_one_that_says_nothing_of_its_requests_count_once() {
-    let ledger = ledger(|limits| limits.calls = 2);
-    ledger.reserve_call(Tokens(10)).unwrap().settle_failed();
-    let silent = ledger.reserve_call(Tokens(10)).unwrap();
-    silent.settle(&reply(1, 1, 0.0, 0));
-    assert_eq!(ledger.spent().calls, 2);
-    assert_eq!(refusal(&ledger, 1), "2 of 2 model calls");
-}
-
-#[test]
-fn no_call_begins_when_the_dollars_are_spent() {
-    let ledger = ledger(|limits| limits.dollars = Some(Dollars(0.5)));
-    let call = || ledger.reserve_call(Tokens(1));
-    call().unwrap().settle(&reply(1, 1, 0.4, 1));
-    call().unwrap().settle(&reply(1, 1, 0.2, 1));
-    assert_eq!(refusal(&ledger, 1), "$0.6000 of $0.5000");
-}
-
-#[test]
-fn a_reserved_call_has_room_for_more_requests_as_the_limits_have() {
-    let ledger = ledger(|limits| {
-        limits.calls = 3;
-        limits.tokens = Tokens(100);
-    });
-    let _reserved = ledger.reserve_call(Tokens(40)).unwrap();
-    assert!(ledger.has_room(2, Tokens(60)));
-    assert!(!ledger.has_room(3, Tokens(60)));
-    assert!(!ledger.has_room(2, Tokens(61)));
-}
-
-#[test]
-fn messages_and_agents_are_counted_up_to_their_limits() {
-    let ledger = ledger(|limits| {
-        limits.messages = 2;
-        limits.agents = 1;
-    });
-    ledger.count_message().unwrap();
-    ledger.count_message().unwrap();
-    let refused = ledger.count_message().unwrap_err().to_string();
-    assert_eq!(refused, "the budget is used up: 2 messages between agents");
-    ledger.count_agent().unwrap();
-    assert_eq!(ledger.count_agent().unwrap_err().what, "1 agents");
-    let spent = ledger.spent();
-    assert_eq!((spent.messages, spent.agents), (2, 1));
+    let sum = meter.sum.lock().unwrap();
+    assert!(sum.most_under_way >= 2, "they work at the same time");
+    assert!(sum.most_dollars <= 0.5, "{} dollars", sum.most_dollars);
+    let spent = spent(&events).dollars.0;
+    assert!((0.3..=0.5).contains(&spent), "{spent}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_stands_while_any_person_is_asked() {
-    let ledger = ledger(|limits| limits.seconds = 100);
-    let pass = |seconds| tokio::time::advance(Duration::from_secs(seconds));
-    pass(10).await;
-    let one = ledger.wait_for_person();
-    pass(1_000).await;
-    let two = ledger.wait_for_person();
-    pass(500).await;
-    drop(one);
-    pass(500).await;
-    assert_eq!(ledger.time_left(), Duration::from_secs(90));
-    drop(two);
-    pass(30).await;
-    assert_eq!(ledger.time_left(), Duration::from_secs(60));
-    let spent = ledger.spent();
-    assert_eq!((spent.seconds, spent.waiting_seconds), (2_040.0, 2_000.0));
+async fn agents_wait_for_reserved_tokens_instead_of_ending_the_run() {
+    let mut scripted = Scripted::native();
+    for owner in OWNERS {
+        scripted = scripted.on(
+            &format!("agent {owner}"),
+            [read(owner), finish("nothing to do")],
+        );
+    }
+    scripted.latency = Duration::from_secs(1);
+    let meter = Meter::of(scripted);
+    let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
+        .begin(&OWNERS)
+        .with(|task| task.limits.tokens = Tokens(22_000));
+    bed.other_model = Some(meter.clone());
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::NothingChanged { .. }),
+        "{:?}",
+        stop(&events)
+    );
+    assert_eq!(meter.inner.calls(), 12, "all of them come to their end");
+    let most = meter.sum.lock().unwrap().most_under_way;
+    assert!((1..6).contains(&most), "{most} at the same time");
+    assert_eq!(spent(&events).prompt_tokens, Tokens(1_200));
+}
+
+fn lost() -> ModelError {
+    ModelError::Transport {
+        model: "scripted".into(),
+        message: "the stream ended in the middle of the answer".into(),
+    }
+}
+
+fn resilient(first: Arc<Scripted>, others: Vec<Arc<dyn ChatModel>>) -> Arc<dyn ChatModel> {
+    Arc::new(Resilient::new(first, others, Policy::default()).with_seed(1))
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_is_up_when_the_clock_has_really_run() {
-    let ledger = ledger(|limits| limits.seconds = 100);
-    let began = tokio::time::Instant::now();
-    let person = ledger.wait_for_person();
-    let waited = async {
-        tokio::time::sleep(Duration::from_secs(250)).await;
-        drop(person);
+async fn every_attempt_of_a_failed_call_is_booked_at_its_reservation() {
+    let scripted = Arc::new(Scripted::native().always("agent", Line::Fail(lost())));
+    let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native()).begin(&["a.py::a"]);
+    bed.other_model = Some(resilient(scripted.clone(), Vec::new()));
+    let events = bed.run().await;
+    let spent = spent(&events);
+    assert_eq!(scripted.calls(), 4);
+    assert_eq!(spent.calls, 4);
+    let worst: Tokens = {
+        let asked = scripted.asked.lock().unwrap();
+        let of = |request: &ChatRequest| WorstCase::of(request, scripted.profile());
+        let worst = asked.iter().map(of);
+        worst.map(|worst| worst.prompt + worst.output).sum()
     };
-    tokio::join!(ledger.time_up(), waited);
-    let took = began.elapsed().as_secs_f64();
-    assert!((350.0..351.0).contains(&took), "{took}");
-    assert!(ledger.time_left().is_zero());
+    assert_eq!(spent.prompt_tokens + spent.output_tokens, worst);
+    let booked = events.iter().find_map(|event| match event {
+        Event::TurnFailed { spent, .. } => Some(spent.calls),
+        _ => None,
+    });
+    assert_eq!(booked, Some(4));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_at_work_at_once_is_counted_once() {
-    let ledger = ledger(|_| {});
-    let pass = |seconds| tokio::time::advance(Duration::from_secs(seconds));
-    // 1 to 5, 3 to 5, 5 to 6 and 8 to 10.
-    pass(5).await;
-    ledger.was_outside(Outside::Model, Duration::from_secs(2));
-    ledger.was_outside(Outside::Tests, Duration::from_secs(4));
-    pass(1).await;
-    ledger.was_outside(Outside::Model, Duration::from_secs(1));
-    pass(4).await;
-    ledger.was_outside(Outside::Model, Duration::from_secs(2));
-    let spent = ledger.spent();
-    assert_eq!(spent.model_seconds, 5.0);
-    assert_eq!(spent.test_seconds, 4.0);
-    assert_eq!(spent.outside_seconds, 7.0);
-    // Nothing began before the run.
-    ledger.was_outside(Outside::Tests, Duration::from_secs(60));
-    assert_eq!(ledger.spent().outside_seconds, 10.0);
+async fn a_fallback_that_the_budget_cannot_pay_is_not_asked() {
+    let down = ModelError::Refused {
+        model: "cheap".into(),
+        status: 404,
+        message: "gone".into(),
+    };
+    let cheap = Arc::new(
+        Scripted::native()
+            .named("cheap")
+            .always("agent", Line::Fail(down)),
+    );
+    let dear = Price {
+        prompt: 1_000.0,
+        cached: 1_000.0,
+        output: 1_000.0,
+    };
+    let dear = Scripted::native()
+        .named("dear")
+        .priced(Some(dear), usage(1, 1));
+    let dear = Arc::new(dear.always("agent", finish("done")));
+    let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
+        .begin(&["a.py::a"])
+        .with(|task| task.limits.dollars = Some(Dollars(0.5)));
+    bed.other_model = Some(resilient(cheap, vec![dear.clone()]));
+    let events = bed.run().await;
+    assert_eq!(dear.calls(), 0);
+    match stop(&events) {
+        StopReason::LedgerEmpty { what } => assert!(what.contains("of $0.5000"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_without_a_price_is_not_asked_under_a_limit_of_dollars() {
+    let unpriced = Scripted::native()
+        .priced(None, usage(1, 1))
+        .always("agent", finish("done"));
+    let mut bed = Bed::new(&[("a.py", SIX)], unpriced)
+        .begin(&["a.py::a"])
+        .with(|task| task.limits.dollars = Some(Dollars(0.5)));
+    let events = bed.run().await;
+    assert_eq!(bed.model.calls(), 0);
+    match stop(&events) {
+        StopReason::LedgerEmpty { what } => {
+            assert!(what.contains("the price of scripted is unknown"), "{what}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_clock_runs_while_another_agent_works_beside_a_review() {
+    let model = Scripted::native()
+        .on("agent a.py::a", [whole("def a(): return 1\n")])
+        .always("agent a.py::b", Line::Hang);
+    let mut bed = Bed::new(&[("a.py", SIX)], model)
+        .begin(&["a.py::a", "a.py::b"])
+        .with(|task| {
+            task.approval = Approval::Ask;
+            task.limits.seconds = 200;
+        });
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(10_000);
+    let events = bed.run().await;
+    assert_eq!(
+        stop(&events),
+        StopReason::LedgerEmpty {
+            what: "200 seconds".into()
+        }
+    );
+    let seconds = spent(&events).seconds;
+    assert!((200.0..210.0).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_clock_stands_while_a_review_is_all_that_a_run_waits_for() {
+    let model = Scripted::native().on("agent a.py::a", [whole("def a(): return 1\n")]);
+    let mut bed = Bed::new(&[("a.py", SIX)], model)
+        .begin(&["a.py::a"])
+        .with(|task| {
+            task.approval = Approval::Ask;
+            task.limits.seconds = 200;
+        });
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(10_000);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled);
+    assert_eq!(spent(&events).waiting_seconds, 10_000.0);
 }

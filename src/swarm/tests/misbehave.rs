@@ -65,8 +65,8 @@ async fn asks_the_same_for_ever() {
         .always("agent", ask_g())
         .always("answer", say("x"));
     let ended = misbehave(model).await;
-    assert!(ended.gave_up("was called 4 times"), "{:#?}", ended.events);
-    assert!(ended.calls <= 5, "{}", ended.calls);
+    assert!(ended.gave_up("called this 5 times"), "{:#?}", ended.events);
+    assert!(ended.calls <= 6, "{}", ended.calls);
     let sources: Vec<_> = ended
         .events
         .iter()
@@ -277,7 +277,7 @@ async fn the_proxy_user_answers_rubbish() {
         .with(|task| task.approval = Approval::Proxy);
     let ended = end_of(bed).await;
     assert!(
-        ended.told("Begin your reply with ACCEPT"),
+        ended.told("Call `decide` exactly once."),
         "{:#?}",
         ended.events
     );
@@ -316,8 +316,8 @@ async fn repeats_the_same_call() {
         Scripted::native().always("agent", call("read", json!({"symbols": ["a.py::g"]}))),
     )
     .await;
-    assert!(ended.gave_up("was called 4 times"), "{:#?}", ended.events);
-    assert_eq!(ended.calls, 4);
+    assert!(ended.gave_up("called this 5 times"), "{:#?}", ended.events);
+    assert_eq!(ended.calls, 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,6 +38,14 @@ fn outcome(events: &[Event]) -> AgentOutcome {
     events.iter().find_map(finished).expect("an end")
 }
 
+/// Why the agent gave up.
+fn gave_up(events: &[Event]) -> String {
+    match outcome(events) {
+        AgentOutcome::GaveUp { why } => why,
+        AgentOutcome::Changed | AgentOutcome::NothingToChange => panic!("{events:#?}"),
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_repair_starts_from_the_last_good_state_and_sees_only_what_is_new() {
     let model = Scripted::native().on(
@@ -76,12 +84,59 @@ async fn repairs_end() {
         .begin(&["a.py::f"])
         .tests(no_none);
     let events = bed.run().await;
-    let AgentOutcome::GaveUp { why } = outcome(&events) else {
-        panic!("{events:#?}")
-    };
-    assert!(why.starts_with("3 repairs did not help"), "{why}");
+    let why = gave_up(&events);
+    assert!(why.starts_with("4 attempts did not help"), "{why}");
     assert_eq!(bed.model.calls(), 4);
     assert_eq!(bed.read("a.py"), TWO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn repeated_proposal_of_a_small_model_is_not_checked_again() {
+    let answer = "```python\ndef f(x):\n    return None\n```";
+    let model = Scripted::small().on("agent a.py::f", (0..9).map(|_| say(answer)));
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(no_none);
+    let events = bed.run().await;
+    let why = gave_up(&events);
+    assert!(why.starts_with("4 attempts, same answer: "), "{why}");
+    assert_eq!(bed.model.calls(), 4);
+    let is_check = |event: &&Event| matches!(event, Event::ProposalChecked { .. });
+    assert_eq!(events.iter().filter(is_check).count(), 1, "{events:#?}");
+    assert_eq!(bed.read("a.py"), TWO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn agent_that_gave_up_is_not_woken_again_while_nothing_changed() {
+    let answers = (0..20).map(|_| whole("def f(x):\n    return None\n"));
+    let model = Scripted::native().on("agent a.py::f", answers);
+    let red = |_: &str| {
+        let message = "a.py:2: in f\n    return x\nAssertionError: 1 != 2";
+        vec![("t1".to_owned(), message.to_owned())]
+    };
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(red)
+        .with(|task| task.text = "Make the tests pass.".into());
+    let events = bed.run().await;
+    assert!(gave_up(&events).starts_with("4 attempts, same answer"));
+    assert_eq!(bed.model.calls(), 4, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn model_with_tools_may_send_the_same_proposal_twice() {
+    let wrong = || whole("def f(x):\n    return None\n");
+    let right = whole("def f(x):\n    return x + 2\n");
+    let model = Scripted::native().on("agent a.py::f", [wrong(), wrong(), wrong(), right]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(no_none);
+    let events = bed.run().await;
+    assert_eq!(outcome(&events), AgentOutcome::Changed, "{events:#?}");
+    let same = |why: &&String| *why == "the same answer as before";
+    assert_eq!(malformed(&events).iter().filter(same).count(), 1);
+    let told = &bed.model.prompts("agent a.py::f")[3];
+    assert!(told.contains("You proposed the same before"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]

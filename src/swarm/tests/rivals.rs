@@ -106,3 +106,25 @@ async fn candidates_that_cannot_be_used_are_left_out() {
         "{events:#?}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_candidate_that_won_is_applied_although_another_change_came_between() {
+    let add = serde_json::json!({"reason": "r", "add": [{"source": "def h():\n    return 1\n"}]});
+    let model = Scripted::native()
+        .on("agent a.py::f", [whole("def f(x):\n    return 0\n")])
+        .on("agent b.py::g", [call("propose", add)]);
+    let files = [("a.py", ONE), ("b.py", "def g():\n    return 1\n")];
+    let mut bed = Bed::new(&files, model).begin(&["a.py::f", "b.py::g"]);
+    bed.editors = vec![editor("one", &fenced("return x + 1"))];
+    bed = bed.tests(|all| match all.contains("x + 1") {
+        true => vec![],
+        false => vec![("t1".into(), "no".into())],
+    });
+    // Before; the change of g; both candidates; the one that won, while the change of g is applied.
+    let times = [0, 5, 1, 1, 10].map(std::time::Duration::from_secs);
+    *bed.test_times.lock().unwrap() = times.into();
+    let events = bed.run().await;
+    assert_eq!(chosen(&events).0, "one");
+    assert!(bed.read("b.py").contains("def h()"), "{events:#?}");
+    assert_eq!(bed.read("a.py"), ONE.replace("return x", "return x + 1"));
+}

@@ -369,7 +369,9 @@ async fn the_scout_can_mean_a_loss_and_insist() {
         let model = Scripted::native()
             .on("scout", [call("wake", pick(losses))])
             .always("agent", finish("no"));
-        let mut bed = Bed::new(&[("a.py", text)], model).tests(fails);
+        let mut bed = Bed::new(&[("a.py", text)], model)
+            .tests(fails)
+            .with(|task| task.approval = Approval::Ask);
         bed.run().await;
         assert_eq!(bed.read("a.py").contains("x + 1"), applied);
     }

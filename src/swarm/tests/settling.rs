@@ -19,6 +19,13 @@ fn insists(source: &str) -> Line {
     )
 }
 
+/// A run over `f` in which a person accepts everything, also what breaks a test.
+fn reviewed(model: Scripted) -> Bed {
+    Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Ask)
+}
+
 fn breaks_g(message: &'static str) -> impl Fn(&str) -> Vec<(String, String)> + Send + Sync {
     move |all| match all.contains("return None") && !all.contains("or 0") {
         true => vec![("t1".to_owned(), message.to_owned())],
@@ -39,9 +46,7 @@ async fn a_failing_test_wakes_the_owner_of_the_frame() {
             "agent a.py::g",
             [whole("def g(x):\n    return (f(x) or 0) + 1\n")],
         );
-    let mut bed = Bed::new(&[("a.py", TWO)], model)
-        .begin(&["a.py::f"])
-        .tests(breaks_g(IN_G));
+    let mut bed = reviewed(model).tests(breaks_g(IN_G));
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert_eq!(failed_tests(&events), ["a.py::g"]);
@@ -57,9 +62,7 @@ async fn a_test_without_a_frame_wakes_who_changed_something() {
             whole("def f(x):\n    return x\n"),
         ],
     );
-    let mut bed = Bed::new(&[("a.py", TWO)], model)
-        .begin(&["a.py::f"])
-        .tests(breaks_g("it is wrong"));
+    let mut bed = reviewed(model).tests(breaks_g("it is wrong"));
     let events = bed.run().await;
     assert_eq!(failed_tests(&events), ["a.py::f"]);
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
@@ -75,9 +78,7 @@ async fn owners_of_failures_are_asked_then_who_changed_something_and_then_the_ru
             [insists("def f(x):\n    return None\n"), finish("nor mine")],
         )
         .always("agent a.py::g", finish("it is not my fault"));
-    let mut bed = Bed::new(&[("a.py", TWO)], model)
-        .begin(&["a.py::f"])
-        .tests(breaks_g(IN_G));
+    let mut bed = reviewed(model).tests(breaks_g(IN_G));
     let events = bed.run().await;
     assert_eq!(failed_tests(&events), ["a.py::g", "a.py::f"]);
     let failing = vec!["t1".to_owned()];
@@ -90,8 +91,7 @@ async fn what_failed_before_counts_only_when_the_task_is_about_tests() {
         let model = Scripted::native()
             .on("agent a.py::f", [insists("def f(x):\n    return x + 0\n")])
             .always("agent", finish("nothing"));
-        let mut bed = Bed::new(&[("a.py", TWO)], model)
-            .begin(&["a.py::f"])
+        let mut bed = reviewed(model)
             .with(|task| task.text = text.into())
             .tests(|_| vec![("t1".into(), IN_G.into())]);
         let events = bed.run().await;
@@ -173,12 +173,10 @@ async fn a_test_command_that_fails_as_a_whole_wakes_the_owner_of_the_frame_in_it
             [whole("def g(x):\n    return (f(x) or 0) + 1\n")],
         );
     let judge = breaks_g(IN_G);
-    let mut bed = Bed::new(&[("a.py", TWO)], model)
-        .begin(&["a.py::f"])
-        .tests(move |all| {
-            let whole = |(_, output)| (WHOLE_RUN.to_owned(), output);
-            judge(all).into_iter().map(whole).collect()
-        });
+    let mut bed = reviewed(model).tests(move |all| {
+        let whole = |(_, output)| (WHOLE_RUN.to_owned(), output);
+        judge(all).into_iter().map(whole).collect()
+    });
     let events = bed.run().await;
     assert_eq!(failed_tests(&events), ["a.py::g"], "{events:#?}");
     assert_eq!(stop(&events), StopReason::Settled);

@@ -157,3 +157,15 @@ async fn what_a_change_mended_fails_again_without_it() {
     };
     assert_eq!((broken, still_failing), (vec![], vec!["t1".to_owned()]));
 }
+
+/// The bytes do not overlap, but what is left of the line would be nobody's.
+#[tokio::test(start_paused = true)]
+async fn a_line_that_the_user_changed_as_well_is_not_taken_back() {
+    let (bed, handle, applied) = changed().await;
+    let typed = bed.read("a.py").replace("return x + 1", "return y + 1");
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    let f = applied.iter().find(|(_, symbol)| symbol == "a.py::f");
+    let conflict = handle.undo(Some(f.unwrap().0)).await.unwrap_err();
+    assert!(matches!(conflict, UndoError::Conflict { .. }), "{conflict}");
+    assert_eq!(bed.read("a.py"), typed);
+}

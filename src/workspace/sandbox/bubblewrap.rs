@@ -2,50 +2,94 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::INIT;
 use super::plan::Plan;
-use super::room::{OWN, kept, secrets};
+use super::room::{OF_THE_MACHINE, own_directories};
+use super::view::{hidden, kept, secrets};
 
-const PROGRAM: &str = "bwrap";
+/// Where the system keeps `bwrap`. `PATH` is the command's own here, and may lead into the project.
+const PLACES: [&str; 5] = [
+    "/usr/bin/bwrap",
+    "/bin/bwrap",
+    "/usr/local/bin/bwrap",
+    "/run/wrappers/bin/bwrap",
+    "/run/current-system/sw/bin/bwrap",
+];
 
 /// The command that starts our init in a room of bwrap's.
 pub(super) fn command(plan: &Plan) -> io::Result<Command> {
     let program = std::env::current_exe()?;
-    let mut command = Command::new(PROGRAM);
+    let installed = PLACES.into_iter().find(|place| Path::new(place).exists());
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "bwrap is not installed");
+    let mut command = Command::new(installed.ok_or_else(missing)?);
     command.args(arguments(plan, &program)).arg("--");
     command.arg(program).arg(INIT);
     Ok(command)
 }
 
 fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
-    let fixed = "--unshare-all --die-with-parent --as-pid-1 --ro-bind / / --dev /dev --proc /proc";
+    let fixed = "--unshare-all --cap-drop ALL --die-with-parent --as-pid-1 \
+                 --ro-bind / / --dev /dev --proc /proc";
     let mut arguments: Vec<OsString> = fixed.split_whitespace().map(OsString::from).collect();
     let mut add = |option: &str, paths: &[&Path]| {
         arguments.push(option.into());
         arguments.extend(paths.iter().map(|path| path.as_os_str().to_owned()));
     };
-    for own in OWN.map(Path::new) {
-        if own.is_dir() && !own.is_symlink() {
-            add("--tmpfs", &[own]);
+    // Bubblewrap leaves out what it takes to be read-only, though an administrator may write there.
+    for part in OF_THE_MACHINE.map(|part| Path::new("/proc").join(part)) {
+        if part.exists() {
+            add("--ro-bind", &[&part, &part]);
         }
     }
-    for path in kept(plan) {
-        add("--ro-bind", &[&path, &path]);
+    for own in own_directories() {
+        add("--tmpfs", &[Path::new(own)]);
     }
-    for secret in secrets(plan) {
+    // What lies in one of those is not there any more.
+    let is_seen = |path: &PathBuf| !own_directories().any(|own| path.starts_with(own));
+    let (directories, files): (Vec<PathBuf>, Vec<PathBuf>) = hidden(plan)
+        .into_iter()
+        .filter(is_seen)
+        .partition(|path| path.is_dir());
+    for directory in &directories {
+        add("--tmpfs", &[directory]);
+    }
+    for file in &files {
+        add("--ro-bind", &[Path::new("/dev/null"), file]);
+    }
+    for kept in kept(plan) {
+        add("--ro-bind", &[&kept.source, &kept.at]);
+    }
+    add("--ro-bind", &[program, program]);
+    let root = plan.tree.root();
+    add("--bind", &[root, root]);
+    for secret in shown_secrets(plan) {
         if secret.is_dir() {
             add("--tmpfs", &[&secret]);
         } else {
             add("--ro-bind", &[Path::new("/dev/null"), &secret]);
         }
     }
-    add("--ro-bind", &[program, program]);
-    let root = plan.tree.root();
-    add("--bind", &[root, root]);
+    for directory in &directories {
+        add("--remount-ro", &[directory]);
+    }
     arguments
+}
+
+/// The secrets that are not hidden anyway.
+fn shown_secrets(plan: &Plan) -> Vec<PathBuf> {
+    let mut shown: Vec<PathBuf> = kept(plan).into_iter().map(|kept| kept.at).collect();
+    shown.push(plan.tree.root().to_owned());
+    let hidden = hidden(plan);
+    let is_under = |path: &Path, all: &[PathBuf]| all.iter().any(|one| path.starts_with(one));
+    let mut secrets = secrets(plan);
+    secrets.retain(|path| {
+        let own = own_directories().any(|own| path.starts_with(own));
+        is_under(path, &shown) || !own && !is_under(path, &hidden)
+    });
+    secrets
 }
 
 #[cfg(test)]
@@ -55,9 +99,11 @@ mod tests {
 
     #[test]
     fn all_is_read_only_but_the_copy() {
-        let home = tempfile::tempdir().unwrap();
+        let home = tempfile::tempdir_in("target").unwrap();
         let home = home.path().canonicalize().unwrap();
-        std::fs::create_dir(home.join(".ssh")).unwrap();
+        std::fs::create_dir_all(home.join("py/bin")).unwrap();
+        std::fs::create_dir(home.join("py/.ssh")).unwrap();
+        std::os::unix::fs::symlink("py/.ssh", home.join(".ssh")).unwrap();
         std::fs::write(home.join(".netrc"), "").unwrap();
         let plan = Plan {
             confinement: Confinement::Bubblewrap,
@@ -68,16 +114,27 @@ mod tests {
             bounds: Bounds::default(),
             scratch: "/cache/1".into(),
             home: Some(home.clone()),
-            keep: vec![home.clone(), "/usr".into()],
+            keep: vec![home.clone(), home.join("py"), "/usr".into()],
+            private: Vec::new(),
             user: 1,
             group: 1,
         };
         let arguments = arguments(&plan, Path::new("/bin/starling"));
         let words: Vec<_> = arguments.iter().filter_map(|word| word.to_str()).collect();
+        let words = words.join(" ");
         let home = home.to_str().unwrap();
+        assert!(words.contains(&format!("--tmpfs {home} ")), "{words}");
+        assert!(words.contains("--cap-drop ALL"), "{words}");
+        assert!(words.contains("--ro-bind /proc/sys /proc/sys "), "{words}");
         let expected = format!(
-            "--ro-bind {home} {home} --tmpfs {home}/.ssh --ro-bind /dev/null {home}/.netrc --ro-bind /bin/starling /bin/starling --bind /cache/1/tree /cache/1/tree"
+            "--ro-bind {home}/py {home}/py --ro-bind /bin/starling /bin/starling \
+             --bind /cache/1/tree /cache/1/tree --tmpfs {home}/py/.ssh"
         );
-        assert!(words.join(" ").ends_with(&expected), "{words:?}");
+        assert!(words.contains(&expected), "{words}");
+        assert!(
+            words.ends_with(&format!("--remount-ro {home}"))
+                || words.contains(&format!("--remount-ro {home} ")),
+            "{words}"
+        );
     }
 }

@@ -18,7 +18,7 @@ use rustix::thread::{UnshareFlags, set_no_new_privs};
 use super::plan::{Confinement, Plan, Report, read_plan, write_report};
 use super::watch::{Excess, Family, Scope};
 use super::written::Written;
-use super::{identity, keeper, room, tried, version};
+use super::{confine, identity, keeper, room, tried, version};
 
 /// Between two looks at what the command uses.
 const TICK: Timespec = Timespec {
@@ -75,15 +75,15 @@ fn start(plan: &Plan) -> Result<Child, String> {
     let temporary = room::temporary(plan);
     let home = temporary.join("home");
     fs::create_dir_all(&home).map_err(tried("a home directory"))?;
-    let child = Command::new("/bin/sh")
+    let mut command = Command::new("/bin/sh");
+    command
         .arg("-c")
         .arg(&plan.line)
         .current_dir(plan.tree.root())
         .env("HOME", &home)
         .env("TMPDIR", &temporary)
-        .stdin(Stdio::null())
-        .spawn()
-        .map_err(tried("starting a shell"))?;
+        .stdin(Stdio::null());
+    let child = confine::start(plan, command)?;
     stand_back(&child);
     Ok(child)
 }

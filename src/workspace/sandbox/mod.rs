@@ -7,14 +7,20 @@
 //! collects orphans, and watches memory and processes. What it saw is the last line of the plan's file.
 
 mod bubblewrap;
+mod confine;
+mod filter;
 mod identity;
 mod init;
 mod keeper;
 mod loopback;
+mod mounts;
 mod narrow;
 mod plan;
 mod room;
+mod shared;
+mod sockets;
 mod version;
+mod view;
 mod watch;
 mod written;
 
@@ -23,6 +29,7 @@ use std::path::Path;
 
 pub use plan::{Bounds, Confinement};
 pub(super) use plan::{Plan, Report, Tree, report_in, write_plan};
+pub(super) use view::administrators_files;
 
 /// The first argument of a keeper; the second is the directory of the plan.
 const KEEPER: &str = "@keeper";

@@ -88,10 +88,12 @@ pub(in crate::workspace) struct Plan {
     pub line: String,
     pub bounds: Bounds,
     pub scratch: PathBuf,
-    /// The user's own home, whose secrets are covered.
+    /// The user's own home, which the command does not see.
     pub home: Option<PathBuf>,
-    /// Directories that stay readable although they lie where the sandbox has its own.
+    /// Directories that stay readable although they lie in hidden places.
     pub keep: Vec<PathBuf>,
+    /// Files and directories that are hidden besides homes: what only an administrator may read.
+    pub private: Vec<PathBuf>,
     pub user: u32,
     pub group: u32,
 }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::mount::{
@@ -12,43 +12,33 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, pivot_root};
 
+use super::mounts::{bind_read_only, make_read_only};
 use super::plan::{Confinement, Plan, Tree};
+use super::view::{Kept, OWN, hidden, kept, secrets};
 use super::{tried, version};
 use crate::workspace::Overlay;
 use crate::workspace::shadow::lay_over;
 
-/// Where the command has a directory of its own, and sockets of others are not seen.
-pub(super) const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
-/// What some systems keep programs under, in spite of the name.
-const PROGRAMS_IN_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Through these parts of `/proc` the administrator changes the whole machine.
-const OF_THE_MACHINE: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
-/// Where keys lie in a home directory.
-const SECRETS: [&str; 18] = [
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".netrc",
-    ".pgpass",
-    ".pypirc",
-    ".npmrc",
-    ".git-credentials",
-    ".cargo/credentials.toml",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/git/credentials",
-    ".config/huggingface",
-    ".cache/huggingface/token",
-    ".local/share/keyrings",
+pub(super) const OF_THE_MACHINE: [&str; 10] = [
+    "sys",
+    "sysrq-trigger",
+    "irq",
+    "bus",
+    "fs",
+    "acpi",
+    "driver",
+    "dynamic_debug",
+    "mtrr",
+    "scsi",
 ];
 const NOTHING_ELSE: &str = "";
 /// The mode of directories that are for everybody's files. Not for devices: a shell's `> /dev/null`
 /// would be refused there.
-const OPEN: &str = "1777";
+const OPEN_TO_ALL: u32 = 0o1777;
+/// Enough for the directories above what is kept in a hidden place.
+const HIDDEN_BYTES: u64 = 1 << 20;
 
 /// Where the command's temporary files go.
 pub(super) fn temporary(plan: &Plan) -> PathBuf {
@@ -58,38 +48,19 @@ pub(super) fn temporary(plan: &Plan) -> PathBuf {
     }
 }
 
-/// The file systems of the room whose files are memory.
-pub(super) fn in_memory(plan: &Plan) -> &'static [&'static str] {
+/// The file systems of the room whose files are memory, each by one path.
+pub(super) fn in_memory(plan: &Plan) -> Vec<&'static str> {
     match plan.confinement {
-        Confinement::Namespaces => &["/tmp", "/dev/shm"],
-        Confinement::Bubblewrap => &["/tmp"],
-        Confinement::Nothing => &[],
+        Confinement::Namespaces => vec!["/tmp"],
+        Confinement::Bubblewrap => own_directories().chain(["/dev"]).collect(),
+        Confinement::Nothing => Vec::new(),
     }
 }
 
-/// The secrets of the user that there are, by their real paths, except where the tree is among them.
-pub(super) fn secrets(plan: &Plan) -> Vec<PathBuf> {
-    let home = plan.home.iter();
-    let paths = home.flat_map(|home| SECRETS.iter().map(move |name| home.join(name)));
-    paths
-        .filter_map(|path| path.canonicalize().ok())
-        .filter(|path| !plan.tree.root().starts_with(path))
-        .collect()
-}
-
-/// What lies where the room has its own, and stays: with the directories above first.
-pub(super) fn kept(plan: &Plan) -> Vec<PathBuf> {
-    let programs = PROGRAMS_IN_RUN.iter().map(PathBuf::from);
-    let mut kept: Vec<PathBuf> = plan.keep.iter().cloned().chain(programs).collect();
-    kept.retain(|path| {
-        OWN.iter()
-            .any(|own| path.starts_with(own) && path != Path::new(own))
-            && !path.starts_with(plan.tree.root())
-            && path.is_dir()
-    });
-    kept.sort();
-    kept.dedup();
-    kept
+/// The directories that the command gets empty ones in place of.
+pub(super) fn own_directories() -> impl Iterator<Item = &'static str> {
+    let is_one = |path: &Path| path.is_dir() && !path.is_symlink();
+    OWN.into_iter().filter(move |path| is_one(Path::new(path)))
 }
 
 /// Makes the room of a plan and enters it. To be called with the powers of an administrator over a
@@ -104,15 +75,23 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     )
     .map_err(|error| format!("private mounts: {error}"))?;
     mount_bind_recursive("/", &at).map_err(|error| format!("a second root: {error}"))?;
-    read_only(&at).map_err(tried("read-only mounts"))?;
+    make_read_only(&at).map_err(tried("read-only mounts"))?;
     room.processes(plan).map_err(tried("its own /proc"))?;
-    room.devices(plan).map_err(tried("its own /dev"))?;
+    room.devices().map_err(tried("its own /dev"))?;
     room.temporary(plan).map_err(tried("its own /tmp"))?;
-    room.cover(plan).map_err(tried("covering secrets"))?;
+    let hidden = room.hide(plan).map_err(tried("hiding homes"))?;
+    for kept in kept(plan) {
+        room.keep(&kept)
+            .map_err(tried(&format!("keeping {}", kept.source.display())))?;
+    }
     room.tree(plan).map_err(tried(&format!(
         "a shadow of {}",
         plan.tree.root().display()
     )))?;
+    room.cover(plan).map_err(tried("covering secrets"))?;
+    for place in hidden {
+        seal(&place).map_err(tried("sealing hidden places"))?;
+    }
     let texts = texts(plan).map_err(tried("the texts of the shadow"))?;
     enter(&at).map_err(tried("entering the sandbox"))?;
     lay_over(plan.tree.root(), &texts).map_err(tried("the texts of the shadow"))
@@ -148,7 +127,7 @@ impl Room<'_> {
         Ok(())
     }
 
-    fn devices(&self, plan: &Plan) -> io::Result<()> {
+    fn devices(&self) -> io::Result<()> {
         let dev = self.of(Path::new("/dev"));
         memory(&dev, "755", 64 << 10)?;
         for device in DEVICES {
@@ -172,25 +151,42 @@ impl Room<'_> {
         let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
         // Few tests want a terminal, and not every system lends one.
         let _ = mount("devpts", dev.join("pts"), "devpts", flags, Some(options));
-        fs::create_dir(dev.join("shm"))?;
-        memory(&dev.join("shm"), OPEN, plan.bounds.memory / 2)
+        fs::create_dir(dev.join("shm"))
     }
 
-    /// Empty directories in memory, with what is kept of those that they hide.
+    /// Empty directories in memory, which share one file system and its limit.
     fn temporary(&self, plan: &Plan) -> io::Result<()> {
-        for own in OWN {
-            let path = self.of(Path::new(own));
-            if path.is_dir() && !path.is_symlink() {
-                memory(&path, OPEN, plan.bounds.memory / 2)?;
-            }
-        }
-        for path in kept(plan) {
-            let to = self.of(&path);
-            fs::create_dir_all(&to)?;
-            mount_bind_recursive(&path, &to)?;
-            read_only(&to)?;
+        let all = plan.scratch.join("memory");
+        fs::create_dir(&all)?;
+        memory(&all, "755", plan.bounds.memory)?;
+        for (number, own) in own_directories().chain(["/dev/shm"]).enumerate() {
+            let part = all.join(number.to_string());
+            fs::create_dir(&part)?;
+            fs::set_permissions(&part, fs::Permissions::from_mode(OPEN_TO_ALL))?;
+            mount_bind(&part, self.of(Path::new(own)))?;
         }
         Ok(())
+    }
+
+    /// Puts empty places over what the command does not see, and returns the directories among them.
+    fn hide(&self, plan: &Plan) -> io::Result<Vec<PathBuf>> {
+        let mut places = Vec::new();
+        for path in hidden(plan) {
+            let at = self.of(&path);
+            if at.is_dir() {
+                memory(&at, "755", HIDDEN_BYTES)?;
+                places.push(at);
+            } else if at.exists() {
+                mount_bind("/dev/null", &at)?;
+            }
+        }
+        Ok(places)
+    }
+
+    fn keep(&self, kept: &Kept) -> io::Result<()> {
+        let to = self.of(&kept.at);
+        fs::create_dir_all(&to)?;
+        bind_read_only(&kept.source, &to)
     }
 
     fn cover(&self, plan: &Plan) -> io::Result<()> {
@@ -243,64 +239,10 @@ fn memory(at: &Path, mode: &str, bytes: u64) -> io::Result<()> {
     )?)
 }
 
-/// Makes all mounts at and below a path read-only, and bars devices there.
-fn read_only(top: &Path) -> io::Result<()> {
-    let table = fs::read_to_string("/proc/self/mountinfo")?;
-    for (path, flags) in table.lines().filter_map(mounted) {
-        if !path.starts_with(top) {
-            continue;
-        }
-        let flags = flags | MountFlags::BIND | MountFlags::RDONLY;
-        let done = mount_remount(&path, flags | MountFlags::NODEV | MountFlags::NOSUID, "");
-        // One that lies hidden under another has no path.
-        let is_read_only = || {
-            rustix::fs::statvfs(&path).map_or(true, |found| {
-                found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY)
-            })
-        };
-        if let Err(error) = done
-            && !is_read_only()
-        {
-            return Err(io::Error::other(format!("{}: {error}", path.display())));
-        }
-    }
-    Ok(())
-}
-
-/// The place of a mount and the flags that it keeps, from a line of `mountinfo`.
-fn mounted(line: &str) -> Option<(PathBuf, MountFlags)> {
-    let mut fields = line.split(' ').skip(4);
-    let (path, options) = (unescape(fields.next()?), fields.next()?);
-    let mut flags = MountFlags::empty();
-    for option in options.split(',') {
-        flags |= match option {
-            "noexec" => MountFlags::NOEXEC,
-            "noatime" => MountFlags::NOATIME,
-            "nodiratime" => MountFlags::NODIRATIME,
-            "relatime" => MountFlags::RELATIME,
-            _ => MountFlags::empty(),
-        };
-    }
-    if !flags.intersects(MountFlags::NOATIME | MountFlags::RELATIME) {
-        flags |= MountFlags::STRICTATIME;
-    }
-    Some((path, flags))
-}
-
-/// Blanks and the like stand as three octal digits.
-fn unescape(field: &str) -> PathBuf {
-    use std::os::unix::ffi::OsStringExt;
-    let mut bytes = Vec::new();
-    let mut rest = field.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after
-            .get(..3)
-            .filter(|_| *first == b'\\')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &after[3..] } else { after };
-    }
-    std::ffi::OsString::from_vec(bytes).into()
+/// Makes one mount read-only, and not those below it.
+fn seal(at: &Path) -> io::Result<()> {
+    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+    Ok(mount_remount(at, flags, NOTHING_ELSE)?)
 }
 
 /// The texts that are to be laid over the tree, read while the scratch directory can be seen.
@@ -321,22 +263,4 @@ fn enter(room: &Path) -> io::Result<()> {
     pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
     Ok(chdir("/")?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mount_keeps_its_flags() {
-        let read = |line| mounted(line).unwrap();
-        let line = "36 35 98:0 /a /mnt/a\\040b\\134 ro,nosuid,noexec,relatime master:1 - ext3 /dev/root rw";
-        let (path, flags) = read(line);
-        assert_eq!(path, Path::new("/mnt/a b\\"));
-        assert_eq!(flags, MountFlags::NOEXEC | MountFlags::RELATIME);
-        assert_eq!(read("1 2 0:1 / /x rw - t s o").1, MountFlags::STRICTATIME);
-        let quiet = MountFlags::NOATIME | MountFlags::NODIRATIME;
-        assert_eq!(read("1 2 0:1 / /x rw,noatime,nodiratime - t").1, quiet);
-        assert!(mounted("").is_none());
-    }
 }

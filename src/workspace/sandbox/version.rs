@@ -6,6 +6,8 @@ pub(super) type Version = (u32, u32);
 
 /// Since then a limit of processes counts those of the user in this namespace alone.
 pub(super) const COUNTS_BY_NAMESPACE: Version = (5, 14);
+/// Since then a process can take another's sockets and learn the mount of a file.
+pub(super) const SUPERVISES_CONNECTIONS: Version = (5, 8);
 /// Since then each namespace has an upper limit of processes of its own; before, to write it would
 /// change the whole machine.
 pub(super) const LIMITS_BY_NAMESPACE: Version = (6, 14);

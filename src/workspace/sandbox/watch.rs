@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 
 use super::plan::Bounds;
+use super::shared::{SharedMemory, segments};
 
 /// Who is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +29,9 @@ const AT_MOST: Duration = Duration::from_secs(2);
 pub(super) struct Family {
     head: Pid,
     scope: Scope,
-    files: &'static [&'static str],
+    files: Vec<&'static str>,
     shares: Option<Shares>,
+    shared: SharedMemory,
 }
 
 /// What processes have in memory, shared parts once, as it is being found out: the system answers only
@@ -61,12 +63,13 @@ pub(super) enum Excess {
 }
 
 impl Family {
-    pub(super) fn of(head: Pid, scope: Scope, files: &'static [&'static str]) -> Self {
+    pub(super) fn of(head: Pid, scope: Scope, files: Vec<&'static str>) -> Self {
         Family {
             head,
             scope,
             files,
             shares: None,
+            shared: SharedMemory::new(),
         }
     }
 
@@ -106,6 +109,15 @@ impl Family {
             return Some(Excess::Processes);
         }
         let files: u64 = self.files.iter().map(|path| used_in(path)).sum();
+        let segments = match self.scope {
+            Scope::Namespace => segments,
+            // They are those of the whole system.
+            Scope::Descendants => || 0,
+        };
+        let shared = self
+            .shared
+            .bytes(members.iter().map(|one| one.pid), segments);
+        let files = files.saturating_add(shared);
         let resident: u64 = members.iter().map(|one| one.resident).sum();
         // What many share is counted once, which costs more to find out.
         let over = files + resident > bounds.memory
@@ -173,13 +185,17 @@ fn descendants(head: Pid, all: &[Member]) -> HashSet<i32> {
 }
 
 impl Member {
-    /// Bytes in memory, those shared with others by its part; all of them where that is not told.
+    /// Bytes in memory, those shared with others by its part, and without files in memory, which are
+    /// counted by themselves; all of them where that is not told.
     fn share(&self) -> u64 {
         let path = format!("/proc/{}/smaps_rollup", self.pid.as_raw_pid());
         let text = fs::read_to_string(path).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
-        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        kilobytes.map_or(self.resident, |kilobytes| kilobytes << 10)
+        let kilobytes = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok())
+        };
+        let in_files = kilobytes("Pss_Shmem:").unwrap_or(0);
+        kilobytes("Pss:").map_or(self.resident, |all| all.saturating_sub(in_files) << 10)
     }
 }
 
@@ -226,10 +242,10 @@ mod tests {
             .args(["-c", "sleep 1000 & wait"])
             .spawn()
             .unwrap();
-        let me = Family::of(rustix::process::getpid(), Scope::Descendants, &[]);
+        let me = Family::of(rustix::process::getpid(), Scope::Descendants, Vec::new());
         let mine = |one: &Member| one.pid.as_raw_pid() == child.id().cast_signed();
         while !me.members().iter().any(mine) {}
-        let mut shell = Family::of(Pid::from_child(&child), Scope::Descendants, &[]);
+        let mut shell = Family::of(Pid::from_child(&child), Scope::Descendants, Vec::new());
         // The sleeper comes when the shell has started it.
         while shell.members().is_empty() {}
         let roomy = Bounds {

@@ -124,6 +124,7 @@ mod tests {
             scratch: root.to_owned(),
             home: None,
             keep: Vec::new(),
+            private: Vec::new(),
             user: 0,
             group: 0,
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ use super::copy::copy_tree;
 use super::process::{Capture, Captured, End, Reader, code, ended};
 use super::relocate::relocate;
 use super::{ShadowCommand, ShadowError, Shadows, blocking, lay_over, remove};
-use crate::workspace::Overlay;
 use crate::workspace::sandbox::Bounds;
+use crate::workspace::{HostPrograms, Overlay, Variables};
 
 /// Where the project lies in a container, as in the images of SWE-bench.
 const HOME: &str = "/testbed";
@@ -65,8 +66,8 @@ pub struct Container {
 impl Container {
     /// The first client on the path; `docker` where there is none, to be named in the error.
     pub fn client_found() -> PathBuf {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let there = |name: &&str| std::env::split_paths(&path).any(|at| at.join(name).is_file());
+        let programs = HostPrograms::outside_current_directory();
+        let there = |name: &&str| programs.find(name).is_ok();
         let found = ["docker", "podman"].into_iter().find(there);
         PathBuf::from(found.unwrap_or("docker"))
     }
@@ -92,7 +93,7 @@ impl Shadows {
         let tree = scratch.path().join("tree");
         let copying = {
             let (root, tree, overlay) = (root.to_owned(), tree.clone(), overlay.clone());
-            move || copy_tree(&root, &tree).and_then(|()| lay_over(&tree, &overlay))
+            move || copy_tree(&root, &tree).and_then(|_| lay_over(&tree, &overlay))
         };
         blocking(copying).await.map_err(|source| self.io(source))?;
         let inside = Inside {
@@ -123,7 +124,8 @@ struct Inside<'a> {
 impl Inside<'_> {
     async fn run(&self, command: &ShadowCommand) -> Result<Captured, String> {
         let start = Instant::now();
-        let mut child = self.client(command).spawn().map_err(|error| {
+        let started = self.client(command).and_then(|mut client| client.spawn());
+        let mut child = started.map_err(|error| {
             let client = self.container.client.display();
             format!("{client}: {error}; is it installed?")
         })?;
@@ -174,7 +176,9 @@ impl Inside<'_> {
     /// Waits for the client, and takes away what did not end with its input.
     async fn end(&self, child: &mut Child) {
         if timeout(GRACE, child.wait()).await.is_err() {
-            let mut remove = Command::new(&self.container.client);
+            let Ok(mut remove) = self.command() else {
+                return;
+            };
             remove
                 .args(["rm", "--force", &self.name])
                 .stdin(Stdio::null())
@@ -189,8 +193,17 @@ impl Inside<'_> {
         }
     }
 
-    fn client(&self, command: &ShadowCommand) -> Command {
-        let mut client = Command::new(&self.container.client);
+    /// The client, without anything of the project on its `PATH`.
+    fn command(&self) -> io::Result<Command> {
+        let programs = HostPrograms::outside(self.root);
+        let client = programs.find(&self.container.client.to_string_lossy());
+        let client = client.map_err(io::Error::other)?;
+        let command = programs.command(&client, Variables::Inherited, Path::new("/"));
+        Ok(Command::from(command))
+    }
+
+    fn client(&self, command: &ShadowCommand) -> io::Result<Command> {
+        let mut client = self.command()?;
         client
             .args(["run", "--rm", "--interactive", "--pull=never"])
             .args(["--network=none", "--security-opt=no-new-privileges"])
@@ -216,7 +229,7 @@ impl Inside<'_> {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        client
+        Ok(client)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileTimes, Metadata};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::process::{self, Captured};
 use super::relocate::relocate;
@@ -28,12 +28,16 @@ impl Shadows {
         let tree = scratch.path().join("tree");
         let copying = {
             let (root, tree, overlay) = (root.to_owned(), tree.clone(), overlay.clone());
-            move || copy_tree(&root, &tree).and_then(|()| lay_over(&tree, &overlay))
+            move || {
+                let linked = copy_tree(&root, &tree)?;
+                lay_over(&tree, &overlay).map(|()| linked)
+            }
         };
-        blocking(copying).await.map_err(|source| self.io(source))?;
+        let linked = blocking(copying).await.map_err(|source| self.io(source))?;
         let moved = ShadowCommand {
             line: relocate(&command.line, root, &tree),
             environment: copy_environment(command, root, &tree),
+            keep: command.keep.iter().cloned().chain(linked).collect(),
             ..command.clone()
         };
         let program = self.program(
@@ -77,20 +81,24 @@ fn copy_environment(
 
 /// Copies the tree `from` to the new directory `to`, times and permissions included; a file system
 /// that can share blocks does. `.git` is left out; Python environments are linked, as they are
-/// installed, not edited; absolute links into `from` lead into `to`.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+/// installed, not edited; absolute links into `from` lead into `to`. Returns the environments.
+pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<Vec<PathBuf>> {
     let mut copy = Copy {
         from,
         to,
         left: MAX_BYTES,
+        linked: Vec::new(),
     };
-    copy.directory(from, to)
+    copy.directory(from, to)?;
+    Ok(copy.linked)
 }
 
 struct Copy<'a> {
     from: &'a Path,
     to: &'a Path,
     left: u64,
+    /// Directories of `from` that are linked in place of being copied.
+    linked: Vec<PathBuf>,
 }
 
 impl Copy<'_> {
@@ -115,6 +123,7 @@ impl Copy<'_> {
         if name == ".git" {
             Ok(())
         } else if is_environment(from) {
+            self.linked.push(from.to_owned());
             std::os::unix::fs::symlink(from, to)
         } else {
             self.directory(from, to)

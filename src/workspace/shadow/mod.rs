@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::paths::{ReadError, inside};
-use super::sandbox::{Bounds, Confinement, Plan, Tree};
+use super::sandbox::{Bounds, Confinement, Plan, Tree, administrators_files};
 use super::snapshot::Overlay;
 use crate::syntax::FilePath;
 pub use container::Container;
@@ -184,8 +184,7 @@ impl Shadows {
     }
 
     /// These shadows, as copies in a sandbox of another kind.
-    #[cfg(test)]
-    pub(crate) fn confined_by(self, confinement: Confinement) -> Self {
+    pub fn confined_by(self, confinement: Confinement) -> Self {
         Shadows {
             confinement: Some(confinement),
             ..self.copies("asked for")
@@ -267,6 +266,7 @@ impl Shadows {
                 scratch: scratch.path().to_owned(),
                 home: std::env::home_dir(),
                 keep: command.keep.clone(),
+                private: administrators_files().to_vec(),
                 user: rustix::process::getuid().as_raw(),
                 group: rustix::process::getgid().as_raw(),
             },

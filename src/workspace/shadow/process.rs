@@ -319,6 +319,7 @@ mod tests {
                 scratch: scratch.path().to_owned(),
                 home: None,
                 keep: Vec::new(),
+                private: Vec::new(),
                 user: 0,
                 group: 0,
             },

@@ -154,6 +154,27 @@ local function attached(client, buffer)
   vim.lsp.codelens.refresh({ bufnr = buffer })
 end
 
+--- The command with its program as an absolute path. A name is looked for in absolute places of PATH
+--- outside the current directory, which may be anyone's.
+local function command()
+  local words = vim.deepcopy(options.values.cmd)
+  local cwd, home = vim.uv.cwd() .. '/', vim.uv.os_homedir() .. '/'
+  local own = not vim.startswith(home, cwd)
+  if vim.fn.has('win32') == 1 or words[1]:find('/', 1, true) then
+    return words
+  end
+  for _, place in ipairs(vim.split(vim.env.PATH or '', ':', { plain = true })) do
+    local outside = vim.startswith(place, '/') and not (own and vim.startswith(place .. '/', cwd))
+    local path = place .. '/' .. words[1]
+    if outside and vim.fn.executable(path) == 1 then
+      words[1] = path
+      return words
+    end
+  end
+  words[1] = vim.fs.joinpath(vim.uv.os_homedir(), '.cargo', 'bin', words[1])
+  return words
+end
+
 --- The configuration of the client, as |vim.lsp.config| and |vim.lsp.start| take it.
 function M.config()
   for _, name in ipairs(M.commands) do
@@ -163,7 +184,7 @@ function M.config()
   end
   return {
     name = 'starling',
-    cmd = options.values.cmd,
+    cmd = command(),
     filetypes = options.values.filetypes,
     root_markers = options.values.root_markers,
     capabilities = capabilities(),
@@ -266,7 +287,7 @@ end
 function M.need()
   local client = M.get()
   if not client then
-    if vim.fn.executable(options.values.cmd[1]) == 0 then
+    if vim.fn.executable(command()[1]) == 0 then
       M.say(('`%s` is not to be found: see :checkhealth starling'):format(options.values.cmd[1]), vim.log.levels.ERROR)
       return nil
     end

@@ -137,6 +137,12 @@ local told = {
       level = vim.log.levels.WARN,
     })
   end,
+  proposal_not_applied = function(event)
+    tell({
+      text = ('#%d was not applied: %s'):format(event.proposal, event.why),
+      level = vim.log.levels.WARN,
+    })
+  end,
   run_finished = function(event)
     tell({ text = 'run over: ' .. vim.split(vim.trim(event.summary), '\n')[1] })
   end,

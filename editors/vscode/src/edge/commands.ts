@@ -228,10 +228,16 @@ async function showWhy({ server, runs, targets, texts }: Parts, argument: unknow
   await texts.show(`Why #${known.number} ${shortName(known.symbol)}`, summary);
 }
 
+/** Opens the proposal after the one on the screen; without one there, the first. */
 async function reviewNext({ runs, review }: Parts): Promise<void> {
-  const [first] = runs.waiting;
-  if (first) {
-    await review.open({ run: first.story.id, proposal: first.proposal.number });
+  const shown = review.active();
+  const waiting = runs.waiting;
+  const index = waiting.findIndex(
+    ({ story, proposal }) => story.id === shown?.run && proposal.number === shown.proposal,
+  );
+  const next = waiting[index + 1] ?? waiting[0];
+  if (next) {
+    await review.open({ run: next.story.id, proposal: next.proposal.number });
   } else {
     void vscode.window.showInformationMessage("Nothing waits for review.");
   }

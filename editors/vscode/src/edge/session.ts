@@ -202,6 +202,7 @@ function places(context: vscode.ExtensionContext): Parameters<typeof findBinary>
     extension: context.extensionPath,
     path: process.env["PATH"] ?? "",
     home: homedir(),
+    folders: (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath),
     windows: process.platform === "win32" ? "windows" : "other",
   };
 }

@@ -11,6 +11,8 @@ export interface Places {
   /** The variable PATH. */
   path: string;
   home: string;
+  /** The folders that are open: no program of theirs is started unless the setting names it. */
+  folders: readonly string[];
   windows: "windows" | "other";
 }
 
@@ -31,7 +33,11 @@ export function findBinary(places: Places, isProgram: (path: string) => boolean)
   if (isProgram(bundled)) {
     return { kind: "found", path: bundled, from: "bundled" };
   }
-  for (const folder of [...places.path.split(separator), `${places.home}/.cargo/bin`].filter(Boolean)) {
+  const plain = (path: string) => (places.windows === "windows" ? path.replaceAll("\\", "/").toLowerCase() : path);
+  const open = places.folders.map((folder) => `${plain(folder)}/`);
+  const isOutside = (folder: string) =>
+    isAbsolute(folder, places.windows) && !open.some((one) => `${plain(folder)}/`.startsWith(one));
+  for (const folder of [...places.path.split(separator), `${places.home}/.cargo/bin`].filter(isOutside)) {
     const path = `${folder}/${name}`;
     if (isProgram(path)) {
       return { kind: "found", path, from: "path" };
@@ -41,4 +47,9 @@ export function findBinary(places: Places, isProgram: (path: string) => boolean)
     "The program `starling` was not found: not with this extension, not on PATH, not in ~/.cargo/bin. " +
     "Install it with `cargo install --path .` in Starling's sources, or say in the setting starling.path where it is.";
   return { kind: "missing", message };
+}
+
+/** Other places of PATH lead into the current folder, which may be anyone's. */
+function isAbsolute(folder: string, windows: Places["windows"]): boolean {
+  return windows === "windows" ? /^([a-z]:[\\/]|[\\/]{2})/i.test(folder) : folder.startsWith("/");
 }

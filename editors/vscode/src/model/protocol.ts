@@ -57,7 +57,11 @@ export interface Evidence {
   losses: unknown[];
   contract: string[];
   callers: string[];
+  /** Files that are changed only after a person accepted that very change. */
+  needs_person?: { file: string; why: string }[];
   together?: { with: string[]; tests: TestEvidence };
+  /** What of the checks is overridden by showing it, and why. */
+  overridden?: string;
 }
 
 export type Cause =
@@ -74,6 +78,7 @@ export type StopReason =
   | { reason: "settled" }
   | { reason: "nothing_changed"; why: string }
   | { reason: "tests_fail"; failing: string[] }
+  | { reason: "problems_remain"; problems: string[] }
   | { reason: "ledger_empty"; what: string }
   | { reason: "cancelled" }
   | { reason: "failed"; error: string };
@@ -112,6 +117,8 @@ export type Event =
   | { event: "turn_failed"; agent: Party; error: string }
   | { event: "notice"; agent: Party; notice: unknown }
   | { event: "malformed"; agent: Party; what: string }
+  | { event: "taken_back"; diff: string; patch: string | null; left: [number, string][] }
+  | { event: "not_woken"; symbol: string; from: Party; why: string }
   | { event: "tool_used"; agent: Party; tool: string; argument: string; outcome: string }
   | { event: "asked"; question: number; from: Party; to: Party; text: string }
   | { event: "answered"; question: number; from: Party; to: Party; text: string; source: string }
@@ -143,6 +150,7 @@ export type Event =
   | { event: "proposal_reviewed"; proposal: number; by: Party; verdict: Verdict }
   | { event: "proposal_applied"; proposal: number; symbols: string[]; diff: string }
   | { event: "proposal_conflicted"; proposal: number; why: string }
+  | { event: "proposal_not_applied"; proposal: number; why: string }
   | { event: "proposal_undone"; proposal: number }
   | { event: "followed_up"; changed: string; changes: string[]; to: string[] }
   | { event: "steered"; to: string | null; text: string }

@@ -199,6 +199,7 @@ export class Story {
       case "proposal_reviewed":
       case "proposal_applied":
       case "proposal_conflicted":
+      case "proposal_not_applied":
       case "proposal_undone":
         return this.#propose(event);
       case "run_finished":
@@ -313,6 +314,9 @@ export class Story {
         return;
       case "proposal_conflicted":
         this.#mark(event.proposal, "conflicted", event.why);
+        return;
+      case "proposal_not_applied":
+        this.#mark(event.proposal, "dropped", event.why);
         return;
       case "proposal_undone":
         this.#mark(event.proposal, "undone", "");

@@ -68,6 +68,8 @@ export function stopWord(reason: StopReason): string {
       return "nothing changed";
     case "tests_fail":
       return "tests fail";
+    case "problems_remain":
+      return "problems remain";
     case "ledger_empty":
       return "limit reached";
     case "cancelled":
@@ -93,6 +95,8 @@ export function stopSentence(reason: StopReason): string {
       return `Nothing was changed: ${reason.why}`;
     case "tests_fail":
       return `${count(reason.failing.length, "test")} still fail: ${few(reason.failing)}`;
+    case "problems_remain":
+      return `${count(reason.problems.length, "new problem")}: ${few(reason.problems)}`;
     case "ledger_empty":
       return `The limit was reached: ${reason.what}. Raise it in the settings, and run again.`;
     case "cancelled":
@@ -164,7 +168,11 @@ export function diagnosticsLines(found: DiagnosticEvidence): string[] {
 
 /** Evidence as short lines, one fact each. */
 export function evidenceLines(evidence: Evidence): string[] {
-  const lines = [testsLine(evidence.tests)];
+  const lines = (evidence.needs_person ?? []).map(({ file, why }) => `needs your own yes: ${file}: ${why}`);
+  lines.push(testsLine(evidence.tests));
+  if (evidence.overridden) {
+    lines.unshift(`shown although ${evidence.overridden}`);
+  }
   if (evidence.together) {
     const others = count(evidence.together.with.length, "other proposal");
     lines.push(`with ${others}: ${testsLine(evidence.together.tests)}`);

@@ -46,6 +46,8 @@ on.step("typing in the lines of a proposal is said to be a conflict; taken back,
   await on.editor.page.keyboard.type("  # mine");
   await lens("Hand back").waitFor();
   await on.editor.command("Starling: Review Next Proposal");
+  await on.editor.proposed("season(day)").waitFor();
+  await on.editor.command("Starling: Review Next Proposal");
   await on.editor.page.locator(".notification-toast", { hasText: "conflicts with what you typed" }).waitFor();
   await on.editor.picture("light conflict");
   await on.editor.openFile("parcels/quote.py");

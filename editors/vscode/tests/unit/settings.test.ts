@@ -36,7 +36,14 @@ test("a run says only what the user has changed", () => {
   );
 });
 
-const places: Places = { setting: "", extension: "/ext", path: "/a:/b", home: "/home/u", windows: "other" };
+const places: Places = {
+  setting: "",
+  extension: "/ext",
+  path: "/a:/b",
+  home: "/home/u",
+  folders: ["/work"],
+  windows: "other",
+};
 
 test("the setting comes first, then the bundled program, then PATH, then cargo's folder", () => {
   const programs = new Set([
@@ -60,6 +67,16 @@ test("the setting comes first, then the bundled program, then PATH, then cargo's
   programs.delete("/home/u/.cargo/bin/starling");
   assert.match(find(), /cargo install .* starling\.path/);
   assert.match(find({ setting: "/gone" }), /starling\.path says \/gone/);
+});
+
+test("no program of an open folder is started, and none of the current one", () => {
+  const paths = ["", ".", "bin", "/work", "/work/.venv/bin", "/workbench", "/b"];
+  const asked: string[] = [];
+  findBinary({ ...places, path: paths.join(":") }, (path) => asked.push(path) < 0);
+  assert.deepEqual(asked, ["/ext/bin/starling", "/workbench/starling", "/b/starling", "/home/u/.cargo/bin/starling"]);
+  const windows = { ...places, folders: ["c:\\work"], windows: "windows" as const };
+  const found = findBinary({ ...windows, path: "C:\\Work\\bin;bin;D:\\tools" }, (path) => path.includes("tools"));
+  assert.deepEqual(found, { kind: "found", path: "D:\\tools/starling.exe", from: "path" });
 });
 
 test("a wrong setting is not passed over in silence", () => {

@@ -60,6 +60,8 @@ test("evidence is one fact a line", () => {
     'contract: parameter "on" added (required)',
     "callers to follow: a.py::f, b.py::g, c.py::h and 1 more",
   ]);
+  const needs_person = [{ file: "Makefile", why: "builds run it" }];
+  assert.equal(evidenceLines({ ...evidence, needs_person })[0], "needs your own yes: Makefile: builds run it");
   const together = { with: ["a.py::f"], tests: { tests: "unknown", reason: "no time" } as const };
   assert.equal(evidenceLines({ ...evidence, together })[1], "with 1 other proposal: tests unknown: no time");
 });

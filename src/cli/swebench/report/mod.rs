@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use super::run::said;
 use crate::cli::view::words;
-use crate::headless::swebench::{Record, Report, Settings, records, settings};
+use crate::headless::swebench::{Record, Report, Settings, earlier, records, settings};
 use page::escaped;
 
 const STYLE: &str = include_str!("style.css");
@@ -28,9 +28,11 @@ pub(super) fn write(out: &Path) -> anyhow::Result<()> {
         put(&folder.join("index.html"), &page::of(record, &story))?;
     }
     let settings = settings(out)?;
+    let earlier = earlier(out)?;
+    let sums = Report::of(records.values()).with_earlier(earlier.values());
     put(
         &out.join("report.html"),
-        &table(&settings, records.values()),
+        &table(&settings, &sums, records.values()),
     )
 }
 
@@ -38,8 +40,11 @@ fn put(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| path.display().to_string())
 }
 
-fn table<'r>(settings: &Settings, records: impl Iterator<Item = &'r Record> + Clone) -> String {
-    let sums = Report::of(records.clone());
+fn table<'r>(
+    settings: &Settings,
+    sums: &Report,
+    records: impl Iterator<Item = &'r Record>,
+) -> String {
     let rows: String = records.map(row).collect();
     format!(
         r#"<!doctype html>

@@ -3,6 +3,7 @@
 use super::super::state::{Doing, tests};
 use super::super::words;
 use super::*;
+use crate::ports::Cost;
 
 fn owner() -> Party {
     agent("a.py::f")
@@ -31,6 +32,7 @@ fn trouble_of_an_agent_is_told() {
         agent: Party::Scout,
         role: Role::Scout,
         error: text("no answer"),
+        spent: Cost::default(),
     };
     assert_eq!(told(failed), ["! scout no answer"]);
     let refused = Event::ProposalRefused {

@@ -13,6 +13,7 @@ use super::record::Finished;
 use crate::ports::Dollars;
 use crate::server::protocol::EventParams;
 use crate::swarm::{Event, RunId};
+use crate::workspace::{HostPrograms, Variables};
 
 /// Of what a process complains, so much is kept.
 const COMPLAINT_BYTES: usize = 2000;
@@ -63,7 +64,10 @@ impl Child<'_> {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(self.program);
+        let programs = HostPrograms::outside_current_directory();
+        let directory = std::env::current_dir().unwrap_or_default();
+        let command = programs.command(self.program, Variables::Inherited, &directory);
+        let mut command = Command::from(command);
         command
             .args(["run", "-", "--json", "--end-with-parent"])
             .arg(std::process::id().to_string())

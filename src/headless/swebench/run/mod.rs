@@ -23,7 +23,7 @@ use crate::ports::Dollars;
 use crate::swarm::RunId;
 use child::{Child, Heard};
 
-pub use place::{Kept, Place, PlaceError, Settings, records, settings};
+pub use place::{Kept, Place, PlaceError, Settings, earlier, records, settings};
 pub use record::{Cost, Finished, Outcome, Record, Report};
 
 /// Beyond its own limit a process gets this long to end in order.
@@ -66,6 +66,11 @@ impl Runs {
     ) -> Result<Ended, PlaceError> {
         let done = place.records()?;
         let mut spent: f64 = done.values().map(|record| record.spent().dollars.0).sum();
+        spent += place
+            .earlier()?
+            .values()
+            .map(|dollars| dollars.0)
+            .sum::<f64>();
         let left = tasks.iter().filter(|task| !done.contains_key(&task.id));
         let mut waiting = left.copied();
         let checkouts = Checkouts::below(place.work());

@@ -3,13 +3,14 @@
 //!
 //! ```text
 //! run.json                         settings; another run does not write here
+//! instances/<id>/attempt-N.json    records of attempts that failed and were run again
 //! instances/<id>/trajectory.jsonl  its story
 //! instances/<id>/result.json       its record, written last
 //! predictions.jsonl, report.json   made of the records, after each
 //! work/                            checkouts of instances at work
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,6 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{Outcome, Record, Report};
 use crate::headless::swebench::predictions::Prediction;
+use crate::ports::Dollars;
+use crate::workspace::{private_directory, private_file};
 
 /// What all instances of a place have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +33,51 @@ pub struct Settings {
     /// What makes it another sample than others of the same, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sample: String,
+    /// The program that runs the instances: its version and a hash of its file.
+    #[serde(default)]
+    pub program: String,
+    /// What else the runs are given, by name: arguments, and hashes of files and of the configuration.
+    #[serde(default)]
+    pub given: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// What of it is not as in `other`, a line each: as it is here, and as it is there.
+    fn differences(&self, other: &Settings) -> Vec<String> {
+        let (ours, theirs) = (self.named(), other.named());
+        let names: BTreeSet<&str> = ours.keys().chain(theirs.keys()).copied().collect();
+        let value = |of: &BTreeMap<&str, &str>, name| match of.get(name) {
+            Some(value) if !value.is_empty() => format!("`{value}`"),
+            Some(_) | None => "nothing".to_owned(),
+        };
+        let differ = names
+            .iter()
+            .filter(|name| ours.get(*name) != theirs.get(*name));
+        differ
+            .map(|name| {
+                format!(
+                    "{name}: {}, not {}",
+                    value(&ours, name),
+                    value(&theirs, name)
+                )
+            })
+            .collect()
+    }
+
+    fn named(&self) -> BTreeMap<&str, &str> {
+        let given = self
+            .given
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let own = [
+            ("data set", self.dataset.as_str()),
+            ("driver", &self.driver),
+            ("model", &self.model),
+            ("sample", &self.sample),
+            ("program", &self.program),
+        ];
+        given.chain(own).collect()
+    }
 }
 
 impl fmt::Display for Settings {
@@ -71,13 +119,13 @@ pub enum PlaceError {
     #[error("{} is being written by another run", .0.display())]
     Taken(PathBuf),
     #[error(
-        "{} holds a run with {there}, not with {wanted}: give another folder as --out",
-        .path.display()
+        "{} holds a run with other settings, which cannot be resumed with these:\n  {}\nGive the settings of that run, or another directory as --out.",
+        .path.display(), .differences.join("\n  ")
     )]
     Other {
         path: PathBuf,
-        there: String,
-        wanted: String,
+        /// As it is there, and as it was asked for.
+        differences: Vec<String>,
     },
 }
 
@@ -112,7 +160,7 @@ impl Place {
         };
         place.same_settings()?;
         if kept == Kept::Finished {
-            place.forget_failed()?;
+            place.set_failed_aside()?;
         }
         place.write_sums()?;
         Ok(place)
@@ -124,21 +172,25 @@ impl Place {
             return self.write(&path, &json(&self.settings));
         }
         let there = settings(&self.root)?;
-        match there == self.settings {
-            true => Ok(()),
-            false => Err(PlaceError::Other {
-                path: self.root.clone(),
-                there: there.to_string(),
-                wanted: self.settings.to_string(),
-            }),
+        let differences = there.differences(&self.settings);
+        if differences.is_empty() {
+            return Ok(());
         }
+        Err(PlaceError::Other {
+            path: self.root.clone(),
+            differences,
+        })
     }
 
-    fn forget_failed(&self) -> Result<(), PlaceError> {
+    /// Sets the records of failed instances aside: what they cost is spent all the same.
+    fn set_failed_aside(&self) -> Result<(), PlaceError> {
         for record in self.records()?.into_values() {
             if let Outcome::Failed { .. } = record.outcome {
-                let path = self.folder(&record.instance_id).join("result.json");
-                fs::remove_file(&path).map_err(|error| PlaceError::Disk { path, error })?;
+                let folder = self.folder(&record.instance_id);
+                let count = attempts(&folder)?.len();
+                let path = folder.join("result.json");
+                let aside = folder.join(format!("attempt-{}.json", count + 1));
+                fs::rename(&path, aside).map_err(|error| PlaceError::Disk { path, error })?;
             }
         }
         Ok(())
@@ -161,20 +213,28 @@ impl Place {
         records(&self.root)
     }
 
+    /// See [`earlier`].
+    ///
+    /// # Errors
+    /// A record cannot be read.
+    pub fn earlier(&self) -> Result<BTreeMap<String, Dollars>, PlaceError> {
+        earlier(&self.root)
+    }
+
     /// Keeps what became of an instance, with the file of its story, which is taken from where it is.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn keep(&self, record: &Record, trajectory: Option<&Path>) -> Result<(), PlaceError> {
         let folder = self.folder(&record.instance_id);
-        fs::create_dir_all(&folder).map_err(|error| PlaceError::Disk {
+        private_directory(&folder).map_err(|error| PlaceError::Disk {
             path: folder.clone(),
             error,
         })?;
         if let Some(story) = trajectory
             && let Ok(bytes) = fs::read(story)
         {
-            self.write(&folder.join("trajectory.jsonl"), &bytes)?;
+            self.write_new(&folder.join("trajectory.jsonl"), &bytes, private_file)?;
             let _ = fs::remove_file(story);
         }
         self.write(&folder.join("result.json"), &json(record))?;
@@ -196,15 +256,25 @@ impl Place {
             predictions.push(b'\n');
         }
         self.write(&self.root.join("predictions.jsonl"), &predictions)?;
-        let report = Report::of(records.values());
+        let report = Report::of(records.values()).with_earlier(self.earlier()?.values());
         self.write(&self.root.join("report.json"), &json(&report))
     }
 
     /// Puts a file in place whole.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
+        self.write_new(path, bytes, |path| File::create(path))
+    }
+
+    /// The same with a file that `create` makes.
+    fn write_new(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        create: impl Fn(&Path) -> io::Result<File>,
+    ) -> Result<(), PlaceError> {
         let beside = path.with_extension("new");
         let written = || {
-            let mut file = File::create(&beside)?;
+            let mut file = create(&beside)?;
             file.write_all(bytes)?;
             file.sync_data()?;
             fs::rename(&beside, path)
@@ -253,6 +323,43 @@ pub fn records(root: &Path) -> Result<BTreeMap<String, Record>, PlaceError> {
         records.insert(record.instance_id.clone(), record);
     }
     Ok(records)
+}
+
+/// What attempts cost that failed and were run again, by instance.
+///
+/// # Errors
+/// A record cannot be read.
+pub fn earlier(root: &Path) -> Result<BTreeMap<String, Dollars>, PlaceError> {
+    let folder = root.join("instances");
+    let disk = |error| PlaceError::Disk {
+        path: folder.clone(),
+        error,
+    };
+    let mut earlier: BTreeMap<String, Dollars> = BTreeMap::new();
+    for entry in fs::read_dir(&folder).map_err(disk)? {
+        for record in attempts(&entry.map_err(disk)?.path())? {
+            *earlier.entry(record.instance_id.clone()).or_default() += record.spent().dollars;
+        }
+    }
+    Ok(earlier)
+}
+
+/// The records of an instance that were set aside.
+fn attempts(folder: &Path) -> Result<Vec<Record>, PlaceError> {
+    let mut attempts = Vec::new();
+    loop {
+        let path = folder.join(format!("attempt-{}.json", attempts.len() + 1));
+        match fs::read(&path) {
+            Ok(bytes) => attempts.push(
+                serde_json::from_slice(&bytes)
+                    .map_err(|error| PlaceError::NoRecord { path, error })?,
+            ),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(attempts),
+            // Not a folder of an instance.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(attempts),
+            Err(error) => return Err(PlaceError::Disk { path, error }),
+        }
+    }
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {

@@ -99,7 +99,10 @@ pub struct Report {
     pub calls: u64,
     pub prompt_tokens: u64,
     pub output_tokens: u64,
+    /// With those of attempts that failed and were run again.
     pub dollars: f64,
+    /// Of these, the dollars of attempts that failed and were run again.
+    pub earlier_dollars: f64,
     pub seconds: f64,
     /// Of those that were finished, half had no more.
     pub median_overhead_s: f64,
@@ -139,6 +142,14 @@ impl Report {
             self.costs.insert(record.instance_id.clone(), cost);
         }
         self.median_overhead_s = median(self.costs.values().map(|cost| cost.overhead_s));
+    }
+
+    /// Adds the dollars of attempts that were run again.
+    pub fn with_earlier<'d>(mut self, earlier: impl IntoIterator<Item = &'d Dollars>) -> Self {
+        let earlier: f64 = earlier.into_iter().map(|dollars| dollars.0).sum();
+        self.dollars += earlier;
+        self.earlier_dollars += earlier;
+        self
     }
 
     pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {

@@ -95,6 +95,8 @@ fn settings(model: &str) -> Settings {
         driver: "swarm".into(),
         model: model.into(),
         sample: String::new(),
+        program: "starling 1".into(),
+        given: BTreeMap::from([("-c".into(), "a=1".into())]),
     }
 }
 
@@ -259,6 +261,41 @@ async fn no_instance_begins_after_the_money_is_spent() {
     assert_eq!(bed.read("predictions.jsonl").lines().count(), 2);
 }
 
+#[tokio::test]
+async fn what_a_failed_attempt_cost_is_spent_after_it_is_run_again() {
+    let mut bed = bed();
+    let place = bed.place();
+    let failed = Record {
+        instance_id: "a__b-1".into(),
+        outcome: Outcome::Failed {
+            why: "the endpoint went away".into(),
+            dollars: Dollars(0.7),
+        },
+        seconds: 1.0,
+        memory: 0,
+    };
+    place.keep(&failed, None).unwrap();
+    drop(place);
+    // Set aside twice: each attempt counts.
+    let place = bed.place_as(Kept::Finished);
+    place.keep(&failed, None).unwrap();
+    drop(place);
+    let place = bed.place_as(Kept::Finished);
+    let (one, two) = (bed.task("a__b-1", "First."), bed.task("a__b-2", "Second."));
+    bed.runs.workers = 1;
+    bed.runs.dollars = Some(Dollars(1.3));
+    let ended = bed.runs.all(&[&one, &two], &place, |_| {}).await.unwrap();
+    assert_eq!(ended, Ended::BudgetSpent);
+    assert_eq!(outcomes(&place), []);
+    bed.runs.dollars = Some(Dollars(1.5));
+    let ended = bed.runs.all(&[&one, &two], &place, |_| {}).await.unwrap();
+    assert_eq!(ended, Ended::BudgetSpent);
+    assert_eq!(outcomes(&place), [("a__b-1".to_owned(), true)]);
+    let report: serde_json::Value = serde_json::from_str(&bed.read("report.json")).unwrap();
+    assert_eq!(report["dollars"], 1.9);
+    assert_eq!(report["earlier_dollars"], 1.4);
+}
+
 #[test]
 fn a_folder_belongs_to_one_run_and_one_process() {
     let bed = bed();
@@ -266,13 +303,23 @@ fn a_folder_belongs_to_one_run_and_one_process() {
     let taken = Place::open(&bed.out, settings("m"), Kept::Everything).unwrap_err();
     assert!(matches!(taken, PlaceError::Taken(_)), "{taken}");
     drop(place);
-    let other = Place::open(&bed.out, settings("n"), Kept::Everything).unwrap_err();
-    assert!(
-        other
-            .to_string()
-            .contains("by m (swarm), not with set.jsonl by n"),
-        "{other}"
-    );
+    let wanted = Settings {
+        program: "starling 2".into(),
+        given: BTreeMap::from([("tests".into(), "x".into())]),
+        ..settings("n")
+    };
+    let other = Place::open(&bed.out, wanted, Kept::Everything).unwrap_err();
+    let other = other.to_string();
+    for told in [
+        "\n  -c: `a=1`, not nothing\n",
+        "\n  model: `m`, not `n`\n",
+        "\n  program: `starling 1`, not `starling 2`\n",
+        "\n  tests: nothing, not `x`\n",
+        "another directory as --out",
+    ] {
+        assert!(other.contains(told), "{told}: {other}");
+    }
+    assert!(!other.contains("driver"), "{other}");
     std::fs::create_dir_all(bed.out.join("instances/a__b-1")).unwrap();
     std::fs::write(bed.out.join("instances/a__b-1/result.json"), "{").unwrap();
     let broken = Place::open(&bed.out, settings("m"), Kept::Everything).unwrap_err();

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::verifier::Verifier;
-use crate::ports::Dollars;
+use crate::ports::{Dollars, NoWatch, Tokens};
+use crate::swarm::ledger::{CallBudget, Ledger};
 use likeness::likeness;
 
 pub use signals::{Signal, Signals};
@@ -38,11 +39,34 @@ pub struct Choice {
     pub trouble: Vec<String>,
 }
 
+/// A verifier, and the budget that all its judgements share.
+pub struct Judge {
+    pub verifier: Verifier,
+    pub ledger: Ledger,
+}
+
+impl Judge {
+    /// The score of a change, and what it cost in dollars. What the budget has no room for is not sent.
+    async fn score(&self, problem: &str, patch: &str) -> (Result<f64, String>, Dollars) {
+        let Some(worst) = self.verifier.worst_case(problem, patch) else {
+            let score = self.verifier.score(problem, patch, Tokens(0), &NoWatch);
+            return (score.await, Dollars(0.0));
+        };
+        let budget = match CallBudget::open(&self.ledger, worst).await {
+            Ok(budget) => budget,
+            Err(exhausted) => return (Err(exhausted.to_string()), Dollars(0.0)),
+        };
+        let (verifier, most) = (&self.verifier, budget.max_output());
+        let score = verifier.score(problem, patch, most, &budget).await;
+        (score, budget.close(None).dollars)
+    }
+}
+
 /// Chooses among samples, of which there is at least one; among equals, the first.
 ///
 /// # Panics
 /// Never: without any, the first number is said.
-pub async fn choose(problem: &str, samples: &[Candidate], verifier: Option<&Verifier>) -> Choice {
+pub async fn choose(problem: &str, samples: &[Candidate], judge: Option<&Judge>) -> Choice {
     let mut choice = Choice {
         chosen: samples.first().map_or(1, |first| first.sample),
         samples: BTreeMap::new(),
@@ -60,16 +84,14 @@ pub async fn choose(problem: &str, samples: &[Candidate], verifier: Option<&Veri
             (Some(smallest), Some(size)) => smallest as f64 / size as f64,
             (None, _) | (_, None) => 0.0,
         };
-        if let Some(verifier) = verifier
+        if let Some(judge) = judge
             && !signals.is_empty
         {
             let patch = one.patch.as_str();
             if !judged.contains_key(patch) {
-                let score = verifier.score(problem, patch).await;
-                if let Ok(score) = &score {
-                    choice.dollars += score.dollars;
-                }
-                judged.insert(patch, score.map(|score| score.score));
+                let (score, dollars) = judge.score(problem, patch).await;
+                choice.dollars += dollars;
+                judged.insert(patch, score);
             }
             match &judged[patch] {
                 Ok(score) => signals.verifier = Some(*score),

@@ -91,6 +91,7 @@ impl Signals {
                 StopReason::Settled => 1.0,
                 StopReason::LedgerEmpty { .. } => 0.5,
                 StopReason::TestsFail { .. }
+                | StopReason::ProblemsRemain { .. }
                 | StopReason::NothingChanged { .. }
                 | StopReason::Cancelled
                 | StopReason::Failed { .. } => 0.0,

@@ -1,4 +1,9 @@
 use super::*;
+use crate::model::testing::{profile, reply};
+use crate::ports::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Finish, ModelError, ModelProfile, Price,
+};
+use crate::swarm::Limits;
 use serde_json::json;
 
 /// The story of a run that ended so, with a test that it mended or not.
@@ -84,9 +89,70 @@ async fn no_change_is_chosen_only_where_there_is_no_other() {
     assert_eq!(chosen(&equal).await, 3);
 }
 
+fn judge(verifier: Verifier, dollars: Option<f64>) -> Judge {
+    let limits = Limits {
+        dollars: dollars.map(Dollars),
+        ..Limits::default()
+    };
+    Judge {
+        verifier,
+        ledger: Ledger::new(limits),
+    }
+}
+
+/// Gives every change the same points, for a price.
+struct Points {
+    profile: ModelProfile,
+    asked: std::sync::atomic::AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl ChatModel for Points {
+    fn profile(&self) -> &ModelProfile {
+        &self.profile
+    }
+
+    async fn chat(&self, _: &ChatRequest, _: &dyn ChatWatch) -> Result<ChatReply, ModelError> {
+        self.asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Ok(ChatReply {
+            cost: Dollars(0.2),
+            ..reply("m", "SCORE: 5", Finish::Stop)
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_verifier_is_not_asked_beyond_its_budget() {
+    let mut profile = profile("m");
+    // An answer of 512 tokens may cost about half a dollar.
+    profile.price = Some(Price {
+        output: 1_000.0,
+        ..Price::FREE
+    });
+    let points = std::sync::Arc::new(Points {
+        profile,
+        asked: Default::default(),
+    });
+    let judge = judge(Verifier::Model(points.clone()), Some(0.75));
+    let samples = [
+        sample(1, &patch("b"), settled()),
+        sample(2, &patch("c"), settled()),
+        sample(3, &patch("d"), settled()),
+    ];
+    let choice = choose("It breaks.", &samples, Some(&judge)).await;
+    let scores: Vec<Option<f64>> = choice.samples.values().map(|one| one.verifier).collect();
+    assert_eq!(scores, [Some(0.5), Some(0.5), None]);
+    assert_eq!(points.asked.load(std::sync::atomic::Ordering::SeqCst), 2);
+    assert_eq!(choice.dollars, Dollars(0.4));
+    assert!(
+        choice.trouble[0].contains("the budget is used up: $0.4000 of $0.7500"),
+        "{choice:?}"
+    );
+}
+
 #[tokio::test]
 async fn a_verifier_that_is_away_costs_only_its_signal() {
-    let away = Verifier::Endpoint("http://127.0.0.1:1/".into());
+    let away = judge(Verifier::Endpoint("http://127.0.0.1:1/".into()), None);
     let samples = [sample(1, &patch("b"), settled())];
     let choice = choose("It breaks.", &samples, Some(&away)).await;
     assert_eq!(choice.samples[&1].verifier, None);
@@ -100,6 +166,7 @@ async fn a_verifier_that_is_away_costs_only_its_signal() {
 async fn the_same_change_is_judged_once() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let verifier = Verifier::Endpoint(format!("http://{}/", listener.local_addr().unwrap()));
+    let judge = judge(verifier, None);
     let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = std::sync::Arc::clone(&asked);
     tokio::spawn(async move {
@@ -118,7 +185,7 @@ async fn the_same_change_is_judged_once() {
         sample(2, &patch("c"), settled()),
         sample(3, &patch("b"), settled()),
     ];
-    let choice = choose("It breaks.", &samples, Some(&verifier)).await;
+    let choice = choose("It breaks.", &samples, Some(&judge)).await;
     let scores: Vec<Option<f64>> = choice.samples.values().map(|one| one.verifier).collect();
     assert_eq!(scores, [Some(0.5); 3], "{choice:?}");
     assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 2);

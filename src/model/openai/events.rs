@@ -1,0 +1,187 @@
+//! Server-sent events, read line by line with an upper size.
+
+use reqwest::Response;
+
+use super::transport::HttpFailure;
+
+/// The longest line of a stream. One event of an answer is some hundred bytes long.
+const MOST_LINE_BYTES: usize = 4 << 20;
+/// The longest stream of one answer.
+pub(super) const MOST_BYTES: usize = 32 << 20;
+/// What some servers send as the last event.
+const DONE: &str = "[DONE]";
+
+/// The events of one answer.
+#[derive(Debug)]
+pub(super) struct Events {
+    /// `None` when everything has been read.
+    response: Option<Response>,
+    lines: Lines,
+    /// The data of the event under way, with a line break behind each line.
+    data: String,
+    received: usize,
+}
+
+impl Events {
+    pub fn of(response: Response) -> Self {
+        Events {
+            response: Some(response),
+            lines: Lines::default(),
+            data: String::new(),
+            received: 0,
+        }
+    }
+
+    /// Events that have been received whole.
+    pub fn whole(body: &str) -> Self {
+        let mut lines = Lines::default();
+        lines.push(body.as_bytes());
+        Events {
+            response: None,
+            lines,
+            data: String::new(),
+            received: body.len(),
+        }
+    }
+
+    /// The data of the next event; `None` at the end of the answer.
+    ///
+    /// # Errors
+    /// The connection broke, or the stream is longer than any answer.
+    pub async fn next(&mut self) -> Result<Option<String>, HttpFailure> {
+        loop {
+            while let Some(line) = self.lines.next() {
+                if let Some(data) = self.take(&line) {
+                    return Ok((data != DONE).then_some(data));
+                }
+            }
+            if self.lines.waiting() > MOST_LINE_BYTES || self.data.len() > MOST_LINE_BYTES {
+                return Err(too_large("a line", MOST_LINE_BYTES));
+            }
+            let Some(response) = &mut self.response else {
+                // A server may leave out the last empty line.
+                let last = self.take("");
+                return Ok(last.filter(|data| data != DONE));
+            };
+            match response.chunk().await? {
+                Some(chunk) => {
+                    self.received = self.received.saturating_add(chunk.len());
+                    if self.received > MOST_BYTES {
+                        return Err(too_large("an answer", MOST_BYTES));
+                    }
+                    self.lines.push(&chunk);
+                }
+                None => self.response = None,
+            }
+        }
+    }
+
+    /// Takes one line; returns the data of the event that the line ends.
+    fn take(&mut self, line: &str) -> Option<String> {
+        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
+        if let Some(data) = line.strip_prefix("data:") {
+            self.data.push_str(data.strip_prefix(' ').unwrap_or(data));
+            self.data.push('\n');
+            return None;
+        }
+        if !line.is_empty() || self.data.is_empty() {
+            return None;
+        }
+        self.data.pop();
+        Some(std::mem::take(&mut self.data))
+    }
+}
+
+pub(super) fn too_large(what: &str, most: usize) -> HttpFailure {
+    HttpFailure::TooLarge(format!("{what} of over {} MiB", most >> 20))
+}
+
+/// Splits bytes into lines. A line ends with a line feed, a carriage return, or both.
+#[derive(Debug, Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    /// Where the next line begins.
+    start: usize,
+    /// Up to where no line end was found.
+    searched: usize,
+    /// The last line ended with a carriage return: a line feed that follows belongs to it.
+    after_return: bool,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Bytes of a line whose end has not arrived.
+    fn waiting(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+
+    fn next(&mut self) -> Option<String> {
+        if self.after_return && self.start < self.bytes.len() {
+            self.after_return = false;
+            if self.bytes[self.start] == b'\n' {
+                self.start += 1;
+                self.searched = self.start;
+            }
+        }
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let Some(found) = self.bytes[self.searched..].iter().position(is_end) else {
+            self.searched = self.bytes.len();
+            return None;
+        };
+        let end = self.searched + found;
+        let line = String::from_utf8_lossy(&self.bytes[self.start..end]).into_owned();
+        self.after_return = self.bytes[end] == b'\r';
+        self.start = end + 1;
+        self.searched = self.start;
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn events_are_read_whatever_ends_their_lines() {
+        for end in ["\n", "\r\n", "\r"] {
+            let lines = [
+                ": comment",
+                "event: x",
+                "data: one",
+                "data:two",
+                "",
+                "id: 1",
+                "data: 3",
+            ];
+            let mut events = Events::whole(&format!("{}{end}", lines.join(end)));
+            assert_eq!(events.next().await.unwrap().as_deref(), Some("one\ntwo"));
+            assert_eq!(events.next().await.unwrap().as_deref(), Some("3"));
+            assert_eq!(events.next().await.unwrap(), None);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_marker_of_the_end_ends_the_stream() {
+        let mut events = Events::whole("data: 1\n\ndata: [DONE]\n\ndata: 2\n\n");
+        assert_eq!(events.next().await.unwrap().as_deref(), Some("1"));
+        assert_eq!(events.next().await.unwrap(), None);
+    }
+
+    #[test]
+    fn lines_are_joined_across_pieces() {
+        let mut lines = Lines::default();
+        let mut found = Vec::new();
+        for piece in ["da", "ta: ä\r", "\nx", "\n\r", "\n"] {
+            lines.push(piece.as_bytes());
+            found.extend(std::iter::from_fn(|| lines.next()));
+        }
+        assert_eq!(found, ["data: ä", "x", ""]);
+        assert_eq!(lines.waiting(), 0);
+    }
+}

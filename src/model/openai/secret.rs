@@ -1,0 +1,181 @@
+//! Takes keys out of texts that are shown or kept: a server may repeat the key in what it says.
+
+use std::ops::Range;
+
+/// Shown in place of a key.
+const MASK: &str = "[key]";
+/// A shorter key is no secret (`none`, `test`), and masking it would garble other words.
+const SHORTEST: usize = 6;
+/// A beginning of a key that is at least this long is masked too.
+const PREFIX: usize = 12;
+/// How often a text is unescaped: a server may quote a text that quotes the key.
+const LAYERS: usize = 3;
+
+/// The keys that must not be shown.
+#[derive(Clone, Default)]
+pub(super) struct Secrets(Vec<Vec<char>>);
+
+/// One character of a text, and the bytes that stand for it.
+struct Decoded {
+    char: char,
+    bytes: Range<usize>,
+}
+
+impl Secrets {
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let kept = secrets.into_iter().map(str::trim);
+        let kept = kept.filter(|secret| secret.len() >= SHORTEST);
+        Secrets(kept.map(|secret| secret.chars().collect()).collect())
+    }
+
+    /// The text without the keys, however they are escaped in it (percent encoding, JSON, HTML).
+    pub fn mask(&self, text: &str) -> String {
+        let mut found = Vec::new();
+        let mut decoded: Vec<Decoded> = text
+            .char_indices()
+            .map(|(at, char)| Decoded {
+                char,
+                bytes: at..at + char.len_utf8(),
+            })
+            .collect();
+        for _ in 0..=LAYERS {
+            for secret in &self.0 {
+                occurrences(&decoded, secret, &mut found);
+            }
+            decoded = unescaped(decoded);
+        }
+        found.sort_by_key(|range| range.start);
+        let mut masked = String::with_capacity(text.len());
+        let mut end = 0;
+        for range in found {
+            if range.start >= end {
+                masked.push_str(&text[end..range.start]);
+                masked.push_str(MASK);
+            }
+            end = end.max(range.end);
+        }
+        masked.push_str(&text[end..]);
+        masked
+    }
+}
+
+/// Where a secret stands, or a long beginning of it.
+fn occurrences(text: &[Decoded], secret: &[char], found: &mut Vec<Range<usize>>) {
+    let enough = secret.len().min(PREFIX);
+    let mut at = 0;
+    while at < text.len() {
+        let same = |(one, other): &(&Decoded, &char)| one.char.eq_ignore_ascii_case(other);
+        let matching = text[at..].iter().zip(secret).take_while(same).count();
+        if matching >= enough {
+            found.push(text[at].bytes.start..text[at + matching - 1].bytes.end);
+            at += matching;
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// The text with one layer of escapes taken away.
+fn unescaped(text: Vec<Decoded>) -> Vec<Decoded> {
+    let mut result = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let (char, length) = escape(&text[at..]).unwrap_or((text[at].char, 1));
+        let bytes = text[at].bytes.start..text[at + length - 1].bytes.end;
+        result.push(Decoded { char, bytes });
+        at += length;
+    }
+    result
+}
+
+/// The character that an escape at the beginning of a text stands for, and the escape's length.
+fn escape(text: &[Decoded]) -> Option<(char, usize)> {
+    /// The longest escape: `&#x10FFFF;`.
+    const MOST: usize = 10;
+    let start: String = text.iter().take(MOST).map(|one| one.char).collect();
+    let fixed = |prefix: &str, digits: usize| {
+        let digits = start.strip_prefix(prefix)?.get(..digits)?;
+        let char = number(digits, 16)?;
+        Some((char, prefix.len() + digits.len()))
+    };
+    let ended = |prefix: &str, end: char, radix: u32| {
+        let (digits, _) = start.strip_prefix(prefix)?.split_once(end)?;
+        let char = number(digits, radix)?;
+        Some((char, prefix.len() + digits.len() + 1))
+    };
+    match start.chars().next()? {
+        '%' => fixed("%", 2),
+        '&' => ended("&#x", ';', 16)
+            .or_else(|| ended("&#X", ';', 16))
+            .or_else(|| ended("&#", ';', 10))
+            .or_else(|| start.starts_with("&amp;").then_some(('&', 5))),
+        '\\' => fixed("\\u", 4)
+            .or_else(|| fixed("\\x", 2))
+            .or_else(|| ended("\\u{", '}', 16))
+            .or_else(|| match start.chars().nth(1)? {
+                escaped @ ('\\' | '/' | '"') => Some((escaped, 2)),
+                _ => None,
+            }),
+        _ => None,
+    }
+}
+
+fn number(digits: &str, radix: u32) -> Option<char> {
+    let is_number = digits.chars().all(|digit| digit.is_digit(radix));
+    char::from_u32(
+        u32::from_str_radix(digits, radix)
+            .ok()
+            .filter(|_| is_number)?,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "sk-Ab/12+cd=EF&56";
+
+    fn masked(text: &str) -> String {
+        Secrets::new([KEY]).mask(text)
+    }
+
+    #[test]
+    fn a_key_is_masked_in_every_form_that_a_server_may_quote_it_in() {
+        let every = |form: fn(char) -> String| KEY.chars().map(form).collect::<String>();
+        let forms = [
+            KEY.to_owned(),
+            KEY.to_lowercase(),
+            "sk-Ab%2F12%2Bcd%3DEF%2656".to_owned(),
+            "sk-Ab%252F12%252Bcd%253DEF%252656".to_owned(),
+            "sk-Ab\\/12\\u002bcd\\x3dEF&amp;56".to_owned(),
+            every(|char| format!("%{:02X}", u32::from(char))),
+            every(|char| format!("\\u{:04x}", u32::from(char))),
+            every(|char| format!("\\\\u{:04x}", u32::from(char))),
+            every(|char| format!("\\u{{{:x}}}", u32::from(char))),
+            every(|char| format!("&#{};", u32::from(char))),
+            every(|char| format!("&#x{:x};", u32::from(char))),
+        ];
+        for form in forms {
+            let said = masked(&format!("wrong key {form}, try another"));
+            assert_eq!(said, "wrong key [key], try another", "{form}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_cut_off_is_masked() {
+        assert_eq!(masked("wrong: sk-Ab/12+cd=E"), "wrong: [key]");
+        assert_eq!(masked("wrong: sk-Ab/12+cd=*** x"), "wrong: [key]*** x");
+        assert_eq!(masked("keys begin with sk-"), "keys begin with sk-");
+    }
+
+    #[test]
+    fn other_texts_stay_as_they_are() {
+        for text in ["", "ä 100% \\u12 &#; &#x110000; \\", "%zz&amp;%4"] {
+            assert_eq!(masked(text), text);
+        }
+        assert_eq!(
+            Secrets::new(["none", ""]).mask("there is none"),
+            "there is none"
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! What requests to models cost: prices, the most that one request can cost, and what it did cost.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::{
+    ChatReply, ChatRequest, Dollars, Message, ModelError, ModelProfile, Tokens, Usage,
+};
+
+/// A price in dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    pub prompt: f64,
+    pub cached: f64,
+    pub output: f64,
+}
+
+impl Price {
+    /// The price of a model that runs on the user's own machine.
+    pub const FREE: Price = Price {
+        prompt: 0.0,
+        cached: 0.0,
+        output: 0.0,
+    };
+
+    /// The cost of one request.
+    pub fn cost(&self, usage: Usage) -> Dollars {
+        let fresh = usage.prompt.saturating_sub(usage.cached);
+        let millionths = fresh.0 as f64 * self.prompt
+            + usage.cached.0 as f64 * self.cached
+            + usage.output.0 as f64 * self.output;
+        Dollars(millionths / 1e6)
+    }
+
+    /// The most that one request can cost, whatever part of its prompt is cached.
+    pub fn at_most(&self, prompt: Tokens, output: Tokens) -> Dollars {
+        let per_token = self.prompt.max(self.cached);
+        Dollars((prompt.0 as f64 * per_token + output.0 as f64 * self.output) / 1e6)
+    }
+}
+
+/// The most that one request to a model can cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorstCase {
+    /// The model that is asked, by its configured name.
+    pub model: String,
+    /// An upper bound of the prompt, see [`Tokens::at_most`].
+    pub prompt: Tokens,
+    /// The longest answer that is asked for.
+    pub output: Tokens,
+    /// The price of the model; `None` when it is unknown.
+    pub price: Option<Price>,
+}
+
+impl WorstCase {
+    /// The worst case of sending `request` to the model with this profile.
+    pub fn of(request: &ChatRequest, profile: &ModelProfile) -> Self {
+        WorstCase {
+            model: profile.name.clone(),
+            prompt: request.prompt_at_most(),
+            output: request.max_output.min(profile.max_output),
+            price: profile.price,
+        }
+    }
+
+    /// The usage of the worst case: nothing is cached.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            prompt: self.prompt,
+            cached: Tokens(0),
+            output: self.output,
+        }
+    }
+
+    /// The price of the worst case; a model without a price counts as free.
+    pub fn dollars(&self) -> Dollars {
+        self.price.map_or(Dollars(0.0), |price| {
+            price.at_most(self.prompt, self.output)
+        })
+    }
+}
+
+/// What requests cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Requests that were sent.
+    pub calls: u32,
+    pub usage: Usage,
+    pub dollars: Dollars,
+}
+
+impl Cost {
+    /// The cost of an answer, as the model reports it. An answer counts as one request at least.
+    pub fn of_reply(reply: &ChatReply) -> Self {
+        Cost {
+            calls: reply.calls.max(1),
+            usage: reply.usage,
+            dollars: reply.cost,
+        }
+    }
+
+    /// The cost of a request whose outcome is unknown: its worst case.
+    pub fn of_unknown(worst: &WorstCase) -> Self {
+        Cost {
+            calls: 1,
+            usage: worst.usage(),
+            dollars: worst.dollars(),
+        }
+    }
+
+    /// The cost of a failed request. A request that the provider turned away costs no tokens; one
+    /// that may have been worked on costs its worst case, because nobody says what it was.
+    /// `answer_began` tells whether any part of an answer had arrived.
+    pub fn of_failure(error: &ModelError, answer_began: bool, worst: &WorstCase) -> Self {
+        let sent = Cost {
+            calls: 1,
+            ..Cost::default()
+        };
+        if answer_began {
+            return Cost::of_unknown(worst);
+        }
+        match error {
+            ModelError::Unavailable { .. } => Cost::default(),
+            // The provider's gateway gave up; the model behind it may have worked.
+            ModelError::Server {
+                status: 408 | 504 | 524,
+                ..
+            } => Cost::of_unknown(worst),
+            ModelError::Unreachable { .. }
+            | ModelError::RateLimited { .. }
+            | ModelError::Server { .. }
+            | ModelError::Refused { .. }
+            | ModelError::TooLong { .. } => sent,
+            ModelError::Timeout { .. }
+            | ModelError::Transport { .. }
+            | ModelError::Malformed { .. } => Cost::of_unknown(worst),
+        }
+    }
+}
+
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.usage = self.usage + other.usage;
+        self.dollars += other.dollars;
+    }
+}
+
+/// Tokens that a chat template adds around each message and around each tool.
+const TEMPLATE: Tokens = Tokens(16);
+
+impl ChatRequest {
+    /// An upper bound of the prompt's length, tools and chat template included.
+    pub fn prompt_at_most(&self) -> Tokens {
+        let message = |message: &Message| {
+            let calls = match message {
+                Message::Assistant { tool_calls, .. } => tool_calls.as_slice(),
+                Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
+            };
+            let call = |call: &super::ToolCall| {
+                Tokens::at_most(&call.name) + Tokens::at_most(&call.arguments) + TEMPLATE
+            };
+            Tokens::at_most(message.text()) + calls.iter().map(call).sum() + TEMPLATE
+        };
+        let tool = |tool: &super::ToolSpec| {
+            Tokens::at_most(&tool.name)
+                + Tokens::at_most(&tool.description)
+                + Tokens::at_most(&tool.parameters.to_string())
+                + TEMPLATE
+        };
+        let messages: Tokens = self.messages.iter().map(message).sum();
+        messages + self.tools.iter().map(tool).sum() + TEMPLATE
+    }
+}
+
+impl Tokens {
+    /// An upper bound for source code and prose that no tokenizer has seen: one token for two bytes,
+    /// and one for each digit and each byte that is not ASCII, which many vocabularies split.
+    pub fn at_most(text: &str) -> Self {
+        let is_split = |byte: &u8| byte.is_ascii_digit() || !byte.is_ascii();
+        let split = text.bytes().filter(is_split).count() as u64;
+        Tokens(split + (text.len() as u64 - split).div_ceil(2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn worst() -> WorstCase {
+        WorstCase {
+            model: "m".to_owned(),
+            prompt: Tokens(1_000),
+            output: Tokens(100),
+            price: Some(Price {
+                prompt: 2.0,
+                cached: 1.0,
+                output: 10.0,
+            }),
+        }
+    }
+
+    #[test]
+    fn cached_tokens_are_part_of_the_prompt() {
+        let price = Price {
+            prompt: 2.0,
+            cached: 1.0,
+            output: 10.0,
+        };
+        let usage = Usage {
+            prompt: Tokens(1_000_000),
+            cached: Tokens(400_000),
+            output: Tokens(100_000),
+        };
+        let Dollars(cost) = price.cost(usage);
+        assert!((cost - 2.6).abs() < 1e-9, "{cost}");
+        assert_eq!(Price::FREE.cost(usage), Dollars(0.0));
+        let Dollars(most) = price.at_most(usage.prompt, usage.output);
+        assert!((most - 3.0).abs() < 1e-9, "{most}");
+    }
+
+    #[test]
+    fn text_that_vocabularies_split_counts_by_the_byte() {
+        assert_eq!(Tokens::at_most(""), Tokens(0));
+        assert_eq!(Tokens::at_most("abc"), Tokens(2));
+        assert_eq!(Tokens::at_most("1234"), Tokens(4));
+        assert_eq!(Tokens::at_most("漢字"), Tokens(6));
+        let code = "def total(items):\n    return sum(item.price for item in items)\n";
+        assert!(Tokens::at_most(code) > Tokens::estimate(code));
+    }
+
+    #[test]
+    fn failures_that_may_have_been_worked_on_cost_their_worst_case() {
+        let model = || "m".to_owned();
+        let server = |status| ModelError::Server {
+            model: model(),
+            status,
+            message: String::new(),
+        };
+        let timeout = ModelError::Timeout {
+            model: model(),
+            after: Duration::from_secs(1),
+        };
+        let unavailable = ModelError::Unavailable {
+            model: model(),
+            message: String::new(),
+        };
+        let cost = |error: &ModelError, began| Cost::of_failure(error, began, &worst());
+        let whole = Cost::of_unknown(&worst());
+        assert_eq!((whole.calls, whole.dollars), (1, Dollars(0.003)));
+        assert_eq!(cost(&timeout, false), whole);
+        assert_eq!(cost(&server(504), false), whole);
+        assert_eq!(cost(&server(503), true), whole);
+        let turned_away = cost(&server(503), false);
+        assert_eq!(
+            (turned_away.calls, turned_away.usage),
+            (1, Usage::default())
+        );
+        assert_eq!(cost(&unavailable, false), Cost::default());
+    }
+}

@@ -1,0 +1,362 @@
+//! Messages in a stream of bytes, as the LSP frames them: headers, a blank line, JSON. What cannot be
+//! read is reported once, and reading goes on at the next header: one bad message ends no connection.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::io;
+
+use memchr::{memchr_iter, memrchr};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// A longer message is not read.
+pub const MAX_BYTES: usize = 64 << 20;
+/// Longer headers are not read.
+const MAX_HEADERS: usize = 8 << 10;
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
+const LENGTH: &[u8] = b"content-length:";
+/// U+FFFD as JSON escapes it and in UTF-8, as long as what it replaces.
+const REPLACEMENT_ESCAPE: &str = "\\ufffd";
+const REPLACEMENT: [u8; 3] = [0xef, 0xbf, 0xbd];
+
+/// Why bytes are no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    #[error("bytes outside of a message were skipped")]
+    Noise,
+    #[error("a message without a usable Content-Length header was skipped")]
+    Headers,
+    #[error("a message of {0} bytes is over the limit of {MAX_BYTES} and was skipped")]
+    TooLong(u64),
+    #[error("a message is shorter than its Content-Length header says")]
+    Cut,
+    #[error("a message is not UTF-8 text")]
+    NotUtf8,
+    #[error("a message is not JSON: {0}")]
+    NotJson(String),
+    #[error("not a JSON-RPC message: {message}")]
+    NotAMessage { id: Option<Value>, message: String },
+}
+
+/// Reads messages from a pipe.
+#[derive(Debug)]
+pub struct Reader<I> {
+    input: I,
+    decoder: Decoder,
+}
+
+impl<I: AsyncRead + Unpin> Reader<I> {
+    pub fn new(input: I) -> Self {
+        Reader {
+            input,
+            decoder: Decoder::default(),
+        }
+    }
+
+    /// The next message, or why bytes in its place are none; `None` at the end of the stream.
+    ///
+    /// # Errors
+    /// The pipe cannot be read.
+    pub async fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<Result<T, Malformed>>> {
+        loop {
+            if let Some(message) = self.decoder.next() {
+                return Ok(Some(message));
+            }
+            self.decoder.buffer.reserve(CHUNK);
+            if self.input.read_buf(&mut self.decoder.buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Finds messages in bytes as they come in. It holds at most one message of [`MAX_BYTES`].
+#[derive(Debug, Default)]
+struct Decoder {
+    buffer: Vec<u8>,
+    state: State,
+    /// What was reported since the last headers: skipped bytes in a row are reported once.
+    reported: Option<Skipped>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Headers,
+    /// At the beginning of a body, in whose first `searched` bytes no other message begins.
+    Body { length: usize, searched: usize },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Skipped {
+    Noise,
+    /// Also any bytes after a message that was reported already.
+    Message,
+}
+
+impl Decoder {
+    /// The next message, or why bytes in its place are none; `None`: more bytes are needed.
+    fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, Malformed>> {
+        loop {
+            let step = match self.state {
+                State::Headers => self.headers()?,
+                State::Body { length, searched } => self.body(length, searched)?,
+            };
+            match step {
+                Step::Again => {}
+                Step::Malformed(malformed) => return Some(Err(malformed)),
+                Step::Whole(length) => {
+                    let decoded = decode(&self.buffer[..length]);
+                    match &decoded {
+                        // Where a length is wrong, the next message begins inside this one.
+                        Err(_) => self.reported = Some(Skipped::Message),
+                        Ok(_) => self.drop_front(length),
+                    }
+                    self.state = State::Headers;
+                    return Some(decoded);
+                }
+            }
+        }
+    }
+
+    fn headers(&mut self) -> Option<Step> {
+        let Some(found) = find_headers(&self.buffer, 0) else {
+            let over = self.buffer.len().saturating_sub(MAX_HEADERS);
+            return self.skip(over).map(Step::Malformed);
+        };
+        if let Some(malformed) = self.skip(found.start) {
+            return Some(Step::Malformed(malformed));
+        }
+        self.drop_front(found.end - found.start);
+        self.reported = None;
+        match usize::try_from(found.length) {
+            Ok(0) => {}
+            Ok(length @ 1..=MAX_BYTES) => {
+                self.state = State::Body {
+                    length,
+                    searched: 0,
+                };
+            }
+            Ok(_) | Err(_) => {
+                self.reported = Some(Skipped::Message);
+                return Some(Step::Malformed(Malformed::TooLong(found.length)));
+            }
+        }
+        Some(Step::Again)
+    }
+
+    fn body(&mut self, length: usize, searched: usize) -> Option<Step> {
+        let end = self.buffer.len().min(length + MAX_HEADERS);
+        // JSON has no line breaks inside strings, so headers in a body are those of another message.
+        let other = find_headers(&self.buffer[..end], searched);
+        if other.is_some_and(|other| other.start < length) {
+            self.state = State::Headers;
+            self.reported = Some(Skipped::Message);
+            return Some(Step::Malformed(Malformed::Cut));
+        }
+        if self.buffer.len() >= length {
+            return Some(Step::Whole(length));
+        }
+        // A blank line may be cut in two.
+        let searched = end.saturating_sub(2);
+        self.state = State::Body { length, searched };
+        None
+    }
+
+    /// Drops bytes that belong to no readable message.
+    fn skip(&mut self, count: usize) -> Option<Malformed> {
+        let bytes = &self.buffer[..count];
+        let is_blank = bytes.iter().all(u8::is_ascii_whitespace);
+        let (kind, malformed) = match bytes.contains(&b'{') {
+            false => (Skipped::Noise, Malformed::Noise),
+            true => (Skipped::Message, Malformed::Headers),
+        };
+        self.drop_front(count);
+        if is_blank || self.reported >= Some(kind) {
+            return None;
+        }
+        self.reported = Some(kind);
+        Some(malformed)
+    }
+
+    fn drop_front(&mut self, count: usize) {
+        self.buffer.drain(..count);
+        if self.buffer.len() < CHUNK {
+            // A long message does not hold its memory for ever.
+            self.buffer.shrink_to(2 * CHUNK);
+        }
+    }
+}
+
+enum Step {
+    Again,
+    Malformed(Malformed),
+    /// A body of this length is there.
+    Whole(usize),
+}
+
+/// Where the headers of a message stand, and the length that they name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Found {
+    start: usize,
+    end: usize,
+    length: u64,
+}
+
+/// The first usable headers whose blank line begins at `from` or behind it.
+fn find_headers(bytes: &[u8], from: usize) -> Option<Found> {
+    memchr_iter(b'\n', &bytes[from..]).find_map(|at| {
+        let at = from + at;
+        let rest = &bytes[at + 1..];
+        let blank = match rest {
+            [b'\n', ..] => 1,
+            [b'\r', b'\n', ..] => 2,
+            _ => return None,
+        };
+        let (start, length) = headers_before(bytes, at)?;
+        let end = at + 1 + blank;
+        Some(Found { start, end, length })
+    })
+}
+
+/// Reads header lines backwards from the line break at `end`: where they start, and the length.
+fn headers_before(bytes: &[u8], end: usize) -> Option<(usize, u64)> {
+    let lowest = end.saturating_sub(MAX_HEADERS);
+    let mut end = end;
+    let mut found = None;
+    loop {
+        let start = memrchr(b'\n', &bytes[lowest..end]).map_or(lowest, |at| lowest + at + 1);
+        let line = &bytes[start..end];
+        match last_length(line) {
+            // Two of them are two messages.
+            Some(_) if found.is_some() => return found,
+            Some(at) => {
+                found = Some((start + at, number(&line[at + LENGTH.len()..])?));
+                // What stands before it in its line is noise.
+                if at > 0 {
+                    return found;
+                }
+            }
+            None if !is_header(line) => return found,
+            None => found = found.map(|(_, length)| (start, length)),
+        }
+        if start == lowest {
+            return found;
+        }
+        end = start - 1;
+    }
+}
+
+/// Where the last `Content-Length:` in a line stands.
+fn last_length(line: &[u8]) -> Option<usize> {
+    line.windows(LENGTH.len())
+        .rposition(|window| window.eq_ignore_ascii_case(LENGTH))
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let digits = digits.trim_ascii();
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    // More digits than fit are a long message as well.
+    is_number.then(|| {
+        let digits = std::str::from_utf8(digits).unwrap_or_default();
+        digits.parse().unwrap_or(u64::MAX)
+    })
+}
+
+fn is_header(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let colon = line.iter().position(|byte| *byte == b':');
+    colon.is_some_and(|colon| {
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+        colon > 0
+            && line[..colon].iter().all(is_name)
+            && line[colon..]
+                .iter()
+                .all(|byte| *byte == b' ' || byte.is_ascii_graphic())
+    })
+}
+
+/// Reads a message. Lone surrogates, which editors send from texts that are not sound UTF-16, are read
+/// as U+FFFD: it counts as much in every encoding, so that positions stay right.
+fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Malformed> {
+    let text = match std::str::from_utf8(body) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(
+            String::from_utf8(without_encoded_surrogates(body)).map_err(|_| Malformed::NotUtf8)?,
+        ),
+    };
+    let error = match serde_json::from_str(&text) {
+        Ok(message) => return Ok(message),
+        Err(error) => error,
+    };
+    let error = match without_escaped_surrogates(&text) {
+        Cow::Borrowed(_) => error,
+        Cow::Owned(text) => match serde_json::from_str(&text) {
+            Ok(message) => return Ok(message),
+            Err(error) => error,
+        },
+    };
+    if !error.is_data() {
+        return Err(Malformed::NotJson(error.to_string()));
+    }
+    let id = serde_json::from_str::<Value>(&text).ok();
+    let id = id.and_then(|message| message.get("id").cloned());
+    Err(Malformed::NotAMessage {
+        id: id.filter(|id| id.is_string() || id.is_i64()),
+        message: error.to_string(),
+    })
+}
+
+/// Replaces surrogates that were encoded as if they were characters.
+fn without_encoded_surrogates(body: &[u8]) -> Vec<u8> {
+    let mut body = body.to_vec();
+    let mut at = 0;
+    while let Some(window) = body.get_mut(at..at + 3) {
+        if let [0xed, 0xa0..=0xbf, 0x80..=0xbf] = window {
+            window.copy_from_slice(&REPLACEMENT);
+        }
+        at += 1;
+    }
+    body
+}
+
+/// Replaces escaped surrogates without their other half.
+fn without_escaped_surrogates(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let mut whole = String::new();
+    let (mut at, mut copied) = (0, 0);
+    while at < bytes.len() {
+        if bytes[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        let (length, is_lone) = match (escaped_unit(bytes, at), escaped_unit(bytes, at + 6)) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => (12, false),
+            (Some(0xd800..0xe000), _) => (6, true),
+            (Some(_), _) => (6, false),
+            (None, _) => (2, false),
+        };
+        if is_lone {
+            whole.push_str(&text[copied..at]);
+            whole.push_str(REPLACEMENT_ESCAPE);
+            copied = at + length;
+        }
+        at += length;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    whole.push_str(&text[copied..]);
+    Cow::Owned(whole)
+}
+
+/// The UTF-16 unit of `\uXXXX` at an offset.
+fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let digits = std::str::from_utf8(digits).ok()?;
+    u16::from_str_radix(digits, 16).ok()
+}

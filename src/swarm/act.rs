@@ -1,0 +1,274 @@
+//! Carries out what one turn of an agent asks for.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+
+use super::agent::{Ending, Mind, gave_up};
+use super::context;
+use super::context::is_small;
+use super::event::{AgentOutcome, Event, Party};
+use super::hub::Hub;
+use super::propose::{self, Outcome};
+use super::protocol::{Action, Asked, FinishWork, Propose};
+use super::repeats::Repeat;
+use super::{ask, request, tools};
+
+/// Said to an agent that calls `finish` while something that it asked for in the same turn was refused.
+const NOT_FINISHED: &str = "Not finished: something that you asked for in this turn was refused, see there. Ask for it in another way, or call `finish` again.";
+
+/// What the calls of a turn lead to.
+#[derive(Default)]
+struct Turn {
+    /// Something was refused: the agent must hear of it before it ends.
+    is_refused: bool,
+    /// A proposal was applied after which nothing is left to do.
+    done: Option<Ending>,
+    finished: Option<(usize, Ending)>,
+    gave_up: Option<Ending>,
+}
+
+/// Carries out what a turn asks for: reading together, then change requests, for what waits for their
+/// proposals must not stand before them, then proposals one after the other, then the end. The agent
+/// does not end before it was told of everything that was refused.
+pub(super) async fn act(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    asked: Vec<Asked>,
+) -> (Vec<(Asked, String)>, Option<Ending>) {
+    let mut turn = Turn::default();
+    let mut results: Vec<Option<String>> = vec![None; asked.len()];
+    let warnings = count_repeats(hub, mind, &asked, &mut results, &mut turn);
+    let party = &mind.party;
+    let reading = asked
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| results[*at].is_none());
+    let reading = reading.filter_map(|(at, one)| match &one.action {
+        Ok(action) => Some(async move { (at, gather(hub, party, action).await) }),
+        Err(_) => None,
+    });
+    for (at, text) in join_all(reading).await {
+        results[at] = text;
+    }
+    for (at, one) in asked.iter().enumerate() {
+        match &one.action {
+            Ok(Action::Request(wanted)) if results[at].is_none() => {
+                mind.entangled = true;
+                let sent = request::request_change(hub, &mind.party, wanted);
+                turn.is_refused |= sent.is_err();
+                results[at] = Some(sent.unwrap_or_else(|why| why));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    for (at, one) in asked.iter().enumerate() {
+        let Ok(action) = &one.action else { continue };
+        match action {
+            Action::Read(read) => context::remember_view(hub, mind, &read.symbols),
+            Action::Intent(intent) => results[at] = Some(propose::intent(hub, mind, intent).await),
+            Action::Propose(change) => {
+                results[at] = Some(propose_in(hub, mind, change, &mut turn).await);
+            }
+            Action::Finish(finish) => {
+                turn.finished = turn.finished.or(Some((at, finished(mind, finish))));
+            }
+            Action::Request(_)
+            | Action::Wake(_)
+            | Action::Outline(_)
+            | Action::Search(_)
+            | Action::Definition(_)
+            | Action::References(_)
+            | Action::Ask(_)
+            | Action::RunTests(_) => {}
+        }
+    }
+    for (at, warning) in warnings {
+        let text = results[at].take().unwrap_or_default();
+        results[at] = Some(format!("{text}\n{warning}"));
+    }
+    if let Some((at, _)) = turn.finished {
+        let text = if turn.is_refused {
+            NOT_FINISHED
+        } else {
+            "finished"
+        };
+        results[at] = Some(text.to_owned());
+    }
+    let pairs: Vec<(Asked, String)> = asked
+        .into_iter()
+        .zip(results)
+        .map(|(one, text)| (one, text.unwrap_or_default()))
+        .collect();
+    for (one, text) in &pairs {
+        tools::report(hub, &mind.party, one, text);
+    }
+    (pairs, turn.ending())
+}
+
+impl Turn {
+    fn ending(self) -> Option<Ending> {
+        let finished = self.finished.map(|(_, ending)| ending);
+        match (self.gave_up, self.is_refused) {
+            (Some(ending), _) => Some(ending),
+            (None, true) => None,
+            (None, false) => self.done.or(finished),
+        }
+    }
+}
+
+/// Answers calls that cannot be read and calls that were repeated too often. The others are still
+/// carried out; gives the warnings that go with their results. What is proposed again is bounded by the
+/// limit of repairs.
+fn count_repeats(
+    hub: &Hub,
+    mind: &mut Mind,
+    asked: &[Asked],
+    results: &mut [Option<String>],
+    turn: &mut Turn,
+) -> Vec<(usize, String)> {
+    let epoch = hub.state().epoch;
+    let mut warnings = Vec::new();
+    for (at, one) in asked.iter().enumerate() {
+        match &one.action {
+            Err(error) => {
+                results[at] = Some(error.clone());
+                turn.is_refused = true;
+                continue;
+            }
+            Ok(Action::Propose(_) | Action::Finish(_)) => continue,
+            Ok(_) => {}
+        }
+        let why = match mind.repeats.count(epoch, one.fingerprint()) {
+            Repeat::Answered => continue,
+            Repeat::Warned(warning) => {
+                warnings.push((at, warning));
+                continue;
+            }
+            Repeat::Refused(why) => why,
+            Repeat::Ends(why) => {
+                let (tool, argument) = &one.label;
+                turn.gave_up = Some(gave_up(format!("it repeats `{tool} {argument}`: {why}")));
+                why
+            }
+        };
+        hub.event(Event::Malformed {
+            agent: mind.party.clone(),
+            what: why.clone(),
+        });
+        turn.is_refused = true;
+        results[at] = Some(why);
+    }
+    warnings
+}
+
+/// Carries out one action that changes nothing; `None` for the others.
+async fn gather(hub: &Arc<Hub>, party: &Party, action: &Action) -> Option<String> {
+    match action {
+        Action::Ask(question) => {
+            let chain = vec![party.clone()];
+            Some(ask::ask(hub, chain, &question.symbol, &question.question).await)
+        }
+        Action::RunTests(wanted) => Some(tools::run_tests(hub, party, wanted).await),
+        Action::Read(_)
+        | Action::Outline(_)
+        | Action::Search(_)
+        | Action::Definition(_)
+        | Action::References(_) => tools::look(hub, party.symbol(), action).await,
+        Action::Request(_)
+        | Action::Intent(_)
+        | Action::Propose(_)
+        | Action::Wake(_)
+        | Action::Finish(_) => None,
+    }
+}
+
+fn finished(mind: &Mind, finish: &FinishWork) -> Ending {
+    let outcome = match mind.changed {
+        true => AgentOutcome::Changed,
+        false => AgentOutcome::NothingToChange,
+    };
+    (outcome, finish.summary.clone())
+}
+
+async fn propose_in(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose, turn: &mut Turn) -> String {
+    let outcome = match repeated(hub, mind, change) {
+        Some(outcome) => outcome,
+        None => proposed(hub, mind, change).await,
+    };
+    match outcome {
+        Proposed::Applied { text, ending } => {
+            turn.done = turn.done.take().or(ending);
+            text
+        }
+        Proposed::SentBack { text } => {
+            turn.is_refused = true;
+            text
+        }
+        Proposed::GaveUp { text, ending } => {
+            turn.gave_up.get_or_insert(ending);
+            text
+        }
+    }
+}
+
+/// Refuses a proposal that was refused before, without checking it again, if the workspace has not
+/// changed since. A model with tools may send the same proposal twice, because tests can be flaky.
+fn repeated(hub: &Hub, mind: &mut Mind, change: &Propose) -> Option<Proposed> {
+    let small = is_small(hub.outside.models.agent.profile());
+    let times = if small { 1 } else { 2 };
+    let epoch = hub.state().epoch;
+    let why = mind.attempts.earlier_refusal(epoch, change, times)?;
+    let text =
+        format!("You proposed the same before; nothing changed since. It was refused: {why}");
+    hub.event(Event::ProposalRefused {
+        agent: mind.party.clone(),
+        why: "the same answer as before".to_owned(),
+    });
+    Some(sent_back(hub, mind, change, text))
+}
+
+fn sent_back(hub: &Hub, mind: &mut Mind, change: &Propose, text: String) -> Proposed {
+    mind.attempts.record(hub.state().epoch, change, &text);
+    match mind.attempts.count() <= hub.ledger.limits().repairs {
+        true => Proposed::SentBack { text },
+        false => {
+            let ending = gave_up(mind.attempts.summary());
+            Proposed::GaveUp { text, ending }
+        }
+    }
+}
+
+/// What became of a proposal, with the text for its agent.
+pub(super) enum Proposed {
+    /// The ending is that of an agent which has nothing more to propose.
+    Applied {
+        text: String,
+        ending: Option<Ending>,
+    },
+    SentBack {
+        text: String,
+    },
+    GaveUp {
+        text: String,
+        ending: Ending,
+    },
+}
+
+/// Takes one proposal through to its outcome.
+pub(super) async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> Proposed {
+    match propose::propose(hub, mind, change).await {
+        Outcome::Applied { text } => {
+            mind.changed = true;
+            mind.accepted.push(change.reason.clone());
+            let summary = change.reason.clone();
+            let ending = (!change.more).then_some((AgentOutcome::Changed, summary));
+            Proposed::Applied { text, ending }
+        }
+        Outcome::SentBack { why } => sent_back(hub, mind, change, why),
+        Outcome::Stopped { why } => Proposed::GaveUp {
+            text: why.clone(),
+            ending: gave_up(why),
+        },
+    }
+}

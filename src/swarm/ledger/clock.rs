@@ -1,0 +1,176 @@
+//! The clock of a run. It stands while a person is being waited for and nothing else is at work: no
+//! model, no tests, no language server.
+
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Ledger, Spent};
+
+/// Whose time it is that Starling waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outside {
+    Model,
+    Tests,
+}
+
+#[derive(Debug)]
+pub(super) struct Clock {
+    began: Instant,
+    /// People who are being waited for.
+    people: u32,
+    /// Models, tests and language servers at work.
+    working: u32,
+    standing_since: Option<Instant>,
+    stood: Duration,
+    /// When something outside was at work, in the order of its ends.
+    outside: Vec<(Outside, Instant, Instant)>,
+}
+
+impl Clock {
+    pub fn new(began: Instant) -> Self {
+        Clock {
+            began,
+            people: 0,
+            working: 0,
+            standing_since: None,
+            stood: Duration::ZERO,
+            outside: Vec::new(),
+        }
+    }
+
+    /// Stops the clock or lets it go on, after a change of who is waited for.
+    fn update(&mut self) {
+        let stands = self.people > 0 && self.working == 0;
+        match (stands, self.standing_since) {
+            (true, None) => self.standing_since = Some(Instant::now()),
+            (false, Some(since)) => {
+                self.stood += since.elapsed();
+                self.standing_since = None;
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    fn stood(&self) -> Duration {
+        let now = self.standing_since.map(|since| since.elapsed());
+        self.stood + now.unwrap_or_default()
+    }
+
+    pub fn add_times(&self, spent: &mut Spent) {
+        spent.seconds = self.began.elapsed().as_secs_f64();
+        spent.waiting_seconds = self.stood().as_secs_f64();
+        let of = |wanted: &[Outside]| self.outside(wanted).as_secs_f64();
+        spent.model_seconds = of(&[Outside::Model]);
+        spent.test_seconds = of(&[Outside::Tests]);
+        spent.outside_seconds = of(&[Outside::Model, Outside::Tests]);
+    }
+
+    /// How long at least one of these was at work.
+    fn outside(&self, wanted: &[Outside]) -> Duration {
+        let of_these = self
+            .outside
+            .iter()
+            .filter(|(what, ..)| wanted.contains(what));
+        let mut times: Vec<_> = of_these.map(|(_, since, until)| (*since, *until)).collect();
+        times.sort();
+        let mut total = Duration::ZERO;
+        let mut counted = self.outside.iter().map(|(_, since, _)| *since).min();
+        for (since, until) in times {
+            let since = counted.map_or(since, |end| since.max(end));
+            total += until.saturating_duration_since(since);
+            counted = Some(until.max(since));
+        }
+        total
+    }
+}
+
+impl Ledger {
+    /// The time left; time in which the clock stands does not count.
+    pub fn time_left(&self) -> Duration {
+        let clock = self.clock();
+        let run = clock.began.elapsed().saturating_sub(clock.stood());
+        Duration::from_secs(self.limits.seconds).saturating_sub(run)
+    }
+
+    /// Returns when the time is up.
+    pub async fn time_up(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.shared.clock_changed.notified());
+            changed.as_mut().enable();
+            let left = self.time_left();
+            if left.is_zero() {
+                return;
+            }
+            let stands = self.clock().standing_since.is_some();
+            tokio::select! {
+                () = changed => {}
+                () = tokio::time::sleep(left.max(Duration::from_millis(10))), if !stands => {}
+            }
+        }
+    }
+
+    /// While the guard lives, a person is being waited for; see [`Ledger::work`].
+    pub fn wait_for_person(&self) -> PersonWait {
+        self.change_clock(|clock| clock.people += 1);
+        PersonWait {
+            ledger: self.clone(),
+        }
+    }
+
+    /// While the guard lives, a model, tests or a language server are at work, and the clock runs
+    /// even when a person is being waited for elsewhere.
+    pub fn work(&self) -> Work {
+        self.change_clock(|clock| clock.working += 1);
+        Work {
+            ledger: self.clone(),
+        }
+    }
+
+    /// Something outside was at work for so long, until now.
+    pub fn was_outside(&self, what: Outside, took: Duration) {
+        let now = Instant::now();
+        let mut clock = self.clock();
+        let since = now.checked_sub(took).unwrap_or(clock.began);
+        let since = since.max(clock.began);
+        clock.outside.push((what, since, now));
+    }
+
+    fn change_clock(&self, change: impl FnOnce(&mut Clock)) {
+        let mut clock = self.clock();
+        change(&mut clock);
+        clock.update();
+        drop(clock);
+        self.shared.clock_changed.notify_waiters();
+    }
+
+    pub(super) fn clock(&self) -> MutexGuard<'_, Clock> {
+        let clock = self.shared.clock.lock();
+        clock.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See [`Ledger::wait_for_person`].
+#[derive(Debug)]
+pub struct PersonWait {
+    ledger: Ledger,
+}
+
+impl Drop for PersonWait {
+    fn drop(&mut self) {
+        self.ledger.change_clock(|clock| clock.people -= 1);
+    }
+}
+
+/// See [`Ledger::work`].
+#[derive(Debug)]
+pub struct Work {
+    ledger: Ledger,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.ledger.change_clock(|clock| clock.working -= 1);
+    }
+}

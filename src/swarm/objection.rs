@@ -1,0 +1,160 @@
+//! Judges a checked proposal: whether it may be shown to whoever approves, by itself.
+//!
+//! Where no person reviews, nothing passes that leaves a test or a diagnostic worse than before. A
+//! person may be shown such a proposal, together with the objection and the reason why it is shown.
+
+use super::agent::Mind;
+use super::beginning;
+use super::diagnose;
+use super::gate::Draft;
+use super::hub::Hub;
+use super::proposal::{Evidence, TestEvidence};
+use super::protocol::Propose;
+use super::run::Approval;
+use crate::ports::ToolCalling;
+use crate::syntax::SymbolPath;
+
+/// The judgement of one proposal.
+pub(super) enum Judgement {
+    /// Nothing speaks against it.
+    Passes,
+    /// The checks speak against it, and a person decides. The text says what is overridden, and why.
+    PersonDecides { overridden: String },
+    /// It goes back to its agent.
+    SentBack { why: String },
+}
+
+/// Judges a proposal that was checked.
+pub(super) fn judge(
+    hub: &Hub,
+    mind: &Mind,
+    change: &Propose,
+    draft: &Draft,
+    evidence: &Evidence,
+) -> Judgement {
+    let excuse = match hub.task.approval {
+        Approval::Ask => excuse(hub, mind, change, draft),
+        Approval::Proxy | Approval::Auto => None,
+    };
+    if let Some(objection) = worse(hub, draft, evidence) {
+        return match excuse {
+            Some(reason) => Judgement::PersonDecides {
+                overridden: format!("{} ({reason})", objection.in_short),
+            },
+            None => Judgement::SentBack {
+                why: objection.text,
+            },
+        };
+    }
+    match helpless(mind, evidence) {
+        Some(details) if excuse.is_none() && !in_company(hub, mind) => {
+            let next = match hub.task.approval {
+                Approval::Ask => {
+                    "Mend the cause, or repeat it with `insist` when another change is to follow."
+                }
+                Approval::Proxy | Approval::Auto => {
+                    "Mend the cause. What another owner must change as well, ask by `request_change` in the same turn as you propose: both are tested together."
+                }
+            };
+            Judgement::SentBack {
+                why: format!(
+                    "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
+                ),
+            }
+        }
+        Some(_) | None => Judgement::Passes,
+    }
+}
+
+/// Why a person is shown a proposal against which the checks speak.
+fn excuse(hub: &Hub, mind: &Mind, change: &Propose, draft: &Draft) -> Option<&'static str> {
+    if change.insist {
+        Some("the agent insists")
+    } else if change.more {
+        Some("the agent has more to propose")
+    } else if !draft.breaking.is_empty() {
+        Some("it changes a contract, and the callers follow")
+    } else if in_company(hub, mind) {
+        Some("other agents are still at work")
+    } else {
+        None
+    }
+}
+
+/// Parts of one change, checked one by one, may fail until the others are there.
+fn in_company(hub: &Hub, mind: &Mind) -> bool {
+    let calling = hub.outside.models.agent.profile().tool_calling;
+    mind.entangled || hub.at_work().len() > 1 && calling == ToolCalling::Native
+}
+
+struct Objection {
+    in_short: String,
+    /// For the agent.
+    text: String,
+}
+
+/// What is worse with the change than without it.
+fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
+    let together = match &evidence.together {
+        Some(together) => format!("\n{together}"),
+        None => String::new(),
+    };
+    if let Some(text) = diagnose::objection(&evidence.diagnostics, &evidence.imports) {
+        return Some(Objection {
+            in_short: "it brings new problems".to_owned(),
+            text: format!("{text}{together}"),
+        });
+    }
+    let TestEvidence::Known {
+        broken, details, ..
+    } = &evidence.tests
+    else {
+        return None;
+    };
+    if broken.is_empty() {
+        return None;
+    }
+    let broken = broken.join(", ");
+    let elsewhere = raised_elsewhere(hub, draft, details);
+    let unclear = evidence.imports.unclear.iter();
+    let imports: String = unclear.map(|one| format!("\n{one}")).collect();
+    Some(Objection {
+        in_short: format!("tests that passed before fail with it: {broken}"),
+        text: format!(
+            "Not shown to the approver: tests that passed before fail with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
+        ),
+    })
+}
+
+/// The messages of the failing tests that a change was to mend, where it mends none of them.
+fn helpless<'e>(mind: &Mind, evidence: &'e Evidence) -> Option<&'e str> {
+    let TestEvidence::Known {
+        fixed,
+        still_failing,
+        details,
+        ..
+    } = &evidence.tests
+    else {
+        return None;
+    };
+    let mends_nothing = mind.failing && fixed.is_empty() && !still_failing.is_empty();
+    mends_nothing.then_some(details)
+}
+
+/// Names the owner of the symbol in which a traceback ends, where that is another symbol.
+fn raised_elsewhere(hub: &Hub, draft: &Draft, details: &str) -> String {
+    let own = |symbol: &SymbolPath| draft.symbols.iter().any(|own| own.encloses(symbol));
+    let mut raised = beginning::innermost(&hub.lookup(), details).into_iter();
+    let Some(symbol) = raised.find(|symbol| !own(symbol)) else {
+        return String::new();
+    };
+    let then = match hub.task.approval {
+        Approval::Ask => "and repeat yours with `insist`",
+        Approval::Proxy | Approval::Auto => {
+            "and propose yours again in the same turn: both are tested together"
+        }
+    };
+    format!(
+        "\nIt is raised in {symbol}. When the cause is there, ask its owner by `request_change`, {then}."
+    )
+}

@@ -1,0 +1,131 @@
+//! Edits on their way to the editor while the run is cancelled, and editors that answer late.
+
+use std::time::Duration;
+
+use super::bed::*;
+use crate::ports::Verdict;
+use crate::swarm::*;
+
+const BEFORE: &str = "def f(x):\n    return x\n";
+const AFTER: &str = "def f(x):\n    return x + 1\n";
+
+/// A run of one agent whose edit takes some time to arrive.
+fn bed(delay: Duration) -> Bed {
+    let model = Scripted::native().on("agent a.py::f", [whole(AFTER)]);
+    let bed = Bed::new(&[("a.py", BEFORE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Ask);
+    *bed.editor.delays.lock().unwrap() = [delay].into();
+    bed
+}
+
+fn is_accepted(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ProposalReviewed {
+            verdict: Verdict::Accept,
+            ..
+        }
+    )
+}
+
+fn place(events: &[Event], is_it: impl Fn(&Event) -> bool) -> Option<usize> {
+    events.iter().position(is_it)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_under_way_at_a_cancel_is_in_the_log_before_the_run_ends() {
+    let mut bed = bed(Duration::from_secs(5));
+    let handle = bed.start();
+    until(&handle, is_accepted).await;
+    // The edit is with the editor now.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    handle.cancel();
+    handle.finished().await;
+    assert_eq!(bed.read("a.py"), AFTER);
+    let events = handle.log.events();
+    let applied = place(&events, |event| {
+        matches!(event, Event::ProposalApplied { .. })
+    });
+    assert!(
+        applied.is_some_and(|at| at + 1 < events.len()),
+        "{events:#?}"
+    );
+    let Some(Event::RunFinished {
+        stop_reason,
+        applied,
+        diff,
+        ..
+    }) = events.last()
+    else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(*stop_reason, StopReason::Cancelled);
+    assert_eq!(applied, &["a.py::f".parse().unwrap()]);
+    assert!(diff.contains("+    return x + 1"), "{diff}");
+    assert_eq!(handle.undo(None).await.unwrap(), [ProposalId(1)]);
+    assert_eq!(bed.read("a.py"), BEFORE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_was_not_sent_before_a_cancel_is_never_sent() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [whole(AFTER)])
+        .on("agent b.py::f", [whole(AFTER)]);
+    let mut bed = Bed::new(&[("a.py", BEFORE), ("b.py", BEFORE)], model);
+    bed = bed
+        .begin(&["a.py::f", "b.py::f"])
+        .with(|task| task.approval = Approval::Ask);
+    *bed.editor.delays.lock().unwrap() = [Duration::from_secs(5)].into();
+    let handle = bed.start();
+    until(&handle, is_accepted).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    handle.cancel();
+    handle.finished().await;
+    let events = handle.log.events();
+    let unsent = place(
+        &events,
+        |event| matches!(event, Event::ProposalNotApplied { why, .. } if why.contains("the run ended")),
+    );
+    assert!(unsent.is_some(), "{events:#?}");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let texts = [bed.read("a.py"), bed.read("b.py")];
+    assert_eq!(texts.iter().filter(|text| *text == AFTER).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_comes_after_its_deadline_is_taken_back() {
+    let mut bed = bed(Duration::from_secs(3600));
+    let events = bed.run().await;
+    let refused = place(
+        &events,
+        |event| matches!(event, Event::ProposalNotApplied { why, .. } if why.contains("did not answer")),
+    );
+    assert!(refused.is_some(), "{events:#?}");
+    assert!(
+        matches!(stop(&events), StopReason::Failed { .. }),
+        "{events:#?}"
+    );
+    tokio::time::sleep(Duration::from_secs(2 * 3600)).await;
+    assert_eq!(*bed.editor.writes.lock().unwrap(), 2, "it came, and went");
+    assert_eq!(bed.read("a.py"), BEFORE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_undo_is_carried_to_its_end_when_nobody_waits_for_it() {
+    let mut bed = bed(Duration::ZERO);
+    let handle = bed.start();
+    handle.finished().await;
+    assert_eq!(bed.read("a.py"), AFTER);
+    *bed.editor.delays.lock().unwrap() = [Duration::from_secs(5)].into();
+    let undo = handle.undo(None);
+    let late = tokio::time::timeout(Duration::from_secs(1), undo).await;
+    assert!(late.is_err());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(bed.read("a.py"), BEFORE);
+    assert_eq!(handle.undo(None).await, Ok(vec![]), "nothing is left");
+    let undone = place(&handle.log.events(), |event| {
+        matches!(event, Event::ProposalUndone { .. })
+    });
+    assert!(undone.is_some());
+}

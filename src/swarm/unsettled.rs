@@ -1,0 +1,60 @@
+//! The end of a run that nobody reviewed and that did not settle: the user's tree becomes what it was,
+//! and the changes are kept as a patch.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::apply;
+use super::event::{Event, StopReason};
+use super::hub::Hub;
+use super::proposal::ProposalId;
+use super::run::{Approval, UndoError};
+use crate::syntax::FilePath;
+use crate::workspace::write_atomically;
+
+/// Takes back what was applied, where nobody reviewed it and the run did not settle. What the user typed
+/// since stays; where the user changed the same place, the change stays as well and is told.
+pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
+    let is_reviewed = match hub.task.approval {
+        Approval::Ask | Approval::Proxy => true,
+        Approval::Auto => false,
+    };
+    let applied: Vec<ProposalId> = {
+        let state = hub.state();
+        state.applied.iter().rev().map(|one| one.id).collect()
+    };
+    if is_reviewed || stop_reason.is_settled() || applied.is_empty() {
+        return;
+    }
+    let diff = apply::whole_diff(hub);
+    let patch = match hub.task.patch.as_deref().map(|path| keep(path, &diff)) {
+        Some(Ok(path)) => Some(path),
+        Some(Err(why)) => {
+            tracing::warn!(why, "the patch of an unsettled run is not written");
+            None
+        }
+        None => None,
+    };
+    let mut left = Vec::new();
+    for id in applied {
+        match apply::undo(hub, Some(id)).await {
+            // The user was faster.
+            Ok(_) | Err(UndoError::Unknown(_)) => {}
+            Err(error @ (UndoError::Conflict { .. } | UndoError::Editor(_))) => {
+                left.push((id, error.to_string()));
+            }
+        }
+    }
+    hub.state().taken_back = Some(patch.clone());
+    hub.event(Event::TakenBack { diff, patch, left });
+}
+
+/// Writes the patch; gives where it is.
+fn keep(path: &Path, diff: &str) -> Result<String, String> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(format!("{}: no path of a file", path.display()));
+    };
+    let name = FilePath::new(name.to_string_lossy().as_ref());
+    write_atomically(directory, &name, diff).map_err(|error| error.to_string())?;
+    Ok(path.display().to_string())
+}

@@ -1,0 +1,224 @@
+//! Reads the decision of the proxy user: one call of `decide`, or, in plain text, the first line of
+//! the reply. A reply that can be read in two ways is unclear.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::protocol;
+use crate::ports::{ChatReply, ToolCall, ToolCalling, ToolSpec, Verdict};
+
+/// The tool by which a model with native tool calling decides.
+const TOOL: &str = "decide";
+/// Maximum length of a reason, in characters.
+const REASON_MOST: usize = 2_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Decision {
+    Accept,
+    Reject,
+    Steer,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Decide {
+    verdict: Decision,
+    /// Why it is rejected, or what to do differently.
+    #[serde(default)]
+    reason: String,
+}
+
+/// Why a reply is no decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unclear {
+    #[error("The reply holds no decision.")]
+    Missing,
+    #[error("The reply holds more than one decision.")]
+    Several,
+    #[error("An ACCEPT stands alone: conditions belong into REJECT or STEER.")]
+    Conditional,
+    #[error("A REJECT or STEER needs its reason.")]
+    NoReason,
+}
+
+/// The tools that a proxy user is offered; none in the text protocol.
+pub(super) fn tools(calling: ToolCalling) -> Vec<ToolSpec> {
+    match calling {
+        ToolCalling::Native => vec![ToolSpec {
+            name: TOOL.to_owned(),
+            description: "Decide on the proposal. Call it exactly once.".to_owned(),
+            parameters: protocol::schema::<Decide>(),
+        }],
+        ToolCalling::Text => Vec::new(),
+    }
+}
+
+/// How a model is told to decide, after an unclear reply.
+pub(super) fn how(calling: ToolCalling) -> &'static str {
+    match calling {
+        ToolCalling::Native => "Call `decide` exactly once.",
+        ToolCalling::Text => {
+            "The first line of your reply must be ACCEPT alone, or REJECT: reason, or STEER: what to do differently."
+        }
+    }
+}
+
+/// The decision in a reply. Where tools are called, they decide, and the text must not say otherwise;
+/// a model that answers in text although it has the tool is understood as well.
+///
+/// # Errors
+/// [`Unclear`] when the reply holds no decision, or can be read as several.
+pub(super) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
+    let (decision, reason) = match reply.tool_calls.as_slice() {
+        [] => in_text(&reply.text)?,
+        [call] => in_call(call, &reply.text)?,
+        [_, _, ..] => return Err(Unclear::Several),
+    };
+    let reason: String = reason.trim().chars().take(REASON_MOST).collect();
+    match decision {
+        Decision::Accept => Ok(Verdict::Accept),
+        Decision::Reject | Decision::Steer if reason.is_empty() => Err(Unclear::NoReason),
+        Decision::Reject => Ok(Verdict::Reject { reason }),
+        Decision::Steer => Ok(Verdict::Steer { text: reason }),
+    }
+}
+
+fn in_call(call: &ToolCall, text: &str) -> Result<(Decision, String), Unclear> {
+    let decide = (call.name == TOOL)
+        .then(|| serde_json::from_str::<Decide>(&call.arguments).ok())
+        .flatten()
+        .ok_or(Unclear::Missing)?;
+    let mut said = text.lines().filter_map(decision_of);
+    match said.all(|(decision, _)| decision == decide.verdict) {
+        true => Ok((decide.verdict, decide.reason)),
+        false => Err(Unclear::Several),
+    }
+}
+
+fn in_text(text: &str) -> Result<(Decision, String), Unclear> {
+    let mut lines = text.trim().lines();
+    let first = lines.next().unwrap_or_default();
+    let (decision, reason) = decision_of(first).ok_or(Unclear::Missing)?;
+    let rest: Vec<&str> = lines.collect();
+    if rest.iter().any(|line| decision_of(line).is_some()) {
+        return Err(Unclear::Several);
+    }
+    let reason = format!("{reason}\n{}", rest.join("\n"));
+    if decision == Decision::Accept && !reason.trim().is_empty() {
+        return Err(Unclear::Conditional);
+    }
+    Ok((decision, reason))
+}
+
+/// The decision with which a line begins, in capitals, and the words after it. Markdown emphasis around
+/// it is passed over.
+fn decision_of(line: &str) -> Option<(Decision, &str)> {
+    let emphasis = ['*', '`', '#', ' ', '\t'];
+    let line = line.trim_start_matches(emphasis);
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let end = line.find(|c| !is_letter(c)).unwrap_or(line.len());
+    let (word, words) = line.split_at(end);
+    let decision = match word {
+        "ACCEPT" => Decision::Accept,
+        "REJECT" => Decision::Reject,
+        "STEER" => Decision::Steer,
+        _ => return None,
+    };
+    let punctuation = |c: char| emphasis.contains(&c) || matches!(c, ':' | '.' | '-');
+    Some((decision, words.trim_start_matches(punctuation)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::{Dollars, Finish, Usage};
+
+    fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
+        let call = |(name, arguments): &(&str, &str)| ToolCall {
+            id: "c".to_owned(),
+            name: (*name).to_owned(),
+            arguments: (*arguments).to_owned(),
+        };
+        ChatReply {
+            model: "m".to_owned(),
+            text: text.to_owned(),
+            tool_calls: calls.iter().map(call).collect(),
+            finish: Finish::Stop,
+            usage: Usage::default(),
+            cost: Dollars(0.0),
+            calls: 1,
+        }
+    }
+
+    fn text(text: &str) -> Result<Verdict, Unclear> {
+        read(&reply(text, &[]))
+    }
+
+    fn reject(reason: &str) -> Result<Verdict, Unclear> {
+        Ok(Verdict::Reject {
+            reason: reason.to_owned(),
+        })
+    }
+
+    #[test]
+    fn the_first_line_decides() {
+        assert_eq!(text("ACCEPT"), Ok(Verdict::Accept));
+        assert_eq!(text("\n**ACCEPT**.\n"), Ok(Verdict::Accept));
+        assert_eq!(
+            text("REJECT: hides the symptom.\nAccept it only when g is mended too."),
+            reject("hides the symptom.\nAccept it only when g is mended too.")
+        );
+        assert_eq!(text("**REJECT:** it hides"), reject("it hides"));
+        let steer = Verdict::Steer {
+            text: "keep the name".to_owned(),
+        };
+        assert_eq!(text("STEER: keep the name"), Ok(steer));
+    }
+
+    #[test]
+    fn a_reply_that_can_be_read_in_two_ways_is_unclear() {
+        for (said, why) in [
+            ("", Unclear::Missing),
+            ("Looks good to me", Unclear::Missing),
+            ("accept", Unclear::Missing),
+            ("ACCEPTABLE? Hardly.", Unclear::Missing),
+            ("I looked at it.\nACCEPT", Unclear::Missing),
+            ("ACCEPT only when g is mended too", Unclear::Conditional),
+            ("ACCEPT\nIf g is mended.", Unclear::Conditional),
+            ("REJECT: no\nACCEPT", Unclear::Several),
+            ("ACCEPT\nREJECT: no", Unclear::Several),
+            ("REJECT", Unclear::NoReason),
+            ("STEER:", Unclear::NoReason),
+        ] {
+            assert_eq!(text(said), Err(why), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn one_call_of_the_tool_decides() {
+        let accept = ("decide", r#"{"verdict": "accept"}"#);
+        let no = ("decide", r#"{"verdict": "reject", "reason": "no"}"#);
+        assert_eq!(read(&reply("It is right.", &[accept])), Ok(Verdict::Accept));
+        assert_eq!(read(&reply("REJECT: no", &[no])), reject("no"));
+        for (said, calls, why) in [
+            ("", vec![accept, no], Unclear::Several),
+            ("", vec![accept, accept], Unclear::Several),
+            ("REJECT: no", vec![accept], Unclear::Several),
+            (
+                "",
+                vec![("decide", r#"{"verdict": "reject"}"#)],
+                Unclear::NoReason,
+            ),
+            (
+                "",
+                vec![("decide", r#"{"verdict": "maybe"}"#)],
+                Unclear::Missing,
+            ),
+            ("ACCEPT", vec![("decide", "{")], Unclear::Missing),
+            ("ACCEPT", vec![("propose", "{}")], Unclear::Missing),
+        ] {
+            assert_eq!(read(&reply(said, &calls)), Err(why), "{said:?} {calls:?}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The rules of `.ignore`, `.gitignore` and `.git/info/exclude`. These files belong to the project,
+//! so what is not a regular file of moderate size is skipped, with a warning.
+
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::regular::{read_regular, read_text};
+
+/// Longer files of rules are skipped.
+const MAX_BYTES: u64 = 256 << 10;
+/// Longer rules are skipped: no path that they could match can be opened.
+const MAX_RULE_BYTES: usize = 4096;
+/// A longer file cannot hold the place of a repository.
+const MAX_PLACE_BYTES: u64 = 16 << 10;
+
+/// Entries of a directory that lead to rules.
+pub(super) const NAMES: [&str; 3] = [".ignore", ".gitignore", ".git"];
+
+/// What the rules say about a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Ignored,
+    /// A rule asks for this path, also if it is hidden.
+    Wanted,
+    NotMentioned,
+}
+
+/// The rules that hold in one directory: its own, and those of all directories above it.
+#[derive(Clone, Default)]
+pub(super) struct IgnoreRules(Option<Arc<Level>>);
+
+struct Level {
+    /// The rules of `.ignore`, `.gitignore` and `.git/info/exclude`, in order of precedence.
+    own: [Gitignore; 3],
+    above: IgnoreRules,
+}
+
+impl IgnoreRules {
+    /// The rules of the directories above `root`, an absolute path.
+    pub fn above(root: &Path) -> Self {
+        let mut above: Vec<&Path> = root.ancestors().skip(1).collect();
+        above.reverse();
+        let rules = IgnoreRules::default();
+        above
+            .into_iter()
+            .fold(rules, |rules, directory| rules.within(directory, &NAMES))
+    }
+
+    /// The rules within `directory`, which has those of [`NAMES`] that `present` lists.
+    pub fn within(&self, directory: &Path, present: &[&str]) -> Self {
+        let rules = |name: &str, file: &dyn Fn() -> Option<PathBuf>| match file() {
+            Some(file) if present.contains(&name) => read_rules(directory, &file),
+            Some(_) | None => Gitignore::empty(),
+        };
+        if present.is_empty() {
+            return self.clone();
+        }
+        let own = [
+            rules(".ignore", &|| Some(directory.join(".ignore"))),
+            rules(".gitignore", &|| Some(directory.join(".gitignore"))),
+            rules(".git", &|| exclude_file(&directory.join(".git"))),
+        ];
+        if own.iter().all(Gitignore::is_empty) {
+            return self.clone();
+        }
+        let above = self.clone();
+        IgnoreRules(Some(Arc::new(Level { own, above })))
+    }
+
+    /// What the rules say about the file or directory `path`. For each kind of file, the nearest
+    /// directory decides.
+    pub fn verdict(&self, path: &Path, kind: EntryKind) -> Verdict {
+        for file in 0..3 {
+            let mut rules = self;
+            while let IgnoreRules(Some(level)) = rules {
+                match level.own[file].matched(path, kind == EntryKind::Directory) {
+                    Match::Ignore(_) => return Verdict::Ignored,
+                    Match::Whitelist(_) => return Verdict::Wanted,
+                    Match::None => rules = &level.above,
+                }
+            }
+        }
+        Verdict::NotMentioned
+    }
+}
+
+/// Some rules hold for directories only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EntryKind {
+    Directory,
+    Other,
+}
+
+/// `info/exclude` of a repository; `.git` is a directory, or a file that names one.
+fn exclude_file(git: &Path) -> Option<PathBuf> {
+    if git.metadata().ok()?.is_dir() {
+        return Some(git.join("info/exclude"));
+    }
+    let place = told(git, read_text(git, MAX_PLACE_BYTES))?;
+    let place = git
+        .parent()?
+        .join(place.lines().next()?.strip_prefix("gitdir: ")?);
+    let common = place.join("commondir");
+    let common = told(&common, read_text(&common, MAX_PLACE_BYTES))?;
+    Some(place.join(common.lines().next()?).join("info/exclude"))
+}
+
+fn read_rules(directory: &Path, file: &Path) -> Gitignore {
+    let bytes = told(file, read_regular(file, MAX_BYTES)).unwrap_or_default();
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let mut builder = GitignoreBuilder::new(directory);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // A path that is not UTF-8 is not listed anyway.
+        if line.len() <= MAX_RULE_BYTES
+            && let Ok(line) = std::str::from_utf8(line)
+            && let Err(error) = builder.add_line(None, line)
+        {
+            tracing::debug!(%error, file = %file.display(), "a rule is skipped");
+        }
+    }
+    builder.build().unwrap_or_else(|error| {
+        tracing::warn!(%error, file = %file.display(), "the rules cannot be used");
+        Gitignore::empty()
+    })
+}
+
+/// What was read. That a file is skipped is logged once, because every snapshot reads it again.
+fn told<T>(file: &Path, read: io::Result<T>) -> Option<T> {
+    static TOLD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let error = match read {
+        Ok(read) => return Some(read),
+        Err(error) => error,
+    };
+    let is_suspect = matches!(
+        error.kind(),
+        ErrorKind::InvalidInput | ErrorKind::FileTooLarge
+    );
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_suspect && told.insert(file.to_owned()) {
+        tracing::warn!(file = %file.display(), "this file of ignore rules is skipped: {error}");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(rules: &IgnoreRules, path: &Path) -> Verdict {
+        rules.verdict(path, EntryKind::Other)
+    }
+
+    #[test]
+    fn rules_above_the_root_hold_and_nearer_ones_decide() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(dir.path().join(".gitignore"), "*.log\nroot/gen.py\n").unwrap();
+        std::fs::write(root.join(".gitignore"), "!keep.log\n").unwrap();
+        let rules = IgnoreRules::above(&root).within(&root, &[".gitignore"]);
+        assert_eq!(verdict(&rules, &root.join("a.log")), Verdict::Ignored);
+        assert_eq!(verdict(&rules, &root.join("gen.py")), Verdict::Ignored);
+        assert_eq!(verdict(&rules, &root.join("keep.log")), Verdict::Wanted);
+        assert_eq!(verdict(&rules, &root.join("a.py")), Verdict::NotMentioned);
+    }
+
+    #[test]
+    fn excludes_of_a_repository_and_of_its_worktrees_hold() {
+        let dir = tempfile::tempdir().unwrap();
+        let (main, other) = (dir.path().join("main"), dir.path().join("other"));
+        std::fs::create_dir_all(main.join(".git/info")).unwrap();
+        std::fs::create_dir_all(main.join(".git/worktrees/other")).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        std::fs::write(main.join(".git/info/exclude"), "private\n").unwrap();
+        let place = main.join(".git/worktrees/other");
+        std::fs::write(place.join("commondir"), "../..\n").unwrap();
+        let named = format!("gitdir: {}\n", place.display());
+        std::fs::write(other.join(".git"), named).unwrap();
+        for root in [main, other] {
+            let rules = IgnoreRules::default().within(&root, &[".git"]);
+            assert_eq!(verdict(&rules, &root.join("private")), Verdict::Ignored);
+        }
+    }
+
+    #[test]
+    fn hostile_rules_are_skipped() {
+        let dir = tempfile::tempdir().unwrap();
+        let nested = "{".repeat(100_000);
+        let deep = format!("{}x{}", "{a,".repeat(1300), "}".repeat(1300));
+        let stars = "**/".repeat(1300);
+        let text = format!("\u{feff}first\r\n{nested}\n{deep}\n{stars}\n[\n\\\n\0\nlast");
+        std::fs::write(dir.path().join(".ignore"), text).unwrap();
+        let mut bytes = b"bad\xff\ngood\n".to_vec();
+        std::fs::write(dir.path().join(".gitignore"), &bytes).unwrap();
+        let rules = IgnoreRules::default().within(dir.path(), &[".ignore", ".gitignore"]);
+        for name in ["first", "last", "good"] {
+            assert_eq!(verdict(&rules, &dir.path().join(name)), Verdict::Ignored);
+        }
+        bytes.resize(MAX_BYTES as usize + 1, b'\n');
+        std::fs::write(dir.path().join(".gitignore"), &bytes).unwrap();
+        let rules = IgnoreRules::default().within(dir.path(), &[".gitignore"]);
+        assert_eq!(
+            verdict(&rules, &dir.path().join("good")),
+            Verdict::NotMentioned
+        );
+    }
+}

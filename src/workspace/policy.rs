@@ -1,0 +1,706 @@
+//! The path policy: which files may be read, and which an agent may write. Every module that shows a
+//! text to a model, or takes a change from one, asks it. Links are resolved each time it is asked, so
+//! that the file decides and not its name.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::OFlags;
+
+use super::paths::{ReadError, is_linked_secret, resolve};
+use crate::syntax::FilePath;
+
+/// What the policy says of a change to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteRule {
+    Allowed,
+    /// Only a person may accept it, in a review of this very file.
+    NeedsPerson {
+        why: &'static str,
+    },
+    Never {
+        why: String,
+    },
+}
+
+/// A glob of files that agents may change cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{glob}: not a glob as in .gitignore ({message}); write for example Makefile or ci/**")]
+pub struct BadGlob {
+    pub glob: String,
+    pub message: String,
+}
+
+/// The policy of one workspace. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct PathPolicy {
+    root: Arc<Path>,
+    /// Files that agents may change although they need a person's word elsewhere.
+    allowed: Arc<Gitignore>,
+}
+
+impl PathPolicy {
+    /// The policy of the folder at `root`, whose links are resolved.
+    pub fn of(root: &Path) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        PathPolicy {
+            root: root.into(),
+            allowed: Arc::new(Gitignore::empty()),
+        }
+    }
+
+    /// The same, where the files that match these globs need no person's word. The globs are those of
+    /// `.gitignore`.
+    ///
+    /// # Errors
+    /// [`BadGlob`] names the first that cannot be read.
+    pub fn allowing(self, globs: &[String]) -> Result<Self, BadGlob> {
+        let allowed = Arc::new(matcher(globs.iter().map(String::as_str).collect())?);
+        Ok(PathPolicy { allowed, ..self })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The real path of a file that may be read; the file need not exist.
+    ///
+    /// # Errors
+    /// The path leads out of the root, to a secret, or to the data of version control, by its name or
+    /// by its links.
+    pub fn may_read(&self, file: &FilePath) -> Result<PathBuf, ReadError> {
+        let real = resolve(&self.root, file)?;
+        match real.symlink_metadata() {
+            Ok(found) if is_linked_secret(&self.root, &real, &found) => {
+                Err(ReadError::Secret(file.clone()))
+            }
+            Ok(_) | Err(_) => Ok(real),
+        }
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    /// It may not be read, it is no regular file, or the disk refuses.
+    pub fn open(&self, file: &FilePath) -> Result<File, ReadError> {
+        let failed = |error: std::io::Error| ReadError::io(file, &error);
+        let real = resolve(&self.root, file)?;
+        // A link that came since is not followed, and a pipe is not waited for.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).custom_flags(flags.bits().cast_signed());
+        let opened = options.open(&real).map_err(failed)?;
+        let found = opened.metadata().map_err(failed)?;
+        if !found.is_file() {
+            return Err(ReadError::Io {
+                file: file.clone(),
+                message: "not a file".into(),
+            });
+        }
+        match is_linked_secret(&self.root, &real, &found) {
+            true => Err(ReadError::Secret(file.clone())),
+            false => Ok(opened),
+        }
+    }
+
+    /// Whether an agent may change a file, or make it.
+    pub fn may_write(&self, file: &FilePath) -> WriteRule {
+        let real = match self.may_read(file) {
+            Ok(real) => real,
+            Err(error) => {
+                return WriteRule::Never {
+                    why: error.to_string(),
+                };
+            }
+        };
+        let relative = real.strip_prefix(&self.root).unwrap_or(&real);
+        let names = [Path::new(file.as_str()), relative];
+        if names.iter().any(|path| OWN.matches(path)) {
+            let why = format!("{file}: only people change the configuration of Starling itself");
+            return WriteRule::Never { why };
+        }
+        let needs = |path: &&Path| {
+            let allowed = self.allowed.matched_path_or_any_parents(path, false);
+            runs(path).filter(|_| !allowed.is_ignore())
+        };
+        let is_allowed = || {
+            let allowed = self.allowed.matched_path_or_any_parents(relative, false);
+            allowed.is_ignore()
+        };
+        if let Some(why) = names.iter().find_map(needs) {
+            WriteRule::NeedsPerson { why }
+        } else if real
+            .symlink_metadata()
+            .is_ok_and(|found| found.is_file() && found.nlink() > 1)
+            && !is_allowed()
+        {
+            WriteRule::NeedsPerson {
+                why: "it has another name (a hard link), which may be anything",
+            }
+        } else {
+            WriteRule::Allowed
+        }
+    }
+}
+
+/// Files of one kind, as globs of `.gitignore` without regard to case. A glob that ends in `/` stands
+/// for all that is in a directory, any other for files alone.
+struct Kind {
+    why: &'static str,
+    directories: Gitignore,
+    files: Gitignore,
+}
+
+impl Kind {
+    fn new(why: &'static str, globs: &[&str]) -> Self {
+        let (directories, files): (Vec<&str>, Vec<&str>) =
+            globs.iter().partition(|glob| glob.ends_with('/'));
+        // A test reads them all.
+        let read = |globs| matcher(globs).unwrap_or_else(|_| Gitignore::empty());
+        Kind {
+            why,
+            directories: read(directories),
+            files: read(files),
+        }
+    }
+
+    fn matches(&self, path: &Path) -> bool {
+        let inside = self.directories.matched_path_or_any_parents(path, false);
+        inside.is_ignore() || self.files.matched(path, false).is_ignore()
+    }
+}
+
+fn matcher(globs: Vec<&str>) -> Result<Gitignore, BadGlob> {
+    let bad = |glob: &str, error: ignore::Error| BadGlob {
+        glob: glob.to_owned(),
+        message: error.to_string(),
+    };
+    let mut builder = GitignoreBuilder::new("");
+    builder.allow_unclosed_class(false);
+    let setting = builder.case_insensitive(true);
+    setting.map_err(|error| bad("", error))?;
+    for glob in globs {
+        let added = builder.add_line(None, glob);
+        added.map_err(|error| bad(glob, error))?;
+    }
+    builder.build().map_err(|error| bad("", error))
+}
+
+/// Why a file runs outside the sandbox, by itself or at an ordinary step of the user: opening the
+/// folder, a commit, a build, an installation. `None` when it does not.
+fn runs(path: &Path) -> Option<&'static str> {
+    if path.file_name().is_some_and(|name| name == "conftest.py") && !is_in_test_folder(path) {
+        return Some("pytest runs it although it lies outside the tests");
+    }
+    let kind = KINDS.iter().find(|kind| kind.matches(path))?;
+    Some(kind.why)
+}
+
+fn is_in_test_folder(path: &Path) -> bool {
+    let mut folders = path.components().rev().skip(1);
+    folders.any(|part| {
+        let name = part.as_os_str().to_string_lossy().to_ascii_lowercase();
+        let words = || name.split(['_', '-', '.']);
+        words().any(|word| matches!(word, "test" | "tests" | "testing"))
+    })
+}
+
+/// Starling's own files: a project's, and the user's where the root is a home directory.
+static OWN: LazyLock<Kind> = LazyLock::new(|| {
+    let globs = [".starling", ".config/starling", ".local/state/starling"];
+    Kind::new(
+        "",
+        &globs
+            .map(|path| format!("**/{path}/"))
+            .each_ref()
+            .map(String::as_str),
+    )
+});
+
+static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let table = TABLE.iter();
+    table.map(|(why, globs)| Kind::new(why, globs)).collect()
+});
+
+/// The files that run, by who runs them. `docs/security.md` explains the choice and lists them.
+const TABLE: &[(&str, &[&str])] = &[
+    (
+        "continuous integration runs it",
+        &[
+            ".github/workflows/",
+            ".github/actions/",
+            ".gitea/workflows/",
+            ".forgejo/workflows/",
+            "*.gitlab-ci.yml",
+            ".gitlab/",
+            ".circleci/",
+            "Jenkinsfile*",
+            "azure-pipelines*.y*ml",
+            ".azure-pipelines/",
+            ".travis.yml",
+            "bitbucket-pipelines.yml",
+            ".drone.*",
+            ".woodpecker.*",
+            ".woodpecker/",
+            ".buildkite/",
+            "appveyor.yml",
+            ".appveyor.yml",
+            ".cirrus.*",
+            ".semaphore/",
+            ".teamcity/",
+            ".builds/",
+            ".build.yml",
+            "cloudbuild.y*ml",
+            "buildspec.y*ml",
+            ".readthedocs.y*ml",
+            "netlify.toml",
+            "vercel.json",
+        ],
+    ),
+    (
+        "editors run what it names when the folder is opened",
+        &[
+            ".vscode/",
+            "*.code-workspace",
+            ".idea/",
+            ".fleet/",
+            ".zed/",
+            ".vs/",
+            ".helix/",
+            "*.sublime-project",
+            ".devcontainer/",
+            ".devcontainer.json",
+            ".nvim.lua",
+            ".nvimrc",
+            ".exrc",
+            ".vimrc",
+            "_vimrc",
+            ".gvimrc",
+            ".lvimrc",
+            ".dir-locals*.el",
+        ],
+    ),
+    (
+        "coding agents run what it names",
+        &[
+            ".claude/",
+            ".codex/",
+            ".cursor/",
+            ".continue/",
+            ".gemini/",
+            ".kiro/",
+            ".roo/",
+            ".windsurf/",
+            ".mcp.json",
+            ".aider.conf.yml",
+        ],
+    ),
+    (
+        "git runs what it names",
+        &[
+            ".gitattributes",
+            ".gitmodules",
+            ".gitconfig",
+            ".githooks/",
+            ".git-hooks/",
+            ".husky/",
+            ".pre-commit-config.yaml",
+            ".pre-commit-hooks.yaml",
+            "lefthook*.y*ml",
+            ".lefthook.*",
+            ".lefthook/",
+            ".overcommit.yml",
+            // With `objects` and `refs` beside it, a directory is a repository to git.
+            "HEAD",
+        ],
+    ),
+    (
+        "shells and tool managers run it when the folder is entered",
+        &[
+            "mise.toml",
+            "mise.*.toml",
+            ".mise.*",
+            ".mise/",
+            ".rtx.toml",
+            ".autoenv*",
+            "devbox.json",
+            "flake.nix",
+            "shell.nix",
+            "default.nix",
+            "devenv.nix",
+            ".bashrc",
+            ".bash_*",
+            ".profile",
+            ".zshrc",
+            ".zshenv",
+            ".zprofile",
+            ".zlogin",
+            ".config/",
+            ".local/",
+        ],
+    ),
+    (
+        "builds run it",
+        &[
+            "Makefile",
+            "Makefile.*",
+            "GNUmakefile",
+            "*.mk",
+            "*.mak",
+            "CMakeLists.txt",
+            "*.cmake",
+            "CMakePresets.json",
+            "meson.build",
+            "SConstruct",
+            "SConscript",
+            "wscript",
+            "configure",
+            "autogen.sh",
+            "BUILD",
+            "BUILD.bazel",
+            "WORKSPACE",
+            "WORKSPACE.bazel",
+            "MODULE.bazel",
+            "*.bzl",
+            ".bazelrc",
+            "justfile",
+            ".justfile",
+            "*.just",
+            "Taskfile*.y*ml",
+            "Rakefile",
+            "*.rake",
+            "*.gradle",
+            "*.gradle.kts",
+            "gradlew",
+            "gradlew.bat",
+            "mvnw",
+            "mvnw.cmd",
+            ".mvn/",
+            "pom.xml",
+            "build.xml",
+            "build.sbt",
+            "build.rs",
+            "build.zig",
+            ".cargo/",
+            "rust-toolchain",
+            "rust-toolchain.toml",
+            "mix.exs",
+            "Package.swift",
+            "*.csproj",
+            "*.fsproj",
+            "*.vcxproj",
+            "*.targets",
+            "*.props",
+            "Dockerfile",
+            "Dockerfile.*",
+            "*.Dockerfile",
+            "Containerfile",
+            "Containerfile.*",
+            "docker-compose*.y*ml",
+            "compose.y*ml",
+            "compose.*.y*ml",
+            "Vagrantfile",
+            "noxfile.py",
+            "/tasks.py",
+            "fabfile.py",
+            "dodo.py",
+            "tox.ini",
+        ],
+    ),
+    (
+        "package managers run what it names",
+        &[
+            "setup.py",
+            "setup.cfg",
+            "pyproject.toml",
+            "package.json",
+            ".yarnrc*",
+            ".yarn/",
+            ".pnpmfile.*",
+            "bunfig.toml",
+            "deno.json*",
+            "Cargo.toml",
+            "Gemfile",
+            "*.gemspec",
+            "composer.json",
+        ],
+    ),
+    (
+        "tools that read it run what it says",
+        &[
+            "*.config.js",
+            "*.config.cjs",
+            "*.config.mjs",
+            "*.config.ts",
+            ".*rc.js",
+            ".*rc.cjs",
+            ".*rc.mjs",
+            "Gruntfile.*",
+            "gulpfile.*",
+            ".pylintrc",
+            "pylintrc",
+            "mypy.ini",
+            ".mypy.ini",
+            ".rubocop.yml",
+        ],
+    ),
+    (
+        "it is installed, and runs by its name",
+        &[".venv/", "venv/", ".tox/", ".nox/", "node_modules/"],
+    ),
+    (
+        "Python runs it at every start",
+        &[
+            "sitecustomize.py",
+            "usercustomize.py",
+            "*.pth",
+            ".pdbrc",
+            ".pythonrc*",
+            ".ipython/",
+            "ipython_config.py",
+            "jupyter_*config.py",
+        ],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> (tempfile::TempDir, PathPolicy) {
+        let dir = tempfile::tempdir().unwrap();
+        let policy = PathPolicy::of(dir.path());
+        (dir, policy)
+    }
+
+    fn rule(policy: &PathPolicy, path: &str) -> &'static str {
+        match policy.may_write(&FilePath::new(path)) {
+            WriteRule::Allowed => "allowed",
+            WriteRule::NeedsPerson { .. } => "needs a person",
+            WriteRule::Never { .. } => "never",
+        }
+    }
+
+    fn all_are(policy: &PathPolicy, paths: &[&str], wanted: &str) {
+        for path in paths {
+            assert_eq!(rule(policy, path), wanted, "{path}");
+        }
+    }
+
+    #[test]
+    fn agents_write_source_and_tests() {
+        let paths = [
+            "a.py",
+            "pkg/new/b.py",
+            "tests/conftest.py",
+            "pkg/tests/unit/conftest.py",
+            "unit_tests/conftest.py",
+            "app/tasks.py",
+            "docs/index.md",
+            ".gitignore",
+            ".github/CODEOWNERS",
+            ".editorconfig",
+            "requirements.txt",
+            "starling/config.toml",
+            "makefile_parser.py",
+            "head.py",
+            "package.json.md",
+            "build/x.py",
+            "workspace/head/configure/x.py",
+        ];
+        all_are(&policy().1, &paths, "allowed");
+    }
+
+    #[test]
+    fn nobody_but_people_writes_secrets_version_control_and_own_configuration() {
+        let paths = [
+            ".git/config",
+            ".git/hooks/pre-commit",
+            "sub/.git",
+            "sub/.git/config",
+            ".GIT/config",
+            ".env",
+            "pkg/.envrc",
+            ".npmrc",
+            "../x.py",
+            "/etc/x.py",
+            ".starling/config.toml",
+            "sub/.Starling/config.toml",
+            ".config/starling/config.toml",
+            ".local/state/starling/trusted.json",
+        ];
+        all_are(&policy().1, &paths, "never");
+    }
+
+    #[test]
+    fn what_runs_by_itself_needs_a_person() {
+        let paths = [
+            ".github/workflows/ci.yml",
+            ".gitlab-ci.yml",
+            ".circleci/config.yml",
+            "Jenkinsfile",
+            "azure-pipelines.yml",
+            ".travis.yml",
+            "bitbucket-pipelines.yml",
+            ".drone.yml",
+            ".woodpecker.yml",
+            ".woodpecker/test.yml",
+            ".buildkite/pipeline.yml",
+            "appveyor.yml",
+            ".vscode/settings.json",
+            "sub/.vscode/tasks.json",
+            ".idea/workspace.xml",
+            ".devcontainer/devcontainer.json",
+            ".claude/settings.json",
+            ".pre-commit-config.yaml",
+            ".gitattributes",
+            "sub/.gitattributes",
+            ".gitmodules",
+            ".githooks/pre-commit",
+            ".husky/pre-push",
+            "fixture/HEAD",
+            "Makefile",
+            "makefile",
+            "sub/GNUmakefile",
+            "rules.mk",
+            "justfile",
+            "noxfile.py",
+            "tasks.py",
+            "fabfile.py",
+            "dodo.py",
+            "tox.ini",
+            "conftest.py",
+            "pkg/conftest.py",
+            "sitecustomize.py",
+            "lib/usercustomize.py",
+            "lib/x.pth",
+            "setup.py",
+            "setup.cfg",
+            "pyproject.toml",
+            "build.rs",
+            "package.json",
+            "eslint.config.mjs",
+            ".eslintrc.js",
+            ".nvim.lua",
+            ".exrc",
+            ".vimrc",
+            ".bashrc",
+            ".config/systemd/user/x.service",
+            ".venv/bin/ty",
+            "web/node_modules/.bin/tsc",
+        ];
+        all_are(&policy().1, &paths, "needs a person");
+    }
+
+    #[test]
+    fn links_are_judged_by_where_they_lead() {
+        let (dir, policy) = policy();
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
+        };
+        for folder in [".git/hooks", ".starling", "src"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        for file in ["Makefile", "src/a.py", ".starling/config.toml"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        link("Makefile", "notes.txt");
+        link("src/a.py", "setup.py");
+        link("src/a.py", "b.py");
+        link(".git/hooks", "hooks");
+        link(".starling/config.toml", "settings.toml");
+        link("../outside.py", "out.py");
+        all_are(&policy, &["notes.txt", "setup.py"], "needs a person");
+        let never = ["hooks/pre-commit", "settings.toml", "out.py", "out.py/x"];
+        all_are(&policy, &never, "never");
+        all_are(&policy, &["b.py"], "allowed");
+        // Asked anew each time.
+        std::fs::remove_file(dir.path().join("b.py")).unwrap();
+        link("Makefile", "b.py");
+        all_are(&policy, &["b.py"], "needs a person");
+    }
+
+    #[test]
+    fn a_file_with_a_second_name_needs_a_person() {
+        let (dir, policy) = policy();
+        std::fs::write(dir.path().join("a.py"), "").unwrap();
+        all_are(&policy, &["a.py"], "allowed");
+        std::fs::hard_link(dir.path().join("a.py"), dir.path().join("b.py")).unwrap();
+        all_are(&policy, &["a.py", "b.py"], "needs a person");
+    }
+
+    #[test]
+    fn globs_of_the_user_allow_what_needs_a_person_and_nothing_else() {
+        let globs = ["Makefile", "/ci/**", ".vscode/", "*", "!tox.ini"].map(str::to_owned);
+        let (dir, policy) = policy();
+        let some = policy.clone().allowing(&globs[..3]).unwrap();
+        all_are(&some, &["Makefile", "sub/Makefile"], "allowed");
+        all_are(&some, &["ci/setup.py", ".vscode/tasks.json"], "allowed");
+        all_are(&some, &["setup.py", "sub/ci/setup.py"], "needs a person");
+        let all = policy.clone().allowing(&globs).unwrap();
+        all_are(&all, &["setup.py", ".github/workflows/ci.yml"], "allowed");
+        all_are(&all, &["tox.ini"], "needs a person");
+        let never = [".git/config", ".env", ".starling/config.toml", "../x.py"];
+        all_are(&all, &never, "never");
+        // A link to an allowed file is allowed; one from an allowed name to another is not.
+        std::fs::write(dir.path().join("setup.py"), "").unwrap();
+        std::os::unix::fs::symlink("setup.py", dir.path().join("Makefile")).unwrap();
+        all_are(&some, &["Makefile"], "needs a person");
+    }
+
+    #[test]
+    fn a_bad_glob_is_named() {
+        let error = policy().1.allowing(&["a".into(), "b[".into()]).unwrap_err();
+        assert_eq!(error.glob, "b[");
+        assert!(error.to_string().starts_with("b[: not a glob"), "{error}");
+    }
+
+    #[test]
+    fn every_glob_of_the_table_can_be_read() {
+        for (why, globs) in TABLE {
+            let kind = Kind::new(why, globs);
+            assert_eq!(
+                kind.directories.len() + kind.files.len(),
+                globs.len(),
+                "{why}"
+            );
+        }
+        assert_eq!(OWN.directories.len(), 3);
+    }
+
+    #[test]
+    fn the_manual_lists_every_glob() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md");
+        let manual = std::fs::read_to_string(&path).unwrap();
+        let (before, rest) = manual.split_once("src/workspace/policy.rs -->\n").unwrap();
+        let (kept, after) = rest.split_once("<!-- end of files -->").unwrap();
+        let mut table = "\n| files | why |\n|---|---|\n".to_owned();
+        for (why, globs) in TABLE {
+            let globs: Vec<String> = globs.iter().map(|glob| format!("`{glob}`")).collect();
+            table += &format!("| {} | {why} |\n", globs.join(", "));
+        }
+        table.push('\n');
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let start = format!("{before}src/workspace/policy.rs -->\n");
+            std::fs::write(&path, format!("{start}{table}<!-- end of files -->{after}")).unwrap();
+        } else {
+            assert!(kept == table, "run the tests once with UPDATE_DOCS=1");
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        let (dir, policy) = policy();
+        std::fs::create_dir(dir.path().join("folder")).unwrap();
+        let pipe = dir.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        for name in ["folder", "pipe"] {
+            let error = policy.open(&FilePath::new(name)).unwrap_err();
+            assert!(error.to_string().contains("not a file"), "{error}");
+        }
+    }
+}

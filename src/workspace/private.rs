@@ -1,0 +1,75 @@
+//! Files and directories that only their user may read: what models were asked and what they said.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+const DIRECTORY: u32 = 0o700;
+const FILE: u32 = 0o600;
+
+/// Makes a directory of Starling's own, and those above it that are missing, for this user alone. A
+/// directory that is there already is closed to others.
+///
+/// # Errors
+/// The directory cannot be made, or belongs to another user.
+pub fn private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(DIRECTORY)
+        .create(path)?;
+    fs::set_permissions(path, Permissions::from_mode(DIRECTORY))
+}
+
+/// Makes an empty file for this user alone. A file that is there already is emptied and closed to
+/// others.
+///
+/// # Errors
+/// The file cannot be made, or belongs to another user.
+pub fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(FILE)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_permissions(Permissions::from_mode(FILE))?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn new_files_and_directories_are_closed_to_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("a/b");
+        private_directory(&inner).unwrap();
+        private_file(&inner.join("f")).unwrap();
+        assert_eq!(mode(&inner), 0o700);
+        assert_eq!(mode(&dir.path().join("a")), 0o700);
+        assert_eq!(mode(&inner.join("f")), 0o600);
+    }
+
+    #[test]
+    fn files_and_directories_of_earlier_versions_are_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (inner, file) = (dir.path().join("a"), dir.path().join("a/f"));
+        fs::create_dir(&inner).unwrap();
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&inner, Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        private_directory(&inner).unwrap();
+        private_file(&file).unwrap();
+        assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "");
+    }
+}

@@ -1,0 +1,270 @@
+//! Starting programs of the host. A program is named by an absolute path outside the project, runs in
+//! a directory that its caller chose, and finds nothing of the project on its `PATH`: otherwise a
+//! project could bring a `git` of its own, and asking for the version of git would run it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Variables that a program gets in [`Variables::Clean`]: the user, the language, where caches and
+/// settings lie, and how the network is reached.
+const CLEAN: [&str; 24] = [
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+];
+/// Beginnings of further ones: the locale, and the settings of `pip` and `hf`.
+const CLEAN_PREFIXES: [&str; 3] = ["LC_", "PIP_", "HF_"];
+
+/// Why a program cannot be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramError {
+    #[error("{0} is not installed")]
+    Missing(String),
+    #[error("{} lies in the project and is not started; name a program outside of it", .0.display())]
+    InProject(PathBuf),
+}
+
+/// What a program sees of this process's environment, apart from `PATH`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variables {
+    /// Only what every program needs.
+    Clean,
+    /// All of it, without the variables that redirect git.
+    Inherited,
+}
+
+/// The programs of the host that do not come from a project.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HostPrograms {
+    project: Option<PathBuf>,
+    path: OsString,
+}
+
+impl HostPrograms {
+    /// The programs on this process's `PATH` that lie outside the project at `root`.
+    pub fn outside(root: &Path) -> Self {
+        HostPrograms::on(&std::env::var_os("PATH").unwrap_or_default(), root)
+    }
+
+    /// The programs on a `PATH` that lie outside the project at `root`.
+    pub fn on(path: &OsStr, root: &Path) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        // In the home directory or above it lie the user's own programs.
+        let is_above_home = std::env::home_dir().is_some_and(|home| home.starts_with(&root));
+        let mut programs = HostPrograms {
+            project: Some(root).filter(|_| !is_above_home),
+            path: OsString::new(),
+        };
+        let places = std::env::split_paths(path)
+            .filter(|place| place.is_absolute() && !programs.is_in_project(place));
+        programs.path = std::env::join_paths(places).unwrap_or_default();
+        programs
+    }
+
+    /// The same with the programs of the project, which the user trusts.
+    pub fn with_project(path: &OsStr) -> Self {
+        let places = std::env::split_paths(path).filter(|place| place.is_absolute());
+        HostPrograms {
+            project: None,
+            path: std::env::join_paths(places).unwrap_or_default(),
+        }
+    }
+
+    /// The programs on this process's `PATH` for a command without a project: those outside the
+    /// current directory, which may be anyone's.
+    pub fn outside_current_directory() -> Self {
+        HostPrograms::outside(&std::env::current_dir().unwrap_or_default())
+    }
+
+    fn is_in_project(&self, path: &Path) -> bool {
+        let Some(root) = &self.project else {
+            return false;
+        };
+        let real = path.canonicalize();
+        path.starts_with(root) || real.is_ok_and(|real| real.starts_with(root))
+    }
+
+    /// Directories in which programs are looked for, and that programs get as their `PATH`.
+    pub fn path(&self) -> &OsStr {
+        &self.path
+    }
+
+    /// The absolute path of a program on `PATH`, or of one that a person named by a path.
+    ///
+    /// # Errors
+    /// There is no such program, or only one that lies in the project.
+    pub fn find(&self, name: &str) -> Result<PathBuf, ProgramError> {
+        if name.contains('/') {
+            // A person who names a path means that file, wherever it lies.
+            let path = std::path::absolute(name).ok();
+            let path = path.filter(|path| is_executable(path));
+            return path.ok_or_else(|| ProgramError::Missing(name.to_owned()));
+        }
+        let mut refused = None;
+        for place in std::env::split_paths(&self.path) {
+            let path = place.join(name);
+            if !is_executable(&path) {
+                continue;
+            }
+            if !self.is_in_project(&path) {
+                return Ok(path);
+            }
+            refused = refused.or(Some(ProgramError::InProject(path)));
+        }
+        Err(refused.unwrap_or_else(|| ProgramError::Missing(name.to_owned())))
+    }
+
+    /// A command that runs the program at an absolute path in `directory`.
+    pub fn command(&self, program: &Path, variables: Variables, directory: &Path) -> Command {
+        debug_assert!(program.is_absolute(), "{}", program.display());
+        let mut command = Command::new(program);
+        match variables {
+            Variables::Clean => {
+                command.env_clear().envs(clean_variables());
+            }
+            Variables::Inherited => {
+                for (name, _) in std::env::vars_os() {
+                    if name.as_encoded_bytes().starts_with(b"GIT_") {
+                        command.env_remove(name);
+                    }
+                }
+            }
+        }
+        command.env("PATH", &self.path).current_dir(directory);
+        command
+    }
+}
+
+fn clean_variables() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| {
+        name.to_str().is_some_and(|name| {
+            CLEAN.contains(&name) || CLEAN_PREFIXES.iter().any(|start| name.starts_with(start))
+        })
+    })
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(path: &Path) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "#!/bin/sh\necho \"$PATH|$PWD\"\n").unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    struct Bed {
+        dir: tempfile::TempDir,
+        base: PathBuf,
+    }
+
+    impl Bed {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let base = dir.path().canonicalize().unwrap();
+            program(&base.join("project/git"));
+            program(&base.join("project/.venv/bin/git"));
+            Bed { dir, base }
+        }
+
+        fn programs(&self, places: &[&str]) -> HostPrograms {
+            let path = std::env::join_paths(places.iter().map(|place| match *place {
+                "" | "." | "bin" => PathBuf::from(place),
+                inside => self.base.join(inside),
+            }));
+            HostPrograms::on(&path.unwrap(), &self.base.join("project"))
+        }
+    }
+
+    #[test]
+    fn skips_places_of_the_project_and_relative_ones() {
+        let bed = Bed::new();
+        let places = ["", ".", "bin", "project", "project/.venv/bin", "host"];
+        let programs = bed.programs(&places);
+        assert_eq!(
+            programs.find("git"),
+            Err(ProgramError::Missing("git".to_owned()))
+        );
+        program(&bed.base.join("host/git"));
+        assert_eq!(programs.find("git"), Ok(bed.base.join("host/git")));
+        assert_eq!(Path::new(programs.path()), bed.base.join("host"));
+    }
+
+    #[test]
+    fn a_link_into_the_project_is_not_followed() {
+        let bed = Bed::new();
+        std::fs::create_dir(bed.base.join("host")).unwrap();
+        let link = bed.base.join("host/git");
+        std::os::unix::fs::symlink(bed.base.join("project/git"), &link).unwrap();
+        std::os::unix::fs::symlink(bed.base.join("project"), bed.base.join("linked")).unwrap();
+        let programs = bed.programs(&["linked", "host"]);
+        assert_eq!(programs.find("git"), Err(ProgramError::InProject(link)));
+        assert_eq!(Path::new(programs.path()), bed.base.join("host"));
+    }
+
+    #[test]
+    fn a_person_may_name_any_program_by_its_absolute_path() {
+        let bed = Bed::new();
+        let programs = bed.programs(&[]);
+        let own = bed.base.join("project/git");
+        assert_eq!(programs.find(own.to_str().unwrap()), Ok(own));
+        assert_eq!(
+            programs.find("./no-such-program"),
+            Err(ProgramError::Missing("./no-such-program".to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_command_runs_where_it_is_told_with_a_clean_path() {
+        let bed = Bed::new();
+        program(&bed.base.join("host/tool"));
+        let programs = bed.programs(&[".", "project", "host"]);
+        let tool = programs.find("tool").unwrap();
+        let mut command = programs.command(&tool, Variables::Clean, bed.dir.path());
+        let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let host = bed.base.join("host");
+        assert_eq!(
+            said.trim(),
+            format!("{}|{}", host.display(), bed.base.display())
+        );
+        // Cargo sets it for tests; nobody lists it.
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+        let clean: Vec<_> = command.get_envs().map(|(name, _)| name).collect();
+        assert!(!clean.contains(&OsStr::new("CARGO_PKG_NAME")), "{clean:?}");
+    }
+
+    #[test]
+    fn the_home_directory_is_no_project() {
+        let home = std::env::home_dir().unwrap().canonicalize().unwrap();
+        let path = std::env::join_paths([home.join(".local/bin")]).unwrap();
+        assert_eq!(HostPrograms::on(&path, &home).path(), path);
+    }
+}

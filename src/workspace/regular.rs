@@ -1,0 +1,141 @@
+//! Reads regular files of bounded size. Any path of a project may be a pipe, a device or endless:
+//! opening a pipe must not wait for its other end, and reading must not fill the memory.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+/// Opens a regular file for reading, never waiting for a pipe or a device.
+///
+/// # Errors
+/// The file cannot be opened; [`ErrorKind::InvalidInput`]: it is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Opening a device may already do something, so its kind is checked before as well as after.
+    require_regular(path.metadata()?.is_file())?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    require_regular(file.metadata()?.is_file())?;
+    Ok(file)
+}
+
+/// Reads a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// Those of [`open_regular`]; [`ErrorKind::FileTooLarge`]: the file is longer than `limit`.
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_bounded(open_regular(path)?, limit)
+}
+
+/// Reads a regular UTF-8 text file of at most `limit` bytes.
+///
+/// # Errors
+/// Those of [`read_regular`]; [`ErrorKind::InvalidData`]: the text is not UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    String::from_utf8(read_regular(path, limit)?)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "not UTF-8 text"))
+}
+
+/// Reads a text file as [`read_text`] does, on a thread where blocking is allowed.
+///
+/// # Errors
+/// Those of [`read_text`].
+pub async fn load_text(path: PathBuf, limit: u64) -> io::Result<String> {
+    let read = tokio::task::spawn_blocking(move || read_text(&path, limit));
+    read.await.map_err(io::Error::other)?
+}
+
+/// Reads a file of at most `limit` bytes that a person named: it may be a pipe, such as `/dev/stdin`.
+///
+/// # Errors
+/// The file cannot be read; [`ErrorKind::FileTooLarge`]: it is longer than `limit`.
+pub fn read_given(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_bounded(File::open(path)?, limit)
+}
+
+/// Reads an open file of at most `limit` bytes.
+///
+/// # Errors
+/// The file cannot be read; [`ErrorKind::FileTooLarge`]: it is longer than `limit`.
+pub fn read_bounded(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    if length <= limit {
+        bytes.reserve_exact(length as usize + 1);
+        // The file may grow while it is read.
+        file.take(limit + 1).read_to_end(&mut bytes)?;
+    }
+    if length > limit || bytes.len() as u64 > limit {
+        let message = format!("over the limit of {limit} bytes");
+        return Err(io::Error::new(ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+fn require_regular(is_file: bool) -> io::Result<()> {
+    if is_file {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        ErrorKind::InvalidInput,
+        "not a regular file",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_text_up_to_the_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read_text(&path, 5).unwrap(), "12345");
+        let error = read_text(&path, 4).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+        std::fs::write(&path, b"\xff").unwrap();
+        assert_eq!(read_regular(&path, 4).unwrap(), b"\xff");
+        let error = read_text(&path, 4).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn refuses_pipes_devices_and_directories_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::from_raw_mode(0o600)).unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for path in [&pipe, &link, dir.path(), Path::new("/dev/null")] {
+            let error = open_regular(path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{}", path.display());
+        }
+        let error = open_regular(&dir.path().join("missing")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_person_may_name_a_pipe() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::from_raw_mode(0o600)).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| std::fs::write(&pipe, "told").unwrap());
+            assert_eq!(read_given(&pipe, 4).unwrap(), b"told");
+        });
+        let error = read_given(Path::new("/dev/zero"), 1 << 20).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn does_not_believe_a_length_of_zero() {
+        // Files of this kind say that they are empty, and are not.
+        let path = Path::new("/proc/self/status");
+        assert_eq!(path.metadata().unwrap().len(), 0);
+        let error = read_regular(path, 10).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+        assert!(read_text(path, 1 << 20).unwrap().starts_with("Name:"));
+    }
+}

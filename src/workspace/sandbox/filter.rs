@@ -1,0 +1,436 @@
+//! The system calls that a command may not make: a program for the kernel's seccomp filter.
+//!
+//! What is refused gives access to more of the kernel than tests need, or to what namespaces do not
+//! divide. Everything else is allowed. Calls by the numbers of another architecture end the process.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use libc::{
+    BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
+    c_long, sock_filter, sock_fprog,
+};
+
+use super::sockets::UnixSockets;
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// Offsets in `struct seccomp_data`.
+const NUMBER_AT: u32 = 0;
+const ARCHITECTURE_AT: u32 = 4;
+const ARGUMENTS_AT: u32 = 16;
+/// Set in the numbers of the x32 ABI.
+const X32: u32 = 0x4000_0000;
+
+/// Calls that fail with `EPERM`.
+const FORBIDDEN: &[c_long] = &[
+    // Mounts and roots.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_mount_setattr,
+    OPEN_TREE_ATTR,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    // Namespaces; `unshare` and `clone` are looked at more closely.
+    libc::SYS_setns,
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Keys, which namespaces do not divide.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // Large parts of the kernel that tests rarely need.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_open_by_handle_at,
+    // The machine.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+];
+const OPEN_TREE_ATTR: c_long = 467;
+
+/// Calls that do not exist for the command: what uses them has another way.
+const MISSING: &[c_long] = &[
+    // Its flags lie in memory, where a filter cannot look.
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_memfd_secret,
+];
+
+const NAMESPACES: u32 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u32;
+/// In `clone` this bit is part of the signal at the end.
+const TIME_NAMESPACE: u32 = libc::CLONE_NEWTIME as u32;
+
+/// Kinds of sockets that there are. Others, such as `AF_VSOCK` and `AF_PACKET`, lead past the network
+/// namespace or into seldom used parts of the kernel.
+const FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+const UNIX: u32 = libc::AF_UNIX as u32;
+/// Unix sockets that send to an address without being connected: nobody could look at it.
+const DATAGRAMS: [i32; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+/// The part of a socket's type that is no flag.
+const TYPE: u32 = 0xf;
+
+/// Requests that type into a terminal or change how it works.
+const TERMINAL: [u32; 3] = [0x5412, 0x541c, 0x5423];
+
+/// The init, which the command must not slow down, in calls that take a process first.
+const INIT: u32 = 1;
+const SCHEDULING: [c_long; 4] = [
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+/// Calls that take a kind of process, a process and its priority, with the kind that is one process:
+/// among groups and users would be the init.
+const PRIORITIES: [(c_long, u32); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
+
+/// A fatal signal alone interrupts a call that the init is about to answer; since Linux 5.19.
+const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
+
+/// Lets the calling thread, and all that it starts, make no other calls than the allowed ones. Where
+/// Unix sockets are supervised, returns what the kernel asks about `connect`. To be called without new
+/// privileges.
+pub(super) fn install(sockets: UnixSockets) -> io::Result<Option<OwnedFd>> {
+    let program = program(sockets);
+    let plain = libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+    match sockets {
+        UnixSockets::PairsOnly => load(program, plain).map(|_| None),
+        UnixSockets::Supervised => {
+            let listening = plain | libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+            let listener = load(program.clone(), listening | WAIT_KILLABLE)
+                .or_else(|_| load(program, listening))?;
+            // SAFETY: the kernel made it for us.
+            Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
+        }
+    }
+}
+
+/// The number that the kernel returns.
+fn load(mut program: Vec<sock_filter>, flags: libc::c_ulong) -> io::Result<i32> {
+    let program = sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: the program lives until the call returns.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            &raw const program,
+        )
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(done as i32)
+}
+
+fn program(sockets: UnixSockets) -> Vec<sock_filter> {
+    let mut filter = Filter(Vec::new());
+    filter.load(ARCHITECTURE_AT);
+    filter.unless_equal(ARCHITECTURE, libc::SECCOMP_RET_KILL_PROCESS);
+    filter.load(NUMBER_AT);
+    if cfg!(target_arch = "x86_64") {
+        filter.when(BPF_JGE, X32, error(libc::ENOSYS));
+    }
+    for call in FORBIDDEN {
+        filter.when(BPF_JEQ, *call as u32, error(libc::EPERM));
+    }
+    for call in MISSING {
+        filter.when(BPF_JEQ, *call as u32, error(libc::ENOSYS));
+    }
+    filter.call(libc::SYS_clone, |filter| {
+        filter.argument(0);
+        filter.when(BPF_JSET, NAMESPACES, error(libc::EPERM));
+    });
+    filter.call(libc::SYS_unshare, |filter| {
+        filter.argument(0);
+        filter.when(BPF_JSET, NAMESPACES | TIME_NAMESPACE, error(libc::EPERM));
+    });
+    filter.call(libc::SYS_ioctl, |filter| {
+        filter.argument(1);
+        for request in TERMINAL {
+            filter.when(BPF_JEQ, request, error(libc::EPERM));
+        }
+    });
+    filter.call(libc::SYS_seccomp, |filter| {
+        filter.argument(1);
+        let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as u32;
+        filter.when(BPF_JSET, listener, error(libc::EPERM));
+    });
+    // Limits of others: by each thread of the init, the init's could be changed.
+    filter.call(libc::SYS_prlimit64, |filter| {
+        filter.argument(0);
+        filter.unless_equal(0, error(libc::EPERM));
+    });
+    for call in SCHEDULING {
+        filter.call(call, |filter| {
+            filter.argument(0);
+            filter.when(BPF_JEQ, INIT, error(libc::EPERM));
+        });
+    }
+    for (call, one) in PRIORITIES {
+        filter.call(call, |filter| {
+            filter.argument(0);
+            filter.unless_equal(one, error(libc::EPERM));
+            filter.argument(1);
+            filter.when(BPF_JEQ, INIT, error(libc::EPERM));
+        });
+    }
+    filter.call(libc::SYS_socket, |filter| {
+        filter.argument(0);
+        for family in FAMILIES {
+            filter.when(BPF_JEQ, family as u32, libc::SECCOMP_RET_ALLOW);
+        }
+        match sockets {
+            UnixSockets::PairsOnly => filter.when(BPF_JEQ, UNIX, error(libc::EACCES)),
+            UnixSockets::Supervised => filter.unless_equal(UNIX, error(libc::EAFNOSUPPORT)),
+        }
+        filter.refuse_datagrams();
+    });
+    filter.call(libc::SYS_socketpair, Filter::refuse_datagrams);
+    if sockets == UnixSockets::Supervised {
+        filter.when(
+            BPF_JEQ,
+            libc::SYS_connect as u32,
+            libc::SECCOMP_RET_USER_NOTIF,
+        );
+    }
+    filter.give(libc::SECCOMP_RET_ALLOW);
+    filter.0
+}
+
+fn error(number: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | number as u32
+}
+
+/// A program as it is written: what is loaded is compared with numbers.
+struct Filter(Vec<sock_filter>);
+
+impl Filter {
+    fn push(&mut self, code: u32, k: u32, (jt, jf): (u8, u8)) {
+        let code = code as u16;
+        self.0.push(sock_filter { code, jt, jf, k });
+    }
+
+    fn load(&mut self, at: u32) {
+        self.push(BPF_LD | BPF_W | BPF_ABS, at, (0, 0));
+    }
+
+    /// Loads the lower half of an argument: the kernel takes no more of those that are looked at.
+    fn argument(&mut self, number: u32) {
+        self.load(ARGUMENTS_AT + 8 * number);
+    }
+
+    fn give(&mut self, action: u32) {
+        self.push(BPF_RET | BPF_K, action, (0, 0));
+    }
+
+    fn when(&mut self, comparison: u32, with: u32, action: u32) {
+        self.push(BPF_JMP | comparison | BPF_K, with, (0, 1));
+        self.give(action);
+    }
+
+    fn unless_equal(&mut self, with: u32, action: u32) {
+        self.push(BPF_JMP | BPF_JEQ | BPF_K, with, (1, 0));
+        self.give(action);
+    }
+
+    /// With a call for Unix sockets at hand.
+    fn refuse_datagrams(&mut self) {
+        self.argument(1);
+        self.push(BPF_ALU | BPF_AND | BPF_K, TYPE, (0, 0));
+        for kind in DATAGRAMS {
+            self.when(BPF_JEQ, kind as u32, error(libc::EACCES));
+        }
+    }
+
+    /// Looks at the arguments of one call, with the number loaded; what is not refused is allowed.
+    fn call(&mut self, number: c_long, arguments: impl FnOnce(&mut Filter)) {
+        let mut inner = Filter(Vec::new());
+        arguments(&mut inner);
+        inner.give(libc::SECCOMP_RET_ALLOW);
+        self.push(
+            BPF_JMP | BPF_JEQ | BPF_K,
+            number as u32,
+            (0, inner.0.len() as u8),
+        );
+        self.0.append(&mut inner.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the filter says of a call, by the meaning of its instructions.
+    fn verdict(architecture: u32, number: u32, arguments: [u32; 2]) -> u32 {
+        verdict_of(
+            &program(UnixSockets::Supervised),
+            architecture,
+            number,
+            arguments,
+        )
+    }
+
+    fn verdict_of(
+        program: &[sock_filter],
+        architecture: u32,
+        number: u32,
+        arguments: [u32; 2],
+    ) -> u32 {
+        let (mut at, mut loaded) = (0, 0);
+        loop {
+            let step = program[at];
+            at += 1;
+            let taken = match u32::from(step.code) {
+                code if code == BPF_LD | BPF_W | BPF_ABS => {
+                    loaded = match step.k {
+                        NUMBER_AT => number,
+                        ARCHITECTURE_AT => architecture,
+                        place => arguments[(place as usize - 16) / 8],
+                    };
+                    continue;
+                }
+                code if code == BPF_ALU | BPF_AND | BPF_K => {
+                    loaded &= step.k;
+                    continue;
+                }
+                code if code == BPF_RET | BPF_K => return step.k,
+                code if code == BPF_JMP | BPF_JEQ | BPF_K => loaded == step.k,
+                code if code == BPF_JMP | BPF_JGE | BPF_K => loaded >= step.k,
+                code if code == BPF_JMP | BPF_JSET | BPF_K => loaded & step.k != 0,
+                code => panic!("instruction {code:#x}"),
+            };
+            at += usize::from(if taken { step.jt } else { step.jf });
+        }
+    }
+
+    fn says(call: c_long, arguments: [u32; 2]) -> u32 {
+        verdict(ARCHITECTURE, call as u32, arguments)
+    }
+
+    #[test]
+    fn refuses_what_tests_do_not_need() {
+        let (allowed, forbidden) = (libc::SECCOMP_RET_ALLOW, error(libc::EPERM));
+        assert_eq!(says(libc::SYS_read, [0, 0]), allowed);
+        for call in FORBIDDEN {
+            assert_eq!(says(*call, [0, 0]), forbidden, "{call}");
+        }
+        for call in MISSING {
+            assert_eq!(says(*call, [0, 0]), error(libc::ENOSYS), "{call}");
+        }
+        let user = libc::CLONE_NEWUSER as u32;
+        let thread = (libc::CLONE_VM | libc::CLONE_FILES | libc::SIGCHLD) as u32;
+        assert_eq!(says(libc::SYS_clone, [thread, 0]), allowed);
+        assert_eq!(says(libc::SYS_clone, [thread | user, 0]), forbidden);
+        assert_eq!(
+            says(libc::SYS_unshare, [libc::CLONE_FILES as u32, 0]),
+            allowed
+        );
+        assert_eq!(says(libc::SYS_unshare, [user, 0]), forbidden);
+        assert_eq!(says(libc::SYS_unshare, [TIME_NAMESPACE, 0]), forbidden);
+        assert_eq!(says(libc::SYS_ioctl, [0, libc::TIOCSTI as u32]), forbidden);
+        assert_eq!(says(libc::SYS_ioctl, [0, libc::TIOCGWINSZ as u32]), allowed);
+        for (family, says_what) in [
+            (libc::AF_INET6, allowed),
+            (libc::AF_VSOCK, error(libc::EAFNOSUPPORT)),
+            (libc::AF_PACKET, error(libc::EAFNOSUPPORT)),
+            (libc::AF_ALG, error(libc::EAFNOSUPPORT)),
+        ] {
+            assert_eq!(says(libc::SYS_socket, [family as u32, 1]), says_what);
+        }
+    }
+
+    #[test]
+    fn the_init_is_not_slowed_down() {
+        let (allowed, forbidden) = (libc::SECCOMP_RET_ALLOW, error(libc::EPERM));
+        assert_eq!(says(libc::SYS_prlimit64, [0, 7]), allowed);
+        assert_eq!(says(libc::SYS_prlimit64, [5, 7]), forbidden);
+        assert_eq!(says(libc::SYS_sched_setaffinity, [0, 8]), allowed);
+        assert_eq!(says(libc::SYS_sched_setaffinity, [INIT, 8]), forbidden);
+        for (call, one) in PRIORITIES {
+            assert_eq!(says(call, [one, 0]), allowed);
+            assert_eq!(says(call, [one, INIT]), forbidden);
+            assert_eq!(says(call, [one + 1, 0]), forbidden);
+        }
+    }
+
+    #[test]
+    fn unix_sockets_lead_to_no_path_unseen() {
+        let stream = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as u32;
+        let datagram = (libc::SOCK_DGRAM | libc::SOCK_NONBLOCK) as u32;
+        let (allowed, refused) = (libc::SECCOMP_RET_ALLOW, error(libc::EACCES));
+        assert_eq!(
+            says(libc::SYS_connect, [0, 0]),
+            libc::SECCOMP_RET_USER_NOTIF
+        );
+        for call in [libc::SYS_socket, libc::SYS_socketpair] {
+            assert_eq!(says(call, [UNIX, stream]), allowed);
+            assert_eq!(says(call, [UNIX, datagram]), refused);
+        }
+        assert_eq!(
+            says(libc::SYS_socket, [libc::AF_INET as u32, datagram]),
+            allowed
+        );
+        let pairs = |call: c_long| {
+            let program = program(UnixSockets::PairsOnly);
+            verdict_of(&program, ARCHITECTURE, call as u32, [UNIX, stream])
+        };
+        assert_eq!(pairs(libc::SYS_socket), refused);
+        assert_eq!(pairs(libc::SYS_socketpair), allowed);
+        assert_eq!(pairs(libc::SYS_connect), allowed);
+    }
+
+    #[test]
+    fn other_architectures_are_no_way_around() {
+        let i386 = 0x4000_0003;
+        assert_eq!(verdict(i386, 3, [0, 0]), libc::SECCOMP_RET_KILL_PROCESS);
+        if cfg!(target_arch = "x86_64") {
+            let x32 = X32 | libc::SYS_mount as u32;
+            assert_eq!(verdict(ARCHITECTURE, x32, [0, 0]), error(libc::ENOSYS));
+        }
+    }
+}

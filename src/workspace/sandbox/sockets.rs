@@ -1,0 +1,279 @@
+//! Connections to Unix sockets. A read-only mount does not keep a program from connecting to a socket in
+//! it, and a filter of system calls does not see paths. So the kernel asks the init about every `connect`
+//! of the command, and the init connects in its place: it gets the very socket, copies the address, and
+//! looks at what the path leads to, so that nothing can be exchanged between the look and the deed.
+
+use std::fs;
+use std::io;
+use std::mem::{MaybeUninit, zeroed};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use libc::{seccomp_notif, seccomp_notif_resp};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, openat, statx};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use super::plan::Plan;
+use super::room::own_directories;
+use super::version;
+
+/// Connections that are being made at a time; the next one is refused until one is through.
+const AT_ONCE: usize = 128;
+/// The kernel takes no longer addresses.
+const LONGEST: usize = 128;
+/// Where an address begins with the family of its kind.
+const FAMILY: usize = 2;
+
+/// Which Unix sockets a command may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnixSockets {
+    /// All that it makes itself; the init connects in its place.
+    Supervised,
+    /// Pairs only, where the init cannot do that.
+    PairsOnly,
+}
+
+/// What this kernel lets the init do: `statx` with mounts and `pidfd_getfd` came until Linux 5.8, and
+/// Yama may bar processes from each other.
+pub(super) fn possible() -> UnixSockets {
+    let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let is_barred = yama.is_ok_and(|scope| !matches!(scope.trim(), "0" | "1"));
+    if version::kernel() < version::SUPERVISES_CONNECTIONS || is_barred {
+        UnixSockets::PairsOnly
+    } else {
+        UnixSockets::Supervised
+    }
+}
+
+/// The mounts in which the command makes its own sockets.
+pub(super) struct OwnMounts(Vec<u64>);
+
+impl OwnMounts {
+    /// To be called in the room.
+    pub(super) fn of(plan: &Plan) -> Self {
+        let places = own_directories().chain(["/dev/shm"]).map(PathBuf::from);
+        let all = places.chain([plan.tree.root().to_owned()]);
+        let mount = |path: PathBuf| {
+            let found = statx(CWD, &path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+            Some(found.stx_mnt_id)
+        };
+        OwnMounts(all.filter_map(mount).collect())
+    }
+}
+
+/// Answers the kernel's questions until the process ends.
+pub(super) fn supervise(listener: OwnedFd, own: OwnMounts) {
+    let shared = Arc::new((listener, own));
+    while let Some(request) = next(&shared.0) {
+        let for_thread = shared.clone();
+        // The count includes this function's own.
+        let is_free = Arc::strong_count(&shared) <= AT_ONCE;
+        let answering = move || {
+            let (listener, own) = &*for_thread;
+            answer(listener, &request, connect(listener, &request, own));
+        };
+        if !is_free || thread::Builder::new().spawn(answering).is_err() {
+            answer(&shared.0, &request, Err(Errno::AGAIN));
+        }
+    }
+}
+
+/// The next call of `connect`; none when the listener is broken.
+fn next(listener: &OwnedFd) -> Option<seccomp_notif> {
+    loop {
+        // SAFETY: all fields are numbers, and the kernel wants them to be zero.
+        let mut request: seccomp_notif = unsafe { zeroed() };
+        // SAFETY: the kernel writes a request of this type.
+        let done = unsafe {
+            libc::ioctl(
+                listener.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_RECV,
+                &raw mut request,
+            )
+        };
+        match done {
+            0 => return Some(request),
+            _ => match io::Error::last_os_error().raw_os_error() {
+                // Its process has ended, or a signal came.
+                Some(libc::ENOENT | libc::EINTR) => {}
+                Some(_) | None => return None,
+            },
+        }
+    }
+}
+
+fn answer(listener: &OwnedFd, request: &seccomp_notif, done: Result<(), Errno>) {
+    let mut response = seccomp_notif_resp {
+        id: request.id,
+        val: 0,
+        error: done.map_or_else(|error| -error.raw_os_error(), |()| 0),
+        flags: 0,
+    };
+    // SAFETY: the kernel reads a response of this type. A process that has ended needs none.
+    unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_SEND,
+            &raw mut response,
+        );
+    }
+}
+
+fn is_valid(listener: &OwnedFd, request: &seccomp_notif) -> bool {
+    // SAFETY: the kernel reads a number.
+    let done = unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_ID_VALID,
+            &raw const request.id,
+        )
+    };
+    done == 0
+}
+
+/// Connects the caller's socket in its place.
+fn connect(listener: &OwnedFd, request: &seccomp_notif, own: &OwnMounts) -> Result<(), Errno> {
+    let [socket, address, length, ..] = request.data.args;
+    let thread = request.pid;
+    let length = length as u32 as usize;
+    if length > LONGEST {
+        return Err(Errno::INVAL);
+    }
+    let process = pidfd_open(process_of(thread)?, PidfdFlags::empty())?;
+    let socket = pidfd_getfd(process, socket as i32, PidfdGetfdFlags::empty())?;
+    let address = read_memory(thread, address, length)?;
+    // Until here the number may have become another process's.
+    if !is_valid(listener, request) {
+        return Err(Errno::SRCH);
+    }
+    let domain = rustix::net::sockopt::socket_domain(&socket)?;
+    let is_unix = domain == rustix::net::AddressFamily::UNIX;
+    match path_in(&address).filter(|_| is_unix) {
+        // Another kind of address, or an abstract one: it stays in the network namespace.
+        None => connect_to(&socket, &address),
+        Some(path) => {
+            let found = open(thread, path)?;
+            let flags = StatxFlags::MNT_ID | StatxFlags::TYPE;
+            let of = statx(&found, c"", AtFlags::EMPTY_PATH, flags)?;
+            let is_socket = FileType::from_raw_mode(of.stx_mode.into()) == FileType::Socket;
+            if !is_socket {
+                return Err(Errno::CONNREFUSED);
+            }
+            if !own.0.contains(&of.stx_mnt_id) {
+                return Err(Errno::ACCESS);
+            }
+            connect_to(&socket, &address_of(&found))
+        }
+    }
+}
+
+fn process_of(thread: u32) -> Result<Pid, Errno> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).map_err(|_| Errno::SRCH)?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    let number = line.and_then(|number| number.trim().parse().ok());
+    number.and_then(Pid::from_raw).ok_or(Errno::SRCH)
+}
+
+fn read_memory(thread: u32, from: u64, length: usize) -> Result<Vec<u8>, Errno> {
+    let mut bytes = vec![0; length];
+    let local = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: length,
+    };
+    let remote = libc::iovec {
+        iov_base: from as *mut libc::c_void,
+        iov_len: length,
+    };
+    // SAFETY: the kernel writes `length` bytes at most into `bytes`, and checks the other process's side.
+    let read = unsafe {
+        libc::process_vm_readv(
+            thread.cast_signed(),
+            &raw const local,
+            1,
+            &raw const remote,
+            1,
+            0,
+        )
+    };
+    match usize::try_from(read) {
+        Ok(read) if read == length => Ok(bytes),
+        Ok(_) => Err(Errno::FAULT),
+        Err(_) => Err(io::Error::last_os_error()
+            .raw_os_error()
+            .map_or(Errno::FAULT, Errno::from_raw_os_error)),
+    }
+}
+
+/// The path in a Unix address; none in an abstract one or in one of another family.
+fn path_in(address: &[u8]) -> Option<&Path> {
+    let (family, path) = address.split_first_chunk::<FAMILY>()?;
+    let is_unix = i32::from(u16::from_ne_bytes(*family)) == libc::AF_UNIX;
+    let end = path.iter().position(|byte| *byte == 0);
+    let path = &path[..end.unwrap_or(path.len())];
+    (is_unix && !path.is_empty()).then(|| Path::new(std::ffi::OsStr::from_bytes(path)))
+}
+
+/// What a path of a thread leads to.
+fn open(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    // To this process, `self` would be another.
+    let own = ["/proc/self", "/proc/thread-self"];
+    let rest = own.iter().find_map(|own| path.strip_prefix(own).ok());
+    match rest {
+        Some(rest) => {
+            let path = Path::new("/proc").join(thread.to_string()).join(rest);
+            openat(CWD, &path, flags, Mode::empty())
+        }
+        None => {
+            let cwd = format!("/proc/{thread}/cwd");
+            let cwd = openat(CWD, cwd, flags | OFlags::DIRECTORY, Mode::empty())?;
+            openat(cwd, path, flags, Mode::empty())
+        }
+    }
+}
+
+/// The address of a socket that is opened, whatever its path leads to by now.
+fn address_of(found: &OwnedFd) -> Vec<u8> {
+    let mut address = (libc::AF_UNIX as u16).to_ne_bytes().to_vec();
+    address.extend(format!("/proc/self/fd/{}\0", found.as_raw_fd()).into_bytes());
+    address
+}
+
+fn connect_to(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
+    let mut aligned = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+    // SAFETY: no address is longer than the storage, as its length has been checked.
+    let done = unsafe {
+        std::ptr::copy_nonoverlapping(address.as_ptr(), aligned.as_mut_ptr().cast(), address.len());
+        libc::connect(
+            socket.as_raw_fd(),
+            aligned.as_ptr().cast(),
+            address.len() as libc::socklen_t,
+        )
+    };
+    if done == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error().raw_os_error();
+    Err(error.map_or(Errno::IO, Errno::from_raw_os_error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_the_kernel_reads_them() {
+        let unix = |path: &[u8]| [&(libc::AF_UNIX as u16).to_ne_bytes(), path].concat();
+        assert_eq!(path_in(&unix(b"/a/b\0c")), Some(Path::new("/a/b")));
+        assert_eq!(path_in(&unix(b"a")), Some(Path::new("a")));
+        assert_eq!(path_in(&unix(b"\0abstract")), None);
+        assert_eq!(path_in(&unix(b"")), None);
+        assert_eq!(path_in(b"x"), None);
+        let inet = (libc::AF_INET as u16).to_ne_bytes();
+        assert_eq!(path_in(&[&inet[..], b"/a"].concat()), None);
+    }
+}

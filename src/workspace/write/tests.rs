@@ -1,0 +1,306 @@
+use std::os::unix::fs::PermissionsExt;
+use std::time::SystemTime;
+
+use super::*;
+
+fn names(root: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn root() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    (dir, root)
+}
+
+#[test]
+fn replaces_the_text_and_keeps_the_mode() {
+    let (_dir, root) = root();
+    let path = root.join("run.py");
+    fs::write(&path, "old, and longer").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+    write_atomically(&root, &FilePath::new("run.py"), "new\r\n").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new\r\n");
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o750
+    );
+    assert_eq!(names(&root), ["run.py"]);
+}
+
+#[test]
+fn makes_new_files_and_directories() {
+    let (_dir, root) = root();
+    write_atomically(&root, &FilePath::new("a/b/c.py"), "c").unwrap();
+    assert_eq!(fs::read_to_string(root.join("a/b/c.py")).unwrap(), "c");
+}
+
+#[test]
+fn a_link_stays_a_link() {
+    let (_dir, root) = root();
+    fs::write(root.join("real.py"), "old").unwrap();
+    std::os::unix::fs::symlink("real.py", root.join("link.py")).unwrap();
+    write_atomically(&root, &FilePath::new("link.py"), "new").unwrap();
+    assert!(root.join("link.py").is_symlink());
+    assert_eq!(fs::read_to_string(root.join("real.py")).unwrap(), "new");
+}
+
+#[test]
+fn writes_nothing_outside_and_leaves_nothing_behind() {
+    let (_dir, root) = root();
+    let inner = root.join("inner");
+    fs::create_dir(&inner).unwrap();
+    let outside = write_atomically(&inner, &FilePath::new("../x.py"), "x");
+    assert!(matches!(
+        outside,
+        Err(WriteError::Path(ReadError::Outside(_)))
+    ));
+    fs::create_dir(inner.join("taken.py")).unwrap();
+    let taken = write_atomically(&inner, &FilePath::new("taken.py"), "x").unwrap_err();
+    assert!(taken.to_string().starts_with("taken.py: not written"));
+    assert_eq!(names(&root), ["inner"]);
+    assert_eq!(names(&inner), ["taken.py"]);
+}
+
+#[test]
+fn sweeps_what_a_dead_writer_left() {
+    let (_dir, root) = root();
+    let leftover = |name: &str, age: u64| {
+        let path = beside(&root.join(name), MARK);
+        let file = File::create(&path).unwrap();
+        let then = SystemTime::now() - Duration::from_secs(age);
+        file.set_modified(then).unwrap();
+        (path, file)
+    };
+    let (dead, file) = leftover("dead.py", 120);
+    drop(file);
+    let (_young, file) = leftover("young.py", 0);
+    drop(file);
+    let (_alive, file) = leftover("alive.py", 120);
+    file.try_lock().unwrap();
+    fs::write(root.join("mine.py"), "").unwrap();
+    assert_eq!(sweep_leftovers(&root), [dead]);
+    assert_eq!(names(&root).len(), 3);
+}
+
+#[test]
+fn secrets_and_links_out_are_not_written() {
+    let (_dir, root) = root();
+    let inner = root.join("inner");
+    fs::create_dir(&inner).unwrap();
+    fs::write(root.join("outside.py"), "old").unwrap();
+    std::os::unix::fs::symlink("../outside.py", inner.join("link.py")).unwrap();
+    let out = write_atomically(&inner, &FilePath::new("link.py"), "new");
+    assert!(matches!(out, Err(WriteError::Path(ReadError::Outside(_)))));
+    assert_eq!(fs::read_to_string(root.join("outside.py")).unwrap(), "old");
+    let secret = write_atomically(&inner, &FilePath::new("a/.env"), "x").unwrap_err();
+    assert!(
+        secret.to_string().starts_with("not written: a/.env"),
+        "{secret}"
+    );
+    assert_eq!(names(&inner), ["link.py"]);
+}
+
+#[test]
+fn a_file_in_the_place_of_a_directory_is_an_error() {
+    let (_dir, root) = root();
+    fs::write(root.join("a"), "file").unwrap();
+    let error = write_atomically(&root, &FilePath::new("a/b.py"), "x").unwrap_err();
+    assert!(error.to_string().contains("a/b.py"), "{error}");
+    assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "file");
+    assert_eq!(names(&root), ["a"]);
+}
+
+#[test]
+fn a_sweep_takes_only_what_is_marked() {
+    let (_dir, root) = root();
+    let then = SystemTime::now() - Duration::from_secs(3600);
+    for name in ["x.starling-write-1-0", ".x", ".x.py.starling-writ"] {
+        let file = File::create(root.join(name)).unwrap();
+        file.set_modified(then).unwrap();
+    }
+    assert!(sweep_leftovers(&root).is_empty());
+    assert_eq!(names(&root).len(), 3);
+}
+
+fn calls(change: impl FnOnce(&mut Calls)) -> Calls {
+    let mut calls = SYSTEM;
+    change(&mut calls);
+    calls
+}
+
+fn unsupported<T: From<io::Error>>() -> T {
+    io::Error::from(Errno::NOLCK).into()
+}
+
+#[test]
+fn a_file_system_without_locks_is_written_all_the_same() {
+    let (_dir, root) = root();
+    let path = root.join("a.py");
+    fs::write(&path, "old").unwrap();
+    for errno in [Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOLCK] {
+        assert!(is_unsupported(&errno.into()), "{errno}");
+    }
+    let lockless = calls(|calls| {
+        calls.lock = |_| Err(TryLockError::Error(unsupported()));
+        calls.sync = |_| Err(unsupported());
+    });
+    write_with(&lockless, &path, "new").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    assert_eq!(names(&root), ["a.py"]);
+}
+
+#[test]
+fn what_was_renamed_is_written_though_the_directory_cannot_be_flushed() {
+    let (_dir, root) = root();
+    let path = root.join("a.py");
+    fs::write(&path, "old").unwrap();
+    let unflushed = calls(|calls| calls.sync_directory = |_| Err(Errno::IO.into()));
+    write_with(&unflushed, &path, "new").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+}
+
+#[test]
+fn a_text_that_did_not_reach_the_disk_replaces_nothing() {
+    let (_dir, root) = root();
+    let path = root.join("a.py");
+    fs::write(&path, "old").unwrap();
+    let broken = calls(|calls| calls.sync = |_| Err(Errno::IO.into()));
+    let failed = write_with(&broken, &path, "new");
+    assert!(matches!(failed, Err(Failed::Io(_))), "{failed:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    assert_eq!(names(&root), ["a.py"]);
+}
+
+#[test]
+fn a_read_only_file_is_refused() {
+    let (_dir, root) = root();
+    let path = root.join("a.py");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    let error = write_atomically(&root, &FilePath::new("a.py"), "new").unwrap_err();
+    assert!(error.to_string().contains("chmod u+w"), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    assert_eq!(names(&root), ["a.py"]);
+}
+
+#[test]
+fn all_names_of_a_file_get_the_new_text() {
+    let (_dir, root) = root();
+    fs::write(root.join("a.py"), "old, and longer").unwrap();
+    fs::hard_link(root.join("a.py"), root.join("b.py")).unwrap();
+    write_atomically(&root, &FilePath::new("a.py"), "new").unwrap();
+    assert_eq!(fs::read_to_string(root.join("b.py")).unwrap(), "new");
+    let links = fs::metadata(root.join("a.py")).unwrap().nlink();
+    assert_eq!((links, names(&root).len()), (2, 2));
+}
+
+#[test]
+fn owner_access_control_list_and_attributes_stay() {
+    let (_dir, root) = root();
+    let path = root.join("a.py");
+    fs::write(&path, "old").unwrap();
+    let file = File::open(&path).unwrap();
+    let set = |name: &str, value: &[u8]| {
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::fsetxattr(&file, name, value, flags).unwrap();
+    };
+    let get = |name: &str| {
+        let mut value = vec![0; 100];
+        let length = rustix::fs::getxattr(&path, name, &mut value).unwrap();
+        value.truncate(length);
+        value
+    };
+    set("user.note", b"kept");
+    // Version 2; its owner, user 1234, its group, the mask and others may do this and that.
+    let entries: [(u16, u16, u32); 5] = [
+        (1, 6, u32::MAX),
+        (2, 6, 1234),
+        (4, 4, u32::MAX),
+        (16, 6, u32::MAX),
+        (32, 4, u32::MAX),
+    ];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        list.extend(tag.to_le_bytes());
+        list.extend(permissions.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    set("system.posix_acl_access", &list);
+    // Only an administrator may give a file away.
+    let other = rustix::process::geteuid().is_root().then_some(1234);
+    std::os::unix::fs::chown(&path, other, other).unwrap();
+    let before = fs::metadata(&path).unwrap();
+    write_atomically(&root, &FilePath::new("a.py"), "new").unwrap();
+    let after = fs::metadata(&path).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    let of = |found: &Metadata| (found.uid(), found.gid(), found.mode());
+    assert_eq!(of(&before), of(&after));
+    assert_ne!(before.ino(), after.ino(), "replaced in one step");
+    assert_eq!(get("user.note"), b"kept");
+    assert_eq!(get("system.posix_acl_access"), list);
+}
+
+#[test]
+fn a_file_that_cannot_be_made_alike_is_written_in_place() {
+    let (_dir, root) = root();
+    let path = root.join("a.py");
+    fs::write(&path, "old").unwrap();
+    let before = fs::metadata(&path).unwrap().ino();
+    let owned = calls(|calls| calls.keep = |_, _, _| Err(Errno::PERM.into()));
+    write_with(&owned, &path, "new").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    assert_eq!(fs::metadata(&path).unwrap().ino(), before);
+    assert_eq!(names(&root), ["a.py"]);
+}
+
+#[test]
+fn a_full_disk_in_the_middle_brings_the_old_text_back() {
+    let (_dir, root) = root();
+    let path = root.join("a.py");
+    fs::write(&path, "old").unwrap();
+    let full = calls(|calls| {
+        calls.keep = |_, _, _| Err(Errno::PERM.into());
+        calls.overwrite = |file, text| {
+            (SYSTEM.overwrite)(file, &text[..text.len().min(3)])?;
+            match text.len() {
+                0..=3 => Ok(()),
+                _ => Err(Errno::NOSPC.into()),
+            }
+        };
+    });
+    let failed = write_with(&full, &path, "new, and longer");
+    assert!(matches!(failed, Err(Failed::Io(_))), "{failed:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    assert_eq!(names(&root), ["a.py"]);
+    // When not even that fits, the new text is kept.
+    fs::write(&path, "also longer").unwrap();
+    let Err(Failed::Torn { journal, .. }) = write_with(&full, &path, "new, and longer") else {
+        panic!("neither text fits");
+    };
+    assert_eq!(fs::read_to_string(journal).unwrap(), "new, and longer");
+}
+
+#[test]
+fn the_journal_of_an_interrupted_writing_is_kept_until_its_text_is_written() {
+    let (_dir, root) = root();
+    let then = SystemTime::now() - Duration::from_secs(120);
+    let journal = |name: &str, now: &str| {
+        fs::write(root.join(name), now).unwrap();
+        let path = beside(&root.join(name), JOURNAL);
+        fs::write(&path, "new text").unwrap();
+        File::open(&path).unwrap().set_modified(then).unwrap();
+        path
+    };
+    let cut = journal("cut.py", "new");
+    let whole = journal("whole.py", "new text");
+    assert_eq!(sweep_leftovers(&root), [whole]);
+    assert_eq!(fs::read_to_string(cut).unwrap(), "new text");
+    // Nobody knows who put the journal there, so it changes nothing.
+    assert_eq!(fs::read_to_string(root.join("cut.py")).unwrap(), "new");
+}

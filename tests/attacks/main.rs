@@ -1,0 +1,300 @@
+//! Attacks on the sandbox, in each of its kinds, as the user who runs this and as a plain user: see
+//! `attacks.py`. An attack is held, or it escaped, or it is unclear because it is broken itself. Nothing
+//! may escape and nothing may stay unclear.
+
+mod bed;
+mod list;
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use bed::Bed;
+use list::{Attack, Proof};
+use starling::ports::{TestOutcome, TestRequest, TestRunner};
+use starling::runner::{ProjectTests, TestSettings};
+use starling::syntax::FilePath;
+use starling::workspace::{
+    Bounds, Confinement, Kind, Overlay, Policy, Shadows, Workspace, take_part,
+};
+
+/// In the environment of a copy of this program that attacks: the directory of its bed.
+const BED: &str = "STARLING_ATTACKS_BED";
+/// Attacks that share a sandbox: their verdicts have to fit into a report.
+const TOGETHER: usize = 40;
+const DEADLINE: Duration = Duration::from_secs(90);
+/// A user without any privilege.
+const NOBODY: u32 = 65534;
+const KINDS: [&str; 3] = ["overlay", "copy", "bubblewrap"];
+const BOUNDS: Bounds = Bounds {
+    memory: 400 << 20,
+    processes: 100,
+    output: 4 << 20,
+    file: 200 << 20,
+    disk: 300 << 20,
+};
+
+// This program plays the sandbox's own parts, too, before any of its threads begin.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static TAKE_PART: extern "C" fn() = {
+    extern "C" fn part() {
+        take_part();
+    }
+    part
+};
+
+#[test]
+fn nothing_escapes() {
+    match std::env::var_os(BED) {
+        Some(bed) => attack_all(&Bed::at(bed.into())),
+        None => start_attackers(),
+    }
+}
+
+/// Attacks as this user and, where that is root, as a plain one.
+fn start_attackers() {
+    let mut users = vec![("this user", None)];
+    if rustix::process::getuid().is_root() {
+        users = vec![("root", None), ("plain user", Some(NOBODY))];
+    }
+    let done: Vec<(String, bool)> = std::thread::scope(|scope| {
+        let attackers: Vec<_> = users
+            .into_iter()
+            .map(|(name, user)| scope.spawn(move || start_attacker(name, user)))
+            .collect();
+        attackers
+            .into_iter()
+            .map(|attacker| attacker.join().unwrap())
+            .collect()
+    });
+    let table: String = done.iter().map(|(rows, _)| rows.as_str()).collect();
+    let all_held = done.iter().all(|(_, held)| *held);
+    println!(
+        "{:<12}{:<14}{:>9}{:>9}{:>9}{:>9}\n{table}",
+        "user", "kind", "attempts", "held", "escaped", "unclear"
+    );
+    assert!(all_held, "not everything held:\n{table}");
+}
+
+/// Attacks as one user; the rows of the table, and whether all was held.
+fn start_attacker(name: &str, user: Option<u32>) -> (String, bool) {
+    let bed = Bed::new(user);
+    let program = bed.path("attacks");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut attacker = match user {
+        None => Command::new(&program),
+        Some(user) => {
+            let mut attacker = Command::new("setpriv");
+            attacker.arg(format!("--reuid={user}"));
+            attacker.arg(format!("--regid={user}"));
+            attacker.arg("--clear-groups").arg(&program);
+            attacker
+        }
+    };
+    let home = bed.path("home");
+    let path = match user {
+        None => std::env::var("PATH").unwrap(),
+        Some(_) => "/usr/local/bin:/usr/bin:/bin".to_owned(),
+    };
+    let own = format!("{0}/.cargo/bin:{0}/.local/bin", home.display());
+    let output = attacker
+        .args(["--exact", "nothing_escapes", "--nocapture"])
+        .current_dir(&home)
+        .env_clear()
+        .env("PATH", format!("{own}:{path}"))
+        .env("HOME", &home)
+        .env("PYTHONUSERBASE", home.join(".local"))
+        .env("STARLING_TEST_API_KEY", bed.canary())
+        .env("RUST_BACKTRACE", "0")
+        .env(BED, bed.path(""))
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let mut rows = String::new();
+    for line in said.lines() {
+        match line.strip_prefix("row ") {
+            Some(row) => rows += &format!("{name:<12}{row}\n"),
+            None => println!("{name}: {line}"),
+        }
+    }
+    (rows, output.status.success())
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    held: u32,
+    escaped: Vec<String>,
+    unclear: Vec<String>,
+}
+
+fn attack_all(bed: &Bed) {
+    let attacks = list::read();
+    bed.control(&attacks);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut fine = true;
+    for kind in KINDS {
+        let Some(shadows) = runtime.block_on(shadows(bed, kind)) else {
+            println!("row {kind:<14} is missing on this machine");
+            fine = false;
+            continue;
+        };
+        let tally = runtime.block_on(attack(bed, &shadows, &attacks));
+        let (escaped, unclear) = (tally.escaped.len() as u32, tally.unclear.len() as u32);
+        println!(
+            "row {kind:<14}{:>9}{:>9}{escaped:>9}{unclear:>9}",
+            tally.held + escaped + unclear,
+            tally.held
+        );
+        for (what, names) in [("escaped", tally.escaped), ("unclear", tally.unclear)] {
+            for name in names {
+                println!("{kind}: {what}: {name}");
+            }
+        }
+        let works = runtime.block_on(ordinary_programs_work(bed, &shadows));
+        for failure in &works {
+            println!("{kind}: does not work any more: {failure}");
+        }
+        fine &= escaped == 0 && unclear == 0 && works.is_empty();
+    }
+    assert!(fine, "see above");
+}
+
+/// A kind of sandbox; none where this machine does not have it.
+async fn shadows(bed: &Bed, kind: &str) -> Option<Shadows> {
+    let policy = Policy {
+        bounds: BOUNDS,
+        ..Policy::default()
+    };
+    let best = Shadows::open(&bed.path("cache"), policy).await.unwrap();
+    let by_namespaces = best.confinement() == Some(Confinement::Namespaces);
+    match kind {
+        "overlay" => (best.kind() == Kind::Overlay).then_some(best),
+        "copy" => by_namespaces.then(|| best.copies("asked for")),
+        _ => {
+            let there = Command::new("bwrap").arg("--version").output().is_ok();
+            there.then(|| best.confined_by(Confinement::Bubblewrap))
+        }
+    }
+}
+
+async fn attack(bed: &Bed, shadows: &Shadows, attacks: &[Attack]) -> Tally {
+    let mut tally = Tally::default();
+    let (alone, together): (Vec<&Attack>, Vec<&Attack>) = attacks.iter().partition(|a| a.alone);
+    for some in together.chunks(TOGETHER) {
+        try_some(bed, shadows, some, &mut tally).await;
+    }
+    for one in alone {
+        try_some(bed, shadows, &[one], &mut tally).await;
+    }
+    for (name, keep) in bed.readable() {
+        let got = bed::readable_line(bed);
+        let report = run(bed, shadows, &got, keep, Overlay::new()).await;
+        let attack = format!("readable {name}: {}", report.1.trim());
+        match report.1.contains("got") || report.1.contains(bed.canary()) {
+            true => tally.escaped.push(attack),
+            false if report.1.contains("tried") => tally.held += 1,
+            false => tally.unclear.push(attack),
+        }
+    }
+    tally
+}
+
+async fn try_some(bed: &Bed, shadows: &Shadows, attacks: &[&Attack], tally: &mut Tally) {
+    let before = bed.state();
+    let overlay = Overlay::from([
+        (
+            FilePath::new("attack/prelude.py"),
+            Some(list::PRELUDE.into()),
+        ),
+        (
+            FilePath::new("attack/plan.json"),
+            Some(bed.plan(attacks).into()),
+        ),
+    ]);
+    let line = "python3 attack/prelude.py attack/plan.json 2>&1";
+    let (outcome, said) = run(bed, shadows, line, Vec::new(), overlay).await;
+    let verdicts: BTreeMap<&str, (&str, &str)> = said
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.strip_prefix("@ ")?.splitn(3, ' ');
+            let (name, verdict) = (words.next()?, words.next()?);
+            Some((name, (verdict, words.next().unwrap_or_default())))
+        })
+        .collect();
+    let harm = bed.harm_since(&before);
+    for attack in attacks {
+        let (verdict, why) = verdicts.get(&*attack.name).copied().unwrap_or(("", ""));
+        let stopped = matches!(
+            outcome,
+            TestOutcome::OutOfMemory
+                | TestOutcome::TooManyProcesses
+                | TestOutcome::OutputTooLong
+                | TestOutcome::WroteTooMuch
+        );
+        let name = || format!("{} ({verdict} {why} {outcome:?})", attack.name);
+        match (attack.proof, verdict) {
+            (_, "secret") => tally.escaped.push(name()),
+            (Proof::Harm, _) if !harm.is_empty() => {
+                tally.escaped.push(format!("{}: {harm:?}", name()))
+            }
+            (Proof::Done | Proof::Limit, "done") => tally.escaped.push(name()),
+            (Proof::Limit, "") if stopped => tally.held += 1,
+            // It may have ended its own sandbox.
+            (Proof::Harm, "") if attack.alone => tally.held += 1,
+            (_, "refused") | (Proof::Secret | Proof::Harm, "done") => tally.held += 1,
+            (_, _) => tally.unclear.push(name()),
+        }
+    }
+    if !harm.is_empty() {
+        println!("harm: {harm:?}");
+    }
+    bed.repair(&before);
+}
+
+async fn run(
+    bed: &Bed,
+    shadows: &Shadows,
+    line: &str,
+    readable: Vec<std::path::PathBuf>,
+    overlay: Overlay,
+) -> (TestOutcome, String) {
+    let workspace = Workspace::open(bed.path("project")).unwrap();
+    let snapshot = workspace.snapshot(Overlay::new());
+    let settings = TestSettings {
+        command: Some(line.to_owned()),
+        environment: vec!["STARLING_TEST_API_KEY".to_owned()],
+        readable,
+        ..TestSettings::default()
+    };
+    let tests = ProjectTests::detect(&snapshot, shadows.clone(), settings).await;
+    let request = TestRequest {
+        overlay: overlay.into_iter().collect(),
+        select: Vec::new(),
+        deadline: DEADLINE,
+    };
+    let report = tests.run(request).await;
+    if report.millis > 3000 {
+        println!("{} ms: {line}", report.millis);
+    }
+    (report.outcome, report.output)
+}
+
+/// What test suites do all day, as far as the programs are here.
+async fn ordinary_programs_work(bed: &Bed, shadows: &Shadows) -> Vec<String> {
+    let mut failures = Vec::new();
+    for (name, needs, line) in list::ORDINARY {
+        let is_here = Command::new("sh")
+            .args(["-c", &format!("command -v {needs}")])
+            .output();
+        if !is_here.is_ok_and(|found| found.status.success()) {
+            continue;
+        }
+        let (outcome, said) = run(bed, shadows, line, Vec::new(), Overlay::new()).await;
+        if outcome != TestOutcome::Passed {
+            failures.push(format!("{name}: {outcome:?}: {said}"));
+        }
+    }
+    failures
+}

@@ -1,0 +1,164 @@
+//! The simulated tests and the simulated language server: both answer by rules over the texts, and
+//! both have bad days.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use starling::ports::{
+    Chosen, Diagnostics, Effort, LanguageService, TestCase, TestOutcome, TestReport, TestRequest,
+    TestRunner, TestStatus, TextRequest,
+};
+use starling::syntax::FilePath;
+
+use super::project::{Project, Texts};
+use super::world::World;
+
+pub struct SimulatedTests {
+    pub world: Arc<World>,
+}
+
+impl SimulatedTests {
+    /// The texts that a test command sees: those of the request over the disk.
+    fn texts(&self, request: &TestRequest) -> Texts {
+        let overlay: BTreeMap<&str, Option<&str>> = request
+            .overlay
+            .iter()
+            .map(|(file, text)| (file.as_str(), text.as_deref()))
+            .collect();
+        let desk = self.world.desk();
+        let mut texts = Texts::new();
+        for unit in &self.world.project.units {
+            let file = unit.file.as_str();
+            let text = match overlay.get(file) {
+                Some(text) => text.map(str::to_owned),
+                None => desk.disk(file),
+            };
+            if let Some(text) = text {
+                texts.insert(file.to_owned(), text);
+            }
+        }
+        texts
+    }
+
+    fn report(outcome: TestOutcome, cases: Vec<TestCase>, took: Duration) -> TestReport {
+        TestReport {
+            outcome,
+            exit: None,
+            command: "simulated tests".to_owned(),
+            cases,
+            output: String::new(),
+            millis: u64::try_from(took.as_millis()).expect("short"),
+        }
+    }
+}
+
+#[async_trait]
+impl TestRunner for SimulatedTests {
+    fn command(&self) -> Option<String> {
+        let has_tests = self.world.plan.has_tests;
+        has_tests.then(|| "simulated tests".to_owned())
+    }
+
+    fn chosen(&self) -> Chosen {
+        Chosen::Found
+    }
+
+    fn selects(&self) -> bool {
+        false
+    }
+
+    async fn run(&self, request: TestRequest) -> TestReport {
+        let world = &self.world;
+        let key = world.next_key("tests");
+        let texts = self.texts(&request);
+        let now = world.desk().texts(&world.project);
+        world.judge().tests_start(&texts, &now);
+        let _at_work = AtWork {
+            world: Arc::clone(world),
+        };
+        let took = world.choices.delay(&key, world.plan.latencies.tests);
+        let first = key == "tests #1";
+        let trouble = |what: &str| !first && world.choices.deviates(&format!("{key} {what}"), 2);
+        if trouble("hang") {
+            tokio::time::sleep(request.deadline).await;
+            world.judge().checks_have_trouble();
+            return Self::report(TestOutcome::TimedOut, Vec::new(), request.deadline);
+        }
+        tokio::time::sleep(took.min(request.deadline)).await;
+        if trouble("cannot run") {
+            world.judge().checks_have_trouble();
+            return Self::report(TestOutcome::NotRun, Vec::new(), took);
+        }
+        let mut failing = world.project.failures(&texts);
+        let ids = world.project.test_ids();
+        if trouble("flake") {
+            let id = world.choices.pick(&format!("{key} flaky"), &ids).clone();
+            if !failing.iter().any(|(other, _)| *other == id) {
+                failing.push((id, "TimeoutError: flaky".to_owned()));
+            }
+        }
+        let case = |id: String| {
+            let failure = failing.iter().find(|(other, _)| *other == id);
+            TestCase {
+                status: match failure {
+                    Some(_) => TestStatus::Failed,
+                    None => TestStatus::Passed,
+                },
+                message: failure.map_or(String::new(), |(_, message)| message.clone()),
+                id,
+            }
+        };
+        let outcome = match failing.is_empty() {
+            true => TestOutcome::Passed,
+            false => TestOutcome::Failed,
+        };
+        Self::report(outcome, ids.into_iter().map(case).collect(), took)
+    }
+}
+
+/// Tells the judge that tests are over, however they end.
+struct AtWork {
+    world: Arc<World>,
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.world.judge().tests_end();
+    }
+}
+
+pub struct SimulatedLanguage {
+    pub world: Arc<World>,
+}
+
+#[async_trait]
+impl LanguageService for SimulatedLanguage {
+    async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
+        let world = &self.world;
+        let key = world.next_key("language");
+        let unknown = |reason: &str| Diagnostics::Unknown {
+            reason: reason.to_owned(),
+        };
+        if world.choices.deviates(&format!("{key} hangs"), 1) {
+            world.judge().checks_have_trouble();
+            tokio::time::sleep(request.deadline).await;
+            return unknown("no answer in time");
+        }
+        world.wait(&key, world.plan.latencies.language).await;
+        if world.choices.deviates(&format!("{key} crashes"), 1) {
+            world.judge().checks_have_trouble();
+            return unknown("the server crashed");
+        }
+        Diagnostics::Known {
+            tool: "simulated 1".to_owned(),
+            problems: Project::problems(request.file.as_str(), &request.text),
+        }
+    }
+
+    fn has(&self, effort: Effort, file: &FilePath) -> bool {
+        let is_python = file.as_str().ends_with(".py");
+        self.world.plan.has_language_server && effort == Effort::Fast && is_python
+    }
+}

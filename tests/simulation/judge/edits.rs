@@ -1,0 +1,253 @@
+//! What arrives in the user's texts.
+
+use std::collections::BTreeSet;
+
+use starling::ports::FileEdit;
+use starling::swarm::{Approval, Driver};
+
+use super::proposals::Proposal;
+use super::{Judge, failing, tokens};
+use crate::project::{Project, is_marked};
+
+/// Paths that no agent writes.
+const NEVER: [&str; 4] = [".git/", ".starling/", ".env", "../"];
+/// Paths that are written only after a person said yes.
+const BY_PERSON: [&str; 7] = [
+    ".github/",
+    ".vscode/",
+    ".idea/",
+    ".envrc",
+    "Makefile",
+    "conftest.py",
+    "setup.py",
+];
+
+impl Judge {
+    pub fn edit_refused(&mut self, edit: &FileEdit) {
+        let mut all = self.proposals.all.values_mut();
+        let waiting = all.find(|one| one.awaits_edit(&edit.label));
+        if let Some(proposal) = waiting {
+            proposal.edit_refused = true;
+        }
+    }
+
+    /// An edit is about to change a text.
+    pub fn edit_arrives(&mut self, edit: &FileEdit, before: &str, after: &str) {
+        self.check_path(edit.file.as_str());
+        self.check_typed(edit, before, after);
+        if self.stop_reason.is_some() && !self.undoing {
+            let text = format!("{} was edited after the end", edit.file);
+            self.broken("nothing after the end", "an edit", text);
+        }
+        if let Some(number) = edit.label.strip_prefix("undo #") {
+            let undone = number
+                .parse()
+                .ok()
+                .and_then(|id| self.proposals.all.get_mut(&id));
+            if let Some(proposal) = undone {
+                proposal.undone = true;
+            }
+            return;
+        }
+        let mut all = self.proposals.all.values_mut();
+        let accepted = all.find(|one| one.awaits_edit(&edit.label));
+        let Some(proposal) = accepted else {
+            let text = format!("{} by {}", edit.file, edit.label);
+            self.broken("only what was accepted is applied", "no acceptance", text);
+            return;
+        };
+        proposal.arrived = true;
+        let proposal = proposal.clone();
+        self.check_owner(&proposal, edit, before, after);
+        self.check_candidate(&proposal, after);
+        self.check_shown(&proposal, before, after);
+    }
+
+    /// An edit has changed a text: it is clear now whether the tests are worse.
+    pub fn edit_arrived(&mut self, texts: super::Texts) {
+        self.texts = texts;
+        let now = failing(&self.project, &self.texts);
+        let is_worse =
+            |id: &&String| !self.failing.contains(*id) && !self.failing_before.contains(*id);
+        if now.iter().any(|id| is_worse(&id)) {
+            let last = self
+                .proposals
+                .all
+                .iter()
+                .rev()
+                .find(|(_, one)| one.arrived && !one.applied);
+            self.culprit = last.map(|(id, _)| *id).or(self.culprit);
+        }
+        self.failing = now;
+    }
+
+    fn check_path(&mut self, file: &str) {
+        let is = |path: &&&str| file.starts_with(**path) || file == **path;
+        if let Some(path) = NEVER.iter().find(is) {
+            let text = format!("{file} was written");
+            self.broken("agents write only where they may", *path, text);
+        }
+        if self.approval != Approval::Ask
+            && let Some(path) = BY_PERSON.iter().find(is)
+        {
+            let text = format!("{file} was written and nobody was asked");
+            self.broken("agents write only where they may", *path, text);
+        }
+    }
+
+    /// What the user typed stands, unless a model has seen it.
+    fn check_typed(&mut self, edit: &FileEdit, before: &str, after: &str) {
+        let is_undo = edit.label.starts_with("undo ");
+        let (was, is) = (tokens(before), tokens(after));
+        let lost: Vec<&String> = was
+            .difference(&is)
+            .filter(|one| !self.seen_tokens.contains(*one))
+            .collect();
+        if !lost.is_empty() {
+            let text = format!("{lost:?} in {} by {}", edit.file, edit.label);
+            let mechanism = if is_undo { "undo" } else { "edit" };
+            self.broken("what the user typed stands", mechanism, text);
+            return;
+        }
+        let lines: BTreeSet<&str> = before.lines().collect();
+        let merged = after.lines().find(|line| {
+            let unseen = tokens(line)
+                .iter()
+                .any(|one| !self.seen_tokens.contains(one));
+            unseen && !lines.contains(line)
+        });
+        if let Some(line) = merged.filter(|_| !is_undo) {
+            let text = format!("{}: `{}` was written by nobody", edit.file, line.trim());
+            let mechanism = match self.driver {
+                Driver::Swarm => "two edits of one line are merged",
+                Driver::Single => "a hunk of the single agent meets a line that it has not seen",
+            };
+            self.broken("what the user typed stands", mechanism, text);
+        }
+    }
+
+    fn check_owner(&mut self, proposal: &Proposal, edit: &FileEdit, before: &str, after: &str) {
+        let file = edit.file.as_str();
+        let version_line = |text: &str, name: &str| {
+            text.lines()
+                .find(|line| is_marked(line, name))
+                .map(str::to_owned)
+        };
+        let others: Vec<String> = self
+            .project
+            .units
+            .iter()
+            .filter(|unit| unit.file == file)
+            .filter(|unit| version_line(before, &unit.name) != version_line(after, &unit.name))
+            .filter(|unit| {
+                !proposal
+                    .symbols
+                    .iter()
+                    .any(|own| own.to_string() == unit.path())
+            })
+            .map(|unit| unit.path())
+            .collect();
+        let is_of_whole_file = proposal.symbols.iter().any(|own| own.is_module());
+        if !others.is_empty() && !is_of_whole_file {
+            let text = format!("{} changed {others:?}", proposal.agent);
+            self.broken("one owner for each symbol", "foreign edit", text);
+        }
+    }
+
+    fn check_candidate(&mut self, proposal: &Proposal, after: &str) {
+        let Some(model) = &proposal.candidate else {
+            return;
+        };
+        if model.starts_with("editor")
+            && !after.contains(&format!("by:{}", model.replace(' ', "-")))
+        {
+            let text = format!(
+                "{} of {} won, another text was applied",
+                model, proposal.agent
+            );
+            self.broken(
+                "the chosen candidate is applied",
+                "drafted again from the loser",
+                text,
+            );
+        }
+    }
+
+    /// A person was shown every line that is written.
+    fn check_shown(&mut self, proposal: &Proposal, before: &str, after: &str) {
+        if self.approval != Approval::Ask {
+            return;
+        }
+        let old: BTreeSet<&str> = before.lines().collect();
+        let shown: BTreeSet<&str> = proposal
+            .diff
+            .lines()
+            .filter_map(|line| line.strip_prefix('+'))
+            .collect();
+        let hidden = after
+            .lines()
+            .find(|line| !old.contains(line) && !shown.contains(line) && !line.trim().is_empty());
+        if let Some(line) = hidden {
+            let text = format!("`{}` of {}", line.trim(), proposal.agent);
+            self.broken(
+                "only what was accepted is applied",
+                "a line that was not shown",
+                text,
+            );
+        }
+    }
+
+    /// At the end of a run that nobody looked at, nothing is worse than before.
+    pub(super) fn check_landing(&mut self, is_settled: bool) {
+        // What could not be taken back was told.
+        let is_told = self.proposals.all.values().any(|one| one.stays);
+        if self.approval == Approval::Ask || self.user_changed_behaviour || is_told {
+            return;
+        }
+        let by = |judge: &Judge| {
+            let culprit = judge.culprit.and_then(|id| judge.proposals.all.get(&id));
+            let mut all = judge.proposals.all.values();
+            let excuse = match all.any(Proposal::was_accepted_in_vain) {
+                true => "an accepted part was not applied",
+                false => culprit.map_or("several", Proposal::excuse),
+            };
+            format!("{:?}: {excuse}", judge.approval).to_lowercase()
+        };
+        let worse: Vec<String> = self
+            .failing
+            .difference(&self.failing_before)
+            .cloned()
+            .collect();
+        if !worse.is_empty() && self.has_tests && !self.checks_had_trouble {
+            let text = format!("{worse:?} passed before the run");
+            let mechanism = by(self);
+            self.broken("nothing lands that breaks a test", mechanism, text);
+        }
+        let texts = self.texts.iter();
+        let problems = texts
+            .map(|(file, text)| Project::problems(file, text).len())
+            .sum::<usize>();
+        if problems > 0 && self.has_language_server && !self.checks_had_trouble {
+            let mechanism = by(self);
+            let text = format!("{problems} new problems");
+            self.broken(
+                "nothing lands that a language server objects to",
+                mechanism,
+                text,
+            );
+        }
+        let in_tree = self
+            .proposals
+            .all
+            .values()
+            .any(|one| one.arrived && !one.undone && !one.stays);
+        if in_tree && !is_settled && self.approval == Approval::Auto {
+            let text = format!("{:?}", self.stop_reason);
+            self.broken(
+                "an unsettled auto run leaves the tree as it was",
+                "auto",
+                text,
+            );
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! What the log of a run says.
+
+use starling::ports::Verdict;
+use starling::swarm::{AnswerSource, Event, Evidence, Party, StopReason};
+
+use super::Judge;
+use super::proposals::{Proposal, name_of};
+use crate::actors::Reply;
+use crate::project::version_in;
+
+impl Judge {
+    pub(super) fn event(&mut self, event: &Event) {
+        if self.stop_reason.is_some() && !matches!(event, Event::ProposalUndone { .. }) {
+            let text = format!("{event:?}").chars().take(120).collect();
+            self.broken("nothing after the end", "an event", text);
+        }
+        if let Event::ScoutPicked { symbols } = event {
+            self.told.clear();
+            if self.picks.is_empty() {
+                self.picks = symbols
+                    .iter()
+                    .map(|(symbol, _)| symbol.to_string())
+                    .collect();
+            }
+        } else {
+            self.note_told(event);
+        }
+        match event {
+            Event::TurnStarted {
+                agent,
+                conversation,
+                ..
+            } => {
+                self.spending.of_turn.remove(conversation);
+                if conversation.starts_with("agent ") || conversation == "solo" {
+                    self.check_turn(&name_of(agent), None);
+                }
+            }
+            Event::TurnFailed { .. } => {
+                let requests = self.spending.of_turn.values();
+                self.spending.retried_in_vain |= requests.max().is_some_and(|most| *most > 1);
+            }
+            Event::AgentWoken { agent, .. } => {
+                self.awake.insert(name_of(agent));
+                self.woken.insert(name_of(agent));
+            }
+            Event::AgentFinished { agent, outcome, .. } => {
+                self.awake.remove(&name_of(agent));
+                self.check_turn(&name_of(agent), Some(outcome));
+            }
+            Event::Answered {
+                from, text, source, ..
+            } => self.answered(from, text, *source),
+            Event::RunFinished { stop_reason, .. } => self.finished(stop_reason),
+            Event::IntentReviewed { agent, by, verdict } => {
+                self.intent_reviewed(agent, by, verdict)
+            }
+            _ => self.proposal_event(event),
+        }
+    }
+
+    fn proposal_event(&mut self, event: &Event) {
+        match event {
+            Event::ProposalMade {
+                proposal,
+                agent,
+                symbols,
+                diff,
+                ..
+            } => {
+                let agent = name_of(agent);
+                let files = symbols.iter().map(|symbol| symbol.file.to_string());
+                self.drafted_files.extend(files);
+                let turn = self.proposals.turns.get_mut(&agent);
+                let change = turn.and_then(|turn| {
+                    turn.handled += 1;
+                    turn.proposals.get(turn.handled - 1).cloned()
+                });
+                let made = Proposal {
+                    candidate: self.proposals.chosen.remove(&agent),
+                    agent,
+                    symbols: symbols.clone(),
+                    change,
+                    diff: diff.clone(),
+                    made: self.now,
+                    ..Proposal::default()
+                };
+                self.proposals.all.insert(proposal.0, made);
+            }
+            Event::ProposalRefused { agent, why } => self.refused(&name_of(agent), why),
+            Event::CandidateChosen { agent, model, .. } => {
+                self.proposals.chosen.insert(name_of(agent), model.clone());
+            }
+            Event::ProposalChecked { proposal, evidence } => self.checked(proposal.0, evidence),
+            Event::TestsRun {
+                proposal: Some(proposal),
+                ..
+            } => {
+                let waits = self
+                    .proposals
+                    .all
+                    .get(&proposal.0)
+                    .is_some_and(|one| one.waits_since.is_some());
+                self.check_patience(proposal.0);
+                if waits {
+                    // A joint test concerns all that wait.
+                    self.proposals.restart_waits(self.now);
+                }
+            }
+            Event::ReviewAsked {
+                proposal,
+                with,
+                diff,
+                ..
+            } => {
+                for id in with.iter().chain([proposal]) {
+                    self.check_patience(id.0);
+                    if let Some(one) = self.proposals.all.get_mut(&id.0) {
+                        one.diff.clone_from(diff);
+                        one.in_set |= !with.is_empty();
+                    }
+                }
+            }
+            Event::ProposalReviewed {
+                proposal,
+                by,
+                verdict,
+            } => self.reviewed(proposal.0, by, verdict),
+            Event::ProposalApplied { proposal, .. } => self.applied(proposal.0),
+            Event::TakenBack { left, .. } => {
+                for (id, _) in left {
+                    if let Some(one) = self.proposals.all.get_mut(&id.0) {
+                        one.stays = true;
+                    }
+                }
+            }
+            Event::ProposalUndone { proposal } => self.note_versions(proposal.0),
+            Event::ProposalNotApplied { proposal, .. } => {
+                self.proposal_ends(proposal.0, "not applied");
+            }
+            Event::ProposalConflicted { proposal, .. } => {
+                self.note_sent_back(proposal.0);
+                self.proposal_ends(proposal.0, "conflicted");
+            }
+            _ => {}
+        }
+    }
+
+    fn refused(&mut self, agent: &str, why: &str) {
+        if why.starts_with("candidate of ") {
+            return;
+        }
+        let open = self.proposals.open_of(agent).map(|one| {
+            one.ends.push("refused");
+            one.waits_since = None;
+        });
+        if let Some(turn) = self.proposals.turns.get_mut(agent) {
+            turn.refused += 1;
+            // It came to no draft.
+            turn.handled += usize::from(open.is_none());
+        }
+    }
+
+    fn note_sent_back(&mut self, id: u32) {
+        let agent = self.proposals.all.get(&id).map(|one| one.agent.clone());
+        let turn = agent.and_then(|agent| self.proposals.turns.get_mut(&agent));
+        if let Some(turn) = turn {
+            turn.refused += 1;
+        }
+    }
+
+    fn checked(&mut self, id: u32, evidence: &Evidence) {
+        let now = self.now;
+        let Some(proposal) = self.proposals.all.get_mut(&id) else {
+            return;
+        };
+        proposal.contract = !evidence.contract.is_empty();
+        proposal.in_set |= evidence.together.is_some();
+        proposal.waits_since = Some(now);
+    }
+
+    fn reviewed(&mut self, id: u32, by: &Party, verdict: &Verdict) {
+        if let Some(one) = self.proposals.all.get_mut(&id) {
+            one.waits_since = None;
+        }
+        match verdict {
+            Verdict::Accept => {
+                if *by == Party::Proxy {
+                    self.check_proxy(id);
+                }
+                if let Some(one) = self.proposals.all.get_mut(&id) {
+                    one.accepted = true;
+                }
+            }
+            Verdict::Reject { .. } | Verdict::Steer { .. } => {
+                self.note_sent_back(id);
+                self.proposal_ends(id, "sent back");
+            }
+        }
+    }
+
+    /// The proxy's own last word on the proposal was a clear yes.
+    fn check_proxy(&mut self, id: u32) {
+        let Some(proposal) = self.proposals.all.get(&id) else {
+            return;
+        };
+        let said = self.proposals.proxy.get(&proposal.agent);
+        if let Some((false, at)) = said
+            && *at >= proposal.made
+        {
+            let text = format!("#{id} of {}", proposal.agent);
+            self.broken(
+                "only a clear yes accepts",
+                "the proxy's words are misread",
+                text,
+            );
+        }
+    }
+
+    fn intent_reviewed(&mut self, agent: &Party, by: &Party, verdict: &Verdict) {
+        let name = name_of(agent);
+        let said = self.proposals.proxy.get(&format!("intent {name}"));
+        if *verdict == Verdict::Accept && *by == Party::Proxy && said.is_some_and(|said| !said.0) {
+            let text = format!("the intent of {name}");
+            self.broken(
+                "only a clear yes accepts",
+                "the proxy's words are misread",
+                text,
+            );
+        }
+        if *verdict != Verdict::Accept
+            && let Some(turn) = self.proposals.turns.get_mut(&name)
+            && turn.handled < turn.proposals.len()
+        {
+            turn.handled += 1;
+            turn.refused += 1;
+        }
+    }
+
+    fn applied(&mut self, id: u32) {
+        let Some(proposal) = self.proposals.all.get_mut(&id) else {
+            return;
+        };
+        proposal.applied = true;
+        let arrived = proposal.arrived;
+        if !arrived {
+            let text = format!("#{id} is said to be applied");
+            self.broken("the log tells the state", "no edit", text);
+        }
+        self.proposal_ends(id, "applied");
+        self.note_versions(id);
+    }
+
+    /// The symbols of a proposal have these versions now.
+    fn note_versions(&mut self, id: u32) {
+        let symbols = self.proposals.all.get(&id).map(|one| one.symbols.clone());
+        for symbol in symbols.unwrap_or_default() {
+            let version = self.project.version(&symbol.name, &self.texts);
+            if let Some(version) = version {
+                self.applied_versions.insert(symbol.to_string(), version);
+            }
+        }
+    }
+
+    /// An answer from memory must not tell of a text that was changed since.
+    fn answered(&mut self, from: &Party, text: &str, source: AnswerSource) {
+        if source != AnswerSource::Memory || self.user_changed_behaviour {
+            return;
+        }
+        let owner = name_of(from);
+        let said = text
+            .find("v=")
+            .and_then(|at| version_in(&text[at..].replace("v=", "v = ").replace('.', " ")));
+        let Some(now) = self.applied_versions.get(&owner) else {
+            return;
+        };
+        if let Some(said) = said
+            && said != *now
+        {
+            let text = format!("{owner} is said to have version {said}, it has {now}");
+            self.broken(
+                "an answer is of the current text",
+                "remembered after it was forgotten",
+                text,
+            );
+        }
+    }
+
+    pub(super) fn note_picks(&mut self, reply: &Reply) {
+        for (name, arguments) in &reply.calls {
+            let Ok(arguments) = serde_json::from_str::<serde_json::Value>(arguments) else {
+                continue;
+            };
+            if name == "wake" {
+                let picks = arguments["symbols"].as_array().cloned().unwrap_or_default();
+                let named = picks.iter().filter_map(|pick| pick["symbol"].as_str());
+                self.picks = named.map(str::to_owned).collect();
+            }
+        }
+    }
+
+    /// Keeps what events say that may tell of a pick that was not followed.
+    fn note_told(&mut self, event: &Event) {
+        match event {
+            Event::AgentWoken { .. }
+            | Event::ToolUsed { .. }
+            | Event::Asked { .. }
+            | Event::Answered { .. }
+            | Event::ProposalMade { .. }
+            | Event::ProposalChecked { .. }
+            | Event::ProposalReviewed { .. }
+            | Event::ReviewAsked { .. }
+            | Event::TurnStarted { .. }
+            | Event::TurnFinished { .. }
+            | Event::TestsRun { .. }
+            | Event::Located { .. }
+            | Event::ProposalApplied { .. }
+            | Event::ChangeRequested { .. } => {}
+            other => self.told.push_str(&format!("{other:?}\n")),
+        }
+    }
+
+    fn finished(&mut self, stop_reason: &StopReason) {
+        self.stop_reason = Some(stop_reason.clone());
+        let was_cut_short = matches!(
+            stop_reason,
+            StopReason::Cancelled | StopReason::LedgerEmpty { .. }
+        );
+        self.check_exhaustion(stop_reason);
+        self.check_ends(was_cut_short);
+        self.check_landing(stop_reason.is_settled());
+        let ended_by_itself = matches!(
+            stop_reason,
+            StopReason::Settled
+                | StopReason::NothingChanged { .. }
+                | StopReason::TestsFail { .. }
+                | StopReason::ProblemsRemain { .. }
+        );
+        if ended_by_itself {
+            let lost: Vec<String> = self
+                .picks
+                .iter()
+                .filter(|pick| !self.woken.contains(*pick) && !self.told.contains(pick.as_str()))
+                .cloned()
+                .collect();
+            if let Some(first) = lost.first() {
+                let is_new = self.project.unit(first).is_none();
+                let mechanism = if is_new {
+                    "a pick of a new file"
+                } else {
+                    "a pick above the limit of agents"
+                };
+                self.broken(
+                    "every pick is followed or told",
+                    mechanism,
+                    format!("{lost:?}"),
+                );
+            }
+        }
+        let failed = matches!(stop_reason, StopReason::Failed { .. });
+        if !was_cut_short && !failed && !self.awake.is_empty() {
+            let text = format!("{:?}", self.awake);
+            self.broken("every agent ends", "no end", text);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The judge: sees every event of a run and everything that its parts do, and says which promise was
+//! broken, by what.
+
+mod edits;
+mod events;
+mod proposals;
+mod spending;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use starling::ports::Tokens;
+use starling::swarm::{Approval, Driver, EventLog, Limits, Record, StopReason};
+
+use super::actors::Reply;
+use super::plan::Plan;
+use super::project::{Project, Texts};
+use super::world::{Desk, SECRETS};
+use proposals::Proposals;
+use spending::Spending;
+
+/// A broken promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    pub invariant: &'static str,
+    /// By what it was broken, as far as that can be told.
+    pub mechanism: String,
+    pub text: String,
+}
+
+/// A request as a provider gets it.
+pub struct Request {
+    pub conversation: String,
+    pub provider: String,
+    pub text: String,
+    pub prompt: Tokens,
+    pub dollars: f64,
+}
+
+pub struct Judge {
+    pub violations: Vec<Violation>,
+    approval: Approval,
+    driver: Driver,
+    limits: Limits,
+    project: Project,
+    seen: usize,
+    now: Duration,
+    spending: Spending,
+    proposals: Proposals,
+    /// The texts as the user has them now, and what fails in them.
+    texts: Texts,
+    failing: BTreeSet<String>,
+    failing_before: BTreeSet<String>,
+    /// The change after which the tests were worse than before the run.
+    culprit: Option<u32>,
+    has_tests: bool,
+    has_language_server: bool,
+    checks_had_trouble: bool,
+    user_changed_behaviour: bool,
+    /// What the user typed and a model has seen.
+    seen_tokens: BTreeSet<String>,
+    typed: BTreeMap<String, Duration>,
+    /// Files that an agent tried to change: their texts were read anew for that.
+    drafted_files: BTreeSet<String>,
+    /// The version that a symbol had after the last applied change.
+    applied_versions: BTreeMap<String, i64>,
+    /// Agents that were woken and have not ended since.
+    awake: BTreeSet<String>,
+    woken: BTreeSet<String>,
+    /// What the scout wanted to have woken, and all that was said of it.
+    picks: Vec<String>,
+    told: String,
+    was_cancelled: bool,
+    stop_reason: Option<StopReason>,
+    undoing: bool,
+}
+
+impl Judge {
+    pub fn new(plan: &Plan, project: &Project, desk: &Desk) -> Self {
+        let texts = desk.texts(project);
+        let failing = failing(project, &texts);
+        Judge {
+            violations: Vec::new(),
+            approval: plan.task.approval,
+            driver: plan.task.driver,
+            limits: plan.task.limits.clone(),
+            project: project.clone(),
+            seen: 0,
+            now: Duration::ZERO,
+            spending: Spending::default(),
+            proposals: Proposals::default(),
+            texts,
+            failing_before: failing.clone(),
+            failing,
+            culprit: None,
+            has_tests: plan.has_tests,
+            has_language_server: plan.has_language_server,
+            checks_had_trouble: false,
+            user_changed_behaviour: false,
+            seen_tokens: BTreeSet::new(),
+            typed: BTreeMap::new(),
+            drafted_files: BTreeSet::new(),
+            applied_versions: BTreeMap::new(),
+            awake: BTreeSet::new(),
+            woken: BTreeSet::new(),
+            picks: Vec::new(),
+            told: String::new(),
+            was_cancelled: false,
+            stop_reason: None,
+            undoing: false,
+        }
+    }
+
+    /// Records a broken promise, each kind once.
+    fn broken(&mut self, invariant: &'static str, mechanism: impl Into<String>, text: String) {
+        let mechanism = mechanism.into();
+        let known = |one: &Violation| one.invariant == invariant && one.mechanism == mechanism;
+        if !self.violations.iter().any(known) {
+            self.violations.push(Violation {
+                invariant,
+                mechanism,
+                text,
+            });
+        }
+    }
+
+    /// Takes note of all events since the last time.
+    pub fn catch_up(&mut self, log: &EventLog, desk: &Desk, now: Duration) {
+        self.now = now;
+        let records = log.records(self.seen);
+        if records.is_empty() {
+            return;
+        }
+        self.texts = desk.texts(&self.project);
+        self.typed.clone_from(&desk.typed);
+        for stamped in records {
+            if stamped.seq != self.seen as u64 {
+                let text = format!("record {} has the number {}", self.seen, stamped.seq);
+                self.broken("log is whole", "gap", text);
+            }
+            self.seen += 1;
+            match &stamped.record {
+                Record::Event(event) => self.event(event),
+                Record::Exchange(_) if self.stop_reason.is_some() => {
+                    let text = "an exchange was recorded".to_owned();
+                    self.broken("nothing after the end", "exchange", text);
+                }
+                Record::Exchange(_) => {}
+            }
+        }
+    }
+
+    pub fn request_sent(&mut self, request: &Request) {
+        for (place, secret) in SECRETS {
+            let mark = secret
+                .split_whitespace()
+                .find(|word| word.contains("MARK-OF"));
+            let mark = mark.unwrap_or_default().trim_matches('\'');
+            let mark = mark.split('=').next_back().unwrap_or_default();
+            if request.text.contains(mark) {
+                let text = format!("{place} was sent to {}", request.conversation);
+                self.broken("no secret in a prompt", place, text);
+            }
+        }
+        self.seen_tokens.extend(tokens(&request.text));
+        let kind = self.spending.kind(request);
+        self.spend(&kind, 1, request.prompt, request.dollars);
+        self.work_starts();
+    }
+
+    pub fn request_ends(&mut self) {
+        self.work_ends();
+    }
+
+    /// The provider does not charge for a request after all.
+    pub fn refund(&mut self, prompt: Tokens, dollars: f64) {
+        self.spending.refund(prompt, dollars);
+    }
+
+    /// A request has failed, and the provider charges for it.
+    pub fn charged_for_nothing(&mut self) {
+        self.spending.has_unknown_costs = true;
+    }
+
+    pub fn replied(&mut self, conversation: &str, reply: &Reply, output: Tokens, dollars: f64) {
+        self.spend("answers of concurrent calls", 0, output, dollars);
+        if reply.is_cut {
+            return;
+        }
+        let reply = reply.whole.as_deref().unwrap_or(reply);
+        if conversation == "scout" {
+            self.note_picks(reply);
+        }
+        self.note_reply(conversation, reply);
+    }
+
+    pub fn reported_nothing(&mut self) {
+        self.spending.reported_nothing = true;
+    }
+
+    pub fn tests_start(&mut self, texts: &Texts, desk_texts: &Texts) {
+        self.work_starts();
+        self.check_that_texts_are_fresh(texts, desk_texts);
+    }
+
+    pub fn tests_end(&mut self) {
+        self.work_ends();
+    }
+
+    pub fn checks_have_trouble(&mut self) {
+        self.checks_had_trouble = true;
+    }
+
+    pub fn user_typed(&mut self, desk_texts: Texts) {
+        self.texts = desk_texts;
+        self.failing = failing(&self.project, &self.texts);
+    }
+
+    pub fn user_changed_behaviour(&mut self) {
+        self.user_changed_behaviour = true;
+    }
+
+    pub fn cancelled(&mut self) {
+        self.was_cancelled = true;
+    }
+
+    pub fn undo_starts(&mut self) {
+        self.undoing = true;
+    }
+
+    pub fn undo_ends(&mut self) {
+        self.undoing = false;
+    }
+
+    /// A test run whose texts are older than the proposals that it speaks about.
+    fn check_that_texts_are_fresh(&mut self, texts: &Texts, now: &Texts) {
+        let Some(earliest) = self.proposals.earliest_open() else {
+            return;
+        };
+        let mut stale = Vec::new();
+        for (file, text) in texts {
+            let typed = self.typed.get(file).copied();
+            let is_old = typed.is_some_and(|typed| typed < earliest);
+            if is_old && !self.drafted_files.contains(file) && now.get(file) != Some(text) {
+                stale.push(file.clone());
+            }
+        }
+        if !stale.is_empty() {
+            let text = format!("{stale:?} were typed in before the proposals were made");
+            self.broken(
+                "evidence is of the current texts",
+                "buffers stay as at the start",
+                text,
+            );
+        }
+    }
+
+    /// What is checked when nothing more can happen.
+    pub fn end(&mut self, was_killed: bool) {
+        self.check_log_against_state(was_killed);
+        if was_killed || self.stop_reason.is_some() {
+            return;
+        }
+        self.broken("every run ends", "deadline", "no RunFinished".to_owned());
+    }
+}
+
+/// The ids of the tests that fail on these texts.
+pub fn failing(project: &Project, texts: &Texts) -> BTreeSet<String> {
+    let failures = project.failures(texts);
+    failures.into_iter().map(|(id, _)| id).collect()
+}
+
+/// What the user typed that stands in a text.
+pub fn tokens(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_token = |word: &&str| {
+        word.strip_prefix("typed")
+            .and_then(|rest| rest.strip_suffix('x'))
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    words.filter(is_token).map(str::to_owned).collect()
+}

@@ -1,0 +1,254 @@
+//! Proposals and what agents asked for: each is followed to its one end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use starling::swarm::{AgentOutcome, Party};
+use starling::syntax::SymbolPath;
+
+use super::Judge;
+use crate::actors::Reply;
+
+/// Longer than any check of a proposal takes.
+const PATIENCE: Duration = Duration::from_secs(1_200);
+
+#[derive(Debug, Default, Clone)]
+pub struct Proposal {
+    pub agent: String,
+    pub symbols: Vec<SymbolPath>,
+    pub change: Option<Value>,
+    /// What the approver was shown.
+    pub diff: String,
+    pub made: Duration,
+    pub contract: bool,
+    pub in_set: bool,
+    pub accepted: bool,
+    pub arrived: bool,
+    pub applied: bool,
+    pub undone: bool,
+    /// It could not be taken back, and that was told.
+    pub stays: bool,
+    pub edit_refused: bool,
+    pub ends: Vec<&'static str>,
+    /// The model whose candidate was chosen.
+    pub candidate: Option<String>,
+    /// Since when it waits, after its own check, for something that is not its own review.
+    pub waits_since: Option<Duration>,
+}
+
+impl Proposal {
+    fn is_set(&self, flag: &str) -> bool {
+        let change = self.change.as_ref();
+        change.is_some_and(|change| change[flag] == Value::Bool(true))
+    }
+
+    /// Whether it is accepted and an edit of this label would carry it out.
+    pub fn awaits_edit(&self, label: &str) -> bool {
+        let is_open = self.accepted && !self.arrived && !self.edit_refused && self.ends.is_empty();
+        let first = self.symbols.first().map(ToString::to_string);
+        is_open && first.as_deref() == Some(label)
+    }
+
+    /// Whether it was accepted, and the editor did not take it or the run ended before.
+    pub fn was_accepted_in_vain(&self) -> bool {
+        self.edit_refused || self.ends.contains(&"not applied")
+    }
+
+    /// What may have let it through although it breaks something.
+    pub fn excuse(&self) -> &'static str {
+        match () {
+            () if self.is_set("insist") => "insist",
+            () if self.is_set("more") => "more",
+            () if self.contract => "change of contract",
+            () if self.in_set => "part of a set",
+            () => "none",
+        }
+    }
+}
+
+/// What an agent asked for in its last turn.
+#[derive(Debug, Default)]
+pub struct Turn {
+    pub proposals: Vec<Value>,
+    pub handled: usize,
+    pub refused: usize,
+    pub finishes: bool,
+}
+
+#[derive(Default)]
+pub struct Proposals {
+    pub all: BTreeMap<u32, Proposal>,
+    pub turns: BTreeMap<String, Turn>,
+    pub chosen: BTreeMap<String, String>,
+    /// Whether the last decision of a proxy about a symbol clearly accepted, and when it was made.
+    pub proxy: BTreeMap<String, (bool, Duration)>,
+}
+
+impl Proposals {
+    pub fn open_of(&mut self, agent: &str) -> Option<&mut Proposal> {
+        let open =
+            |one: &&mut Proposal| one.agent == agent && one.ends.is_empty() && !one.edit_refused;
+        self.all.values_mut().rev().find(open)
+    }
+
+    pub fn restart_waits(&mut self, now: Duration) {
+        for one in self.all.values_mut() {
+            one.waits_since = one.waits_since.map(|_| now);
+        }
+    }
+
+    pub fn earliest_open(&self) -> Option<Duration> {
+        let open = self.all.values().filter(|one| one.ends.is_empty());
+        open.map(|one| one.made).min()
+    }
+}
+
+/// How an agent is named in conversations.
+pub fn name_of(party: &Party) -> String {
+    match party {
+        Party::Agent(symbol) => symbol.to_string(),
+        Party::Solo => "solo".to_owned(),
+        Party::User | Party::Scout | Party::Proxy | Party::Starling => String::new(),
+    }
+}
+
+impl Judge {
+    pub(super) fn note_reply(&mut self, conversation: &str, reply: &Reply) {
+        if let Some(rest) = conversation.strip_prefix("proxy ") {
+            let is_intent = rest.starts_with("intent ");
+            let symbol = rest.trim_start_matches("intent ").split(' ').next();
+            let key = format!(
+                "{}{}",
+                if is_intent { "intent " } else { "" },
+                symbol.unwrap_or("")
+            );
+            self.proposals.proxy.insert(key, (reply.accepts, self.now));
+            return;
+        }
+        let agent = conversation
+            .strip_prefix("agent ")
+            .or_else(|| conversation.strip_prefix("solo").map(|_| "solo"));
+        let Some(agent) = agent else { return };
+        let mut turn = Turn::default();
+        for (name, arguments) in &reply.calls {
+            match (name.as_str(), serde_json::from_str::<Value>(arguments)) {
+                ("propose", Ok(change)) if change.is_object() => {
+                    let file = change["symbol"].as_str().unwrap_or(agent);
+                    let file = file.split("::").next().unwrap_or_default();
+                    self.drafted_files.insert(file.to_owned());
+                    turn.proposals.push(change);
+                }
+                ("finish", Ok(_)) => turn.finishes = true,
+                _ => {}
+            }
+        }
+        self.proposals.turns.insert(agent.to_owned(), turn);
+    }
+
+    /// A turn is over: all that it asked for was looked at.
+    pub(super) fn check_turn(&mut self, agent: &str, outcome: Option<&AgentOutcome>) {
+        let Some(turn) = self.proposals.turns.remove(agent) else {
+            return;
+        };
+        if turn.handled < turn.proposals.len() {
+            let mechanism = match outcome {
+                Some(AgentOutcome::GaveUp { why }) if why.contains("was called") => {
+                    "the fourth identical call"
+                }
+                _ => "other",
+            };
+            let text = format!(
+                "{agent}: {} of {} proposals were looked at ({outcome:?})",
+                turn.handled,
+                turn.proposals.len()
+            );
+            self.broken("no work is lost silently", mechanism, text);
+        }
+        let ends_well = matches!(
+            outcome,
+            Some(AgentOutcome::Changed | AgentOutcome::NothingToChange)
+        );
+        if turn.refused > 0 && ends_well {
+            let mechanism = match turn.finishes {
+                true => "a refused proposal and `finish` in one turn",
+                false => "a refused proposal before an accepted one in one turn",
+            };
+            let text = format!(
+                "{agent} ended {outcome:?} with {} refused proposals",
+                turn.refused
+            );
+            self.broken("no work is lost silently", mechanism, text);
+        }
+    }
+
+    pub(super) fn proposal_ends(&mut self, id: u32, how: &'static str) {
+        let Some(proposal) = self.proposals.all.get_mut(&id) else {
+            return;
+        };
+        proposal.ends.push(how);
+        proposal.waits_since = None;
+        if proposal.ends.len() > 1 {
+            let text = format!("#{id}: {:?}", proposal.ends);
+            self.broken("every proposal reaches exactly one end", "two ends", text);
+        }
+    }
+
+    /// A proposal moves on. Two that stood still until now, while a person decided about a third, could
+    /// have been tested together.
+    pub(super) fn check_patience(&mut self, id: u32) {
+        let now = self.now;
+        let stood = |since: Duration| now.saturating_sub(since) > PATIENCE;
+        let all = &mut self.proposals.all;
+        let Some(since) = all.get_mut(&id).and_then(|one| one.waits_since.take()) else {
+            return;
+        };
+        let other = all.values().any(|one| one.waits_since.is_some_and(stood));
+        if stood(since) && other {
+            let text = format!("#{id} stood still for {:?}", now.saturating_sub(since));
+            let mechanism = "a joint check waits while a person reviews another";
+            self.broken("no check waits for a person", mechanism, text);
+        }
+    }
+
+    /// All proposals have an end, at the end of a run that was not cut short.
+    pub(super) fn check_ends(&mut self, was_cut_short: bool) {
+        let open = self
+            .proposals
+            .all
+            .iter()
+            .filter(|(_, one)| one.ends.is_empty());
+        let open: Vec<(u32, Proposal)> = open.map(|(id, one)| (*id, one.clone())).collect();
+        for (id, proposal) in open {
+            let mechanism = match () {
+                () if proposal.edit_refused => "accepted, then not taken by the editor",
+                () if proposal.arrived => continue,
+                () if was_cut_short => continue,
+                () => "no end",
+            };
+            let text = format!(
+                "#{id} of {} (accepted: {})",
+                proposal.agent, proposal.accepted
+            );
+            self.broken("every proposal reaches exactly one end", mechanism, text);
+        }
+    }
+
+    pub(super) fn check_log_against_state(&mut self, was_killed: bool) {
+        let unsaid = self
+            .proposals
+            .all
+            .iter()
+            .filter(|(_, one)| one.arrived && !one.applied);
+        let unsaid: Vec<u32> = unsaid.map(|(id, _)| *id).collect();
+        let most = usize::from(was_killed);
+        if unsaid.len() > most {
+            let mechanism = match self.was_cancelled {
+                true => "a cancel while an edit is open",
+                false => "the end of a run while an edit is open",
+            };
+            let text = format!("{unsaid:?} are in the text, but the log does not say so");
+            self.broken("the log tells the state", mechanism, text);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The simulated person: decides about proposals, types, saves, closes, steers, undoes and cancels.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use starling::ports::{Approver, IntentView, ProposalView, Verdict};
+use starling::swarm::RunHandle;
+
+use super::project::{BROKEN_SYNTAX, is_marked, version_in};
+use super::world::World;
+
+pub struct SimulatedPerson {
+    pub world: Arc<World>,
+}
+
+impl SimulatedPerson {
+    fn verdict(&self, key: &str) -> Verdict {
+        let choices = &self.world.choices;
+        if choices.deviates(&format!("{key} is rejected"), 12) {
+            let reason = "not like that".to_owned();
+            return Verdict::Reject { reason };
+        }
+        if choices.deviates(&format!("{key} is steered"), 8) {
+            let text = "keep it small".to_owned();
+            return Verdict::Steer { text };
+        }
+        Verdict::Accept
+    }
+}
+
+#[async_trait]
+impl Approver for SimulatedPerson {
+    async fn intent(&self, view: IntentView) -> Verdict {
+        let key = self
+            .world
+            .next_key(&format!("person intent {}", view.symbol));
+        self.world
+            .wait(&key, self.world.plan.latencies.person)
+            .await;
+        self.verdict(&key)
+    }
+
+    async fn proposal(&self, view: ProposalView) -> Verdict {
+        let key = self
+            .world
+            .next_key(&format!("person review {}", view.symbol));
+        self.world
+            .wait(&key, self.world.plan.latencies.person)
+            .await;
+        self.verdict(&key)
+    }
+}
+
+/// Everything that the person does unasked, one thing after the other.
+pub async fn live(world: Arc<World>, handle: RunHandle) {
+    let steps = world.choices.number("person steps", 8);
+    let pace = *world.choices.pick("person pace", &[200, 4_000, 60_000]);
+    for step in 0..steps {
+        let key = format!("person step {step}");
+        world.wait(&format!("{key} pause"), pace).await;
+        if world.choices.deviates(&key, 60) {
+            act(&world, &handle, &key).await;
+        }
+    }
+}
+
+async fn act(world: &Arc<World>, handle: &RunHandle, key: &str) {
+    let choices = &world.choices;
+    let units = &world.project.units;
+    let unit = choices.pick(&format!("{key} unit"), units);
+    let file = unit.file.clone();
+    match choices.number(&format!("{key} kind"), 100) {
+        0..=29 => comment_on_line(world, &file, &unit.name),
+        30..=44 => add_comment(world, &file, &unit.name),
+        45..=59 => change_version(world, &file, &unit.name, key),
+        60..=62 => break_syntax(world, &file),
+        63..=68 => {
+            let mut desk = world.desk();
+            if let Some(text) = desk.open.remove(&file) {
+                // Closed with or without saving.
+                if choices.number(&format!("{key} saves"), 2) == 0 {
+                    desk.set(&file, &text);
+                }
+            }
+        }
+        69..=76 => {
+            let mut desk = world.desk();
+            if let Some(text) = desk.disk(&file) {
+                // Opened, or reloaded from disk.
+                desk.open.insert(file, text);
+            }
+        }
+        77..=82 => {
+            let mut desk = world.desk();
+            if let Some(text) = desk.open.remove(&file) {
+                desk.set(&file, &text);
+                desk.open.insert(file, text);
+            }
+        }
+        83..=88 => {
+            let to = (choices.number(&format!("{key} to"), 2) == 0)
+                .then(|| unit.path().parse().expect("a path of the project"));
+            handle.steer(to, "please hurry".to_owned());
+        }
+        89..=94 => undo(world, handle).await,
+        _ => {
+            world.judge().cancelled();
+            handle.cancel();
+        }
+    }
+}
+
+/// Takes everything back that was applied.
+pub async fn undo(world: &Arc<World>, handle: &RunHandle) {
+    world.judge().undo_starts();
+    let _ = handle.undo(None).await;
+    world.judge().undo_ends();
+}
+
+/// Changes a text as the person does: the change counts as typed.
+fn type_into(world: &World, file: &str, change: impl FnOnce(&str, &str) -> Option<String>) {
+    let now = world.now();
+    {
+        let mut desk = world.desk();
+        let Some(text) = desk.text(file) else { return };
+        desk.tokens += 1;
+        let token = format!("typed{}x", desk.tokens);
+        let Some(changed) = change(&text, &token) else {
+            return;
+        };
+        desk.set(file, &changed);
+        desk.typed.insert(file.to_owned(), now);
+    }
+    let texts = world.desk().texts(&world.project);
+    world.judge().user_typed(texts);
+}
+
+fn comment_on_line(world: &World, file: &str, name: &str) {
+    type_into(world, file, |text, token| {
+        let lines = text.lines().map(|line| match is_marked(line, name) {
+            true => format!("{line} {token}\n"),
+            false => format!("{line}\n"),
+        });
+        Some(lines.collect())
+    });
+}
+
+fn add_comment(world: &World, file: &str, name: &str) {
+    type_into(world, file, |text, token| {
+        let lines = text.lines().map(|line| match is_marked(line, name) {
+            true => {
+                let indent: String = line.chars().take_while(|c| *c == ' ').collect();
+                format!("{line}\n{indent}# {token}\n")
+            }
+            false => format!("{line}\n"),
+        });
+        Some(lines.collect())
+    });
+}
+
+fn change_version(world: &World, file: &str, name: &str, key: &str) {
+    let version = 1 + world.choices.number(&format!("{key} version"), 4);
+    type_into(world, file, |text, token| {
+        let lines = text.lines().map(|line| match version_in(line) {
+            Some(old) if is_marked(line, name) => {
+                let new = format!("v = {version}");
+                let line = line.replacen(&format!("v = {old}"), &new, 1);
+                format!("{line} {token}\n")
+            }
+            Some(_) | None => format!("{line}\n"),
+        });
+        Some(lines.collect())
+    });
+    world.judge().user_changed_behaviour();
+}
+
+fn break_syntax(world: &World, file: &str) {
+    type_into(world, file, |text, token| {
+        Some(format!("{text}{BROKEN_SYNTAX} # {token}\n"))
+    });
+    world.judge().user_changed_behaviour();
+}
+
+/// How long a run is watched after its end.
+pub const AFTERMATH: Duration = Duration::from_secs(300);
