@@ -28,6 +28,7 @@ on.step("the accepted intent becomes proposals, with reason and evidence", async
   await on.editor.rowAction("means to:", "Accept");
   await toReview(2).waitFor();
   await on.editor.status("2 to review").waitFor();
+  await on.editor.row(/#\d quote/, "waits for you").waitFor();
   await on.editor.expand(/#\d quote/);
   await on.editor.row(/the season's percentage is added/i).waitFor();
   await on.editor.row(/contract: .*parameter "on" added/).waitFor();
@@ -55,6 +56,13 @@ on.step("a rejected proposal comes back revised", async () => {
   await on.editor.picture("dark revised");
 });
 
+on.step("accepting in the title bar puts a change on disk, and shows the next proposal", async () => {
+  await on.editor.titleAction("Accept");
+  await on.editor.page.locator(".tab.active", { hasText: /Proposal #\d: quote/ }).waitFor();
+  await on.editor.row(/#\d percent/, "applied").waitFor();
+  await on.onDisk("parcels/rates.py", "23 December, both days included.");
+});
+
 on.step("the diff is against the buffer as it is, typing included", async () => {
   await on.editor.clickRow(/#\d quote/);
   await on.editor.page.locator(".tab.active", { hasText: /Proposal #\d: quote/ }).waitFor();
@@ -68,9 +76,8 @@ on.step("the diff is against the buffer as it is, typing included", async () => 
   assert.ok(!textOf(on.scene, "parcels/quote.py").includes("season"), "nothing is on disk before it is accepted");
 });
 
-on.step("accepting in the title bar changes the buffer, keeps the typing, and shows the next proposal", async () => {
+on.step("accepting changes a buffer, and keeps the typing", async () => {
   await on.editor.titleAction("Accept");
-  await on.editor.page.locator(".tab.active", { hasText: /Proposal #\d: percent/ }).waitFor();
   await on.editor.row(/#\d quote/, "applied").waitFor();
   // It held unsaved typing: saving it is the user's to do.
   assert.ok(!textOf(on.scene, "parcels/quote.py").includes("season"));
@@ -80,22 +87,11 @@ on.step("accepting in the title bar changes the buffer, keeps the typing, and sh
   await on.onDisk("parcels/quote.py", "# typed meanwhile 🙂\n");
 });
 
-on.step("a set over several files is reviewed and accepted as one", async () => {
-  await toReview(4).waitFor();
-  await on.editor.clickRow(/#\d cheapest_zone/, "waits for you");
-  await on.editor.page.locator(".tab.active", { hasText: /^Proposals #\d #\d/ }).waitFor();
-  const shown = on.editor.page.locator(".editor-instance .view-lines");
-  await shown.filter({ hasText: "on=day" }).first().waitFor();
-  await shown.filter({ hasText: "on=self.day" }).first().waitFor();
-  await on.editor.picture("dark set");
-  await on.editor.titleAction("Accept");
+on.step("accepting all that is left puts the rest on disk", async () => {
+  await toReview(3).waitFor();
+  await on.editor.command("Starling: Accept All");
   await on.onDisk("parcels/advice.py", "quote(parcel, on=day) - quote(parcel, on=later)");
   await on.onDisk("parcels/invoice.py", "on=self.day");
-});
-
-on.step("accepting all that is left puts the rest on disk", async () => {
-  await on.editor.command("Starling: Accept All");
-  await on.onDisk("parcels/rates.py", "23 December, both days included.");
 });
 
 on.step("the run settles and says so", async () => {

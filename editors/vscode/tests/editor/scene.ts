@@ -70,6 +70,17 @@ def tax():
     return 10
 `;
 
+const BILL = `import unittest
+
+from price import price
+from tax import tax
+
+
+class BillTest(unittest.TestCase):
+    def test_bill(self):
+        self.assertEqual(price() * tax(), 1190)
+`;
+
 /** Two small files in a repository, a folder beside it, and a scripted model. */
 export async function makePrices(): Promise<Prices> {
   const { folder, cache } = bed();
@@ -88,6 +99,13 @@ export async function makePrices(): Promise<Prices> {
   git("commit", "--quiet", "--message", "Prices and taxes");
   const model = await Model.start();
   return { folder, project, other, cache, settings: model.settings, model, git, stop: () => model.stop() };
+}
+
+/** The same with a test that both files must suit. */
+export async function makeTested(): Promise<Prices> {
+  const scene = await makePrices();
+  writeFileSync(join(scene.project, "test_bill.py"), BILL);
+  return scene;
 }
 
 function bed(): { folder: string; cache: string } {
