@@ -43,6 +43,8 @@ pub struct WrongUse(pub String);
 
 /// Everything from the arguments to the exit code: 0 settled, 1 not settled, 2 wrong use.
 pub fn main() -> ExitCode {
+    #[cfg(feature = "local")]
+    crate::model::local::threads::limit_thread_pools();
     let cli = Cli::parse();
     log::start();
     let runtime = match tokio::runtime::Runtime::new() {

@@ -65,8 +65,6 @@ pub struct ModelConfig {
     pub temperature: Option<f64>,
     /// Fields of the request that the endpoint does not accept, for example `temperature` or `seed`.
     pub omit: Vec<String>,
-    /// Threads for weights in the process; when unset, one fewer than there are cores.
-    pub threads: Option<u32>,
     /// Dollars per million prompt tokens; when unset, the list price where it is known.
     pub price_prompt: Option<f64>,
     /// Dollars per million prompt tokens that the provider took from its cache; when unset, as

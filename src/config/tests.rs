@@ -340,7 +340,7 @@ fn every_key_has_a_text_a_type_and_a_true_default() {
     assert_eq!(kind("roles.agent"), "list of texts");
     assert_eq!(kind("limits.dollars"), "number");
     assert_eq!(kind("models.any.base_url"), "text");
-    assert_eq!(keys().len(), 53);
+    assert_eq!(keys().len(), 52);
 }
 
 #[test]

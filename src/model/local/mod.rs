@@ -13,7 +13,7 @@ mod network;
 mod sampler;
 mod sequences;
 mod template;
-mod threads;
+pub mod threads;
 mod vocabulary;
 mod weight;
 mod worker;
@@ -57,9 +57,6 @@ pub struct LocalOptions {
     /// Prompt and answer together; at most what the network was trained for. Memory grows with what
     /// is used of it.
     pub context_window: Option<Tokens>,
-    /// Threads of the forward pass; all cores but one by default. The first model opened decides
-    /// for the process.
-    pub threads: Option<usize>,
 }
 
 /// A chat model that runs in this process.
@@ -70,12 +67,11 @@ pub struct LocalModel {
 
 impl LocalModel {
     /// Opens a model file: reads its metadata and starts an idle thread. The weights are loaded
-    /// by the first request. Call it while the program starts up, before other threads run.
+    /// by the first request.
     ///
     /// # Errors
     /// [`ModelError::Unavailable`] when the file is missing, damaged or of a kind that is not supported.
     pub fn open(options: LocalOptions) -> Result<Self, ModelError> {
-        threads::fix(options.threads);
         let mut source = Source {
             name: options.name,
             path: options.path,

@@ -193,7 +193,6 @@ fn open(recipe: &Recipe, directory: &Path) -> LocalModel {
         name: "tiny".into(),
         path,
         context_window: None,
-        threads: Some(1),
     })
     .unwrap()
 }
@@ -340,7 +339,6 @@ async fn a_dropped_call_frees_the_model() {
         name: "tiny".into(),
         path: recipe.write(directory.path()),
         context_window: Some(Tokens(200_000)),
-        threads: Some(1),
     })
     .unwrap();
     let (seen, mut first_delta) = tokio::sync::mpsc::unbounded_channel();
@@ -374,7 +372,6 @@ async fn damaged_files_are_errors_that_name_the_file() {
             name,
             path,
             context_window: None,
-            threads: Some(1),
         })
     };
     for cut in [0, 3, 100, 4000] {
@@ -404,7 +401,6 @@ fn other_kinds_of_network_are_refused_by_name() {
         name: "x".into(),
         path,
         context_window: None,
-        threads: Some(1),
     };
     let error = LocalModel::open(options).err().unwrap().to_string();
     assert!(
@@ -423,7 +419,6 @@ async fn real_weights_repair_a_function() {
         name: "qwen".into(),
         path: path.into(),
         context_window: Some(Tokens(2048)),
-        threads: None,
     })
     .unwrap();
     let text = "This function has a bug:\n```python\ndef last(items):\n    return items[len(items)]\n```\n\

@@ -53,15 +53,6 @@ pub enum OutputLimit {
     MaxCompletionTokens,
 }
 
-impl OutputLimit {
-    fn field(self) -> &'static str {
-        match self {
-            OutputLimit::MaxTokens => "max_tokens",
-            OutputLimit::MaxCompletionTokens => "max_completion_tokens",
-        }
-    }
-}
-
 /// One model behind one endpoint.
 #[derive(Debug, Clone)]
 pub struct OpenAiOptions {
@@ -115,7 +106,10 @@ impl OpenAiModel {
         request: &ChatRequest,
         watch: &dyn ChatWatch,
     ) -> Result<Answer, ModelError> {
-        let body = wire::body(&self.options, request);
+        let body = wire::body(&self.options, request).map_err(|error| ModelError::Unavailable {
+            model: self.options.profile.name.clone(),
+            message: format!("the request cannot be written: {error}"),
+        })?;
         let events = self.transport.post(&body).await;
         let mut events = events.map_err(|failure| self.failures.of(failure))?;
         let mut answer = Answer::default();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Response, Url, redirect};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ApiKey;
 use super::events::{Events, MOST_BYTES, too_large};
@@ -158,7 +158,7 @@ impl Transport {
     }
 
     /// Asks for a chat completion.
-    pub async fn post(&self, body: &Value) -> Result<Events, HttpFailure> {
+    pub async fn post(&self, body: &Map<String, Value>) -> Result<Events, HttpFailure> {
         let response = self.send(self.client.post(&self.url).json(body)).await?;
         as_events(response).await
     }

@@ -1,88 +1,125 @@
-//! A request as the server reads it.
+//! A request as the server reads it, built of `async-openai`'s types.
 
-use serde_json::{Map, Value, json};
+use async_openai::types::chat::{
+    ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls,
+    ChatCompletionRequestAssistantMessage, ChatCompletionRequestMessage,
+    ChatCompletionRequestSystemMessage, ChatCompletionRequestToolMessage,
+    ChatCompletionRequestUserMessage, ChatCompletionStreamOptions, ChatCompletionTool,
+    ChatCompletionTools, CreateChatCompletionRequest, FunctionCall, FunctionObject,
+    StopConfiguration,
+};
+use serde_json::{Map, Value};
 
-use super::OpenAiOptions;
-use crate::ports::{ChatRequest, Message, ToolCall, ToolCalling};
+use super::{OpenAiOptions, OutputLimit};
+use crate::ports::{ChatRequest, Message, ToolCall, ToolCalling, ToolSpec};
 
 /// The body of the request. Fields that the user left out on purpose are not in it.
-pub(super) fn body(options: &OpenAiOptions, request: &ChatRequest) -> Value {
-    let profile = &options.profile;
-    let messages: Vec<Value> = request
-        .messages
-        .iter()
-        .map(|message| as_json(message, profile.tool_calling))
-        .collect();
-    let mut body = Map::new();
-    let mut put = |field: &str, value: Value| {
-        if !options.omit.iter().any(|omitted| omitted == field) {
-            body.insert(field.to_owned(), value);
-        }
+pub(super) fn body(
+    options: &OpenAiOptions,
+    request: &ChatRequest,
+) -> serde_json::Result<Map<String, Value>> {
+    let mut body = match serde_json::to_value(typed(options, request))? {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
     };
-    put("model", json!(options.model));
-    put("messages", Value::Array(messages));
-    put("stream", json!(true));
-    put("stream_options", json!({"include_usage": true}));
-    put(
-        options.output_limit.field(),
-        json!(request.max_output.min(profile.max_output).0),
-    );
-    put(
-        "temperature",
-        json!(options.temperature.unwrap_or(request.temperature)),
-    );
-    if let Some(seed) = request.seed {
+    body.retain(|field, _| !options.omit.iter().any(|omitted| omitted == field));
+    Ok(body)
+}
+
+fn typed(options: &OpenAiOptions, request: &ChatRequest) -> CreateChatCompletionRequest {
+    let profile = &options.profile;
+    let calling = profile.tool_calling;
+    let most = request.max_output.min(profile.max_output).0;
+    let most = Some(u32::try_from(most).unwrap_or(u32::MAX));
+    let (max_tokens, max_completion_tokens) = match options.output_limit {
+        OutputLimit::MaxTokens => (most, None),
+        OutputLimit::MaxCompletionTokens => (None, most),
+    };
+    let has_tools = calling == ToolCalling::Native && !request.tools.is_empty();
+    #[expect(
+        deprecated,
+        reason = "`max_tokens` and `seed` are what compatible servers read"
+    )]
+    CreateChatCompletionRequest {
+        model: options.model.clone(),
+        messages: request
+            .messages
+            .iter()
+            .map(|message| as_sent(message, calling))
+            .collect(),
+        stream: Some(true),
+        stream_options: Some(ChatCompletionStreamOptions {
+            include_usage: Some(true),
+            include_obfuscation: None,
+        }),
+        max_tokens,
+        max_completion_tokens,
+        temperature: Some(options.temperature.unwrap_or(request.temperature)),
         // Servers read a signed number.
-        put("seed", json!(seed & i64::MAX as u64));
+        seed: request.seed.map(|seed| (seed & i64::MAX as u64) as i64),
+        stop: (!request.stop.is_empty())
+            .then(|| StopConfiguration::StringArray(request.stop.clone())),
+        tools: has_tools.then(|| request.tools.iter().map(tool).collect()),
+        ..CreateChatCompletionRequest::default()
     }
-    if !request.stop.is_empty() {
-        put("stop", json!(request.stop));
-    }
-    match profile.tool_calling {
-        ToolCalling::Native if !request.tools.is_empty() => put("tools", tools(request)),
-        ToolCalling::Native | ToolCalling::Text => {}
-    }
-    Value::Object(body)
 }
 
-fn tools(request: &ChatRequest) -> Value {
-    request
-        .tools
-        .iter()
-        .map(|tool| {
-            json!({"type": "function", "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-            }})
-        })
-        .collect()
+fn tool(tool: &ToolSpec) -> ChatCompletionTools {
+    let function = FunctionObject {
+        name: tool.name.clone(),
+        description: Some(tool.description.clone()),
+        parameters: Some(tool.parameters.clone()),
+        strict: None,
+    };
+    ChatCompletionTools::Function(ChatCompletionTool { function })
 }
 
-fn as_json(message: &Message, tools: ToolCalling) -> Value {
-    match (message, tools) {
-        (Message::System { text }, _) => json!({"role": "system", "content": text}),
-        (Message::User { text }, _) => json!({"role": "user", "content": text}),
+fn as_sent(message: &Message, calling: ToolCalling) -> ChatCompletionRequestMessage {
+    match (message, calling) {
+        (Message::System { text }, _) => {
+            ChatCompletionRequestMessage::System(ChatCompletionRequestSystemMessage {
+                content: text.as_str().into(),
+                name: None,
+            })
+        }
+        (Message::User { text }, _) => user(text),
         (Message::Assistant { text, tool_calls }, ToolCalling::Native)
             if !tool_calls.is_empty() =>
         {
             // Some servers refuse an empty text beside tool calls, all accept its absence.
-            let content = (!text.is_empty()).then_some(text);
-            let calls: Vec<Value> = tool_calls.iter().map(call).collect();
-            json!({"role": "assistant", "content": content, "tool_calls": calls})
+            ChatCompletionRequestMessage::Assistant(ChatCompletionRequestAssistantMessage {
+                content: (!text.is_empty()).then(|| text.as_str().into()),
+                tool_calls: Some(tool_calls.iter().map(call).collect()),
+                ..ChatCompletionRequestAssistantMessage::default()
+            })
         }
-        (Message::Assistant { text, .. }, _) => json!({"role": "assistant", "content": text}),
+        (Message::Assistant { text, .. }, _) => {
+            ChatCompletionRequestMessage::Assistant(text.as_str().into())
+        }
         (Message::Tool { call_id, text }, ToolCalling::Native) => {
-            json!({"role": "tool", "tool_call_id": call_id, "content": text})
+            ChatCompletionRequestMessage::Tool(ChatCompletionRequestToolMessage {
+                content: text.as_str().into(),
+                tool_call_id: call_id.clone(),
+            })
         }
         // A server that knows no tools knows no tool's role either.
-        (Message::Tool { text, .. }, ToolCalling::Text) => json!({"role": "user", "content": text}),
+        (Message::Tool { text, .. }, ToolCalling::Text) => user(text),
     }
 }
 
-fn call(call: &ToolCall) -> Value {
-    json!({"id": call.id, "type": "function", "function": {
-        "name": call.name,
-        "arguments": call.arguments,
-    }})
+fn user(text: &str) -> ChatCompletionRequestMessage {
+    ChatCompletionRequestMessage::User(ChatCompletionRequestUserMessage {
+        content: text.into(),
+        name: None,
+    })
+}
+
+fn call(call: &ToolCall) -> ChatCompletionMessageToolCalls {
+    ChatCompletionMessageToolCalls::Function(ChatCompletionMessageToolCall {
+        id: call.id.clone(),
+        function: FunctionCall {
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+        },
+    })
 }

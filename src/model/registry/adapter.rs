@@ -164,9 +164,6 @@ fn open_weights(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> 
         name: source.name.clone(),
         path,
         context_window: settings.context_window.map(Tokens),
-        threads: settings
-            .threads
-            .and_then(|threads| usize::try_from(threads).ok()),
     })?;
     Ok(Arc::new(model))
 }
