@@ -51,6 +51,11 @@ pub(super) async fn act(
     for (at, text) in join_all(reading).await {
         results[at] = text;
     }
+    for one in &asked {
+        if let Ok(Action::Read(read)) = &one.action {
+            context::remember_view(hub, mind, &read.symbols);
+        }
+    }
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
             Ok(Action::Request(wanted)) if results[at].is_none() => {
@@ -65,7 +70,6 @@ pub(super) async fn act(
     for (at, one) in asked.iter().enumerate() {
         let Ok(action) = &one.action else { continue };
         match action {
-            Action::Read(read) => context::remember_view(hub, mind, &read.symbols),
             Action::Intent(intent) => results[at] = Some(propose::intent(hub, mind, intent).await),
             Action::Propose(change) => {
                 results[at] = Some(propose_in(hub, mind, change, &mut turn).await);
@@ -73,7 +77,8 @@ pub(super) async fn act(
             Action::Finish(finish) => {
                 turn.finished = turn.finished.or(Some((at, finished(mind, finish))));
             }
-            Action::Request(_)
+            Action::Read(_)
+            | Action::Request(_)
             | Action::Wake(_)
             | Action::Outline(_)
             | Action::Search(_)

@@ -19,6 +19,7 @@ use crate::prompts::{
     AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
 };
 use crate::syntax::FilePath;
+use crate::workspace::Snapshot;
 
 /// How often in a row a reply may be unusable.
 const MALFORMED_MOST: u32 = 3;
@@ -32,6 +33,10 @@ pub(super) struct Mind {
     pub conversation: Option<Conversation>,
     /// The text of a file as it was when the agent saw it.
     pub view: HashMap<FilePath, Arc<str>>,
+    /// What the results of this turn show. What the turn proposes was written before.
+    pub told: Vec<Told>,
+    /// The workspace when the model was last asked.
+    pub asked_in: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
     /// The state of the workspace in which its last piece of work ended without a result.
@@ -62,6 +67,8 @@ impl Mind {
             party,
             conversation: None,
             view: HashMap::new(),
+            told: Vec::new(),
+            asked_in: None,
             attempts: Attempts::default(),
             gave_up_at: None,
             failing: false,
@@ -77,6 +84,24 @@ impl Mind {
         }
     }
 
+    /// The text that the agent means when it speaks of a file; of one that it has not read, the text
+    /// when its model was asked.
+    pub fn seen(&self, file: &FilePath) -> Option<Arc<str>> {
+        let asked_in = || self.asked_in.as_ref()?.read(file).ok();
+        self.view.get(file).cloned().or_else(asked_in)
+    }
+
+    /// Before its model is asked: it sees what it was told, and the workspace as it is.
+    fn begin_turn(&mut self, world: Snapshot) {
+        for told in self.told.drain(..) {
+            match told.replaces {
+                true => drop(self.view.insert(told.file, told.text)),
+                false => drop(self.view.entry(told.file).or_insert(told.text)),
+            }
+        }
+        self.asked_in = Some(world);
+    }
+
     pub fn seat(&self) -> Seat {
         match self.party {
             Party::Solo => Seat::Solo,
@@ -85,6 +110,14 @@ impl Mind {
             }
         }
     }
+}
+
+/// A text that an agent is shown by the results of its turn.
+pub(super) struct Told {
+    pub file: FilePath,
+    pub text: Arc<str>,
+    /// Whether it takes the place of a text that was seen before.
+    pub replaces: bool,
 }
 
 /// Works until nothing is left to do for this agent.
@@ -157,6 +190,7 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
     });
     mind.wave = causes.iter().map(wave_of).max().unwrap_or_default();
     context::begin_work(hub, mind, causes);
+    mind.begin_turn(hub.state().world.clone());
     if let Some(ending) = propose_draft(hub, mind).await {
         return ending;
     }
@@ -196,7 +230,15 @@ fn nothing_left_to_mend(hub: &Hub, mind: &Mind) -> bool {
 /// the agent counts against the limit.
 async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let draft = mind.draft.take()?;
-    let text = match proposed(hub, mind, &draft).await {
+    // It is meant for the texts that the scout saw, not for those that the agent was shown since.
+    let scouted_in = hub.state().scouted_in.clone();
+    let shown = std::mem::take(&mut mind.view);
+    mind.asked_in = scouted_in.or(mind.asked_in.take());
+    let proposed = proposed(hub, mind, &draft).await;
+    for (file, text) in shown {
+        mind.view.entry(file).or_insert(text);
+    }
+    let text = match proposed {
         Proposed::Applied { text, ending } => match ending {
             Some(ending) => return Some(ending),
             None => text,
@@ -224,6 +266,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let model = &hub.outside.models.agent;
     let calling = model.profile().tool_calling;
     let seat = mind.seat();
+    mind.begin_turn(hub.state().world.clone());
     let conversation = mind.conversation.as_mut()?;
     if is_small(model.profile()) && mind.attempts.count() > 1 {
         // The reason of the first refusal did not help. Repeat the first prompt at a higher

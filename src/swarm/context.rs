@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::agent::{self, Mind};
+use super::agent::{self, Mind, Told};
 use super::ask::party_name;
 use super::callees::callees;
 use super::event::{Cause, Driver, Party};
@@ -214,12 +214,13 @@ pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
             continue;
         };
         if let Ok(text) = world.read(&symbol.file) {
-            let own = matches!(&mind.party, Party::Agent(own) if own == &symbol);
-            if own {
-                mind.view.insert(symbol.file, text);
-            } else {
-                mind.view.entry(symbol.file).or_insert(text);
-            }
+            let replaces = matches!(&mind.party, Party::Agent(own) if own == &symbol);
+            let file = symbol.file;
+            mind.told.push(Told {
+                file,
+                text,
+                replaces,
+            });
         }
     }
 }

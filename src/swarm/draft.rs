@@ -226,13 +226,13 @@ fn new_file(
 
 /// The text that the agent meant: the current one, unless the symbol changed since it was seen.
 fn base_text(mind: &Mind, target: &SymbolPath, current: &SymbolTree) -> Arc<str> {
-    let Some(seen) = mind.view.get(&target.file) else {
+    let Some(seen) = mind.seen(&target.file) else {
         return Arc::clone(current.text());
     };
-    if seen == current.text() {
-        return Arc::clone(current.text());
+    if &seen == current.text() {
+        return seen;
     }
-    let old = SymbolTree::parse(target.file.clone(), Arc::clone(seen));
+    let old = SymbolTree::parse(target.file.clone(), Arc::clone(&seen));
     let source = |tree: &SymbolTree| {
         tree.find(&target.name)
             .map(|symbol| symbol.span.of(tree.text()).to_owned())
@@ -240,7 +240,7 @@ fn base_text(mind: &Mind, target: &SymbolPath, current: &SymbolTree) -> Arc<str>
     if source(&old) == source(current) {
         Arc::clone(current.text())
     } else {
-        Arc::clone(seen)
+        seen
     }
 }
 

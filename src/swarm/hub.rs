@@ -66,6 +66,8 @@ pub(super) struct State {
     /// What a language server said of names.
     pub served: Arc<Served>,
     pub located: Vec<super::event::Candidate>,
+    /// The workspace that the scout was shown; what it writes for agents is meant for that.
+    pub scouted_in: Option<Snapshot>,
     pub before: Option<TestReport>,
     /// The task is about tests that fail: they are to pass in the end.
     pub wants_green: bool,
@@ -201,6 +203,7 @@ impl Hub {
             waiting: BTreeMap::new(),
             sets: Sets::default(),
             changes: HashMap::new(),
+            scouted_in: None,
             accepted_problems: BTreeSet::new(),
             accepted: Vec::new(),
             exhausted: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agent::Mind;
+use super::agent::{Mind, Told};
 use super::apply;
 use super::candidates::{self, Chosen};
 use super::company::{self, Company, Decision, Place, Stage, Waiting};
@@ -506,7 +506,11 @@ fn ended(hub: &Arc<Hub>, mind: &mut Mind, id: ProposalId, draft: Draft, landed: 
             }
         }
         Landed::Failed(Failure::Conflict { why, current }) => {
-            mind.view.insert(draft.file.clone(), current);
+            mind.told.push(Told {
+                file: draft.file.clone(),
+                text: current,
+                replaces: true,
+            });
             let now = main_symbol(mind, &draft);
             let source = hub.lookup().read(&[now.to_string()]);
             sent_back(format!(
@@ -531,11 +535,16 @@ fn ended(hub: &Arc<Hub>, mind: &mut Mind, id: ProposalId, draft: Draft, landed: 
 /// The agent knows of its own change now, but not of what the user typed meanwhile: a later proposal must
 /// not take that away.
 fn see_own_change(mind: &mut Mind, draft: &Draft, text: Arc<str>) {
-    let seen = match mind.view.get(&draft.file) {
-        Some(seen) => draft.over(seen).unwrap_or_else(|| Arc::clone(seen)),
+    let seen = match mind.seen(&draft.file) {
+        Some(seen) => draft.over(&seen).unwrap_or(seen),
         None => text,
     };
     mind.view.insert(draft.file.clone(), seen);
+    for told in mind.told.iter_mut().filter(|told| told.file == draft.file) {
+        told.text = draft
+            .over(&told.text)
+            .unwrap_or_else(|| Arc::clone(&told.text));
+    }
 }
 
 /// An agent states what it means to change; the approver may veto or steer it before code is written.

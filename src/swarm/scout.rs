@@ -70,6 +70,8 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
         ToolCalling::Text => ScoutSystemText {}.render(),
     };
     let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
+    let world = hub.state().world.clone();
+    hub.state().scouted_in = Some(world);
     let Material { shown, imports } = material(hub, Role::Scout);
     let candidates = ScoutPrompt {
         candidates: shown,

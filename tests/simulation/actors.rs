@@ -249,6 +249,10 @@ fn hunk(world: &World, unit: &Unit, request: &ChatRequest, version: i64) -> Valu
         let line = text.lines().find(|line| is_marked(line, &unit.name))?;
         Some(line.trim().to_owned())
     });
+    // A model that writes a line knows it, from wherever.
+    world
+        .judge()
+        .model_knows(line.as_deref().unwrap_or_default());
     let line = line.unwrap_or_else(|| format!("v = 1  # ver:{}", unit.name));
     let new = match version_in(&line) {
         Some(old) => line.replacen(&format!("v = {old}"), &format!("v = {version}"), 1),

@@ -76,18 +76,25 @@ async fn act(world: &Arc<World>, handle: &RunHandle, key: &str) {
         45..=59 => change_version(world, &file, &unit.name, key),
         60..=62 => break_syntax(world, &file),
         63..=68 => {
+            let now = world.now();
             let mut desk = world.desk();
             if let Some(text) = desk.open.remove(&file) {
                 // Closed with or without saving.
                 if choices.number(&format!("{key} saves"), 2) == 0 {
                     desk.set(&file, &text);
+                } else if desk.disk(&file).as_ref() != Some(&text) {
+                    desk.typed.insert(file.clone(), now);
                 }
             }
         }
         69..=76 => {
+            let now = world.now();
             let mut desk = world.desk();
             if let Some(text) = desk.disk(&file) {
-                // Opened, or reloaded from disk.
+                // Opened, or reloaded from disk: that changes the text as typing does.
+                if desk.text(&file).as_ref() != Some(&text) {
+                    desk.typed.insert(file.clone(), now);
+                }
                 desk.open.insert(file, text);
             }
         }

@@ -293,6 +293,13 @@ impl Judge {
             };
             if name == "wake" {
                 let picks = arguments["symbols"].as_array().cloned().unwrap_or_default();
+                let drafted = picks
+                    .iter()
+                    .filter(|pick| pick["source"].is_string() || pick["hunks"].is_array());
+                let files = drafted
+                    .filter_map(|pick| pick["symbol"].as_str()?.split("::").next())
+                    .map(str::to_owned);
+                self.drafted_files.extend(files);
                 let named = picks.iter().filter_map(|pick| pick["symbol"].as_str());
                 self.picks = named.map(str::to_owned).collect();
             }

@@ -216,6 +216,10 @@ impl Judge {
         self.failing = failing(&self.project, &self.texts);
     }
 
+    pub fn model_knows(&mut self, line: &str) {
+        self.seen_tokens.extend(tokens(line));
+    }
+
     pub fn user_changed_behaviour(&mut self) {
         self.user_changed_behaviour = true;
     }
