@@ -6,6 +6,7 @@ mod environment;
 mod interpreter;
 mod message;
 mod parse;
+mod redact;
 mod results;
 mod sandbox;
 #[cfg(test)]
@@ -25,9 +26,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::ports::{Chosen, TestCase, TestOutcome, TestReport, TestRequest, TestRunner};
-use crate::workspace::{Captured, End, ShadowCommand, Shadows, Snapshot};
+use crate::workspace::{Captured, End, Overlay, ShadowCommand, ShadowError, Shadows, Snapshot};
 use command::Suite;
 use detect::Framework;
+use redact::SecretValues;
 use results::Recorder;
 
 /// How much of an output is read for results; its middle is left out when it is longer.
@@ -65,6 +67,7 @@ pub struct ProjectTests {
     setup: Option<String>,
     suite: Result<Suite, String>,
     results: ResultsFrom,
+    secrets: SecretValues,
     /// Whether pytest loads our plugin; unset while nothing told.
     loads: Arc<OnceLock<bool>>,
 }
@@ -105,6 +108,7 @@ impl ProjectTests {
             setup: settings.setup,
             suite,
             results: ResultsFrom::default(),
+            secrets: SecretValues::default(),
             loads: Arc::default(),
         }
     }
@@ -160,6 +164,21 @@ impl ProjectTests {
             fail(&mut report, "pytest did not come to the end of its session");
         }
         Some(report)
+    }
+
+    /// What a command did, without the values of the project's secrets in its output.
+    async fn captured(
+        &self,
+        overlay: &Overlay,
+        command: &ShadowCommand,
+    ) -> Result<Captured, ShadowError> {
+        let done = self.shadows.run(&self.root, overlay, command).await?;
+        let (root, secrets) = (self.root.clone(), self.secrets.clone());
+        let text = done.output.clone();
+        let redacted = tokio::task::spawn_blocking(move || secrets.redact(&root, text));
+        // A panic there must not let the values through.
+        let output = redacted.await.unwrap_or_default();
+        Ok(Captured { output, ..done })
     }
 
     fn report(&self, command: String, done: &Captured) -> TestReport {
@@ -283,7 +302,7 @@ impl TestRunner for ProjectTests {
                 line: recorder.around(&whole),
                 ..command.clone()
             };
-            let done = match self.shadows.run(&self.root, &overlay, &recording).await {
+            let done = match self.captured(&overlay, &recording).await {
                 Ok(done) => done,
                 Err(error) => return not_run(line, error.to_string()),
             };
@@ -291,7 +310,7 @@ impl TestRunner for ProjectTests {
                 return report;
             }
         }
-        match self.shadows.run(&self.root, &overlay, &command).await {
+        match self.captured(&overlay, &command).await {
             Ok(done) => {
                 let mut report = self.report(line, &done);
                 if self.loads.get() == Some(&false) {
