@@ -6,6 +6,8 @@ mod environment;
 mod interpreter;
 mod message;
 mod parse;
+mod redact;
+mod results;
 mod sandbox;
 #[cfg(test)]
 mod tests;
@@ -13,22 +15,31 @@ mod version;
 
 pub use command::quote;
 pub use message::frames;
+pub use results::ResultsFrom;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::ports::{Chosen, TestOutcome, TestReport, TestRequest, TestRunner};
-use crate::workspace::{Captured, End, ShadowCommand, Shadows, Snapshot};
+use crate::ports::{Chosen, TestCase, TestOutcome, TestReport, TestRequest, TestRunner};
+use crate::workspace::{Captured, End, Overlay, ShadowCommand, ShadowError, Shadows, Snapshot};
 use command::Suite;
+use detect::Framework;
+use redact::SecretValues;
+use results::Recorder;
 
 /// How much of an output is read for results; its middle is left out when it is longer.
 const READ_BYTES: usize = 8 << 20;
 /// How much of an output a report carries.
 const REPORT_BYTES: usize = 8 << 10;
+
+/// Said where the code under test could print what looks like results.
+const PRINTED: &str =
+    "\nnote: pytest cannot load Starling's plugin; the results are those of the printed text\n";
 
 /// What the user said about the tests, where they said something.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +66,10 @@ pub struct ProjectTests {
     keep: Vec<PathBuf>,
     setup: Option<String>,
     suite: Result<Suite, String>,
+    results: ResultsFrom,
+    secrets: SecretValues,
+    /// Whether pytest loads our plugin; unset while nothing told.
+    loads: Arc<OnceLock<bool>>,
 }
 
 impl ProjectTests {
@@ -92,11 +107,86 @@ impl ProjectTests {
             keep,
             setup: settings.setup,
             suite,
+            results: ResultsFrom::default(),
+            secrets: SecretValues::default(),
+            loads: Arc::default(),
         }
     }
 
+    /// The same tests, with the results of pytest found out in another way.
+    pub fn reading(self, results: ResultsFrom) -> Self {
+        ProjectTests { results, ..self }
+    }
+
+    /// Whether a command may run pytest with our plugin.
+    fn may_record(&self, suite: &Suite) -> bool {
+        let by_pytest = match suite {
+            Suite::Given(_) => true,
+            Suite::Own { framework, .. } => *framework == Framework::Pytest,
+        };
+        let refused = self.loads.get() == Some(&false);
+        by_pytest && self.results == ResultsFrom::Plugin && !refused
+    }
+
+    /// The report of a command that ran with our plugin; `None` where pytest cannot load the plugin.
+    fn recorded_report(
+        &self,
+        suite: &Suite,
+        recorder: &Recorder,
+        line: &str,
+        done: Captured,
+    ) -> Option<TestReport> {
+        let (output, recorded) = recorder.part(&done.output);
+        let done = Captured { output, ..done };
+        let recorded = recorded.filter(|recorded| recorded.begun > 0);
+        let Some(recorded) = recorded else {
+            if self.loads.get().is_none() && recorder.is_refused(&done.output) {
+                let _ = self.loads.set(false);
+                return None;
+            }
+            let mut report = self.report(line.to_owned(), &done);
+            let is_own = matches!(suite, Suite::Own { .. });
+            if is_own && self.loads.get() == Some(&true) && report.outcome == TestOutcome::Passed {
+                fail(&mut report, "pytest did not start its session");
+            }
+            return Some(report);
+        };
+        let _ = self.loads.set(true);
+        let mut cases = parse::Cases::default();
+        recorded.note(&self.root, &mut cases);
+        if matches!(suite, Suite::Given(_)) {
+            // It may run other tests besides.
+            parse::others(&done.output, &self.root, &mut cases);
+        }
+        let mut report = self.report_of(line.to_owned(), &done, cases.list);
+        let stopped_well = matches!(report.outcome, TestOutcome::Passed | TestOutcome::NotRun);
+        if !recorded.is_whole() && stopped_well && done.end == End::Exited(0) {
+            fail(&mut report, "pytest did not come to the end of its session");
+        }
+        Some(report)
+    }
+
+    /// What a command did, without the values of the project's secrets in its output.
+    async fn captured(
+        &self,
+        overlay: &Overlay,
+        command: &ShadowCommand,
+    ) -> Result<Captured, ShadowError> {
+        let done = self.shadows.run(&self.root, overlay, command).await?;
+        let (root, secrets) = (self.root.clone(), self.secrets.clone());
+        let text = done.output.clone();
+        let redacted = tokio::task::spawn_blocking(move || secrets.redact(&root, text));
+        // A panic there must not let the values through.
+        let output = redacted.await.unwrap_or_default();
+        Ok(Captured { output, ..done })
+    }
+
     fn report(&self, command: String, done: &Captured) -> TestReport {
-        let mut cases = parse::cases(&done.output, &self.root);
+        let cases = parse::cases(&done.output, &self.root);
+        self.report_of(command, done, cases)
+    }
+
+    fn report_of(&self, command: String, done: &Captured, mut cases: Vec<TestCase>) -> TestReport {
         for case in &mut cases {
             sandbox::explain(&mut case.message);
         }
@@ -135,6 +225,14 @@ fn said(output: &str) -> String {
     let mut said = message::last(output, REPORT_BYTES).to_owned();
     sandbox::explain(&mut said);
     said
+}
+
+/// A run that says that all is well, although pytest did not say so.
+fn fail(report: &mut TestReport, why: &str) {
+    report.outcome = TestOutcome::Failed;
+    let output = report.output.trim_end();
+    report.output =
+        format!("{output}\nnote: {why}: the code under test may have ended the process\n");
 }
 
 fn millis(elapsed: Duration) -> u64 {
@@ -187,18 +285,39 @@ impl TestRunner for ProjectTests {
         };
         let line = suite.line(&request.select);
         let overlay = request.overlay.into_iter().collect();
+        let whole = match &self.setup {
+            Some(setup) => format!("{setup}\n{line}"),
+            None => line.clone(),
+        };
         let command = ShadowCommand {
-            line: match &self.setup {
-                Some(setup) => format!("{setup}\n{line}"),
-                None => line.clone(),
-            },
+            line: whole.clone(),
             environment: self.environment.clone(),
             keep: self.keep.clone(),
             deadline: request.deadline,
             output_cap: READ_BYTES,
         };
-        match self.shadows.run(&self.root, &overlay, &command).await {
-            Ok(done) => self.report(line, &done),
+        if self.may_record(suite) {
+            let recorder = Recorder::new();
+            let recording = ShadowCommand {
+                line: recorder.around(&whole),
+                ..command.clone()
+            };
+            let done = match self.captured(&overlay, &recording).await {
+                Ok(done) => done,
+                Err(error) => return not_run(line, error.to_string()),
+            };
+            if let Some(report) = self.recorded_report(suite, &recorder, &line, done) {
+                return report;
+            }
+        }
+        match self.captured(&overlay, &command).await {
+            Ok(done) => {
+                let mut report = self.report(line, &done);
+                if self.loads.get() == Some(&false) {
+                    report.output.push_str(PRINTED);
+                }
+                report
+            }
             Err(error) => not_run(line, error.to_string()),
         }
     }

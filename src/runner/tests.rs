@@ -2,6 +2,7 @@
 
 mod hostile;
 mod private;
+mod results;
 
 use super::*;
 use crate::ports::{TestCase, TestStatus};

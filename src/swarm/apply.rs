@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::Event;
+use super::expected;
 use super::gate::Draft;
 use super::hub::{Hub, State};
 use super::mend;
@@ -13,7 +14,7 @@ use super::send::{Failure, Purpose, Sent, send};
 use crate::ports::{Effect, TestReport};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::text::{ChangeSet, new_file_diff, unified_diff};
-use crate::workspace::WriteRule;
+use crate::workspace::{Snapshot, WriteRule};
 
 /// An applied proposal, as it is needed to take it back.
 #[derive(Debug, Clone)]
@@ -46,6 +47,19 @@ pub(super) fn untouched_since(state: &State) -> Vec<FilePath> {
         .filter(is_as_left)
         .map(|(file, _)| file.clone())
         .collect()
+}
+
+/// The workspace as it is now, with the files that the run changed as they were before it.
+pub(super) fn without_the_run(state: &State) -> Snapshot {
+    let mut without = state.world.clone();
+    for applied in state.applied.iter().rev() {
+        let text = match applied.effect {
+            Effect::Create => None,
+            Effect::Change | Effect::Delete => Some(Arc::clone(&applied.before)),
+        };
+        without = without.with(applied.file.clone(), text);
+    }
+    without
 }
 
 /// Applies a draft over the user's text as it is now. Once begun it is carried to its end, even when
@@ -128,7 +142,14 @@ pub(super) async fn edit(
     let diff = diff_of(effect, &draft.file, &before, &after);
     let mut state = hub.state();
     let as_checked = state.epoch == draft.epoch && after == tested;
-    state.latest = report.filter(|_| as_checked && tests.is_of_all());
+    let is_latest = |report: &TestReport| {
+        // Whoever accepted that tests do not run is not told of them again.
+        as_checked && tests.is_of_all() && !expected::is_marked(report)
+    };
+    state.latest = report.filter(is_latest);
+    if let Some(passed) = state.latest.as_ref().map(expected::passed) {
+        state.expected.extend(passed);
+    }
     state.change_world(&draft.file, Some(&after));
     state.epoch.changes += 1;
     state.unapplied.remove(&symbol);

@@ -75,6 +75,13 @@ pub(super) struct State {
     pub failing: BTreeSet<String>,
     /// The same of the world before the run.
     pub failing_before: BTreeSet<String>,
+    /// Tests that pass in the whole command on the world as it is now, as far as is known: a change must
+    /// not keep them from running.
+    pub expected: BTreeSet<String>,
+    /// Tests that may be missing at the end: the task asked for it, or a person accepted it.
+    pub let_go: BTreeSet<String>,
+    /// Selected entries of which no test runs, whatever is changed.
+    pub never_run: BTreeSet<String>,
     /// Tests that the task or an agent named.
     pub named: Vec<String>,
     pub reach: Reach,
@@ -135,6 +142,8 @@ impl State {
         if let TestEvidence::Known { fixed, broken, .. } = tests {
             self.failing.retain(|id| !fixed.contains(id));
             self.failing.extend(broken.iter().cloned());
+            self.expected.retain(|id| !broken.contains(id));
+            self.let_go.extend(broken.iter().cloned());
             if let Some(applied) = self.applied.iter_mut().find(|one| one.id == id) {
                 applied.fixed.clone_from(fixed);
                 applied.broken.clone_from(broken);
@@ -195,6 +204,9 @@ impl Hub {
             wants_green: false,
             failing: BTreeSet::new(),
             failing_before: BTreeSet::new(),
+            expected: BTreeSet::new(),
+            let_go: BTreeSet::new(),
+            never_run: BTreeSet::new(),
             named: Vec::new(),
             reach: Reach::WHOLE,
             habit: Habit::default(),

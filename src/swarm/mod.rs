@@ -18,6 +18,7 @@ mod diagnose;
 mod draft;
 pub mod event;
 mod excerpt;
+mod expected;
 mod failing;
 mod findings;
 mod followup;

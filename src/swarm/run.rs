@@ -15,7 +15,7 @@ use super::proposal::{ProposalId, failing_ids};
 use super::protocol::Pick;
 use super::selection::{self, Reach};
 use super::settle::Left;
-use super::{apply, context, gate, scout, settle, unsettled};
+use super::{apply, context, expected, gate, scout, settle, unsettled};
 use crate::index::Index;
 use crate::ports::{
     Approver, ChatModel, Chosen, Editor, LanguageService, Role, TestOutcome, TestReport,
@@ -329,6 +329,7 @@ async fn test_before(
         return Ok(None);
     }
     let world = hub.state().world.clone();
+    let is_whole = select.is_empty();
     let report = gate::run_tests_within(hub, &world, select, longest).await;
     hub.event(Event::TestsRun {
         phase: TestPhase::Before,
@@ -346,6 +347,9 @@ async fn test_before(
     state.focus = Arc::new(Focus::of(&format!("{}\n{failures}", hub.task.text)));
     state.wants_green = !failing.is_empty() && speaks_of_tests(&hub.task.text);
     state.failing = failing.iter().cloned().collect();
+    if is_whole {
+        state.expected = expected::passed(&report);
+    }
     state.failing_before = failing.into_iter().collect();
     state.before = Some(report.clone());
     Ok(Some(report))

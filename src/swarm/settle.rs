@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::apply;
 use super::event::{Cause, Driver, Event, Party, TestPhase};
+use super::expected::{self, Worlds};
 use super::failing::compared;
 use super::fresh;
 use super::gate;
@@ -119,7 +121,17 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
     let report = match extent {
         Extent::Whole => {
             let report = gate::run_tests(hub, &world, Vec::new()).await;
-            trial::failed_if_none_ran(hub, report)
+            let mut report = trial::failed_if_none_ran(hub, report);
+            let (without, let_go) = {
+                let state = hub.state();
+                (apply::without_the_run(&state), state.let_go.clone())
+            };
+            let worlds = Worlds {
+                without: &without,
+                with: &world,
+            };
+            expected::mark_missing(hub, worlds, &let_go, &mut report).await;
+            report
         }
         Extent::Nearest => {
             let symbols: Vec<SymbolPath> =
@@ -131,6 +143,9 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
     let mut state = hub.state();
     if state.epoch == epoch {
         state.failing = failing_ids(&report).into_iter().collect();
+        if extent == Extent::Whole {
+            state.expected.extend(expected::passed(&report));
+        }
         state.latest = Some(report.clone());
     }
     drop(state);
@@ -153,9 +168,37 @@ async fn by_nearest(
             selection.keep_nearest(selection.len() / 4);
             continue;
         }
+        let report = with_missing(hub, world, &selection, report).await;
         learn_what_failed_before(hub, &report, selection).await;
         return Some(report);
     }
+}
+
+/// A report of selected tests with those that passed before the run and did not run now.
+async fn with_missing(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    selection: &Selection,
+    mut report: TestReport,
+) -> TestReport {
+    let entries = selection.entries();
+    let mut unseen = expected::unseen(&entries, &report);
+    unseen.retain(|entry| !hub.state().never_run.contains(entry));
+    if !unseen.is_empty() {
+        let (without, let_go) = {
+            let state = hub.state();
+            (apply::without_the_run(&state), state.let_go.clone())
+        };
+        let worlds = Worlds {
+            without: &without,
+            with: world,
+        };
+        let before = gate::run_tests(hub, &without, entries.clone()).await;
+        let never = expected::unseen(&entries, &before);
+        hub.state().never_run.extend(never);
+        expected::mark_missing_of_selection(hub, worlds, &let_go, &before, &mut report);
+    }
+    report
 }
 
 /// What newly fails is run on the workspace as it was before the run, unless that was done: the failing

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::expected::{self, Worlds};
 use super::gate::{run_tests, run_tests_within};
 use super::hub::{Epoch, Hub};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids};
@@ -44,7 +45,17 @@ pub(super) async fn of_change(
 async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvidence, TestReport) {
     // What is mended while the tests run fails in the text that they have.
     let mut failing = known(hub);
-    let report = failed_if_none_ran(hub, run_tests(hub, after, Vec::new()).await);
+    let mut report = failed_if_none_ran(hub, run_tests(hub, after, Vec::new()).await);
+    let missing = expected::mark_missing(
+        hub,
+        Worlds {
+            without: before,
+            with: after,
+        },
+        &BTreeSet::new(),
+        &mut report,
+    )
+    .await;
     let new_failures = |failing: &BTreeSet<String>| {
         let ids = failing_ids(&report).into_iter();
         ids.filter(|id| !failing.contains(id)).collect::<Vec<_>>()
@@ -56,7 +67,7 @@ async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvi
     settle::learn_what_fails(hub).await;
     failing.extend(known(hub));
     let mut new = new_failures(&failing);
-    new.retain(|id| id != WHOLE_RUN);
+    new.retain(|id| id != WHOLE_RUN && !missing.contains(id));
     if hub.outside.tests.selects() && (1..=MOST).contains(&new.len()) {
         let again = run_tests(hub, before, new.clone()).await;
         let fails = failing_ids(&again);
@@ -104,10 +115,14 @@ async fn by_nearest(
         // What a command says as a whole is of the tests that it ran then.
         failing.remove(WHOLE_RUN);
         let is_new = |id: &String| !failing.contains(id);
-        if report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new) {
+        let fails =
+            report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new);
+        let mut unseen = expected::unseen(&selection.entries(), &report);
+        unseen.retain(|entry| !hub.state().never_run.contains(entry));
+        if fails || !unseen.is_empty() {
             let without = run(before).await;
             let habit = hub.state().habit;
-            let other = habit.instead(&report, &without);
+            let other = habit.instead(&report, &without).filter(|_| fails);
             if let Some(habit) = other.filter(|_| selection.len() > 1) {
                 hub.state().habit = habit;
                 continue;
@@ -115,6 +130,14 @@ async fn by_nearest(
             if report.outcome == TestOutcome::NotRun && without.outcome != TestOutcome::NotRun {
                 report.outcome = TestOutcome::Failed;
             }
+            let never = expected::unseen(&selection.entries(), &without);
+            hub.state().never_run.extend(never);
+            let worlds = Worlds {
+                without: before,
+                with: after,
+            };
+            let none = BTreeSet::new();
+            expected::mark_missing_of_selection(hub, worlds, &none, &without, &mut report);
             let fails = failing_ids(&without);
             remember(hub, &fails, epoch);
             if is_untouched {

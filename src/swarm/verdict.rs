@@ -40,6 +40,8 @@ pub(super) enum Unclear {
     Conditional,
     #[error("A REJECT or STEER needs its reason.")]
     NoReason,
+    #[error("The reason speaks against the decision.")]
+    Contradicted,
 }
 
 /// The tools that a proxy user is offered; none in the text protocol.
@@ -76,12 +78,88 @@ pub(super) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
         [_, _, ..] => return Err(Unclear::Several),
     };
     let reason: String = reason.trim().chars().take(REASON_MOST).collect();
+    let around = match reply.tool_calls.is_empty() {
+        true => reason.clone(),
+        false => format!("{reason}\n{}", reply.text),
+    };
+    if is_contradicted(decision, &reason, &around) {
+        return Err(Unclear::Contradicted);
+    }
     match decision {
         Decision::Accept => Ok(Verdict::Accept),
         Decision::Reject | Decision::Steer if reason.is_empty() => Err(Unclear::NoReason),
         Decision::Reject => Ok(Verdict::Reject { reason }),
         Decision::Steer => Ok(Verdict::Steer { text: reason }),
     }
+}
+
+/// Whether a reply speaks plainly against its decision: `around` against an acceptance, and the reason
+/// against a rejection.
+fn is_contradicted(decision: Decision, reason: &str, around: &str) -> bool {
+    const AGAINST: [&str; 24] = [
+        "this is wrong",
+        "this change is wrong",
+        "the change is wrong",
+        "it is wrong",
+        "hides the symptom",
+        "hides the bug",
+        "hides the failure",
+        "do not apply",
+        "don't apply",
+        "must not be applied",
+        "should not be applied",
+        "do not accept",
+        "don't accept",
+        "cannot accept",
+        "can't accept",
+        "should be rejected",
+        "must be rejected",
+        "i reject",
+        "tests fail",
+        "test fails",
+        "breaks the test",
+        "breaks tests",
+        "does not fix",
+        "doesn't fix",
+    ];
+    const IN_FAVOUR: [&str; 8] = [
+        "looks right, accept",
+        "looks good, accept",
+        "is right, accept",
+        "is correct, accept",
+        "i accept",
+        "should be accepted",
+        "must be accepted",
+        "please accept",
+    ];
+    match decision {
+        Decision::Accept => says(around, &AGAINST),
+        Decision::Reject => says(reason, &IN_FAVOUR),
+        Decision::Steer => false,
+    }
+}
+
+/// Whether a text holds one of these phrases as whole words, and no word right before it takes the
+/// phrase back.
+fn says(text: &str, phrases: &[&str]) -> bool {
+    const TAKES_BACK: [&str; 9] = [
+        "not", "no", "never", "nor", "longer", "if", "when", "where", "before",
+    ];
+    let text = text.to_lowercase().replace('’', "'");
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let text = format!(" {} ", text.join(" "));
+    let is_letter = |c: char| c.is_alphanumeric();
+    phrases.iter().any(|phrase| {
+        let mut found = text.match_indices(phrase);
+        found.any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + phrase.len()..]);
+            let is_whole = !before.ends_with(is_letter) && !after.starts_with(is_letter);
+            let in_sentence = before.rsplit(['.', ';', '!', '?']).next().unwrap_or(before);
+            let mut last = in_sentence.split_whitespace().rev().take(3);
+            let taken_back = last.any(|word| TAKES_BACK.contains(&word.trim_matches(',')));
+            is_whole && !taken_back
+        })
+    })
 }
 
 fn in_call(call: &ToolCall, text: &str) -> Result<(Decision, String), Unclear> {
@@ -193,6 +271,57 @@ mod tests {
         ] {
             assert_eq!(text(said), Err(why), "{said:?}");
         }
+    }
+
+    #[test]
+    fn a_reason_that_speaks_against_the_decision_is_unclear() {
+        let decide = |verdict: &str, reason: &str, text: &str| {
+            let arguments = serde_json::json!({"verdict": verdict, "reason": reason}).to_string();
+            read(&reply(text, &[("decide", &arguments)]))
+        };
+        for (verdict, reason) in [
+            ("accept", "This is wrong."),
+            ("accept", "It hides the symptom; f is the cause"),
+            ("accept", "Do NOT apply it"),
+            ("accept", "Don’t apply this."),
+            ("accept", "The tests fail with it"),
+            ("accept", "It should be rejected"),
+            ("accept", "This doesn't fix the cause"),
+            ("reject", "Looks right, accept"),
+            ("reject", "It is correct, accept."),
+            ("reject", "This should be accepted"),
+        ] {
+            assert_eq!(
+                decide(verdict, reason, ""),
+                Err(Unclear::Contradicted),
+                "{reason}"
+            );
+        }
+        let said = "The change is wrong.";
+        assert_eq!(decide("accept", "", said), Err(Unclear::Contradicted));
+        for reason in [
+            "",
+            "It does not hide anything",
+            "Mends the cause, and no tests fail",
+            "I see nothing that is wrong",
+            "It mends what was wrong: before this, tests fail",
+        ] {
+            let decided = decide("accept", reason, "It is right.");
+            assert_eq!(decided, Ok(Verdict::Accept), "{reason}");
+        }
+        for reason in [
+            "It hides the symptom.\nAccept it only when g is mended too.",
+            "Tests fail",
+            "It should not be accepted",
+            "Looks right but hides the bug",
+        ] {
+            assert_eq!(decide("reject", reason, ""), reject(reason), "{reason}");
+        }
+        // A correction that steers may say both.
+        let steer = Verdict::Steer {
+            text: "This is wrong: keep the name".to_owned(),
+        };
+        assert_eq!(text("STEER: This is wrong: keep the name"), Ok(steer));
     }
 
     #[test]

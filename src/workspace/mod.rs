@@ -14,8 +14,8 @@ mod stamp;
 mod walk;
 mod write;
 
-pub use paths::MAX_FILE_BYTES;
 pub use paths::ReadError;
+pub use paths::{MAX_FILE_BYTES, is_secret};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
 pub use private::{private_directory, private_file};
 pub use program::{HostPrograms, ProgramError, Variables};

@@ -51,7 +51,7 @@ impl ReadError {
 /// credentials of tools. Examples of such files and public keys do not; nor does source code, whatever
 /// it is called.
 pub fn is_secret(name: &str) -> bool {
-    const NAMES: [&str; 22] = [
+    const NAMES: [&str; 32] = [
         ".aws",
         ".azure",
         ".boto",
@@ -71,11 +71,21 @@ pub fn is_secret(name: &str) -> bool {
         ".secrets",
         ".ssh",
         ".vault-token",
+        ".yarnrc",
+        ".yarnrc.yml",
+        ".gcloud",
+        ".dockerconfigjson",
+        "access_tokens.db",
+        "accesstokens.json",
+        "application_default_credentials.json",
+        "credentials.db",
         "kubeconfig",
-        "terraform.tfstate",
-        "terraform.tfstate.backup",
+        "local.settings.json",
+        "msal_token_cache.json",
+        "pip.conf",
+        "wp-config.php",
     ];
-    const ENDINGS: [&str; 11] = [
+    const ENDINGS: [&str; 16] = [
         ".pem",
         ".key",
         ".p8",
@@ -86,6 +96,11 @@ pub fn is_secret(name: &str) -> bool {
         ".keystore",
         ".kdbx",
         ".tfvars",
+        ".tfvars.json",
+        ".tfstate",
+        ".tfstate.backup",
+        ".keytab",
+        ".kubeconfig",
         ".ovpn",
     ];
     // Editors keep the earlier text of a file under its name with a tilde.
@@ -124,7 +139,8 @@ fn is_private_key(name: &str) -> bool {
 
 /// `secrets.yml`, `credentials.json`, `service-account-prod.json`, `client_secret_123.json`.
 fn is_data(name: &str) -> bool {
-    const STEMS: [&str; 6] = [
+    const STEMS: [&str; 7] = [
+        "kubeconfig",
         "secret",
         "credential",
         "service-account",
@@ -132,7 +148,8 @@ fn is_data(name: &str) -> bool {
         "client-secret",
         "client_secret",
     ];
-    const KINDS: [&str; 9] = [
+    const KINDS: [&str; 10] = [
+        "csv",
         "json",
         "yml",
         "yaml",
@@ -298,6 +315,51 @@ mod tests {
             "client_secret_123.apps.json",
             "terraform.tfstate",
             "prod.tfvars",
+            ".git-credentials",
+            ".dockercfg",
+            ".docker",
+            ".my.cnf",
+            ".pypirc",
+            "_netrc",
+            ".yarnrc",
+            ".yarnrc.yml",
+            "pip.conf",
+            "kubeconfig",
+            "kubeconfig.yaml",
+            "prod.kubeconfig",
+            ".kube",
+            ".gcloud",
+            ".azure",
+            ".gnupg",
+            "application_default_credentials.json",
+            "accessTokens.json",
+            "a.p12",
+            "a.pfx",
+            "a.jks",
+            "a.keystore",
+            "a.kdbx",
+            "a.ppk",
+            "a.ovpn",
+            "a.keytab",
+            "id_ecdsa",
+            "id_dsa",
+            "service-account-prod.json",
+            "credentials.ini",
+            "credentials.yml",
+            "credentials.csv",
+            "secrets.toml",
+            "secrets.yaml",
+            "secrets.json",
+            "terraform.tfvars",
+            "terraform.tfvars.json",
+            "prod.tfstate",
+            "prod.tfstate.backup",
+            ".vault-token",
+            ".htpasswd",
+            "wp-config.php",
+            "local.settings.json",
+            ".env.test",
+            ".env.development.local",
         ] {
             assert!(is_secret(name), "{name}");
         }
@@ -330,6 +392,26 @@ mod tests {
             "test_credentials.json",
             "service-account.md",
             "tsconfig.json",
+            ".env.dist",
+            ".env.template",
+            "token.py",
+            "tokens.py",
+            "test_secrets.py",
+            "test_credentials.py",
+            "secrets_test.go",
+            "secret_santa.py",
+            "kubeconfig.py",
+            "netrc.py",
+            "pip.py",
+            "pipeline.conf",
+            "wp-config-sample.php",
+            "settings.json",
+            "terraform.tfvars.example",
+            "keystore.java",
+            "tfstate.py",
+            "gcloud",
+            "azure",
+            "access_tokens.py",
         ] {
             assert!(!is_secret(name), "{name}");
         }

@@ -17,7 +17,7 @@ use super::git::{self, GitError, Repositories};
 use super::named;
 use super::predictions::Prediction;
 use crate::ports::{TestReport, TestRequest, TestRunner, TestStatus};
-use crate::runner::{ProjectTests, TestSettings};
+use crate::runner::{ProjectTests, ResultsFrom, TestSettings};
 use crate::workspace::{Overlay, Shadows, Workspace};
 use canary::{Canary, Doubt, passed};
 
@@ -278,6 +278,8 @@ impl Tests<'_> {
         let snapshot = workspace.snapshot(Overlay::new());
         let shadows = self.runtime.shadows.clone();
         let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
+        // The ids are compared with those of the dataset, which were read from printed text.
+        let tests = tests.reading(ResultsFrom::PrintedText);
         let request = TestRequest {
             overlay: Vec::new(),
             select,

@@ -14,9 +14,14 @@ use crate::workspace::End;
 pub(super) fn cases(output: &str, root: &Path) -> Vec<TestCase> {
     let mut cases = Cases::default();
     pytest::read(output, root, &mut cases);
-    unittest::read(output, root, &mut cases);
-    sympy::read(output, root, &mut cases);
+    others(output, root, &mut cases);
     cases.list
+}
+
+/// The tests of other runners than pytest that an output speaks of.
+pub(super) fn others(output: &str, root: &Path, cases: &mut Cases) {
+    unittest::read(output, root, cases);
+    sympy::read(output, root, cases);
 }
 
 /// What a finished command says of the tests as a whole.
@@ -59,15 +64,15 @@ fn ran_nothing(output: &str) -> bool {
 
 /// Tests by id, each once.
 #[derive(Default)]
-struct Cases {
-    list: Vec<TestCase>,
+pub(super) struct Cases {
+    pub(super) list: Vec<TestCase>,
     places: std::collections::HashMap<String, usize>,
 }
 
 impl Cases {
     /// Notes the status of a test. A failure stays one: a test that fails in a part of it, or whose
     /// clean-up fails, is reported more than once.
-    fn note(&mut self, id: &str, status: TestStatus) -> &mut TestCase {
+    pub(super) fn note(&mut self, id: &str, status: TestStatus) -> &mut TestCase {
         let place = *self.places.entry(id.to_owned()).or_insert_with(|| {
             self.list.push(TestCase {
                 id: id.to_owned(),
@@ -84,7 +89,7 @@ impl Cases {
     }
 
     /// Notes a failure with its message; further messages of the same test are left out.
-    fn fail(&mut self, id: &str, status: TestStatus, message: String) {
+    pub(super) fn fail(&mut self, id: &str, status: TestStatus, message: String) {
         let case = self.note(id, status);
         if case.message.is_empty() {
             case.message = message;

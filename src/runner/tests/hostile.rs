@@ -354,6 +354,7 @@ async fn looks_for_secrets() {
         let own = [
             "HOME",
             "PYTHONPATH",
+            "PYTEST_PLUGINS",
             "TMPDIR",
             "PWD",
             "OLDPWD",

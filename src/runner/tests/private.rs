@@ -49,3 +49,11 @@ async fn trajectories_and_the_index_are_hidden_from_tests() {
         assert_eq!(report.output, "dear\n", "{what}");
     }
 }
+
+#[tokio::test]
+async fn values_of_secrets_are_not_in_a_report() {
+    let project = Project::new(&[(".env", "API_TOKEN=q9w8e7r6t5\nMODE=production\n")]);
+    let tests = project.tests(Some("cat .env; exit 1")).await;
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(report.output, "API_TOKEN=[secret]\nMODE=production\n");
+}

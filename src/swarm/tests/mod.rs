@@ -13,6 +13,7 @@ mod ledger;
 mod log;
 mod looking;
 mod misbehave;
+mod missing;
 mod owning;
 mod policy;
 mod refused;

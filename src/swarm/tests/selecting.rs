@@ -71,7 +71,7 @@ async fn a_change_is_checked_by_its_nearest_tests_and_their_files_run_at_the_end
     let events = bed.run().await;
     assert_eq!(selected(&bed), [sorted(&NEAR), sorted(&["test_a.py"])]);
     let text = evidence(&events).to_string();
-    let expected = "tests: 3 nearest of 503, `fake tests` passed in 0.0 s: 2 pass\n  \
+    let expected = "tests: 3 nearest of 503, `fake tests` passed in 0.0 s: 5 pass\n  \
         in test_a.py; at the end of the run, the files of the nearest tests run\n";
     assert!(text.starts_with(expected), "{text}");
     assert_eq!(stop(&events), StopReason::Settled);

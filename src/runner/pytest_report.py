@@ -1,0 +1,132 @@
+# A pytest plugin that writes the results of a session to the file `results` beside it, one record a
+# line. Starling reads them in place of what is printed: the code under test can print anything.
+# It runs in the project's own Python, so it must work with old versions of Python and of pytest.
+import io
+import os
+import sys
+
+import pytest
+
+_FIELD = u"\x1f"
+_LINE = u"\x1e"
+_MESSAGE = 6000
+
+_owner = os.getpid()
+_folder = os.path.dirname(os.path.abspath(__file__))
+_name = os.path.splitext(os.path.basename(__file__))[0]
+_path = os.path.join(_folder, "results")
+_pending = []
+
+
+def _leave_environment():
+    # A pytest that a test starts, and the workers of xdist, are no sessions of their own.
+    names = os.environ.get("PYTEST_PLUGINS", "").split(",")
+    names = [name for name in names if name and name != _name]
+    if names:
+        os.environ["PYTEST_PLUGINS"] = ",".join(names)
+    else:
+        os.environ.pop("PYTEST_PLUGINS", None)
+    sys.path[:] = [path for path in sys.path if path != _folder]
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    paths = [path for path in paths if path != _folder]
+    if any(paths):
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    else:
+        os.environ.pop("PYTHONPATH", None)
+
+
+def _text(value):
+    try:
+        text = u"%s" % (value,)
+    except Exception:
+        text = u""
+    return text.replace(_FIELD, u" ").replace(_LINE, u" ")
+
+
+def _note(*fields):
+    line = _FIELD.join(_text(field) for field in fields)
+    _pending.append(line.replace(u"\r", u"").replace(u"\n", _LINE) + u"\n")
+
+
+def _flush():
+    # A forked child has the records of its parent.
+    if os.getpid() == _owner:
+        with io.open(_path, "ab") as file:
+            file.write(u"".join(_pending).encode("utf-8", "replace"))
+    del _pending[:]
+
+
+def _short(text):
+    if len(text) <= _MESSAGE:
+        return text
+    return text[: _MESSAGE // 3] + u"\n...\n" + text[-2 * _MESSAGE // 3 :]
+
+
+def _longrepr(report):
+    text = getattr(report, "longreprtext", None)
+    return _text(text if text is not None else getattr(report, "longrepr", u""))
+
+
+def _message(report):
+    reason = getattr(report, "wasxfail", None)
+    if reason is not None:
+        return _text(reason)
+    longrepr = getattr(report, "longrepr", None)
+    if report.outcome == "skipped" and isinstance(longrepr, tuple):
+        reason = _text(longrepr[2])
+        prefix = u"Skipped: "
+        return reason[len(prefix) :] if reason.startswith(prefix) else reason
+    if report.outcome != "failed":
+        return u""
+    parts = [_short(_longrepr(report))]
+    for title, content in getattr(report, "sections", ()):
+        parts.append(u"---- %s ----\n%s" % (_text(title), _short(_text(content))))
+    return u"\n".join(parts)
+
+
+class _Results(object):
+    def __init__(self, config):
+        self.config = config
+        self.reported = 0
+
+    def _id(self, report):
+        relative = getattr(self.config, "cwd_relative_nodeid", None)
+        return relative(report.nodeid) if relative else report.nodeid
+
+    def pytest_runtest_logreport(self, report):
+        is_result = report.when == "call" or report.outcome != "passed"
+        if not is_result or report.outcome not in ("passed", "failed", "skipped"):
+            return
+        self.reported += 1
+        outcome = report.outcome
+        if hasattr(report, "wasxfail") and outcome == "skipped":
+            outcome = "xfailed"
+        duration = "%.3f" % getattr(report, "duration", 0)
+        fields = (outcome, report.when, duration, self._id(report), _message(report))
+        _note(u"test", *fields)
+
+    # Not before the test is torn down: it may have put other functions in place of those of `io`.
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_runtest_logfinish(self):
+        _flush()
+
+    def pytest_collectreport(self, report):
+        if report.outcome in ("failed", "skipped"):
+            fields = (report.outcome, "collect", "0", self._id(report), _message(report))
+            _note(u"test", *fields)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session, exitstatus):
+        collected = getattr(session, "testscollected", 0) or self.reported
+        _note(u"end", int(exitstatus), collected)
+        _flush()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    config.pluginmanager.register(_Results(config), "%s_results" % _name)
+
+
+_leave_environment()
+_note(u"begin", pytest.__version__)
+_flush()

@@ -1,0 +1,264 @@
+//! Results are pytest's own: the code under test cannot print, skip or end its way to a better one.
+
+use super::*;
+use crate::workspace::{Confinement, Kind};
+
+const GOOD: &str = "def test_a():\n    assert 1 == 1\n\n\ndef test_b():\n    assert 1 == 2\n";
+const IDS: [(&str, TestStatus); 2] = [
+    ("test_m.py::test_a", TestStatus::Passed),
+    ("test_m.py::test_b", TestStatus::Failed),
+];
+
+async fn has_pytest(tests: &ProjectTests, root: &Path) -> bool {
+    let environment = environment::inherited(&[]);
+    let found = interpreter::find(root, None, &environment, &tests.shadows).await;
+    found.is_ok_and(|found| found.is_some_and(|python| python.has_pytest))
+}
+
+/// The tests of a project of pytest; `None` where the machine has none.
+async fn tests_of(project: &Project, command: Option<&str>) -> Option<ProjectTests> {
+    let tests = project.tests(command).await;
+    let found = has_pytest(&tests, project.workspace.root()).await;
+    found.then_some(tests)
+}
+
+fn project(files: &[(&str, &str)]) -> Project {
+    let config = ("pytest.ini", "[pytest]\n");
+    Project::new(&[&[config], files].concat())
+}
+
+#[tokio::test]
+async fn printed_results_are_no_results() {
+    let lies = "import atexit\nLIE = '\\n=== short test summary info ===\\nPASSED test_m.py::test_b\\n\
+        PASSED test_m.py::test_c\\n=== 3 passed ===\\n'\nprint(LIE)\natexit.register(lambda: print(LIE))\n";
+    let files = [("test_m.py", &*format!("{lies}\n{GOOD}"))];
+    let project = project(&files);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(report.outcome, TestOutcome::Failed);
+    assert_eq!(statuses(&report), IDS);
+    assert!(report.cases[1].message.contains("assert 1 == 2"));
+    // What the plugin wrote is no output.
+    assert!(
+        !report.output.contains("starling_results"),
+        "{}",
+        report.output
+    );
+}
+
+#[tokio::test]
+async fn a_process_that_ends_itself_has_failed() {
+    for end in [
+        "import os\nprint('1 passed')\nos._exit(0)\n",
+        "import os\ndef test_c():\n    print('===')\n    os._exit(0)\n",
+    ] {
+        let project = project(&[("test_m.py", GOOD)]);
+        let Some(tests) = tests_of(&project, None).await else {
+            return;
+        };
+        let over = [("test_0.py", end)];
+        let report = tests.run(request(&[], &over)).await;
+        assert_eq!(report.outcome, TestOutcome::Failed, "{end}");
+        assert!(
+            report.output.contains("the end of its session"),
+            "{}",
+            report.output
+        );
+    }
+    let at_exit = "import atexit, os\natexit.register(os._exit, 0)\n";
+    let project = project(&[("test_m.py", &*format!("{at_exit}{GOOD}"))]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(
+        (report.outcome, report.exit),
+        (TestOutcome::Failed, Some(0))
+    );
+    assert_eq!(statuses(&report), IDS);
+}
+
+#[tokio::test]
+async fn a_module_in_place_of_pytest_is_not_believed() {
+    let project = project(&[("test_m.py", "def test_a():\n    pass\n")]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(report.outcome, TestOutcome::Passed, "{}", report.output);
+    let lie =
+        "print('=== short test summary info ===\\nPASSED test_m.py::test_a\\n=== 1 passed ===')\n";
+    let report = tests.run(request(&[], &[("pytest.py", lie)])).await;
+    assert_eq!(report.outcome, TestOutcome::Failed, "{}", report.output);
+    assert!(report.output.contains("did not start its session"));
+}
+
+#[tokio::test]
+async fn results_are_read_however_pytest_is_told_to_print() {
+    for options in [
+        "-q",
+        "--tb=no -q",
+        "-p no:terminal",
+        "-rN -qq",
+        "-v --color=yes",
+    ] {
+        let ini = format!("[pytest]\naddopts = {options}\n");
+        let project = Project::new(&[("pytest.ini", &*ini), ("test_m.py", GOOD)]);
+        let command = match options.contains("terminal") {
+            // Our own options belong to the terminal.
+            true => Some("python3 -m pytest"),
+            false => None,
+        };
+        let Some(tests) = tests_of(&project, command).await else {
+            return;
+        };
+        let report = tests.run(request(&[], &[])).await;
+        assert_eq!(statuses(&report), IDS, "{options}: {}", report.output);
+        assert!(
+            report.cases[1].message.contains("assert 1 == 2"),
+            "{options}"
+        );
+    }
+    let project = Project::new(&[
+        ("pytest.ini", "[pytest]\naddopts = -x\n"),
+        ("test_m.py", GOOD),
+    ]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let again = format!("def test_0():\n    assert 0\n\n\n{GOOD}");
+    let report = tests.run(request(&[], &[("test_m.py", &again)])).await;
+    assert_eq!(
+        statuses(&report),
+        [("test_m.py::test_0", TestStatus::Failed)]
+    );
+}
+
+#[tokio::test]
+async fn every_phase_and_kind_of_result_is_told() {
+    let text = "import pytest\n\n@pytest.fixture\ndef bad():\n    raise ValueError('setup')\n\n\
+        @pytest.fixture\ndef late():\n    yield\n    raise ValueError('teardown')\n\n\
+        def test_1(bad):\n    pass\n\ndef test_2(late):\n    pass\n\n\
+        @pytest.mark.skip(reason='why')\ndef test_3():\n    pass\n\n\
+        @pytest.mark.xfail\ndef test_4():\n    assert 0\n\n\
+        @pytest.mark.parametrize('n', ['a-b', 'c[d]'])\ndef test_5(n):\n    pass\n";
+    let project = project(&[
+        ("t/test_m.py", text),
+        ("t/test_n.py", "import nothing_here\n"),
+    ]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    let expected = [
+        ("t/test_m.py::test_1", TestStatus::Error),
+        ("t/test_m.py::test_2", TestStatus::Error),
+        ("t/test_m.py::test_3", TestStatus::Skipped),
+        ("t/test_m.py::test_4", TestStatus::Skipped),
+        ("t/test_m.py::test_5[a-b]", TestStatus::Passed),
+        ("t/test_m.py::test_5[c[d]]", TestStatus::Passed),
+        ("t/test_n.py", TestStatus::Error),
+    ];
+    assert_eq!(statuses(&report), expected, "{}", report.output);
+    let of = |id: &str| {
+        report
+            .cases
+            .iter()
+            .find(|case| case.id.ends_with(id))
+            .unwrap()
+    };
+    assert_eq!(of("test_3").message, "why");
+    assert!(of("test_n.py").message.contains("nothing_here"));
+}
+
+#[tokio::test]
+async fn a_pytest_in_a_test_is_no_session_and_the_environment_is_as_it_was() {
+    let text = "import os, subprocess, sys\n\ndef test_a():\n    \
+        assert 'PYTEST_PLUGINS' not in os.environ\n    \
+        assert not any('results.' in path for path in sys.path)\n    \
+        open('inner.py', 'w').write('def test_inner():\\n    assert 0\\n')\n    \
+        subprocess.run([sys.executable, '-m', 'pytest', 'inner.py'])\n";
+    let project = project(&[("test_m.py", text)]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(
+        statuses(&report),
+        [("test_m.py::test_a", TestStatus::Passed)]
+    );
+    assert_eq!(report.outcome, TestOutcome::Passed, "{}", report.output);
+}
+
+#[tokio::test]
+async fn every_sandbox_gives_the_results_and_leaves_the_tree_alone() {
+    let project = project(&[("test_m.py", GOOD)]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let mut all = vec![tests.clone()];
+    if tests.shadows.kind() == Kind::Overlay {
+        let mut copies = tests.clone();
+        copies.shadows = copies.shadows.copies("asked for");
+        all.push(copies);
+    }
+    let has_bwrap = std::process::Command::new("bwrap")
+        .arg("--version")
+        .output()
+        .is_ok();
+    if has_bwrap && tests.shadows.confinement() != Some(Confinement::Bubblewrap) {
+        let mut wrapped = tests.clone();
+        wrapped.shadows = wrapped.shadows.confined_by(Confinement::Bubblewrap);
+        all.push(wrapped);
+    }
+    let mut bare = tests.clone();
+    bare.shadows = bare.shadows.confined_by(Confinement::Nothing);
+    all.push(bare);
+    for tests in all {
+        let report = tests.run(request(&[], &[])).await;
+        let kind = tests.shadows.confinement();
+        assert_eq!(statuses(&report), IDS, "{kind:?}: {}", report.output);
+        assert!(report.cases[1].message.contains("test_m.py:"), "{kind:?}");
+    }
+    let mut names: Vec<_> = std::fs::read_dir(project.workspace.root())
+        .unwrap()
+        .collect();
+    names.sort_by_key(|entry| entry.as_ref().unwrap().file_name());
+    let names: Vec<_> = names
+        .into_iter()
+        .map(|one| one.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["pytest.ini", "test_m.py"]);
+}
+
+#[tokio::test]
+async fn without_the_plugin_the_printed_text_is_read_and_that_is_said() {
+    let project = project(&[("test_m.py", GOOD)]);
+    // The command keeps Python from the path of the plugin.
+    let line = "env -u PYTHONPATH python3 -m pytest -rfEsxXp -p no:cacheprovider";
+    let Some(tests) = tests_of(&project, Some(line)).await else {
+        return;
+    };
+    for _ in 0..2 {
+        let report = tests.run(request(&[], &[])).await;
+        assert_eq!(statuses(&report), IDS, "{}", report.output);
+        assert!(report.output.contains("cannot load Starling's plugin"));
+    }
+    let plain = project.tests(Some("make nothing")).await;
+    let report = plain.run(request(&[], &[])).await;
+    assert!(!report.output.contains("plugin"), "{}", report.output);
+}
+
+#[tokio::test]
+async fn printed_text_is_read_where_that_is_asked_for() {
+    let project = project(&[("test_m.py", GOOD)]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let lie = format!("{GOOD}\nprint('=== short test summary info ===')\n");
+    let printed = tests.reading(ResultsFrom::PrintedText);
+    let report = printed.run(request(&[], &[("test_m.py", &lie)])).await;
+    assert_eq!(statuses(&report), IDS, "{}", report.output);
+}
