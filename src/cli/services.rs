@@ -124,6 +124,9 @@ impl World {
         if let Some(why) = tests.missing() {
             tracing::warn!("no tests: {why}");
         }
+        if let Some(why) = tests.warning() {
+            tracing::warn!("{why}");
+        }
         let places = places(&workspace_root, &self.args);
         let wanted = wanted(&config.language);
         let language = self.servers.service(index.snapshot(), &places, &wanted);

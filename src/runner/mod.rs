@@ -1,5 +1,6 @@
 //! The project's tests, run in a shadow: which they are, how to start them, what they say.
 
+mod candidates;
 mod command;
 mod detect;
 mod environment;
@@ -23,6 +24,7 @@ use async_trait::async_trait;
 
 use crate::ports::{Chosen, TestOutcome, TestReport, TestRequest, TestRunner};
 use crate::workspace::{Captured, End, ShadowCommand, Shadows, Snapshot};
+use candidates::Candidates;
 use command::Suite;
 
 /// How much of an output is read for results; its middle is left out when it is longer.
@@ -54,23 +56,23 @@ pub struct ProjectTests {
     /// Directories that tests read wherever they lie.
     keep: Vec<PathBuf>,
     setup: Option<String>,
-    suite: Result<Suite, String>,
+    suites: Result<Candidates, String>,
 }
 
 impl ProjectTests {
     /// Finds the tests of a workspace, or takes the user's command.
     pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
-        let mut environment = environment::inherited(&settings.environment);
+        let environment = environment::inherited(&settings.environment);
         let root = snapshot.root().to_owned();
-        let suite = match settings.command {
-            Some(line) => Ok(Suite::Given(line)),
+        let suites = match settings.command {
+            Some(line) => Ok(Candidates::given(line)),
             None => {
                 let python = settings.python.as_deref();
-                own_suite(snapshot, python, &environment, &shadows).await
+                own_suites(snapshot, python, &environment, &shadows).await
             }
         };
         let mut keep = environment::directories(&environment);
-        let python = suite.as_ref().ok().and_then(Suite::python);
+        let python = suites.as_ref().ok().and_then(|all| all.current().python());
         let mut pythons = interpreter::candidates(&root, python, &environment);
         pythons.extend(interpreter::candidates(&root, None, &environment));
         keep.extend(
@@ -79,20 +81,47 @@ impl ProjectTests {
                 .flat_map(|python| interpreter::prefixes(python)),
         );
         keep.extend(settings.readable);
-        if let Ok(suite) = &suite {
-            let given = environment.remove(&OsString::from("PYTHONPATH"));
-            if let Some(path) = suite.python_path(&root, given.as_ref()) {
-                environment.insert("PYTHONPATH".into(), path);
-            }
-        }
         ProjectTests {
             root,
             shadows,
             environment,
             keep,
             setup: settings.setup,
-            suite,
+            suites,
         }
+    }
+
+    /// Why the runner that the tests are written for is not used, for the user.
+    pub fn warning(&self) -> Option<&str> {
+        self.suites.as_ref().ok()?.warning.as_deref()
+    }
+
+    async fn run_with(&self, suite: &Suite, request: &TestRequest) -> TestReport {
+        let line = suite.line(&request.select);
+        let overlay = request.overlay.iter().cloned().collect();
+        let command = ShadowCommand {
+            line: match &self.setup {
+                Some(setup) => format!("{setup}\n{line}"),
+                None => line.clone(),
+            },
+            environment: self.environment_of(suite),
+            keep: self.keep.clone(),
+            deadline: request.deadline,
+            output_cap: READ_BYTES,
+        };
+        match self.shadows.run(&self.root, &overlay, &command).await {
+            Ok(done) => self.report(line, &done),
+            Err(error) => not_run(line, error.to_string()),
+        }
+    }
+
+    fn environment_of(&self, suite: &Suite) -> BTreeMap<OsString, OsString> {
+        let mut environment = self.environment.clone();
+        let given = environment.remove(&OsString::from("PYTHONPATH"));
+        if let Some(path) = suite.python_path(&self.root, given.as_ref()) {
+            environment.insert("PYTHONPATH".into(), path);
+        }
+        environment
     }
 
     fn report(&self, command: String, done: &Captured) -> TestReport {
@@ -118,16 +147,20 @@ impl ProjectTests {
     }
 }
 
-async fn own_suite(
+async fn own_suites(
     snapshot: &Snapshot,
     python: Option<&Path>,
     environment: &BTreeMap<OsString, OsString>,
     shadows: &Shadows,
-) -> Result<Suite, String> {
+) -> Result<Candidates, String> {
     let interpreter = interpreter::find(snapshot.root(), python, environment, shadows).await?;
-    let framework = detect::framework(snapshot, interpreter.as_ref())?;
+    let found = detect::detect(snapshot, interpreter.as_ref())?;
     let python = interpreter.map(|found| found.path).unwrap_or_default();
-    Ok(Suite::Own { framework, python })
+    let suites = found.frameworks.into_iter().map(|framework| Suite::Own {
+        framework,
+        python: python.clone(),
+    });
+    Ok(Candidates::of(suites.collect(), found.warning))
 }
 
 /// The end of an output, with what the sandbox has to do with it.
@@ -155,15 +188,16 @@ fn not_run(command: String, reason: String) -> TestReport {
 #[async_trait]
 impl TestRunner for ProjectTests {
     fn command(&self) -> Option<String> {
-        self.suite.as_ref().ok().map(|suite| suite.line(&[]))
+        let suites = self.suites.as_ref().ok()?;
+        Some(suites.current().line(&[]))
     }
 
     fn missing(&self) -> Option<&str> {
-        self.suite.as_ref().err().map(String::as_str)
+        self.suites.as_ref().err().map(String::as_str)
     }
 
     fn chosen(&self) -> Chosen {
-        match &self.suite {
+        match self.suites.as_ref().map(Candidates::current) {
             Ok(Suite::Given(_)) => Chosen::ByUser,
             Ok(Suite::Own { .. }) | Err(_) => Chosen::Found,
         }
@@ -177,29 +211,24 @@ impl TestRunner for ProjectTests {
     }
 
     fn selects(&self) -> bool {
-        self.suite.as_ref().is_ok_and(Suite::selects)
+        let suites = self.suites.as_ref();
+        suites.is_ok_and(|all| all.current().selects())
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
-        let suite = match &self.suite {
-            Ok(suite) => suite,
+        let suites = match &self.suites {
+            Ok(suites) => suites,
             Err(reason) => return not_run(String::new(), reason.clone()),
         };
-        let line = suite.line(&request.select);
-        let overlay = request.overlay.into_iter().collect();
-        let command = ShadowCommand {
-            line: match &self.setup {
-                Some(setup) => format!("{setup}\n{line}"),
-                None => line.clone(),
-            },
-            environment: self.environment.clone(),
-            keep: self.keep.clone(),
-            deadline: request.deadline,
-            output_cap: READ_BYTES,
-        };
-        match self.shadows.run(&self.root, &overlay, &command).await {
-            Ok(done) => self.report(line, &done),
-            Err(error) => not_run(line, error.to_string()),
+        let mut empty = Vec::new();
+        for suite in suites.to_try(&request.select) {
+            let report = self.run_with(suite, &request).await;
+            if suites.accept(suite, &report) {
+                return report;
+            }
+            empty.push(report);
         }
+        let report = suites.none_ran(empty);
+        report.unwrap_or_else(|| not_run(String::new(), "no test runner was tried".into()))
     }
 }
