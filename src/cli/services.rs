@@ -124,7 +124,7 @@ impl World {
         if let Some(why) = tests.missing() {
             tracing::warn!("no tests: {why}");
         }
-        if let Some(why) = tests.warning() {
+        for why in tests.warnings() {
             tracing::warn!("{why}");
         }
         let places = places(&workspace_root, &self.args);

@@ -16,23 +16,27 @@ pub(super) struct Candidates {
     kept: Arc<AtomicUsize>,
     /// Whether the kept runner ran a test.
     is_sure: Arc<AtomicBool>,
-    /// Why the runner that the tests are written for is not among them.
-    pub warning: Option<String>,
+    /// For the user: why an interpreter or a runner of higher rank is not used.
+    warnings: Arc<[String]>,
 }
 
 impl Candidates {
     /// The user's own command.
     pub(super) fn given(line: String) -> Self {
-        Candidates::of(vec![Suite::Given(line)], None)
+        Candidates::of(vec![Suite::Given(line)], Vec::new())
     }
 
-    pub(super) fn of(suites: Vec<Suite>, warning: Option<String>) -> Self {
+    pub(super) fn of(suites: Vec<Suite>, warnings: Vec<String>) -> Self {
         Candidates {
             suites: suites.into(),
             kept: Arc::default(),
             is_sure: Arc::default(),
-            warning,
+            warnings: warnings.into(),
         }
+    }
+
+    pub(super) fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The runner that is used at present.
@@ -72,7 +76,7 @@ impl Candidates {
         let mut first = reports.into_iter().next()?;
         if first.outcome == TestOutcome::NotRun {
             say_plainly(&mut first);
-            let notes = commands.into_iter().chain(self.warning.clone());
+            let notes = commands.into_iter().chain(self.warnings.iter().cloned());
             for note in notes {
                 first.output.push_str(&format!("{note}\n"));
             }
@@ -172,7 +176,7 @@ mod tests {
     #[test]
     fn keeps_the_first_runner_that_runs_a_test() {
         let suites = suites();
-        let all = Candidates::of(suites.clone(), None);
+        let all = Candidates::of(suites.clone(), Vec::new());
         assert_eq!(all.to_try(&[]).count(), 2);
         assert_eq!(all.to_try(&["a.py".into()]).count(), 2);
         assert_eq!(all.to_try(&["a.py::test_x".into()]).count(), 1);
@@ -199,7 +203,7 @@ mod tests {
             (pytest, format!("{}\n{said}", pytest.trim_end())),
             ("sh: nope: not found\n", "sh: nope: not found\n".to_owned()),
         ] {
-            let all = Candidates::of(suites(), None);
+            let all = Candidates::of(suites(), Vec::new());
             let ran = vec![report(TestOutcome::NotRun, 0, output)];
             assert_eq!(all.none_ran(ran).unwrap().output, expected);
         }
@@ -207,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_reason_for_the_second_choice_comes_last() {
-        let all = Candidates::of(suites(), Some("pytest is missing".into()));
+        let all = Candidates::of(suites(), vec!["pytest is missing".into()]);
         let none = || report(TestOutcome::NotRun, 0, "Ran 0 tests in 0.000s\n\nOK");
         let said = all.none_ran(vec![none(), none()]).unwrap().output;
         let line = "no test ran: `runner` found none\n";

@@ -41,16 +41,8 @@ pub(super) struct Detected {
 ///
 /// # Errors
 /// Why there is none, for the user.
-pub(super) fn detect(
-    snapshot: &Snapshot,
-    interpreter: Option<&Interpreter>,
-) -> Result<Detected, String> {
+pub(super) fn detect(snapshot: &Snapshot, interpreter: &Interpreter) -> Result<Detected, String> {
     let has = |path: &str| snapshot.files().binary_search(&FilePath::new(path)).is_ok();
-    let Some(interpreter) = interpreter else {
-        return Err(
-            "no Python interpreter answered: make .venv, or put python3 on the path".into(),
-        );
-    };
     let only = |framework| {
         Ok(Detected {
             frameworks: vec![framework],
@@ -189,8 +181,9 @@ mod tests {
         let interpreter = Interpreter {
             path: "/python".into(),
             has_pytest,
+            warning: None,
         };
-        detect(&workspace.snapshot(overlay), Some(&interpreter))
+        detect(&workspace.snapshot(overlay), &interpreter)
     }
 
     /// The preferred runner.
@@ -331,14 +324,6 @@ mod tests {
         assert_eq!(detected(&django, true), Ok(Framework::Django));
         let sympy = [("bin/test", "import sympy"), ("conftest.py", "")];
         assert_eq!(detected(&sympy, true), Ok(Framework::SymPy));
-    }
-
-    #[test]
-    fn says_that_there_is_no_interpreter() {
-        let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(dir.path().to_owned()).unwrap();
-        let none = detect(&workspace.snapshot(Overlay::new()), None);
-        assert!(none.unwrap_err().contains("no Python interpreter"));
     }
 
     #[test]

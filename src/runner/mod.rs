@@ -1,6 +1,7 @@
 //! The project's tests, run in a shadow: which they are, how to start them, what they say.
 
 mod candidates;
+mod collect;
 mod command;
 mod detect;
 mod environment;
@@ -12,6 +13,7 @@ mod sandbox;
 mod tests;
 mod version;
 
+pub use collect::{Collection, Counted};
 pub use command::quote;
 pub use message::frames;
 
@@ -23,7 +25,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::ports::{Chosen, TestOutcome, TestReport, TestRequest, TestRunner};
-use crate::workspace::{Captured, End, ShadowCommand, Shadows, Snapshot};
+use crate::workspace::{Captured, End, ShadowCommand, ShadowError, Shadows, Snapshot};
 use candidates::Candidates;
 use command::Suite;
 
@@ -91,28 +93,41 @@ impl ProjectTests {
         }
     }
 
-    /// Why the runner that the tests are written for is not used, for the user.
-    pub fn warning(&self) -> Option<&str> {
-        self.suites.as_ref().ok()?.warning.as_deref()
+    /// For the user: why the interpreter or the runner that the project is made for is not used.
+    pub fn warnings(&self) -> &[String] {
+        match &self.suites {
+            Ok(suites) => suites.warnings(),
+            Err(_) => &[],
+        }
     }
 
     async fn run_with(&self, suite: &Suite, request: &TestRequest) -> TestReport {
         let line = suite.line(&request.select);
+        match self.capture(suite, &line, request).await {
+            Ok(done) => self.report(line, &done),
+            Err(error) => not_run(line, error.to_string()),
+        }
+    }
+
+    /// Runs a line in a shadow, with the environment of a suite.
+    async fn capture(
+        &self,
+        suite: &Suite,
+        line: &str,
+        request: &TestRequest,
+    ) -> Result<Captured, ShadowError> {
         let overlay = request.overlay.iter().cloned().collect();
         let command = ShadowCommand {
             line: match &self.setup {
                 Some(setup) => format!("{setup}\n{line}"),
-                None => line.clone(),
+                None => line.to_owned(),
             },
             environment: self.environment_of(suite),
             keep: self.keep.clone(),
             deadline: request.deadline,
             output_cap: READ_BYTES,
         };
-        match self.shadows.run(&self.root, &overlay, &command).await {
-            Ok(done) => self.report(line, &done),
-            Err(error) => not_run(line, error.to_string()),
-        }
+        self.shadows.run(&self.root, &overlay, &command).await
     }
 
     fn environment_of(&self, suite: &Suite) -> BTreeMap<OsString, OsString> {
@@ -153,14 +168,21 @@ async fn own_suites(
     environment: &BTreeMap<OsString, OsString>,
     shadows: &Shadows,
 ) -> Result<Candidates, String> {
-    let interpreter = interpreter::find(snapshot.root(), python, environment, shadows).await?;
-    let found = detect::detect(snapshot, interpreter.as_ref())?;
-    let python = interpreter.map(|found| found.path).unwrap_or_default();
+    let root = snapshot.root();
+    let Some(interpreter) = interpreter::find(root, python, environment, shadows).await? else {
+        let asked = interpreter::candidates(root, python, environment);
+        return Err(interpreter::unanswered(&asked));
+    };
+    let found = detect::detect(snapshot, &interpreter).map_err(|missing| {
+        let broken = interpreter.warning.iter().cloned();
+        broken.chain([missing]).collect::<Vec<_>>().join("; ")
+    })?;
     let suites = found.frameworks.into_iter().map(|framework| Suite::Own {
         framework,
-        python: python.clone(),
+        python: interpreter.path.clone(),
     });
-    Ok(Candidates::of(suites.collect(), found.warning))
+    let warnings = interpreter.warning.iter().cloned().chain(found.warning);
+    Ok(Candidates::of(suites.collect(), warnings.collect()))
 }
 
 /// The end of an output, with what the sandbox has to do with it.
