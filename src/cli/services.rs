@@ -124,6 +124,9 @@ impl World {
         if let Some(why) = tests.missing() {
             tracing::warn!("no tests: {why}");
         }
+        for why in tests.warnings() {
+            tracing::warn!("{why}");
+        }
         let places = places(&workspace_root, &self.args);
         let wanted = wanted(&config.language);
         let language = self.servers.service(index.snapshot(), &places, &wanted);

@@ -70,6 +70,7 @@ impl Suite {
             Framework::Unittest { top, .. } if !top.is_empty() => path.push(root.join(top)),
             Framework::Unittest { .. }
             | Framework::Pytest
+            | Framework::ManagePy { .. }
             | Framework::Django
             | Framework::SymPy => {}
         }
@@ -94,6 +95,7 @@ impl Framework {
                 vec!["-m", "unittest", "-v"],
                 select.iter().map(|entry| module_id(entry, top)).collect(),
             ),
+            Framework::ManagePy { directory } => return manage_py(directory, select),
             Framework::Django => (
                 vec!["tests/runtests.py", "--verbosity=2", "--parallel=1"],
                 select
@@ -118,6 +120,22 @@ fn discover(start: &str, top: &str) -> Vec<String> {
         words.extend(["-s", start, "-t", top]);
     }
     words.into_iter().map(str::to_owned).collect()
+}
+
+/// Django finds tests from the current directory; those of a `manage.py` in another one are named.
+fn manage_py(directory: &str, select: &[&str]) -> Vec<String> {
+    let program = format!("{directory}/manage.py");
+    let program = program.trim_start_matches('/').to_owned();
+    let mut words = vec![program, "test".into(), "--verbosity=2".into()];
+    words.push("--noinput".into());
+    if !directory.is_empty() {
+        words.extend(["--top-level-directory".into(), directory.to_owned()]);
+    }
+    words.extend(select.iter().map(|entry| module_id(entry, directory)));
+    if select.is_empty() && !directory.is_empty() {
+        words.push(directory.to_owned());
+    }
+    words
 }
 
 /// The files of selected tests, each once, for a shell.
@@ -246,6 +264,23 @@ mod tests {
         assert_eq!(
             line(&own(Framework::Django), &["tests/forms_tests/test_a.py"]),
             django
+        );
+        let manage = |directory: &str| {
+            own(Framework::ManagePy {
+                directory: directory.into(),
+            })
+        };
+        let fixed = "manage.py test --verbosity=2 --noinput";
+        assert_eq!(line(&manage(""), &[]), format!("/py {fixed}"));
+        assert_eq!(
+            line(&manage(""), &["app/tests.py::T.test_x"]),
+            format!("/py {fixed} app.tests.T.test_x")
+        );
+        let below = format!("/py shop/{fixed} --top-level-directory shop");
+        assert_eq!(line(&manage("shop"), &[]), format!("{below} shop"));
+        assert_eq!(
+            line(&manage("shop"), &["shop/app/tests.py"]),
+            format!("{below} app.tests")
         );
         let sympy = own(Framework::SymPy);
         assert_eq!(

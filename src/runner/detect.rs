@@ -1,9 +1,13 @@
-//! Which tests a project has, and how to run them.
+//! Which tests a project has, and what can run them.
+
+mod manifests;
+mod styles;
 
 use crate::syntax::FilePath;
 use crate::workspace::Snapshot;
 
 use super::interpreter::Interpreter;
+use styles::Styles;
 
 /// What runs the tests of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,50 +18,91 @@ pub(super) enum Framework {
         start: String,
         top: String,
     },
+    /// `manage.py test` of a project that uses Django; the directory of `manage.py`.
+    ManagePy {
+        directory: String,
+    },
     /// Django's own suite, `tests/runtests.py`.
     Django,
     /// SymPy's own suite, `bin/test`.
     SymPy,
 }
 
-/// How many test files are opened to see what they import.
-const LOOK_INSIDE: usize = 200;
+/// The test runners of a project.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Detected {
+    /// In order of preference, never empty. A runner that finds no test gives way to the next one.
+    pub frameworks: Vec<Framework>,
+    /// For the user: why the runner that the tests are written for cannot be used.
+    pub warning: Option<String>,
+}
 
-/// The framework of a project.
+/// The test runners of a project, in order of preference.
 ///
 /// # Errors
 /// Why there is none, for the user.
-pub(super) fn framework(
-    snapshot: &Snapshot,
-    interpreter: Option<&Interpreter>,
-) -> Result<Framework, String> {
+pub(super) fn detect(snapshot: &Snapshot, interpreter: &Interpreter) -> Result<Detected, String> {
     let has = |path: &str| snapshot.files().binary_search(&FilePath::new(path)).is_ok();
-    let tests: Vec<&FilePath> = snapshot.files().iter().filter(|f| is_test(f)).collect();
-    let Some(interpreter) = interpreter else {
-        return Err(
-            "no Python interpreter answered: make .venv, or put python3 on the path".into(),
-        );
+    let only = |framework| {
+        Ok(Detected {
+            frameworks: vec![framework],
+            warning: None,
+        })
     };
     if has("tests/runtests.py") {
-        return Ok(Framework::Django);
+        return only(Framework::Django);
     }
     if has("bin/test") && contains(snapshot, "bin/test", "sympy") {
-        return Ok(Framework::SymPy);
+        return only(Framework::SymPy);
     }
-    if tests.is_empty() {
+    let tests: Vec<&FilePath> = snapshot.files().iter().filter(|f| is_test(f)).collect();
+    let configuration = manifests::configuration(snapshot);
+    let widened = configuration
+        .as_ref()
+        .is_some_and(|(_, text)| manifests::widens_collection(text));
+    if tests.is_empty() && !widened {
         return Err("no test files (test_*.py, *_test.py) were found".into());
     }
-    if wants_pytest(snapshot, &tests) {
-        if interpreter.has_pytest {
-            return Ok(Framework::Pytest);
-        }
-        return Err(format!(
-            "the tests are for pytest, which {} cannot import: install it there, or name a test command",
-            interpreter.path.display()
-        ));
+
+    let styles = Styles::of(snapshot, &tests);
+    let configured = configuration
+        .map(|(file, _)| format!("{file} configures pytest"))
+        .or_else(|| conftest(snapshot).map(|file| format!("{file} is there")));
+    let manage_py = manage_py(snapshot).filter(|_| styles.django && configured.is_none());
+    let sign = configured
+        .or_else(|| manifests::dependency(snapshot).map(|file| format!("{file} requires it")))
+        .or(styles.pytest);
+
+    let mut frameworks: Vec<Framework> = Vec::new();
+    frameworks.extend(manage_py.map(|directory| Framework::ManagePy { directory }));
+    if sign.is_some() && interpreter.has_pytest {
+        frameworks.push(Framework::Pytest);
     }
-    let (start, top) = discovery(snapshot, &tests);
-    Ok(Framework::Unittest { start, top })
+    if !tests.is_empty() && (styles.test_case || sign.is_none()) {
+        let (start, top) = discovery(snapshot, &tests);
+        frameworks.push(Framework::Unittest { start, top });
+    }
+    if sign.is_none() && interpreter.has_pytest {
+        frameworks.push(Framework::Pytest);
+    }
+    let warning = sign
+        .filter(|_| !interpreter.has_pytest)
+        .map(|sign| without_pytest(interpreter, &sign));
+    match warning {
+        Some(warning) if frameworks.is_empty() => Err(warning),
+        warning => Ok(Detected {
+            frameworks,
+            warning,
+        }),
+    }
+}
+
+fn without_pytest(interpreter: &Interpreter, sign: &str) -> String {
+    let python = interpreter.path.display();
+    format!(
+        "the tests need pytest, which {python} cannot import ({sign}): \
+         run `{python} -m pip install pytest`, or set tests.command"
+    )
 }
 
 /// Whether a file holds tests by its name.
@@ -66,28 +111,21 @@ fn is_test(file: &FilePath) -> bool {
     name.ends_with(".py") && (name.starts_with("test") || name.ends_with("_test.py"))
 }
 
-fn wants_pytest(snapshot: &Snapshot, tests: &[&FilePath]) -> bool {
-    const MARKS: [(&str, &str); 4] = [
-        ("pytest.ini", ""),
-        ("pyproject.toml", "[tool.pytest"),
-        ("setup.cfg", "[tool:pytest]"),
-        ("tox.ini", "[pytest]"),
-    ];
-    MARKS
-        .iter()
-        .any(|(file, mark)| contains(snapshot, file, mark))
-        || snapshot.files().iter().any(|f| f.name() == "conftest.py")
-        || tests
-            .iter()
-            .take(LOOK_INSIDE)
-            .any(|file| imports_pytest(snapshot, file))
+fn conftest(snapshot: &Snapshot) -> Option<&FilePath> {
+    let mut files = snapshot.files().iter();
+    files.find(|file| file.name() == "conftest.py")
 }
 
-fn imports_pytest(snapshot: &Snapshot, file: &FilePath) -> bool {
-    let import = |line: &str| line.starts_with("import pytest") || line.starts_with("from pytest");
-    snapshot
-        .read(file)
-        .is_ok_and(|text| text.lines().any(|line| import(line.trim_start())))
+/// The directory of Django's `manage.py`: the root, or else a directory right below it.
+fn manage_py(snapshot: &Snapshot) -> Option<String> {
+    let places = snapshot.files().iter();
+    let places = places.filter(|file| file.name() == "manage.py");
+    let places = places.filter(|file| !file.directory().contains('/'));
+    let mut places: Vec<&FilePath> = places
+        .filter(|file| contains(snapshot, file.as_str(), "django"))
+        .collect();
+    places.sort_by_key(|file| file.directory().len());
+    places.first().map(|file| file.directory().to_owned())
 }
 
 fn contains(snapshot: &Snapshot, file: &str, mark: &str) -> bool {
@@ -133,7 +171,7 @@ mod tests {
     use super::*;
     use crate::workspace::{Overlay, Workspace};
 
-    fn detected(files: &[(&str, &str)], has_pytest: bool) -> Result<Framework, String> {
+    fn all(files: &[(&str, &str)], has_pytest: bool) -> Result<Detected, String> {
         let dir = tempfile::tempdir().unwrap();
         let overlay: Overlay = files
             .iter()
@@ -143,8 +181,14 @@ mod tests {
         let interpreter = Interpreter {
             path: "/python".into(),
             has_pytest,
+            warning: None,
         };
-        framework(&workspace.snapshot(overlay), Some(&interpreter))
+        detect(&workspace.snapshot(overlay), &interpreter)
+    }
+
+    /// The preferred runner.
+    fn detected(files: &[(&str, &str)], has_pytest: bool) -> Result<Framework, String> {
+        all(files, has_pytest).map(|found| found.frameworks[0].clone())
     }
 
     fn unittest(start: &str, top: &str) -> Result<Framework, String> {
@@ -156,7 +200,7 @@ mod tests {
 
     #[test]
     fn pytest_is_found_by_its_configuration_and_its_imports() {
-        let test = ("tests/test_a.py", "def test_a(): pass");
+        let test = ("tests/test_a.py", "");
         for mark in [
             ("pytest.ini", ""),
             ("pyproject.toml", "[tool.pytest.ini_options]\n"),
@@ -164,10 +208,29 @@ mod tests {
             ("tox.ini", "[pytest]\n"),
             ("tests/conftest.py", ""),
             ("tests/test_b.py", "if 1:\n    import pytest\n"),
+            ("tests/test_b.py", "def test_b(): pass\n"),
+            (
+                "tests/test_b.py",
+                "class TestB:\n    def test_b(self): pass\n",
+            ),
+            ("requirements-dev.txt", "pytest\n"),
+            (
+                "pyproject.toml",
+                "[tool.poetry.group.dev.dependencies]\npytest = '^8'\n",
+            ),
         ] {
-            assert_eq!(detected(&[test, mark], true), Ok(Framework::Pytest));
+            assert_eq!(
+                detected(&[test, mark], true),
+                Ok(Framework::Pytest),
+                "{mark:?}"
+            );
             let missing = detected(&[test, mark], false).unwrap_err();
             assert!(missing.contains("/python cannot import"), "{missing}");
+            assert!(
+                missing.contains("`/python -m pip install pytest`, or set tests.command"),
+                "{missing}"
+            );
+            assert!(missing.contains(mark.0), "{missing}");
         }
         let other = ("setup.cfg", "[metadata]\n");
         assert_eq!(detected(&[test, other], true), unittest("tests", "tests"));
@@ -197,20 +260,70 @@ mod tests {
         assert!(find(&["a.py"]).unwrap_err().contains("no test files"));
     }
 
+    const TEST_CASE: &str = "import unittest\nclass T(unittest.TestCase): pass\n";
+
+    #[test]
+    fn unittest_stands_in_for_pytest_only_where_it_finds_tests() {
+        let mixed = [
+            ("test_a.py", "def test_a(): pass\n"),
+            ("test_b.py", TEST_CASE),
+        ];
+        let found = all(&mixed, true).unwrap();
+        let unittest = unittest("", "").unwrap();
+        assert_eq!(found.frameworks, [Framework::Pytest, unittest.clone()]);
+        assert_eq!(found.warning, None);
+        let found = all(&mixed, false).unwrap();
+        assert_eq!(found.frameworks, std::slice::from_ref(&unittest));
+        let warning = found.warning.unwrap();
+        assert!(warning.contains("test_a in test_a.py"), "{warning}");
+
+        let found = all(&mixed[1..], true).unwrap();
+        assert_eq!(found.frameworks, [unittest, Framework::Pytest]);
+        assert!(all(&mixed[..1], false).is_err());
+    }
+
+    #[test]
+    fn manage_py_runs_the_tests_of_a_django_project() {
+        let manage = |directory: &str| {
+            Ok(Framework::ManagePy {
+                directory: directory.into(),
+            })
+        };
+        let test = ("shop/app/tests.py", "from django.test import TestCase\n");
+        let root = ("manage.py", "import django\n");
+        let below = ("shop/manage.py", "import django\n");
+        assert_eq!(detected(&[test, root, below], true), manage(""));
+        assert_eq!(detected(&[test, below], true), manage("shop"));
+        let configured = ("pytest.ini", "[pytest]\n");
+        assert_eq!(
+            detected(&[test, root, configured], true),
+            Ok(Framework::Pytest)
+        );
+        let other = ("test_a.py", TEST_CASE);
+        assert_eq!(detected(&[other, root], true), unittest("", ""));
+        let not_django = ("manage.py", "print()\n");
+        assert_eq!(
+            detected(&[test, not_django], true),
+            unittest("shop/app", "shop/app")
+        );
+    }
+
+    #[test]
+    fn a_configuration_can_make_pytest_collect_other_files() {
+        for setting in ["python_files = check_*.py", "addopts = --doctest-modules"] {
+            let ini = format!("[pytest]\n{setting}\n");
+            let files = [("pytest.ini", ini.as_str()), ("check_a.py", "")];
+            assert_eq!(all(&files, true).unwrap().frameworks, [Framework::Pytest]);
+            assert!(all(&files, false).unwrap_err().contains("cannot import"));
+        }
+    }
+
     #[test]
     fn knows_the_suites_of_django_and_sympy() {
         let django = [("tests/runtests.py", ""), ("tests/conftest.py", "")];
         assert_eq!(detected(&django, true), Ok(Framework::Django));
         let sympy = [("bin/test", "import sympy"), ("conftest.py", "")];
         assert_eq!(detected(&sympy, true), Ok(Framework::SymPy));
-    }
-
-    #[test]
-    fn says_that_there_is_no_interpreter() {
-        let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(dir.path().to_owned()).unwrap();
-        let none = framework(&workspace.snapshot(Overlay::new()), None);
-        assert!(none.unwrap_err().contains("no Python interpreter"));
     }
 
     #[test]

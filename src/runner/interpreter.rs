@@ -1,5 +1,9 @@
 //! The project's Python.
 
+mod places;
+
+pub(super) use places::candidates;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -20,12 +24,16 @@ const QUESTION: &str = "import sys, importlib.util as u; \
 pub(super) struct Interpreter {
     pub path: PathBuf,
     pub has_pytest: bool,
+    /// For the user: which interpreters of the project were passed over, and why.
+    pub warning: Option<String>,
 }
 
-/// The first interpreter that runs: the one given, else that of `.venv`, `venv`, `$VIRTUAL_ENV`,
-/// else `python3` on the path. They are asked in a shadow, since the first ones are the project's; and
-/// from outside the workspace, so that none of its modules can answer in the place of the standard
-/// library's.
+/// What is printed before each interpreter is asked, with its number.
+const ASKED: &str = "starling-asks";
+
+/// The first interpreter that runs: the one given, else of those in [`candidates`]. They are asked in a
+/// shadow, since the first ones are the project's; and from outside the workspace, so that none of its
+/// modules can answer in the place of the standard library's.
 ///
 /// # Errors
 /// Why no shadow could be made.
@@ -38,8 +46,14 @@ pub(super) async fn find(
     let candidates = candidates(root, given, environment);
     let mut keep = directories(environment);
     keep.extend(candidates.iter().flat_map(|python| prefixes(python)));
-    let ask = |python: &PathBuf| format!("{} -c {} && exit", word(python), quote(QUESTION));
-    let asked: Vec<String> = candidates.iter().map(ask).collect();
+    let ask = |(number, python): (usize, &PathBuf)| {
+        let question = quote(QUESTION);
+        format!(
+            "echo {ASKED} {number}\n{} -c {question} && exit",
+            word(python)
+        )
+    };
+    let asked: Vec<String> = candidates.iter().enumerate().map(ask).collect();
     let command = ShadowCommand {
         line: format!("cd /\n{}", asked.join("\n")),
         environment: environment.clone(),
@@ -51,7 +65,37 @@ pub(super) async fn find(
         .run(root, &Overlay::new(), &command)
         .await
         .map_err(|error| error.to_string())?;
-    Ok(done.output.lines().find_map(answer))
+    let found = done.output.lines().find_map(answer);
+    Ok(found.map(|mut found| {
+        let failed = &candidates[..passed_over(&done.output).min(candidates.len())];
+        let failed = failed
+            .iter()
+            .map(|python| format!("{} does not run", python.display()));
+        let broken = given.is_none().then(|| places::broken(root));
+        let reasons: Vec<String> = broken.into_iter().flatten().chain(failed).collect();
+        found.warning = (!reasons.is_empty()).then(|| {
+            let used = found.path.display();
+            format!("{}; {used} is used instead", reasons.join("; "))
+        });
+        found
+    }))
+}
+
+/// For the user: no interpreter ran.
+pub(super) fn unanswered(asked: &[PathBuf]) -> String {
+    let asked: Vec<String> = asked.iter().map(|one| one.display().to_string()).collect();
+    format!(
+        "no Python interpreter runs in the sandbox (tried {}): make .venv, put python3 on the path, or \
+         name the interpreter's directory in sandbox.readable",
+        asked.join(", ")
+    )
+}
+
+/// How many interpreters were asked before the one that answered.
+fn passed_over(output: &str) -> usize {
+    let before = output.lines().take_while(|line| answer(line).is_none());
+    let asked = before.filter_map(|line| line.strip_prefix(ASKED)?.trim().parse().ok());
+    asked.last().unwrap_or(0)
 }
 
 fn word(path: &Path) -> String {
@@ -68,6 +112,7 @@ fn answer(line: &str) -> Option<Interpreter> {
     is_one.then(|| Interpreter {
         path,
         has_pytest: pytest == "True",
+        warning: None,
     })
 }
 
@@ -85,6 +130,12 @@ pub(super) fn prefixes(python: &Path) -> Vec<PathBuf> {
             break;
         };
         found.extend(installation(&program));
+        // A directory on the way may be a link, too.
+        let bin = program.parent().and_then(|bin| bin.canonicalize().ok());
+        let resolved = bin
+            .zip(program.file_name())
+            .map(|(bin, name)| bin.join(name));
+        found.extend(resolved.and_then(|program| installation(&program)));
         step = std::fs::read_link(&program)
             .ok()
             .and_then(|to| Some(program.parent()?.join(to)));
@@ -147,26 +198,6 @@ fn base(prefix: &Path) -> Option<PathBuf> {
     names.iter().find_map(|name| installation(&home.join(name)))
 }
 
-/// The interpreters that are asked, in this order.
-pub(super) fn candidates(
-    root: &Path,
-    given: Option<&Path>,
-    environment: &BTreeMap<OsString, OsString>,
-) -> Vec<PathBuf> {
-    if let Some(given) = given {
-        return vec![given.to_owned()];
-    }
-    let active = environment.get(&OsString::from("VIRTUAL_ENV"));
-    [".venv", "venv"]
-        .iter()
-        .map(|name| root.join(name))
-        .chain(active.map(PathBuf::from))
-        .map(|home| home.join("bin/python"))
-        .filter(|python| python.exists())
-        .chain([PathBuf::from("python3")])
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,20 +217,42 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let found = found(root.path(), None).await.unwrap();
         assert!(found.path.is_absolute() && found.path.exists());
+        assert_eq!(found.warning, None);
     }
 
-    #[test]
-    fn prefers_the_environment_of_the_workspace() {
+    #[tokio::test]
+    async fn a_broken_link_gives_way_with_a_warning() {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join(".venv/bin");
         std::fs::create_dir_all(&bin).unwrap();
-        let python = bin.join("python");
-        std::os::unix::fs::symlink("/bin/true", &python).unwrap();
-        let order = candidates(root.path(), None, &BTreeMap::new());
-        assert_eq!(order, [python, "python3".into()]);
-        let mut active = BTreeMap::new();
-        active.insert("VIRTUAL_ENV".into(), root.path().join(".venv").into());
-        assert_eq!(candidates(root.path(), None, &active).len(), 3);
+        std::os::unix::fs::symlink("/nowhere/python3", bin.join("python")).unwrap();
+        let found = found(root.path(), None).await.unwrap();
+        let expected = format!(
+            "{} leads to /nowhere/python3, which does not exist; {} is used instead",
+            bin.join("python").display(),
+            found.path.display()
+        );
+        assert_eq!(found.warning, Some(expected));
+    }
+
+    /// The sandbox hides `/tmp`; an environment there is shown all the same.
+    #[tokio::test]
+    async fn an_environment_in_the_temporary_directory_runs() {
+        let elsewhere = tempfile::tempdir_in("/tmp").unwrap();
+        let home = elsewhere.path().join("made");
+        let made = std::process::Command::new("python3")
+            .args(["-m", "venv", "--without-pip"])
+            .arg(&home)
+            .status();
+        assert!(made.unwrap().success());
+        let python = home.join("bin/python");
+        let root = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(&home, root.path().join(".venv")).unwrap();
+        let found_by_link = found(root.path(), None).await.unwrap();
+        assert_eq!(found_by_link.path, root.path().join(".venv/bin/python"));
+        assert_eq!(found_by_link.warning, None);
+        let given = found(root.path(), Some(&python)).await.unwrap();
+        assert_eq!(given.path, python);
     }
 
     #[tokio::test]
@@ -208,9 +261,22 @@ mod tests {
         let bin = root.path().join("venv/bin");
         std::fs::create_dir_all(&bin).unwrap();
         std::fs::write(bin.join("python"), "not a program").unwrap();
-        assert!(found(root.path(), None).await.is_some());
         let given = bin.join("python");
+        let warning = found(root.path(), None).await.unwrap().warning.unwrap();
+        let expected = format!("{} does not run; ", given.display());
+        assert!(warning.starts_with(&expected), "{warning}");
         assert_eq!(found(root.path(), Some(&given)).await, None);
+    }
+
+    #[test]
+    fn says_which_interpreters_do_not_run() {
+        let said = unanswered(&["/w/.venv/bin/python".into(), "python3".into()]);
+        assert!(
+            said.starts_with(
+                "no Python interpreter runs in the sandbox (tried /w/.venv/bin/python, python3)"
+            ),
+            "{said}"
+        );
     }
 
     fn script(path: &Path, text: &str) {

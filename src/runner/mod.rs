@@ -1,5 +1,7 @@
 //! The project's tests, run in a shadow: which they are, how to start them, what they say.
 
+mod candidates;
+mod collect;
 mod command;
 mod detect;
 mod environment;
@@ -13,6 +15,7 @@ mod sandbox;
 mod tests;
 mod version;
 
+pub use collect::{Collection, Counted};
 pub use command::quote;
 pub use message::frames;
 pub use results::ResultsFrom;
@@ -26,7 +29,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::ports::{Chosen, TestCase, TestOutcome, TestReport, TestRequest, TestRunner};
-use crate::workspace::{Captured, End, Overlay, ShadowCommand, ShadowError, Shadows, Snapshot};
+use crate::workspace::{Captured, End, ShadowCommand, ShadowError, Shadows, Snapshot};
+use candidates::Candidates;
 use command::Suite;
 use detect::Framework;
 use redact::SecretValues;
@@ -65,7 +69,7 @@ pub struct ProjectTests {
     /// Directories that tests read wherever they lie.
     keep: Vec<PathBuf>,
     setup: Option<String>,
-    suite: Result<Suite, String>,
+    suites: Result<Candidates, String>,
     results: ResultsFrom,
     secrets: SecretValues,
     /// Whether pytest loads our plugin; unset while nothing told.
@@ -75,17 +79,17 @@ pub struct ProjectTests {
 impl ProjectTests {
     /// Finds the tests of a workspace, or takes the user's command.
     pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
-        let mut environment = environment::inherited(&settings.environment);
+        let environment = environment::inherited(&settings.environment);
         let root = snapshot.root().to_owned();
-        let suite = match settings.command {
-            Some(line) => Ok(Suite::Given(line)),
+        let suites = match settings.command {
+            Some(line) => Ok(Candidates::given(line)),
             None => {
                 let python = settings.python.as_deref();
-                own_suite(snapshot, python, &environment, &shadows).await
+                own_suites(snapshot, python, &environment, &shadows).await
             }
         };
         let mut keep = environment::directories(&environment);
-        let python = suite.as_ref().ok().and_then(Suite::python);
+        let python = suites.as_ref().ok().and_then(|all| all.current().python());
         let mut pythons = interpreter::candidates(&root, python, &environment);
         pythons.extend(interpreter::candidates(&root, None, &environment));
         keep.extend(
@@ -94,19 +98,13 @@ impl ProjectTests {
                 .flat_map(|python| interpreter::prefixes(python)),
         );
         keep.extend(settings.readable);
-        if let Ok(suite) = &suite {
-            let given = environment.remove(&OsString::from("PYTHONPATH"));
-            if let Some(path) = suite.python_path(&root, given.as_ref()) {
-                environment.insert("PYTHONPATH".into(), path);
-            }
-        }
         ProjectTests {
             root,
             shadows,
             environment,
             keep,
             setup: settings.setup,
-            suite,
+            suites,
             results: ResultsFrom::default(),
             secrets: SecretValues::default(),
             loads: Arc::default(),
@@ -166,19 +164,78 @@ impl ProjectTests {
         Some(report)
     }
 
-    /// What a command did, without the values of the project's secrets in its output.
-    async fn captured(
+    /// For the user: why the interpreter or the runner that the project is made for is not used.
+    pub fn warnings(&self) -> &[String] {
+        match &self.suites {
+            Ok(suites) => suites.warnings(),
+            Err(_) => &[],
+        }
+    }
+
+    async fn run_with(&self, suite: &Suite, request: &TestRequest) -> TestReport {
+        let line = suite.line(&request.select);
+        if self.may_record(suite) {
+            let recorder = Recorder::new();
+            let recording = recorder.around(&self.with_setup(&line));
+            let done = match self.capture(suite, recording, request).await {
+                Ok(done) => done,
+                Err(error) => return not_run(line, error.to_string()),
+            };
+            if let Some(report) = self.recorded_report(suite, &recorder, &line, done) {
+                return report;
+            }
+        }
+        match self.capture(suite, self.with_setup(&line), request).await {
+            Ok(done) => {
+                let mut report = self.report(line, &done);
+                if self.loads.get() == Some(&false) {
+                    report.output.push_str(PRINTED);
+                }
+                report
+            }
+            Err(error) => not_run(line, error.to_string()),
+        }
+    }
+
+    fn with_setup(&self, line: &str) -> String {
+        match &self.setup {
+            Some(setup) => format!("{setup}\n{line}"),
+            None => line.to_owned(),
+        }
+    }
+
+    /// Runs a line in a shadow, with the environment of a suite: what it did, without the values of the
+    /// project's secrets in its output.
+    async fn capture(
         &self,
-        overlay: &Overlay,
-        command: &ShadowCommand,
+        suite: &Suite,
+        line: String,
+        request: &TestRequest,
     ) -> Result<Captured, ShadowError> {
-        let done = self.shadows.run(&self.root, overlay, command).await?;
+        let overlay = request.overlay.iter().cloned().collect();
+        let command = ShadowCommand {
+            line,
+            environment: self.environment_of(suite),
+            keep: self.keep.clone(),
+            deadline: request.deadline,
+            output_cap: READ_BYTES,
+        };
+        let done = self.shadows.run(&self.root, &overlay, &command).await?;
         let (root, secrets) = (self.root.clone(), self.secrets.clone());
         let text = done.output.clone();
         let redacted = tokio::task::spawn_blocking(move || secrets.redact(&root, text));
         // A panic there must not let the values through.
         let output = redacted.await.unwrap_or_default();
         Ok(Captured { output, ..done })
+    }
+
+    fn environment_of(&self, suite: &Suite) -> BTreeMap<OsString, OsString> {
+        let mut environment = self.environment.clone();
+        let given = environment.remove(&OsString::from("PYTHONPATH"));
+        if let Some(path) = suite.python_path(&self.root, given.as_ref()) {
+            environment.insert("PYTHONPATH".into(), path);
+        }
+        environment
     }
 
     fn report(&self, command: String, done: &Captured) -> TestReport {
@@ -208,16 +265,27 @@ impl ProjectTests {
     }
 }
 
-async fn own_suite(
+async fn own_suites(
     snapshot: &Snapshot,
     python: Option<&Path>,
     environment: &BTreeMap<OsString, OsString>,
     shadows: &Shadows,
-) -> Result<Suite, String> {
-    let interpreter = interpreter::find(snapshot.root(), python, environment, shadows).await?;
-    let framework = detect::framework(snapshot, interpreter.as_ref())?;
-    let python = interpreter.map(|found| found.path).unwrap_or_default();
-    Ok(Suite::Own { framework, python })
+) -> Result<Candidates, String> {
+    let root = snapshot.root();
+    let Some(interpreter) = interpreter::find(root, python, environment, shadows).await? else {
+        let asked = interpreter::candidates(root, python, environment);
+        return Err(interpreter::unanswered(&asked));
+    };
+    let found = detect::detect(snapshot, &interpreter).map_err(|missing| {
+        let broken = interpreter.warning.iter().cloned();
+        broken.chain([missing]).collect::<Vec<_>>().join("; ")
+    })?;
+    let suites = found.frameworks.into_iter().map(|framework| Suite::Own {
+        framework,
+        python: interpreter.path.clone(),
+    });
+    let warnings = interpreter.warning.iter().cloned().chain(found.warning);
+    Ok(Candidates::of(suites.collect(), warnings.collect()))
 }
 
 /// The end of an output, with what the sandbox has to do with it.
@@ -253,15 +321,16 @@ fn not_run(command: String, reason: String) -> TestReport {
 #[async_trait]
 impl TestRunner for ProjectTests {
     fn command(&self) -> Option<String> {
-        self.suite.as_ref().ok().map(|suite| suite.line(&[]))
+        let suites = self.suites.as_ref().ok()?;
+        Some(suites.current().line(&[]))
     }
 
     fn missing(&self) -> Option<&str> {
-        self.suite.as_ref().err().map(String::as_str)
+        self.suites.as_ref().err().map(String::as_str)
     }
 
     fn chosen(&self) -> Chosen {
-        match &self.suite {
+        match self.suites.as_ref().map(Candidates::current) {
             Ok(Suite::Given(_)) => Chosen::ByUser,
             Ok(Suite::Own { .. }) | Err(_) => Chosen::Found,
         }
@@ -275,50 +344,24 @@ impl TestRunner for ProjectTests {
     }
 
     fn selects(&self) -> bool {
-        self.suite.as_ref().is_ok_and(Suite::selects)
+        let suites = self.suites.as_ref();
+        suites.is_ok_and(|all| all.current().selects())
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
-        let suite = match &self.suite {
-            Ok(suite) => suite,
+        let suites = match &self.suites {
+            Ok(suites) => suites,
             Err(reason) => return not_run(String::new(), reason.clone()),
         };
-        let line = suite.line(&request.select);
-        let overlay = request.overlay.into_iter().collect();
-        let whole = match &self.setup {
-            Some(setup) => format!("{setup}\n{line}"),
-            None => line.clone(),
-        };
-        let command = ShadowCommand {
-            line: whole.clone(),
-            environment: self.environment.clone(),
-            keep: self.keep.clone(),
-            deadline: request.deadline,
-            output_cap: READ_BYTES,
-        };
-        if self.may_record(suite) {
-            let recorder = Recorder::new();
-            let recording = ShadowCommand {
-                line: recorder.around(&whole),
-                ..command.clone()
-            };
-            let done = match self.captured(&overlay, &recording).await {
-                Ok(done) => done,
-                Err(error) => return not_run(line, error.to_string()),
-            };
-            if let Some(report) = self.recorded_report(suite, &recorder, &line, done) {
+        let mut empty = Vec::new();
+        for suite in suites.to_try(&request.select) {
+            let report = self.run_with(suite, &request).await;
+            if suites.accept(suite, &report) {
                 return report;
             }
+            empty.push(report);
         }
-        match self.captured(&overlay, &command).await {
-            Ok(done) => {
-                let mut report = self.report(line, &done);
-                if self.loads.get() == Some(&false) {
-                    report.output.push_str(PRINTED);
-                }
-                report
-            }
-            Err(error) => not_run(line, error.to_string()),
-        }
+        let report = suites.none_ran(empty);
+        report.unwrap_or_else(|| not_run(String::new(), "no test runner was tried".into()))
     }
 }

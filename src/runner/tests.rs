@@ -196,6 +196,37 @@ async fn a_hanging_test_ends_at_the_deadline() {
     assert!((3_000..60_000).contains(&report.millis));
 }
 
+#[tokio::test]
+async fn a_runner_that_finds_no_test_gives_way() {
+    // pytest does not collect files of this name, unittest does.
+    let files = [("testsum.py", TESTS), ("pkg/code.py", CODE)];
+    let project = Project::new(&[files[0], files[1], ("pytest.ini", "[pytest]\n")]);
+    let tests = project.tests(None).await;
+    let report = tests.run(request(&[], &[])).await;
+    let expected = [
+        ("testsum.T.test_even", TestStatus::Passed),
+        ("testsum.T.test_none", TestStatus::Error),
+    ];
+    assert_eq!(statuses(&report), expected, "{}", report.output);
+    assert!(tests.command().unwrap().contains("unittest discover"));
+    let fixed = [("pkg/code.py", "def half(n):\n    return n and n / 2\n")];
+    let report = tests.run(request(&[], &fixed)).await;
+    assert_eq!(report.outcome, TestOutcome::Passed, "{}", report.output);
+}
+
+#[tokio::test]
+async fn a_project_without_a_runnable_test_is_not_called_ok() {
+    let project = Project::new(&[("test_a.py", "def helper(): pass\n")]);
+    let report = project.tests(None).await.run(request(&[], &[])).await;
+    assert_eq!(report.outcome, TestOutcome::NotRun);
+    let output = &report.output;
+    assert!(
+        output.contains("unittest discover -v` found none"),
+        "{output}"
+    );
+    assert!(!output.contains("OK"), "{output}");
+}
+
 /// With pytest where the interpreter can import it; the user is told how to get it where not.
 #[tokio::test]
 async fn pytest_runs_where_it_is_installed() {

@@ -8,7 +8,7 @@ use crate::lang::{self, Places};
 
 const WHAT: &str = "language server";
 
-/// Which servers are here, where, which version, and why one is not used.
+/// Which servers are here, where, and which version; where none is here, why each is not used.
 pub(super) async fn examine(config: &Language, places: &Places, cache: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     let looked_for = [
@@ -17,11 +17,12 @@ pub(super) async fn examine(config: &Language, places: &Places, cache: &Path) ->
     ];
     for (entries, job) in looked_for {
         let mut used = false;
+        let mut absent: Vec<String> = Vec::new();
         for entry in entries {
             let program = match places.find(entry) {
                 Ok(program) => program,
                 Err(why) => {
-                    findings.push(Finding::ok(WHAT, format!("{entry}: not used, {why}")));
+                    absent.push(format!("{entry}: {why}"));
                     continue;
                 }
             };
@@ -44,7 +45,10 @@ pub(super) async fn examine(config: &Language, places: &Places, cache: &Path) ->
         if !used && !entries.is_empty() {
             findings.push(Finding::warn(
                 WHAT,
-                "none was found: diagnostics of proposals are unknown",
+                format!(
+                    "none was found, so diagnostics of proposals are unknown ({})",
+                    absent.join("; ")
+                ),
                 "install one, for example with `pip install ty`",
             ));
         }

@@ -12,13 +12,14 @@ use super::Finding;
 use crate::cli::services::policy;
 use crate::config::Config;
 use crate::ports::TestRunner;
-use crate::runner::{ProjectTests, TestSettings};
+use crate::runner::{Collection, ProjectTests, TestSettings};
 use crate::workspace::{
     Confinement, HostPrograms, Kind, Overlay, Shadows, Variables, Workspace, cache_dir,
 };
 
 const PROGRAM_DEADLINE: Duration = Duration::from_secs(10);
 const PROJECT_DEADLINE: Duration = Duration::from_secs(60);
+const COLLECT_DEADLINE: Duration = Duration::from_secs(45);
 /// A cache of more files than that is not counted to its end.
 const MOST_FILES: usize = 200_000;
 
@@ -115,8 +116,12 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
         .canonicalize()
         .map_err(|error| error.to_string())
         .and_then(|root| Workspace::open(root).map_err(|error| error.to_string()));
-    let tests = match workspace {
-        Err(error) => Finding::fail("project", error, "run it in the folder of a project"),
+    let mut findings = vec![shadow, sandbox];
+    match workspace {
+        Err(error) => {
+            let advice = "run it in the folder of a project";
+            findings.push(Finding::fail("project", error, advice));
+        }
         Ok(workspace) => {
             let snapshot = workspace.snapshot(Overlay::default());
             let settings = TestSettings {
@@ -127,17 +132,50 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
                 readable: config.sandbox.readable.iter().map(PathBuf::from).collect(),
             };
             let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
-            match tests.command() {
-                Some(command) => Finding::ok("tests", command),
-                None => Finding::warn(
-                    "tests",
-                    tests.missing().unwrap_or("none were found"),
-                    "set tests.command where the project has tests",
+            findings.extend(tests_findings(&tests).await);
+        }
+    }
+    findings
+}
+
+/// What collecting the tests shows, and why a better interpreter or runner is not used.
+async fn tests_findings(tests: &ProjectTests) -> Vec<Finding> {
+    const WHAT: &str = "tests";
+    let python = tests.python().map(|version| format!(" (Python {version})"));
+    let python = python.unwrap_or_default();
+    let collected = match tests.collect(COLLECT_DEADLINE).await {
+        Collection::Counted(counted) => {
+            let number = match counted.tests {
+                1 => "1 test".to_owned(),
+                tests => format!("{tests} tests"),
+            };
+            let seconds = counted.millis as f64 / 1000.0;
+            let detail = format!(
+                "{number}, collected in {seconds:.1} s: {}{python}",
+                counted.command
+            );
+            match counted.broken_files {
+                0 => Finding::ok(WHAT, detail),
+                files => Finding::warn(
+                    WHAT,
+                    format!("{detail}; test files that cannot be imported: {files}"),
+                    "run the command to see the errors",
                 ),
             }
         }
+        Collection::Uncounted { command } => {
+            Finding::ok(WHAT, format!("{command}{python}: counted only in a run"))
+        }
+        Collection::Nothing { reason } => Finding::warn(
+            WHAT,
+            reason,
+            "set tests.command where the project has tests",
+        ),
     };
-    vec![shadow, sandbox, tests]
+    let warnings = tests.warnings().iter();
+    let advice = "repair the environment, or set tests.command";
+    let warnings = warnings.map(|why| Finding::warn(WHAT, why.clone(), advice));
+    std::iter::once(collected).chain(warnings).collect()
 }
 
 fn sandbox_finding(shadows: &Shadows) -> Finding {

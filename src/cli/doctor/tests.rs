@@ -169,21 +169,19 @@ async fn language_servers_are_greeted_and_their_absence_is_told() {
         language::examine(&config, &places, &root).await
     };
     let findings = look(&["pylsp", "ty"]).await;
-    assert!(
-        findings[0]
-            .detail
-            .contains("pylsp: not used, not installed")
-    );
-    assert_eq!(findings[1].health, Health::Warn);
-    let said = &findings[1].detail;
+    assert_eq!(findings[0].health, Health::Warn);
+    let said = &findings[0].detail;
     assert!(
         said.contains("it crashed (exit status: 2: no server)"),
         "{said}"
     );
-    assert_eq!(findings.len(), 2);
+    assert_eq!(findings.len(), 1);
     let findings = look(&["pylsp"]).await;
-    assert_eq!(findings[1].health, Health::Warn);
-    assert!(findings[1].advice.contains("pip install ty"));
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].health, Health::Warn);
+    let said = &findings[0].detail;
+    assert!(said.contains("(pylsp: not installed"), "{said}");
+    assert!(findings[0].advice.contains("pip install ty"));
     assert!(look(&[]).await.is_empty());
 }
 
@@ -200,6 +198,63 @@ fn the_cache_is_written_to_and_measured() {
     assert_eq!(
         system::cache_finding(&dir.path().join("file")).health,
         Health::Fail
+    );
+}
+
+/// What is said of the tests of a project with these files.
+async fn of_tests(files: &[(&str, &str)]) -> Vec<Finding> {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = dir.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let findings = system::examine(dir.path(), Config::default()).await;
+    let tests = findings.into_iter().filter(|one| one.what == "tests");
+    tests.collect()
+}
+
+#[tokio::test]
+async fn tests_are_collected_and_counted() {
+    let class = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n    \
+                 def test_b(self): pass\n";
+    let found = of_tests(&[("tests/test_a.py", class)]).await;
+    assert_eq!(found[0].health, Health::Ok, "{found:?}");
+    let detail = &found[0].detail;
+    assert!(detail.starts_with("2 tests, collected in "), "{detail}");
+    assert!(
+        detail.contains("-m unittest discover -v -s tests"),
+        "{detail}"
+    );
+
+    let broken = ("tests/test_b.py", "import no_such_module\n");
+    let found = of_tests(&[("tests/test_a.py", class), broken]).await;
+    assert_eq!(found[0].health, Health::Warn);
+    let detail = &found[0].detail;
+    assert!(detail.starts_with("2 tests, "), "{detail}");
+    assert!(detail.ends_with("cannot be imported: 1"), "{detail}");
+
+    let bare = ("test_a.py", "def test_a(): pass\ndef test_b(): pass\n");
+    let found = of_tests(&[bare]).await;
+    let detail = &found[0].detail;
+    let has_pytest = detail.starts_with("2 tests, ") && detail.contains("-m pytest");
+    let lacks_pytest = found[0].health == Health::Warn && detail.contains("-m pip install pytest");
+    assert!(has_pytest || lacks_pytest, "{found:?}");
+}
+
+#[tokio::test]
+async fn a_project_without_tests_is_warned_of() {
+    let found = of_tests(&[("test_a.py", "def helper(): pass\n")]).await;
+    assert_eq!(found[0].health, Health::Warn, "{found:?}");
+    assert!(found[0].detail.contains("finds no test"), "{found:?}");
+    let found = of_tests(&[("a.py", "")]).await;
+    assert!(found[0].detail.contains("no test files"), "{found:?}");
+    let venv = (".venv/pyvenv.cfg", "home = /nowhere\n");
+    let found = of_tests(&[("test_a.py", "import unittest\n"), venv]).await;
+    assert!(
+        found[1].health == Health::Warn
+            && found[1].detail.contains(".venv/bin/python does not exist"),
+        "{found:?}"
     );
 }
 
