@@ -7,6 +7,7 @@ use super::callees::callees;
 use super::context;
 use super::hub::Hub;
 use super::lookup::Lookup;
+use super::required;
 use crate::index::{frames, is_test_file};
 use crate::ports::Tokens;
 use crate::syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
@@ -81,11 +82,8 @@ impl Order {
 
 /// Symbols with why they may matter, best first.
 pub(super) fn candidates(hub: &Hub, lookup: &Lookup) -> Vec<Candidate> {
-    let (located, before) = {
-        let state = hub.state();
-        (state.located.clone(), state.before.clone())
-    };
-    let failing = before.map(|report| context::failures(&report, Tokens(4_000)));
+    let located = hub.state().located.clone();
+    let failing = required::shown(hub).map(|report| context::failures(&report, Tokens(4_000)));
     let mut order = Order::default();
     for text in failing.iter().chain([&hub.task.text]) {
         for symbol in innermost(lookup, text) {

@@ -13,6 +13,7 @@ use super::hub::Hub;
 use super::material::{Material, material};
 use super::proposal::failing_ids;
 use super::protocol::{self, Action, Pick, Seat};
+use super::required;
 use super::tools;
 use crate::index::is_test_file;
 use crate::ports::{Role, Tokens, ToolCalling};
@@ -26,11 +27,8 @@ const CANDIDATES: usize = 30;
 /// Finds candidates for the task without a model, and tells the user.
 pub(super) fn locate(hub: &Hub) -> Vec<Candidate> {
     let began = Instant::now();
-    let failing = hub
-        .state()
-        .before
-        .as_ref()
-        .map(|report| context::failures(report, Tokens(4_000)))
+    let failing = required::shown(hub)
+        .map(|report| context::failures(&report, Tokens(4_000)))
         .unwrap_or_default();
     let text = format!("{}\n{failing}", hub.task.text);
     let candidates: Vec<Candidate> = hub
@@ -128,7 +126,7 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
 /// What the failing tests compare, where that is defined once outside tests: a small model picks no
 /// better.
 fn compared_by_failing_tests(hub: &Hub) -> Vec<Pick> {
-    let Some(before) = hub.state().before.clone() else {
+    let Some(before) = required::shown(hub) else {
         return Vec::new();
     };
     let failing = failing_ids(&before);
