@@ -47,7 +47,22 @@ const RULES: &[(Goal, &[&str])] = &[
             "@test|suite|ci must|should|shall|to be green",
             "fix|repair|mend|solve|resolve .. @test",
             "^run @test",
+            "@test ... say|specify|define|describe what|how",
         ],
+    ),
+    (Goal::NewTest, &["add|write|create failing|red .. @newtest"]),
+    (
+        Goal::RedTests,
+        &[
+            "@test .. fail*|red|broken|error|errors|breaks|crash*|flaky",
+            "fail*|red|broken .. @test",
+            "ci|build|suite .. fail*|red|broken",
+            "fail*|red|broken ci",
+        ],
+    ),
+    (
+        Goal::Refactoring,
+        &["fix .. lint|linter|warning|warnings|flake8|ruff|mypy|formatting|style"],
     ),
     (
         Goal::Bug,
@@ -71,19 +86,10 @@ const RULES: &[(Goal, &[&str])] = &[
         ],
     ),
     (
-        Goal::RedTests,
-        &[
-            "@test .. fail*|red|broken|error|errors|breaks|crash*|flaky",
-            "fail*|red|broken .. @test",
-            "ci|build .. fail*|red|broken",
-            "fail*|red|broken ci",
-        ],
-    ),
-    (
         Goal::Refactoring,
         &[
             "^rename|extract|inline|move|split|simplify|clean*|tidy|reorgani*|restructure|dedup*",
-            "^format|reformat|convert|moderni*|optimi*|speed|annotate|replace|merge|sort",
+            "^format|reformat|convert|port|migrate|moderni*|optimi*|speed|annotate|replace|merge|sort",
             "refactor*|faster|fastest|performance|rename|cleanup",
             "type hint|hints|annotation|annotations",
             "dead|unused|duplicate*|duplication code|import|imports|function|variable|helper|of",

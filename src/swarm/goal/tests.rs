@@ -28,7 +28,6 @@ const TASKS: &[(Goal, &[&str])] = &[
             "the latest contest is listed twice",
             "seen while testing: cart loses items",
             "config.toml is not read",
-            "Mend load: (`test_7` fails)",
             "Make it right.",
             "",
         ],
@@ -47,11 +46,17 @@ const TASKS: &[(Goal, &[&str])] = &[
             "`tests/test_cart.py::test_total` is failing since the last commit",
             "TestCase.setUp fails",
             "run pytest",
+            "after the last change the suite is red",
             "get the test suite to work",
             "CI is red",
             "FAILED tests/test_cart.py::test_total - assert 105 == 360",
             "why is test_cart broken?",
             "all tests should pass",
+            "Mend load: (`test_7` fails)",
+            "The tests of this project fail. Find the cause of each failure in the code, not in the \
+             tests, and fix it.",
+            "`quote` must know the day, so that nobody forgets it: give it an argument `on`. The tests in \
+             `tests/` say what must hold.",
         ],
     ),
     (
@@ -95,6 +100,8 @@ const TASKS: &[(Goal, &[&str])] = &[
             "please split `run` in two, tests must stay green",
             "Remove the unused imports",
             "make the tests faster",
+            "Fix the flake8 warnings",
+            "Port the tests to pytest",
         ],
     ),
     (
