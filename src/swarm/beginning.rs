@@ -112,7 +112,8 @@ pub(super) fn candidates(hub: &Hub, lookup: &Lookup) -> Vec<Candidate> {
         let reasons = one.why.iter().filter(|why| !why.ends_with(' '));
         let why: Vec<String> = reasons.take(REASONS).cloned().collect();
         order.note(one.symbol.clone(), why.join(", "), Standing::Itself);
-        if followed < CALLERS_FOLLOWED && !is_test_file(&one.symbol.file) {
+        let is_followed = !one.symbol.is_module() && !is_test_file(&one.symbol.file);
+        if followed < CALLERS_FOLLOWED && is_followed {
             followed += 1;
             for callee in callees(lookup, &one.symbol, CALLEES) {
                 order.note(

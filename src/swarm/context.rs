@@ -222,8 +222,9 @@ fn weighs(party: &Party, cause: &Cause) -> bool {
 /// later change can be rebased over what happened since, unless the shown symbols are unchanged.
 pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
     let world = hub.state().world.clone();
+    let lookup = hub.lookup();
     for target in shown {
-        let Ok(symbol) = target.parse::<SymbolPath>() else {
+        let Ok(symbol) = lookup.address(target) else {
             continue;
         };
         if let Ok(text) = world.read(&symbol.file) {

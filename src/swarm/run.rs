@@ -14,6 +14,7 @@ use super::hub::Hub;
 use super::ledger::{Ledger, Limits};
 use super::proposal::{ProposalId, failing_ids};
 use super::protocol::Pick;
+use super::scout::NoPick;
 use super::selection::{self, Reach};
 use super::settle::Left;
 use super::{apply, context, gate, required, scout, settle, unsettled};
@@ -387,10 +388,11 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
     }
     let picks = if hub.task.begin.is_empty() {
         scout::pick(hub).await.map_err(|error| match error {
-            CallFailed::Ledger(exhausted) => StopReason::LedgerEmpty {
+            NoPick::Call(CallFailed::Ledger(exhausted)) => StopReason::LedgerEmpty {
                 what: exhausted.what,
             },
-            CallFailed::Model(error) => failed(&error),
+            NoPick::Call(CallFailed::Model(error)) => failed(&error),
+            NoPick::Unknown(why) => StopReason::NothingChanged { why },
         })?
     } else {
         let named = |symbol: &SymbolPath| Pick {
