@@ -131,6 +131,8 @@ pub struct TaskPrompt {
     pub rules: String,
     /// What the tests said before the run; empty when they were not run or all pass.
     pub failures: String,
+    /// Names of tests that failed before the run and are no part of the task; empty when there are none.
+    pub other_failures: String,
 }
 
 impl Prompt for TaskPrompt {

@@ -41,8 +41,6 @@ pub(super) struct Mind {
     pub attempts: Attempts,
     /// The state of the workspace in which its last piece of work ended without a result.
     pub gave_up_at: Option<Epoch>,
-    /// Tests fail that are to pass in the end.
-    pub failing: bool,
     /// Others change something for the same end, so a change need not mend a test by itself.
     pub entangled: bool,
     /// How many follow-ups lie between the task and this piece of work.
@@ -71,7 +69,6 @@ impl Mind {
             asked_in: None,
             attempts: Attempts::default(),
             gave_up_at: None,
-            failing: false,
             entangled: false,
             wave: 0,
             intent_approved: false,
@@ -179,7 +176,6 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
     mind.malformed = 0;
     mind.changed = false;
     mind.repeats.clear();
-    mind.failing = hub.state().wants_green;
     mind.entangled |= causes.iter().any(|cause| match cause {
         Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
         Cause::Picked { .. }
@@ -195,7 +191,7 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         return ending;
     }
     for _ in 0..hub.ledger.limits().turns {
-        if nothing_left_to_mend(hub, mind) {
+        if nothing_left_to_mend(hub) {
             return (AgentOutcome::NothingToChange, "the tests pass".to_owned());
         }
         match turn(hub, mind).await {
@@ -222,8 +218,11 @@ fn wave_of(cause: &Cause) -> u32 {
 }
 
 /// A small model, asked to mend what is whole, breaks it.
-fn nothing_left_to_mend(hub: &Hub, mind: &Mind) -> bool {
-    is_small(hub.outside.models.agent.profile()) && mind.failing && hub.state().failing.is_empty()
+fn nothing_left_to_mend(hub: &Hub) -> bool {
+    let state = hub.state();
+    is_small(hub.outside.models.agent.profile())
+        && !state.required.is_empty()
+        && state.required.is_disjoint(&state.failing)
 }
 
 /// Proposes what the scout wrote. Only when it comes back the agent's own model is asked, and only then

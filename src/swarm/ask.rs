@@ -32,10 +32,14 @@ pub(super) fn ask<'a>(
     text: &'a str,
 ) -> BoxFuture<'a, String> {
     async move {
-        let (Some(from), Ok(owner)) = (chain.last().cloned(), symbol.parse::<SymbolPath>()) else {
-            return format!("`{symbol}` is not a symbol path: write path/to/file.py::Class.method");
-        };
         let lookup = hub.lookup();
+        let owner = match lookup.address(symbol) {
+            Ok(owner) => owner,
+            Err(error) => return error,
+        };
+        let Some(from) = chain.last().cloned() else {
+            return "Nobody asks.".to_owned();
+        };
         if let Err(error) = lookup.symbol(&owner) {
             return error;
         }

@@ -7,6 +7,7 @@ use super::callees::callees;
 use super::context;
 use super::hub::Hub;
 use super::lookup::Lookup;
+use super::required;
 use crate::index::{frames, is_test_file};
 use crate::ports::Tokens;
 use crate::syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
@@ -81,11 +82,8 @@ impl Order {
 
 /// Symbols with why they may matter, best first.
 pub(super) fn candidates(hub: &Hub, lookup: &Lookup) -> Vec<Candidate> {
-    let (located, before) = {
-        let state = hub.state();
-        (state.located.clone(), state.before.clone())
-    };
-    let failing = before.map(|report| context::failures(&report, Tokens(4_000)));
+    let located = hub.state().located.clone();
+    let failing = required::shown(hub).map(|report| context::failures(&report, Tokens(4_000)));
     let mut order = Order::default();
     for text in failing.iter().chain([&hub.task.text]) {
         for symbol in innermost(lookup, text) {
@@ -114,7 +112,8 @@ pub(super) fn candidates(hub: &Hub, lookup: &Lookup) -> Vec<Candidate> {
         let reasons = one.why.iter().filter(|why| !why.ends_with(' '));
         let why: Vec<String> = reasons.take(REASONS).cloned().collect();
         order.note(one.symbol.clone(), why.join(", "), Standing::Itself);
-        if followed < CALLERS_FOLLOWED && !is_test_file(&one.symbol.file) {
+        let is_followed = !one.symbol.is_module() && !is_test_file(&one.symbol.file);
+        if followed < CALLERS_FOLLOWED && is_followed {
             followed += 1;
             for callee in callees(lookup, &one.symbol, CALLEES) {
                 order.note(

@@ -88,7 +88,7 @@ async fn write(
     model: &Arc<dyn ChatModel>,
 ) -> Option<Candidate> {
     let symbol = match (&change.symbol, &mind.party) {
-        (Some(symbol), _) => symbol.parse().ok()?,
+        (Some(symbol), _) => hub.lookup().address(symbol).ok()?,
         (None, Party::Agent(symbol)) => symbol.clone(),
         (None, Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo) => {
             return None;

@@ -156,21 +156,15 @@ impl Drop for Place {
 pub(super) fn stage(
     tests: &TestEvidence,
     diagnostics: &DiagnosticEvidence,
-    is_to_mend: bool,
+    required: &BTreeSet<String>,
 ) -> Stage {
     if diagnostics.stopping().next().is_some() {
         return Stage::NeedsOthers;
     }
     match tests {
         TestEvidence::Unknown { .. } => Stage::Passes,
-        TestEvidence::Known {
-            broken,
-            fixed,
-            still_failing,
-            ..
-        } => {
-            let helpless = is_to_mend && fixed.is_empty() && !still_failing.is_empty();
-            match broken.is_empty() && !helpless {
+        TestEvidence::Known { broken, .. } => {
+            match broken.is_empty() && !tests.fixes_none_of(required) {
                 true => Stage::Passes,
                 false => Stage::NeedsOthers,
             }
@@ -223,7 +217,7 @@ where
         fresh::refresh(hub).await;
         let (tests, diagnostics) =
             tokio::join!(tested(hub, id, &group.with), diagnosed(hub, &group.with));
-        let passes = stage(&tests, &diagnostics, hub.state().wants_green) == Stage::Passes;
+        let passes = stage(&tests, &diagnostics, &hub.state().required) == Stage::Passes;
         if !passes && !group.pending.is_empty() && !person_reviews {
             one_is_judged(hub, id, group.put_off()).await;
             continue;

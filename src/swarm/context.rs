@@ -14,6 +14,7 @@ use super::hub::Hub;
 use super::lookup::{Lookup, cap};
 use super::material::{Material, material, shown};
 use super::proposal::{TestEvidence, tail};
+use super::required;
 use crate::index::{Certainty, Usage, frames, is_test_file};
 use crate::ports::{
     ModelProfile, Role, TestCase, TestOutcome, TestReport, TestStatus, Tokens, ToolCalling,
@@ -25,6 +26,8 @@ use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
 
 /// Models without tools and with a smaller window are taken for small ones.
 const SMALL_WINDOW: Tokens = Tokens(20_000);
+/// Names of failing tests that are told although they are no part of the task.
+const OTHER_FAILURES: usize = 5;
 /// Uses of a symbol that are looked at.
 const USES: usize = 200;
 
@@ -92,7 +95,7 @@ impl Caps {
 }
 
 /// The frozen part of all prompts of a run.
-pub(super) fn frozen(hub: &Hub, before: Option<&TestReport>) -> String {
+pub(super) fn frozen(hub: &Hub) -> String {
     let caps = Caps::of(hub.outside.models.agent.profile());
     let rules = hub
         .state()
@@ -101,16 +104,26 @@ pub(super) fn frozen(hub: &Hub, before: Option<&TestReport>) -> String {
         // It does not end where it says that it ends.
         .map(|text| cap(&text.replace("</rules_of_the_repository", ""), caps.rules))
         .unwrap_or_default();
-    let failures = before
-        .map(|report| failures(report, caps.failures))
+    let failures = required::shown(hub)
+        .map(|report| failures(&report, caps.failures))
         .unwrap_or_default();
     TaskPrompt {
         task: cap(&hub.task.text, caps.task),
         python: hub.outside.tests.python().unwrap_or_default(),
         rules,
         failures,
+        other_failures: few(&required::left_alone(hub)),
     }
     .render()
+}
+
+/// Some of these ids, and how many more there are.
+fn few(ids: &[String]) -> String {
+    let shown = &ids[..ids.len().min(OTHER_FAILURES)];
+    match ids.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// Lines that are shown of tests that were stopped: where they hang, the last ones tell.
@@ -209,8 +222,9 @@ fn weighs(party: &Party, cause: &Cause) -> bool {
 /// later change can be rebased over what happened since, unless the shown symbols are unchanged.
 pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
     let world = hub.state().world.clone();
+    let lookup = hub.lookup();
     for target in shown {
-        let Ok(symbol) = target.parse::<SymbolPath>() else {
+        let Ok(symbol) = lookup.address(target) else {
             continue;
         };
         if let Ok(text) = world.read(&symbol.file) {
@@ -370,13 +384,15 @@ fn symbol_small_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
 
 /// Failing tests that use a symbol by its name; two at most.
 fn failing_tests_of(hub: &Hub, lookup: &Lookup, path: &SymbolPath) -> Vec<TestCase> {
-    let (report, failing) = {
+    let (report, mut failing) = {
         let state = hub.state();
         (
             state.latest.clone().or(state.before.clone()),
             state.failing.clone(),
         )
     };
+    let left_alone = required::left_alone(hub);
+    failing.retain(|id| !left_alone.contains(id));
     let Some(report) = report else {
         return Vec::new();
     };
@@ -396,7 +412,7 @@ fn failing_tests_of(hub: &Hub, lookup: &Lookup, path: &SymbolPath) -> Vec<TestCa
 }
 
 /// The test function of a failing test: the first frame of its traceback that lies in a test file.
-fn test_symbol(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
+pub(super) fn test_symbol(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     let frames = frames(&case.message);
     let frame = frames
         .iter()

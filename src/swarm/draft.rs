@@ -45,7 +45,7 @@ pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Resul
 
 /// The draft as the agent wrote it.
 async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
-    let target = target(mind, change)?;
+    let target = target(hub, mind, change)?;
     let trimmed = is_small(hub.outside.models.agent.profile())
         .then(|| own_part(&target, change))
         .flatten();
@@ -126,7 +126,7 @@ fn paths(file: &FilePath, names: &[String]) -> Vec<SymbolPath> {
 }
 
 /// The symbol that a proposal speaks of.
-fn target(mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
+fn target(hub: &Hub, mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
     let named = match change
         .symbol
         .as_deref()
@@ -134,16 +134,10 @@ fn target(mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
         .filter(|name| !name.is_empty())
     {
         None => None,
-        Some(name) if name.contains("::") => match name.parse::<SymbolPath>() {
+        Some(name) => match hub.lookup().address(name) {
             Ok(path) => Some(path),
-            Err(error) => return unusable(error.to_string()),
+            Err(error) => return unusable(error),
         },
-        Some(file) if file.contains(['/', '.']) => Some(SymbolPath::module(FilePath::new(file))),
-        Some(name) => {
-            return unusable(format!(
-                "`{name}` is not a symbol path: write path/to/file.py::Class.method"
-            ));
-        }
     };
     match (named, &mind.party) {
         (Some(path), _) => Ok(path),

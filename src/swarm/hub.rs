@@ -16,6 +16,7 @@ use super::diagnose;
 use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
 use super::excerpt::Focus;
 use super::gate::Draft;
+use super::goal::{self, Goal};
 use super::ledger::{Exhausted, Ledger};
 use super::lookup::{Lookup, Served};
 use super::proposal::{ProposalId, TestEvidence};
@@ -34,6 +35,7 @@ const INBOX: usize = 16;
 /// The shared state of a run.
 pub(super) struct Hub {
     pub task: Task,
+    pub goal: Goal,
     pub outside: Outside,
     pub log: EventLog,
     pub ledger: Ledger,
@@ -69,8 +71,10 @@ pub(super) struct State {
     /// The workspace that the scout was shown; what it writes for agents is meant for that.
     pub scouted_in: Option<Snapshot>,
     pub before: Option<TestReport>,
-    /// The task is about tests that fail: they are to pass in the end.
-    pub wants_green: bool,
+    /// Failing tests that have to pass in the end.
+    pub required: BTreeSet<String>,
+    /// Symbols that the task names or that the scout picked.
+    pub targets: Vec<SymbolPath>,
     /// Tests that fail on the world as it is now, as far as is known.
     pub failing: BTreeSet<String>,
     /// The same of the world before the run.
@@ -201,7 +205,8 @@ impl Hub {
             served: Arc::default(),
             located: Vec::new(),
             before: None,
-            wants_green: false,
+            required: BTreeSet::new(),
+            targets: Vec::new(),
             failing: BTreeSet::new(),
             failing_before: BTreeSet::new(),
             expected: BTreeSet::new(),
@@ -230,6 +235,7 @@ impl Hub {
             names: HashMap::new(),
         };
         Arc::new(Hub {
+            goal: goal::of(&task.text),
             ledger: Ledger::new(task.limits.clone()),
             task,
             outside,

@@ -46,7 +46,7 @@ pub(super) fn judge(
             },
         };
     }
-    match helpless(mind, evidence) {
+    match helpless(hub, evidence) {
         Some(details) if excuse.is_none() && !in_company(hub, mind) => {
             let next = match hub.task.approval {
                 Approval::Ask => {
@@ -127,17 +127,11 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
 }
 
 /// The messages of the failing tests that a change was to mend, where it mends none of them.
-fn helpless<'e>(mind: &Mind, evidence: &'e Evidence) -> Option<&'e str> {
-    let TestEvidence::Known {
-        fixed,
-        still_failing,
-        details,
-        ..
-    } = &evidence.tests
-    else {
+fn helpless<'e>(hub: &Hub, evidence: &'e Evidence) -> Option<&'e str> {
+    let TestEvidence::Known { details, .. } = &evidence.tests else {
         return None;
     };
-    let mends_nothing = mind.failing && fixed.is_empty() && !still_failing.is_empty();
+    let mends_nothing = evidence.tests.fixes_none_of(&hub.state().required);
     mends_nothing.then_some(details)
 }
 

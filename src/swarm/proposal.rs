@@ -357,6 +357,21 @@ impl TestEvidence {
         }
     }
 
+    /// Whether some of these tests still fail and none of them is fixed.
+    pub fn fixes_none_of(&self, required: &BTreeSet<String>) -> bool {
+        match self {
+            TestEvidence::Unknown { .. } => false,
+            TestEvidence::Known {
+                fixed,
+                still_failing,
+                ..
+            } => {
+                still_failing.iter().any(|id| required.contains(id))
+                    && !fixed.iter().any(|id| required.contains(id))
+            }
+        }
+    }
+
     /// Tests that fail only with the change.
     pub fn broken(&self) -> &[String] {
         match self {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::event::{Cause, Event, Party};
 use super::hub::Hub;
 use super::protocol::RequestChange;
-use crate::syntax::SymbolPath;
 
 /// Sends a change request; the text tells the sender what became of it.
 ///
@@ -16,7 +15,7 @@ pub(super) fn request_change(
     from: &Party,
     wanted: &RequestChange,
 ) -> Result<String, String> {
-    let symbol: SymbolPath = wanted.symbol.parse().map_err(|error| format!("{error}"))?;
+    let symbol = hub.lookup().address(&wanted.symbol)?;
     if wanted.reason.trim().is_empty() {
         return Err("Say in `reason` what must hold afterwards, and why.".to_owned());
     }

@@ -9,13 +9,15 @@ use tokio::sync::watch;
 use super::call::CallFailed;
 use super::event::{Cause, Driver, Event, EventLog, Party, RunId, StopReason, TestPhase};
 use super::excerpt::Focus;
+use super::goal::Goal;
 use super::hub::Hub;
 use super::ledger::{Ledger, Limits};
 use super::proposal::{ProposalId, failing_ids};
 use super::protocol::Pick;
+use super::scout::NoPick;
 use super::selection::{self, Reach};
 use super::settle::Left;
-use super::{apply, context, expected, gate, scout, settle, unsettled};
+use super::{apply, context, expected, gate, required, scout, settle, unsettled};
 use crate::index::Index;
 use crate::ports::{
     Approver, ChatModel, Chosen, Editor, LanguageService, Role, TestOutcome, TestReport,
@@ -270,10 +272,9 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
         test_before(hub, Vec::new(), Duration::MAX).await?;
         let _ = reading.await;
     }
-    let before = hub.state().before.clone();
     let candidates = scout::locate(hub);
     hub.state().located = candidates;
-    let frozen = context::frozen(hub, before.as_ref());
+    let frozen = context::frozen(hub);
     if hub.frozen.set(frozen).is_err() {
         return Err(StopReason::Failed {
             error: "a run was driven twice".to_owned(),
@@ -301,7 +302,7 @@ async fn test_some_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
     let longest = match selection::are_few(&lookup) {
         true => Some(Duration::MAX),
         // Nothing else happens meanwhile.
-        false if named.is_empty() && speaks_of_tests(&hub.task.text) => Some(selection::LONGEST),
+        false if named.is_empty() && hub.goal == Goal::RedTests => Some(selection::LONGEST),
         false => None,
     };
     let reach = match (longest, named.is_empty()) {
@@ -342,16 +343,20 @@ async fn test_before(
         });
     }
     let failing = failing_ids(&report);
-    let failures = context::failures(&report, FOCUS_MOST);
     let mut state = hub.state();
-    state.focus = Arc::new(Focus::of(&format!("{}\n{failures}", hub.task.text)));
-    state.wants_green = !failing.is_empty() && speaks_of_tests(&hub.task.text);
     state.failing = failing.iter().cloned().collect();
     if is_whole {
         state.expected = expected::passed(&report);
     }
     state.failing_before = failing.into_iter().collect();
     state.before = Some(report.clone());
+    drop(state);
+    let named = required::named_symbols(&hub.lookup(), &hub.task.text);
+    required::note_targets(hub, &named);
+    let shown = required::shown(hub);
+    let failures = shown.map(|shown| context::failures(&shown, FOCUS_MOST));
+    let focus = format!("{}\n{}", hub.task.text, failures.unwrap_or_default());
+    hub.state().focus = Arc::new(Focus::of(&focus));
     Ok(Some(report))
 }
 
@@ -375,17 +380,6 @@ fn not_run(report: &TestReport) -> String {
     )
 }
 
-/// Whether a text has a word such as `tests`, `TestCase` or `pytest`; `latest` is none, and who has
-/// "tested" something says nothing of tests.
-fn speaks_of_tests(text: &str) -> bool {
-    const OTHERS: [&str; 5] = ["tested", "tester", "testers", "testing", "testament"];
-    let text = text.to_lowercase();
-    text.split(|c: char| !c.is_alphanumeric()).any(|word| {
-        (word.starts_with("test") && !OTHERS.contains(&word))
-            || matches!(word, "pytest" | "unittest" | "doctest")
-    })
-}
-
 /// Wakes the owners of the first symbols.
 async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
     if hub.task.driver == Driver::Single {
@@ -398,10 +392,11 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
     }
     let picks = if hub.task.begin.is_empty() {
         scout::pick(hub).await.map_err(|error| match error {
-            CallFailed::Ledger(exhausted) => StopReason::LedgerEmpty {
+            NoPick::Call(CallFailed::Ledger(exhausted)) => StopReason::LedgerEmpty {
                 what: exhausted.what,
             },
-            CallFailed::Model(error) => failed(&error),
+            NoPick::Call(CallFailed::Model(error)) => failed(&error),
+            NoPick::Unknown(why) => StopReason::NothingChanged { why },
         })?
     } else {
         let named = |symbol: &SymbolPath| Pick {
@@ -420,6 +415,8 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
         .map(|(symbol, pick)| (symbol.clone(), pick.why.clone()))
         .collect();
     hub.event(Event::ScoutPicked { symbols: named });
+    let targets: Vec<SymbolPath> = picks.iter().map(|(symbol, _)| symbol.clone()).collect();
+    required::note_targets(hub, &targets);
     let from = match hub.task.begin.is_empty() {
         true => Party::Scout,
         false => Party::User,
@@ -463,7 +460,7 @@ fn stop_reason(hub: &Hub, left: Left) -> StopReason {
     if let Some(error) = state.unapplied.values().next().cloned() {
         return StopReason::Failed { error };
     }
-    let wanted = |id: &String| state.wants_green || !state.failing_before.contains(id);
+    let wanted = |id: &String| state.required.contains(id) || !state.failing_before.contains(id);
     let failing: Vec<String> = left.failing.into_iter().filter(wanted).collect();
     if state.applied.is_empty() {
         let why = "no agent found anything to change, or no proposal was accepted".to_owned();
@@ -551,28 +548,4 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> Strin
         None => String::new(),
     };
     format!("{changed}; {why}{missed}{not_woken}{taken_back}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_has_tested_something_does_not_speak_of_tests() {
-        for task in [
-            "Make the tests pass.",
-            "run pytest",
-            "TestCase.setUp fails",
-            "test_cart is red",
-        ] {
-            assert!(speaks_of_tests(task), "{task}");
-        }
-        for task in [
-            "Tested in version 1.4",
-            "the latest contest",
-            "seen while testing",
-        ] {
-            assert!(!speaks_of_tests(task), "{task}");
-        }
-    }
 }

@@ -13,37 +13,44 @@ use super::hub::Hub;
 use super::material::{Material, material};
 use super::proposal::failing_ids;
 use super::protocol::{self, Action, Pick, Seat};
+use super::required;
 use super::tools;
 use crate::index::is_test_file;
 use crate::ports::{Role, Tokens, ToolCalling};
 use crate::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
-use crate::syntax::{FilePath, SymbolPath};
+use crate::syntax::{Language, SymbolPath};
 
 /// Turns until the best candidates are taken without the scout's word.
 const TURNS: u32 = 5;
 const CANDIDATES: usize = 30;
+/// Why a file is a candidate.
+const NAMED: &str = "named in the task";
 
 /// Finds candidates for the task without a model, and tells the user.
 pub(super) fn locate(hub: &Hub) -> Vec<Candidate> {
     let began = Instant::now();
-    let failing = hub
-        .state()
-        .before
-        .as_ref()
-        .map(|report| context::failures(report, Tokens(4_000)))
+    let failing = required::shown(hub)
+        .map(|report| context::failures(&report, Tokens(4_000)))
         .unwrap_or_default();
     let text = format!("{}\n{failing}", hub.task.text);
-    let candidates: Vec<Candidate> = hub
-        .lookup()
-        .index()
-        .locate(&text, CANDIDATES)
-        .into_iter()
-        .map(|found| Candidate {
-            symbol: found.symbol,
-            score: found.score,
-            why: found.why,
+    let lookup = hub.lookup();
+    let named = lookup.files_named_in(&hub.task.text).into_iter();
+    let mut candidates: Vec<Candidate> = named
+        .map(|file| Candidate {
+            symbol: SymbolPath::module(file),
+            score: 1.0,
+            why: vec![NAMED.to_owned()],
         })
         .collect();
+    for found in lookup.index().locate(&text, CANDIDATES) {
+        if !candidates.iter().any(|known| known.symbol == found.symbol) {
+            candidates.push(Candidate {
+                symbol: found.symbol,
+                score: found.score,
+                why: found.why,
+            });
+        }
+    }
     let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     hub.event(Event::Located {
         candidates: candidates.clone(),
@@ -52,11 +59,26 @@ pub(super) fn locate(hub: &Hub) -> Vec<Candidate> {
     candidates
 }
 
+/// Why the scout picked no symbol.
+#[derive(Debug)]
+pub(super) enum NoPick {
+    /// The scout's model failed or the ledger is empty.
+    Call(CallFailed),
+    /// Nothing that it named last can be woken; the text says why.
+    Unknown(String),
+}
+
+impl From<CallFailed> for NoPick {
+    fn from(error: CallFailed) -> Self {
+        NoPick::Call(error)
+    }
+}
+
 /// The symbols where work begins, with what their owners should know.
 ///
 /// # Errors
-/// The scout's model failed or the ledger is empty.
-pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
+/// See [`NoPick`].
+pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
     let model = &hub.outside.models.scout;
     if context::is_small(model.profile()) {
         let picks = compared_by_failing_tests(hub);
@@ -79,6 +101,7 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
     };
     let frozen = hub.frozen.get().cloned().unwrap_or_default();
     conversation.user(format!("{frozen}\n{}", candidates.render()));
+    let mut refused = None;
     for _ in 0..TURNS {
         let reply = hub
             .call(
@@ -115,7 +138,10 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
             if let Ok(Action::Wake(wake)) = &one.action {
                 match usable(hub, &wake.symbols) {
                     Ok(picks) => return Ok(picks),
-                    Err(error) => *text = error,
+                    Err(error) => {
+                        refused = Some(error.clone());
+                        *text = error;
+                    }
                 }
             }
             tools::report(hub, &Party::Scout, one, text);
@@ -124,13 +150,16 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, CallFailed> {
             .messages
             .extend(protocol::result_messages(results));
     }
-    Ok(fallback(hub))
+    match refused {
+        Some(why) => Err(NoPick::Unknown(why)),
+        None => Ok(fallback(hub)),
+    }
 }
 
 /// What the failing tests compare, where that is defined once outside tests: a small model picks no
 /// better.
 fn compared_by_failing_tests(hub: &Hub) -> Vec<Pick> {
-    let Some(before) = hub.state().before.clone() else {
+    let Some(before) = required::shown(hub) else {
         return Vec::new();
     };
     let failing = failing_ids(&before);
@@ -165,10 +194,12 @@ fn usable(hub: &Hub, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     let mut errors = Vec::new();
     let mut good: Vec<Pick> = Vec::new();
     for pick in picks {
-        let found = path_of(pick).and_then(|path| match lookup.is_new_file(&path) {
-            true => Ok(path),
-            false => lookup.symbol(&path).map(|_| path),
-        });
+        let found = lookup
+            .address(&pick.symbol)
+            .and_then(|path| match lookup.is_new_file(&path) {
+                true => Ok(path),
+                false => lookup.symbol(&path).map(|_| path),
+            });
         match found.map(|path| path.to_string()) {
             Ok(symbol) if good.iter().any(|other| other.symbol == symbol) => {}
             Ok(symbol) => good.push(Pick {
@@ -188,19 +219,16 @@ fn usable(hub: &Hub, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     Ok(good)
 }
 
-/// The symbol of a pick; a file alone stands for its module body.
-fn path_of(pick: &Pick) -> Result<SymbolPath, String> {
-    let name = pick.symbol.trim();
-    let is_file = !name.contains("::") && !name.contains(char::is_whitespace) && name.contains('.');
-    match is_file {
-        true => Ok(SymbolPath::module(FilePath::new(name))),
-        false => name.parse().map_err(|error| format!("{error}")),
-    }
-}
-
-/// Without a word of the scout: the best candidate.
+/// Without a word of the scout: the best candidate. Of a code file that the task names, a symbol that
+/// its words lead to says more than the whole.
 fn fallback(hub: &Hub) -> Vec<Pick> {
-    let mut located = hub.state().located.clone();
+    let located = hub.state().located.clone();
+    let is_code_file =
+        |symbol: &SymbolPath| symbol.is_module() && Language::of(&symbol.file) != Language::Plain;
+    let (whole, mut located): (Vec<_>, Vec<_>) = located.into_iter().partition(|candidate| {
+        is_code_file(&candidate.symbol) && candidate.why.iter().any(|why| why == NAMED)
+    });
+    located.extend(whole);
     located.retain(|candidate| !is_test_file(&candidate.symbol.file));
     let pick = |candidate: &Candidate| Pick {
         symbol: candidate.symbol.to_string(),

@@ -34,7 +34,10 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
         hub.quiet().await;
         fresh::refresh(hub).await;
         let (report, problems) = tokio::join!(latest_report(hub), last_look(hub));
-        let failing = report.as_ref().map(failing_ids).unwrap_or_default();
+        let failing = match &report {
+            Some(report) => failing_ids(report),
+            None => known_failures(hub),
+        };
         let left = Left {
             failing,
             problems: last_look::news(hub, &problems),
@@ -53,6 +56,16 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
         }
         round += 1;
     }
+}
+
+/// The required tests that failed when they were last run.
+fn known_failures(hub: &Hub) -> Vec<String> {
+    let state = hub.state();
+    state
+        .required
+        .intersection(&state.failing)
+        .cloned()
+        .collect()
 }
 
 /// What is wrong when no agent has work.
@@ -250,7 +263,7 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
         });
     for case in report.cases.iter().cloned().chain(whole_run) {
         let failed = matches!(case.status, TestStatus::Failed | TestStatus::Error);
-        if !failed || (!broken.contains(&case.id) && !hub.state().wants_green) {
+        if !failed || !broken.contains(&case.id) && !hub.state().required.contains(&case.id) {
             continue;
         }
         let known = |symbol: SymbolPath| hub.owner_of(&symbol).unwrap_or(symbol);

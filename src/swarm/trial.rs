@@ -8,6 +8,7 @@ use super::expected::{self, Worlds};
 use super::gate::{run_tests, run_tests_within};
 use super::hub::{Epoch, Hub};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids};
+use super::required;
 use super::selection::{Extent, LONGEST, Selection};
 use super::settle;
 use crate::ports::{TestOutcome, TestReport};
@@ -30,6 +31,7 @@ pub(super) async fn of_change(
         let reason = reason.to_owned();
         return (TestEvidence::Unknown { reason }, None);
     }
+    required::note_change(hub, symbols);
     let checks = hub.state().reach.checks;
     match checks {
         Extent::Whole => {
@@ -142,6 +144,7 @@ async fn by_nearest(
             remember(hub, &fails, epoch);
             if is_untouched {
                 hub.state().failing_before.extend(single(&fails));
+                required::note_failing(hub, &without);
             }
             failing.extend(fails);
         }

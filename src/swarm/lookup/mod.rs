@@ -1,5 +1,6 @@
 //! Looking things up in the workspace as it is now, as capped text for a model.
 
+mod address;
 mod read;
 mod served;
 

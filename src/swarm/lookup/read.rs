@@ -35,7 +35,7 @@ impl Lookup {
         let read: Vec<Target> = targets
             .iter()
             .take(READ_TARGETS)
-            .map(|target| self.target(target.trim()))
+            .map(|target| self.target(target.trim().trim_matches('`')))
             .collect();
         let needs: Vec<Tokens> = read.iter().map(Target::need).collect();
         let shares = shares(&needs, READ_CAP);

@@ -8,6 +8,7 @@ mod evidence;
 mod flow;
 mod follow;
 mod fresh;
+mod goals;
 mod landing;
 mod ledger;
 mod log;

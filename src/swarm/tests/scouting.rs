@@ -117,3 +117,93 @@ async fn one_that_never_picks_is_not_waited_for() {
     );
     assert_eq!(bed.model.prompts("scout").len(), 5);
 }
+
+const README: &str = "# Shop\n\nSells things.\n";
+
+/// A task for a document, and a project whose code shares more words with the task.
+fn documented(scout: Vec<Line>) -> Bed {
+    let mends =
+        json!({"reason": "r", "hunks": [{"old": "Sells things.", "new": "Run `python shop.py`."}]});
+    let model = Scripted::native()
+        .on("scout", scout)
+        .on("agent README.md::", [call("propose", mends)])
+        .always("agent", finish("nothing"));
+    let run = "def mention_how_to_run_it():\n    return 'run'\n";
+    let files = [
+        ("README.md", README),
+        ("run.py", run),
+        ("Makefile", "run:\n"),
+    ];
+    Bed::new(&files, model).with(|task| task.text = "Mention in README.md how to run it".into())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_the_task_names_is_the_first_candidate() {
+    let mut bed = documented(vec![wake(&["README.md"])]);
+    let events = bed.run().await;
+    let located = events.iter().find_map(|event| match event {
+        Event::Located { candidates, .. } => candidates.first(),
+        _ => None,
+    });
+    let first = located.expect("a candidate");
+    assert_eq!(first.symbol.to_string(), "README.md::");
+    let prompt = &bed.model.prompts("scout")[0];
+    let (_, candidates) = prompt.split_once("Candidates, best first").unwrap();
+    let candidate = "`README.md::` line 1 (named in the task)";
+    assert!(
+        candidates
+            .trim_start_matches(['\n', ':'])
+            .starts_with(candidate),
+        "{candidates}"
+    );
+    assert!(candidates.contains("Sells things."), "{candidates}");
+    assert_eq!(picked(&events), ["README.md::"]);
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.read("README.md").contains("Run `python shop.py`."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bare_paths_are_addresses() {
+    for (named, symbol) in [("`README.md`", "README.md::"), ("Makefile", "Makefile::")] {
+        let mut bed = documented(vec![wake(&[named])]);
+        assert_eq!(picked(&bed.run().await), [symbol]);
+    }
+    let request = json!({"symbol": "README.md", "reason": "say how to run it"});
+    let mut bed = documented(vec![wake(&["run.py"])]);
+    let model = Scripted::native()
+        .on("scout", [wake(&["run.py"])])
+        .on(
+            "agent run.py::",
+            [call("request_change", request), finish("asked")],
+        )
+        .always("agent README.md::", finish("nothing"));
+    bed.model = std::sync::Arc::new(model);
+    let events = bed.run().await;
+    let names: Vec<String> = woken(&events).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["run.py::", "README.md::"], "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_unrelated_is_woken_when_nothing_named_can_be() {
+    let wrong = || wake(&["guide"]);
+    let mut bed = documented((0..9).map(|_| wrong()).collect());
+    let events = bed.run().await;
+    assert_eq!(woken(&events).len(), 0, "{events:#?}");
+    let StopReason::NothingChanged { why } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert!(
+        why.contains("None of these can be woken. `guide` is not"),
+        "{why}"
+    );
+    assert_eq!(bed.model.prompts("scout").len(), 5);
+}
+
+/// The words of the task lead to a function of the file that it names.
+#[tokio::test(start_paused = true)]
+async fn without_a_pick_a_symbol_of_the_named_file_goes_before_the_whole() {
+    let look = |at: usize| call("search", json!({"query": format!("word{at}")}));
+    let mut bed = bed((0..9).map(look).collect())
+        .with(|task| task.text = "`total` in shop.py forgets the discount".into());
+    assert_eq!(picked(&bed.run().await), ["shop.py::total"]);
+}

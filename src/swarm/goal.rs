@@ -1,0 +1,183 @@
+//! What a task asks for, read from the user's words alone by the rules of a table. No model is asked.
+//!
+//! The goal decides which failing tests a run has to repair ([`super::required`]). A task that fits no
+//! rule counts as a bug: of all goals that change code, it asks for the most.
+
+mod words;
+
+use words::{Sentence, sentences};
+
+/// What kind of result the user asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// Something behaves wrongly.
+    Bug,
+    /// Failing tests are to pass.
+    RedTests,
+    NewTest,
+    Feature,
+    /// The code changes, its behaviour does not.
+    Refactoring,
+    /// Prose, or a file that holds no code.
+    Documentation,
+    Question,
+}
+
+/// The rules in order: the first pattern that fits a sentence decides. [`Sentence::fits`] describes the
+/// patterns.
+const RULES: &[(Goal, &[&str])] = &[
+    (
+        Goal::Documentation,
+        &[
+            "typo*|spelling|misspell*|grammar|wording",
+            "^document",
+            "^mention|note|describe|explain|list ... @doc",
+            "^@edit ... in|to|into|from|of @doc",
+            "^@edit ? @doc $",
+            "^@edit ? @doc for|of|on|about|with|that|how|and|in|to|so|when|why|saying|explaining",
+            "^@prose",
+        ],
+    ),
+    (
+        Goal::RedTests,
+        &[
+            "make|get|have|turn|bring .. @test .. pass|passes|green|succeed|work|run",
+            "make|get|have|turn|bring .. pytest|suite .. pass|green|work|run",
+            "@test|suite|ci must|should|shall|to|can pass|succeed",
+            "@test|suite|ci must|should|shall|to be green",
+            "fix|repair|mend|solve|resolve .. @test",
+            "^run @test",
+            "@test ... say|specify|define|describe what|how",
+        ],
+    ),
+    (Goal::NewTest, &["add|write|create failing|red .. @newtest"]),
+    (
+        Goal::RedTests,
+        &[
+            "@test .. fail*|red|broken|error|errors|breaks|crash*|flaky",
+            "fail*|red|broken .. @test",
+            "ci|build|suite .. fail*|red|broken",
+            "fail*|red|broken ci",
+        ],
+    ),
+    (
+        Goal::Refactoring,
+        &["fix .. lint|linter|warning|warnings|flake8|ruff|mypy|formatting|style"],
+    ),
+    (
+        Goal::Bug,
+        &[
+            "^fix|repair|mend|debug|correct|resolve|solve",
+            "and|also|then fix|repair|mend|correct",
+        ],
+    ),
+    (
+        Goal::NewTest,
+        &[
+            "add|write|create|extend|provide|more|another|need .. @newtest",
+            "^test|check with test that|whether|if",
+            "^test that|whether|if",
+            "^@newtest for",
+            "cover .. with @newtest",
+            "coverage",
+            "missing .. @newtest",
+            "@newtest .. missing",
+            "no|without|lacks|lack @newtest",
+        ],
+    ),
+    (
+        Goal::Refactoring,
+        &[
+            "^rename|extract|inline|move|split|simplify|clean*|tidy|reorgani*|restructure|dedup*",
+            "^format|reformat|convert|port|migrate|moderni*|optimi*|speed|annotate|replace|merge|sort",
+            "refactor*|faster|fastest|performance|rename|cleanup",
+            "type hint|hints|annotation|annotations",
+            "dead|unused|duplicate*|duplication code|import|imports|function|variable|helper|of",
+        ],
+    ),
+    (
+        Goal::Bug,
+        &[
+            "bug|bugs|wrong|wrongly|incorrect*|broken|crash*|fail|fails|failed|failing|failure",
+            "does|do|did|is|are not",
+            "doesnt|dont|didnt|isnt|arent|cannot|cant|wont",
+            "should|must|shall|expected ... but",
+            "instead of",
+            "forgets|ignores|loses|hangs|regression|leak*|buggy|breaks",
+            "off by one",
+            "infinite loop",
+        ],
+    ),
+    (
+        Goal::Feature,
+        &[
+            "^add|implement|support|introduce|allow|create|extend|provide|enable|write|build|let",
+            "^function|option|flag|command|parameter|method|class|way|new",
+            "make .. possible",
+            "feature",
+            "should|must support|accept|allow",
+        ],
+    ),
+];
+
+/// Sentences that ask without a question mark, unless they speak of a document.
+const ASKS: &[&str] = &["^explain|describe|summari*|tell|show|find"];
+/// Sentences that ask when they end in a question mark.
+const QUESTIONS: &[&str] =
+    &["^what|how|why|where|which|who|when|is|are|does|do|did|has|was|whats|wheres"];
+/// With any of these words the user wants more than an answer.
+const COMMANDS: &[&str] = &[
+    "^fix|repair|mend|add|make|change|implement|correct|remove|rename|write|update|use",
+    "and|then fix|repair|mend|add|make|change",
+];
+/// A question for the cause of a fault is a wish to be rid of it.
+const FAULTS: &[&str] = &["why ... wrong|fail*|crash*|broken|incorrect*|not|error|raise*|bug"];
+
+/// The goal of a task.
+pub(super) fn of(task: &str) -> Goal {
+    let sentences = sentences(task);
+    if is_question(&sentences) {
+        return Goal::Question;
+    }
+    if quotes_failing_test(task) {
+        return Goal::RedTests;
+    }
+    RULES
+        .iter()
+        .find(|(_, patterns)| any_fits(&sentences, patterns))
+        .map_or(Goal::Bug, |(goal, _)| *goal)
+}
+
+fn is_question(sentences: &[Sentence]) -> bool {
+    let Some(first) = sentences.first() else {
+        return false;
+    };
+    let asks = first.is_question && fits_any(first, QUESTIONS);
+    let (_, documentation) = RULES[0];
+    let tells = fits_any(first, ASKS) && !fits_any(first, documentation);
+    (asks || tells) && !any_fits(sentences, COMMANDS) && !any_fits(sentences, FAULTS)
+}
+
+fn any_fits(sentences: &[Sentence], patterns: &[&str]) -> bool {
+    sentences
+        .iter()
+        .any(|sentence| fits_any(sentence, patterns))
+}
+
+fn fits_any(sentence: &Sentence, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| sentence.fits(pattern))
+}
+
+/// Whether a text holds the output of a test runner that names a failing test.
+fn quotes_failing_test(task: &str) -> bool {
+    task.lines().map(str::trim).any(|line| {
+        let is_pytest = (line.starts_with("FAILED ") || line.starts_with("ERROR "))
+            && (line.contains("::") || line.contains(".py"));
+        let is_unittest =
+            (line.starts_with("FAIL: ") || line.starts_with("ERROR: ")) && line.contains("test");
+        is_pytest || is_unittest
+    })
+}
+
+#[cfg(test)]
+mod tests;

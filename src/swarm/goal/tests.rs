@@ -1,0 +1,153 @@
+use super::*;
+
+/// Short tasks as people write them.
+const TASKS: &[(Goal, &[&str])] = &[
+    (
+        Goal::Bug,
+        &[
+            "mean() is wrong for empty lists",
+            "fix mean for empty lists",
+            "mean should return 0 for an empty list but raises ZeroDivisionError",
+            "mean should return 0 for []",
+            "`total` forgets the discount",
+            "parse('1') gives 2",
+            "Bug: negative numbers crash the parser.",
+            "the login does not work anymore",
+            "cant divide by zero w/o a crash, pls fix",
+            "Fix the bug in mean and add a test for it.",
+            "Fix `median` for even lengths, add tests",
+            "Simplify mean and fix the empty case.",
+            "off by one in paginate",
+            "Sorting is broken when two names are equal.",
+            "I get `ZeroDivisionError: division by zero` from mean([])",
+            "divide must raise ValueError on zero",
+            "Why does mean([]) crash?",
+            "it returns None instead of []",
+            "parse() fails when it reads data.json",
+            "Tested in version 1.4: the total is wrong.",
+            "the latest contest is listed twice",
+            "seen while testing: cart loses items",
+            "config.toml is not read",
+            "Make it right.",
+            "",
+        ],
+    ),
+    (
+        Goal::RedTests,
+        &[
+            "Make the tests pass.",
+            "make all failing tests green again",
+            "please fix the failing tests",
+            "The tests fail.",
+            "Some tests fail.",
+            "The test t1 fails.",
+            "test_mean_empty fails",
+            "test_cart is red",
+            "`tests/test_cart.py::test_total` is failing since the last commit",
+            "TestCase.setUp fails",
+            "run pytest",
+            "after the last change the suite is red",
+            "get the test suite to work",
+            "CI is red",
+            "FAILED tests/test_cart.py::test_total - assert 105 == 360",
+            "why is test_cart broken?",
+            "all tests should pass",
+            "Mend load: (`test_7` fails)",
+            "The tests of this project fail. Find the cause of each failure in the code, not in the \
+             tests, and fix it.",
+            "`quote` must know the day, so that nobody forgets it: give it an argument `on`. The tests in \
+             `tests/` say what must hold.",
+        ],
+    ),
+    (
+        Goal::NewTest,
+        &[
+            "add a test for parse('1')",
+            "Write unit tests for cart.py",
+            "add a failing test for the empty list",
+            "test that parse rejects empty strings",
+            "Tests for `total` are missing",
+            "increase the coverage of cart.py",
+            "cover mean with tests",
+            "can you write some more tests for the parser?",
+            "there is no test for mean, we need one",
+        ],
+    ),
+    (
+        Goal::Feature,
+        &[
+            "Add a --verbose flag",
+            "Support negative numbers in parse",
+            "implement median(values)",
+            "Add a function mode(values) with tests",
+            "Could you add an option to skip empty lines?",
+            "I'd like a flag that prints the version",
+            "Add support for reading config.yaml",
+            "Allow `total` to take a currency. All tests must still pass.",
+            "Add an error message for files that are missing",
+            "new command: list users",
+        ],
+    ),
+    (
+        Goal::Refactoring,
+        &[
+            "Rename `total` to `sum_total`",
+            "extract the parsing into its own function",
+            "Refactor cart.py without breaking the tests",
+            "move mean to stats.py",
+            "Make it the fastest.",
+            "add type hints to cart.py",
+            "please split `run` in two, tests must stay green",
+            "Remove the unused imports",
+            "make the tests faster",
+            "Fix the flake8 warnings",
+            "Port the tests to pytest",
+        ],
+    ),
+    (
+        Goal::Documentation,
+        &[
+            "Mention in README.md how to run it",
+            "add a docstring to mean",
+            "fix the typo in the README",
+            "Document the --verbose flag",
+            "bump the version in pyproject.toml",
+            "Update the changelog",
+            "README.md should say how to run the tests",
+            "the docstring of mean is wrong",
+            "add a target for the tests to the Makefile",
+            "Improve the comments in cart.py",
+            "please write docs for the parser",
+        ],
+    ),
+    (
+        Goal::Question,
+        &[
+            "How does the cache work?",
+            "where is the price computed?",
+            "Explain how `total` works",
+            "What calls parse()?",
+            "does anything use `Cart.add`?",
+        ],
+    ),
+];
+
+#[test]
+fn goals_of_short_tasks() {
+    let mut wrong = Vec::new();
+    for (expected, tasks) in TASKS {
+        for task in *tasks {
+            let goal = of(task);
+            if goal != *expected {
+                wrong.push(format!("{task:?}: {goal:?}, not {expected:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn blocks_of_code_are_not_read_for_words() {
+    let task = "Rename `f` to `g`:\n```python\n# fix the failing tests\n```\n";
+    assert_eq!(of(task), Goal::Refactoring);
+}
