@@ -7,13 +7,16 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::call::CallFailed;
+use super::ending::{
+    Ending, LastCheck, RunFacts, TakenBack, Unchanged, counted, ending, unchanged,
+};
 use super::event::{Cause, Driver, Event, EventLog, Party, RunId, StopReason, TestPhase};
 use super::excerpt::Focus;
 use super::hub::Hub;
 use super::ledger::{Ledger, Limits};
 use super::proposal::{ProposalId, failing_ids};
 use super::protocol::Pick;
-use super::selection::{self, Reach};
+use super::selection::{self, Extent, Reach};
 use super::settle::Left;
 use super::{apply, context, gate, scout, settle, unsettled};
 use crate::index::Index;
@@ -462,7 +465,7 @@ fn stop_reason(hub: &Hub, left: Left) -> StopReason {
     let wanted = |id: &String| state.wants_green || !state.failing_before.contains(id);
     let failing: Vec<String> = left.failing.into_iter().filter(wanted).collect();
     if state.applied.is_empty() {
-        let why = "no agent found anything to change, or no proposal was accepted".to_owned();
+        let Unchanged { why, .. } = unchanged(&hub.log.events());
         return StopReason::NothingChanged { why };
     }
     if !failing.is_empty() {
@@ -497,7 +500,9 @@ fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
     };
     let spent = hub.ledger.spent();
     let summary = summary(&stop_reason, &applied, hub);
+    let ending = ending_of(hub, &stop_reason, &applied);
     Event::RunFinished {
+        ending: Some(ending),
         stop_reason,
         applied,
         diff: apply::whole_diff(hub),
@@ -505,6 +510,42 @@ fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
         summary,
         tally,
     }
+}
+
+fn ending_of(hub: &Hub, stop_reason: &StopReason, applied: &[SymbolPath]) -> Ending {
+    let by_all = unchanged(&hub.log.events()).by_all;
+    let tests = &hub.outside.tests;
+    let has_command = tests.command().is_some();
+    let count = hub.lookup().index().test_count();
+    let state = hub.state();
+    let untested = match (has_command, state.reach.end) {
+        (false, _) => tests
+            .missing()
+            .unwrap_or("no tests were found; give a command with --test")
+            .to_owned(),
+        (true, Extent::Nearest) if stop_reason.is_settled() => {
+            format!(
+                "none of the {} was found near the change",
+                counted(count, "test")
+            )
+        }
+        (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
+    };
+    ending(&RunFacts {
+        stop_reason,
+        task: &hub.task.text,
+        changed: applied,
+        taken_back: match &state.taken_back {
+            Some(patch) => TakenBack::Yes(patch.as_deref()),
+            None => TakenBack::No,
+        },
+        last_check: match &state.latest {
+            Some(report) => LastCheck::Known(report),
+            None => LastCheck::Absent { why: &untested },
+        },
+        failed_before: &state.failing_before,
+        nothing_to_change: by_all && !(state.wants_green && !state.failing.is_empty()),
+    })
 }
 
 fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> String {
@@ -521,10 +562,13 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> Strin
         StopReason::Settled => "settled".to_owned(),
         StopReason::NothingChanged { why } => why.clone(),
         StopReason::TestsFail { failing } => {
-            format!("{} tests fail: {}", failing.len(), failing.join(", "))
+            let verb = if failing.len() == 1 { "fails" } else { "fail" };
+            let count = counted(failing.len(), "test");
+            format!("{count} {verb}: {}", failing.join(", "))
         }
         StopReason::ProblemsRemain { problems } => {
-            format!("{} new problems: {}", problems.len(), problems.join("; "))
+            let count = counted(problems.len(), "new problem");
+            format!("{count}: {}", problems.join("; "))
         }
         StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
         StopReason::Cancelled => "cancelled".to_owned(),
