@@ -115,6 +115,15 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
     Ending { proof, headline }
 }
 
+/// Why no test proves the changes of a run; `None` where tests do, or where there is nothing to prove.
+pub(super) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
+    match checked(facts) {
+        Checked::Passes(_) => None,
+        Checked::Fails(_) | Checked::Untested(_) if is_all_documentation(facts) => None,
+        Checked::Fails(why) | Checked::Untested(why) => Some(why),
+    }
+}
+
 fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
     let is_unchanged = facts.changed.is_empty() && matches!(facts.taken_back, TakenBack::No);
     let rest = match is_unchanged {
@@ -142,10 +151,7 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
 
 /// Of a run that settled.
 fn done(facts: &RunFacts<'_>) -> (Proof, String) {
-    let is_documentation = facts
-        .changed
-        .iter()
-        .all(|symbol| is_documentation(&symbol.file));
+    let is_documentation = is_all_documentation(facts);
     match checked(facts) {
         Checked::Passes(what) => (Proof::Proven, format!("Done and proven: {what}")),
         Checked::Fails(what) if is_documentation => (
@@ -273,7 +279,12 @@ fn left_behind(facts: &RunFacts<'_>) -> String {
     }
 }
 
-fn is_documentation(file: &FilePath) -> bool {
+fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
+    let mut files = facts.changed.iter().map(|symbol| &symbol.file);
+    files.all(is_documentation)
+}
+
+pub(super) fn is_documentation(file: &FilePath) -> bool {
     let extension = file.name().rsplit_once('.').map(|(_, extension)| extension);
     extension.is_some_and(|extension| DOCUMENTATION.contains(&extension))
 }

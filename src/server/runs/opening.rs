@@ -213,6 +213,7 @@ fn task(params: RunParams, defaults: &Defaults) -> Task {
         limits: params.limits.over(&defaults.limits),
         test_deadline: defaults.test_deadline,
         begin: params.begin,
+        require_tests: params.require_tests,
         patch: None,
     }
 }

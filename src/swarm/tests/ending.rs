@@ -144,3 +144,69 @@ fn the_end_of_an_older_recording_is_read() {
         "{read:?}"
     );
 }
+
+/// A run that must prove what it changes.
+fn strict(approval: Approval, bed: Bed) -> Bed {
+    bed.with(|task| {
+        task.require_tests = true;
+        task.approval = approval;
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_tests_are_required_and_there_are_none_no_model_is_asked() {
+    let mut bed = strict(Approval::Auto, bed(changes()));
+    let events = bed.run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::NotDone);
+    assert!(
+        headline.starts_with("Not done: tests are required, and there are none: "),
+        "{headline}"
+    );
+    assert_eq!((bed.model.calls(), bed.read("a.py").as_str()), (0, TWO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_tests_are_required_a_change_that_they_do_not_prove_is_not_applied() {
+    let still = |_: &str| vec![("test_g".to_owned(), "g is wrong".to_owned())];
+    let model = || changes().always("proxy", say("ACCEPT"));
+    for approval in [Approval::Auto, Approval::Proxy] {
+        let mut bed = strict(approval, bed(model()).tests(still));
+        let events = bed.run().await;
+        assert_eq!(ending(&events).0, Proof::NotDone, "{approval:?}");
+        assert_eq!(bed.read("a.py"), TWO, "{approval:?}");
+    }
+    let mut hanging = strict(Approval::Auto, bed(model()).tests(|_| Vec::new()))
+        .with(|task| task.test_deadline = Duration::from_secs(6));
+    let hangs = [Duration::from_secs(60); 40];
+    hanging.test_times.lock().unwrap().extend(hangs);
+    let events = hanging.run().await;
+    let applied = |event: &Event| matches!(event, Event::ProposalApplied { .. });
+    assert!(!events.iter().any(applied), "{events:#?}");
+    assert_eq!(ending(&events).0, Proof::NotDone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_tests_are_required_what_they_prove_is_applied_and_a_person_may_do_without() {
+    let mut proven = strict(Approval::Auto, bed(changes()).tests(|_| Vec::new()));
+    let events = proven.run().await;
+    assert_eq!(ending(&events).0, Proof::Proven);
+    assert!(proven.read("a.py").contains("x + 1"));
+    let mut asked = strict(Approval::Ask, bed(changes()));
+    let events = asked.run().await;
+    assert_eq!(ending(&events).0, Proof::Unproven);
+    assert!(asked.read("a.py").contains("x + 1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_tests_are_required_documentation_needs_none() {
+    let model = Scripted::native().always("agent", whole("# Rates\n\nEight per cent.\n"));
+    let files = [("a.py", TWO), ("README.md", "# Rates\n")];
+    let bed = Bed::new(&files, model).begin(&["README.md::"]);
+    let mut bed = strict(Approval::Auto, bed.tests(|_| Vec::new()));
+    let hangs = [Duration::from_secs(600); 40];
+    bed.test_times.lock().unwrap().extend(hangs);
+    let events = bed.run().await;
+    assert_eq!(ending(&events).0, Proof::NothingToProve, "{events:#?}");
+    assert!(bed.read("README.md").contains("Eight per cent"));
+}
