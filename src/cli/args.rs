@@ -19,9 +19,19 @@ pub struct Cli {
     pub command: Command,
 }
 
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  done, and tests prove it; or there was nothing to prove: the task needed no change, or only
+     documentation was changed
+  1  not done
+  2  wrong arguments or configuration
+  3  changes were made that no test proves: no test ran, the tests timed out, or tests fail that
+     failed before";
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Carry out one task in a project, without an editor.
+    #[command(after_help = EXIT_STATUS)]
     Run(RunArgs),
     /// Answer a question about the code of a project. Changes nothing.
     Ask(AskArgs),
@@ -105,6 +115,9 @@ pub struct RunArgs {
     /// The command that runs the tests.
     #[arg(long, value_name = "CMD")]
     pub test: Option<String>,
+    /// Without a person who approves: apply no change that no test proves, and exit with 1 instead of 3.
+    #[arg(long)]
+    pub require_tests: bool,
     /// Stop when this much money is spent.
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub budget_usd: Option<f64>,

@@ -33,7 +33,19 @@ const NO_DIRECTORY: &str = "the current directory is gone";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Settled,
+    /// A run made changes that no test proves.
+    Unproven,
     NotSettled,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        match outcome {
+            Outcome::Settled => ExitCode::SUCCESS,
+            Outcome::NotSettled => ExitCode::from(1),
+            Outcome::Unproven => ExitCode::from(3),
+        }
+    }
 }
 
 /// The command was not used as it can be.
@@ -41,7 +53,8 @@ pub enum Outcome {
 #[error("{0}")]
 pub struct WrongUse(pub String);
 
-/// Everything from the arguments to the exit code: 0 settled, 1 not settled, 2 wrong use.
+/// Everything from the arguments to the exit code: 0 settled, 1 not settled, 2 wrong use, 3 changes
+/// without proof.
 pub fn main() -> ExitCode {
     #[cfg(feature = "local")]
     crate::model::local::threads::limit_thread_pools();
@@ -58,8 +71,7 @@ pub fn main() -> ExitCode {
     // A thread that reads stdin would never end by itself.
     runtime.shutdown_background();
     match outcome {
-        Ok(Outcome::Settled) => ExitCode::SUCCESS,
-        Ok(Outcome::NotSettled) => ExitCode::from(1),
+        Ok(outcome) => outcome.into(),
         // Whoever read our output has gone: there is nobody left to tell.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(1),
         Err(error) => {

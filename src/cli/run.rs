@@ -16,7 +16,7 @@ use super::input::{Input, Inputs, Source};
 use super::screen::Screen;
 use super::services::{allowed_writes, configuration, services};
 use super::view::prompt::{self, Asked, CHOICES, Prompt, Said};
-use super::view::state::{Review, RunState};
+use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{Traces, summary};
 use super::view::text::{Line, Style};
 use super::{Outcome, WrongUse, log, trust};
@@ -25,7 +25,7 @@ use crate::headless::{HeadlessEditor, HeadlessRun, RunNote};
 use crate::model::registry::Models;
 use crate::ports::{Dollars, Tokens, Verdict};
 use crate::server::protocol::{LimitsPatch, RunParams};
-use crate::swarm::Approval;
+use crate::swarm::{Approval, Proof};
 use crate::workspace::{PathPolicy, private_file};
 
 /// The live view is drawn this often while nothing happens.
@@ -85,6 +85,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
             ..LimitsPatch::default()
         },
         test: args.test.clone(),
+        require_tests: args.require_tests,
         ..RunParams::default()
     };
     let stdin = match params.task.as_str() {
@@ -234,10 +235,11 @@ impl<'a> Viewer<'a> {
             patch: patch.as_deref().filter(|_| self.tree == Tree::Stays),
         };
         self.screen.say(&summary(&self.state, traces))?;
-        match self.state.finished {
-            Some(finished) if finished.stop_reason.is_settled() => Ok(Outcome::Settled),
-            Some(_) | None => Ok(Outcome::NotSettled),
-        }
+        Ok(self
+            .state
+            .finished
+            .as_ref()
+            .map_or(Outcome::NotSettled, outcome))
     }
 
     async fn watch(&mut self, mut run: HeadlessRun, mut inputs: Inputs) -> anyhow::Result<()> {
@@ -401,6 +403,16 @@ impl<'a> Viewer<'a> {
     }
 }
 
+fn outcome(finished: &Finished) -> Outcome {
+    match finished.ending.as_ref().map(|ending| ending.proof) {
+        Some(Proof::Proven | Proof::NothingToProve) => Outcome::Settled,
+        Some(Proof::Unproven) => Outcome::Unproven,
+        Some(Proof::NotDone) => Outcome::NotSettled,
+        None if finished.stop_reason.is_settled() => Outcome::Settled,
+        None => Outcome::NotSettled,
+    }
+}
+
 /// The next log line; never, where logs go to stderr.
 async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<String> {
     match logs {
@@ -470,7 +482,7 @@ mod tests {
         Scene, editor, finished, folder, review_asked, said, symbol, task,
     };
     use crate::ports::{IntentView, ProposalView};
-    use crate::swarm::{Event, Party, ProposalId, StopReason};
+    use crate::swarm::{Ending, Event, Party, ProposalId, Spent, StopReason};
 
     /// What was written.
     #[derive(Clone, Default)]
@@ -620,6 +632,33 @@ mod tests {
             2,
             "the second was asked: {text}"
         );
+    }
+
+    #[test]
+    fn the_proof_of_a_run_is_its_outcome() {
+        let of = |proof: Option<Proof>, stop_reason| {
+            let ending = proof.map(|proof| Ending {
+                proof,
+                headline: String::new(),
+            });
+            outcome(&Finished {
+                stop_reason,
+                applied: Vec::new(),
+                diff: String::new(),
+                spent: Spent::default(),
+                ending,
+            })
+        };
+        for (proof, expected) in [
+            (Proof::Proven, Outcome::Settled),
+            (Proof::NothingToProve, Outcome::Settled),
+            (Proof::Unproven, Outcome::Unproven),
+            (Proof::NotDone, Outcome::NotSettled),
+        ] {
+            assert_eq!(of(Some(proof), StopReason::Settled), expected, "{proof:?}");
+        }
+        assert_eq!(of(None, StopReason::Settled), Outcome::Settled);
+        assert_eq!(of(None, StopReason::Cancelled), Outcome::NotSettled);
     }
 
     #[tokio::test]

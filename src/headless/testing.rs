@@ -250,6 +250,7 @@ pub fn finished(stop_reason: StopReason) -> Event {
         spent: Spent::default(),
         summary: "over".to_owned(),
         tally: Vec::new(),
+        ending: None,
     }
 }
 

@@ -147,8 +147,12 @@ pub async fn progress(mut cursor: Cursor, run: &RunId, title: String, client: &C
         let Record::Event(event) = &record.record else {
             continue;
         };
-        if let Event::RunFinished { summary, .. } = event {
-            last = Some(summary.clone());
+        if let Event::RunFinished {
+            summary, ending, ..
+        } = event
+        {
+            let headline = ending.as_ref().map(|ending| ending.headline.clone());
+            last = Some(headline.unwrap_or_else(|| summary.clone()));
         } else if let Some(message) = doing(event) {
             let message = Some(message);
             send(WorkDoneProgress::Report(WorkDoneProgressReport {

@@ -62,6 +62,9 @@ pub struct RunParams {
     /// The test command, in place of the one that is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
+    /// Without a person who approves, a change that no test proves is not applied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub require_tests: bool,
 }
 
 /// The limits that a request changes.

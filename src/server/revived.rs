@@ -13,7 +13,8 @@ use super::services::Run;
 use crate::ports::{Editor, Verdict};
 use crate::swarm::sending::{Failure, Purpose, send};
 use crate::swarm::{
-    Event, EventLog, Part, Party, ProposalId, Record, Spent, Stamped, StopReason, UndoError,
+    Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record, Spent, Stamped, StopReason,
+    UndoError,
 };
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff};
@@ -248,12 +249,17 @@ impl Revived {
         let applied = self.applied();
         let symbols: Vec<SymbolPath> = applied.iter().map(|part| part.symbol.clone()).collect();
         let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
+        let changed = match names.is_empty() {
+            true => "nothing was changed".to_owned(),
+            false => format!("changed {}", names.join(", ")),
+        };
         self.log.event(Event::RunFinished {
             stop_reason: StopReason::Cancelled,
-            summary: match names.is_empty() {
-                true => "nothing was changed; its server had ended".to_owned(),
-                false => format!("changed {}; its server had ended", names.join(", ")),
-            },
+            ending: Some(Ending {
+                proof: Proof::NotDone,
+                headline: format!("Stopped: its server had ended; {changed}"),
+            }),
+            summary: format!("{changed}; its server had ended"),
             applied: symbols,
             diff: String::new(),
             spent: Spent::default(),

@@ -61,6 +61,7 @@ impl Gate {
             limits,
             test_deadline,
             begin: Vec::new(),
+            require_tests: false,
             patch: None,
         };
         let selects = outside.tests.selects();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::ending::Ending;
 use super::findings::DiagnosticEvidence;
 use super::ledger::{Limits, Spent};
 use super::proposal::{Evidence, Part, ProposalId};
@@ -406,6 +407,9 @@ pub enum Event {
         summary: String,
         /// Calls, and how often each model's candidate won, by model.
         tally: Vec<(String, u32)>,
+        /// Absent in older recordings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ending: Option<Ending>,
     },
 }
 

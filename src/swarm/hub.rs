@@ -255,6 +255,11 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a change that no test proves is not applied.
+    pub fn must_prove(&self) -> bool {
+        self.task.require_tests && !self.task.approval.is_by_person()
+    }
+
     /// What may be read and written in the workspace.
     pub fn policy(&self) -> PathPolicy {
         self.state().world.policy().clone()

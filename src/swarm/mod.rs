@@ -16,6 +16,7 @@ mod company;
 mod context;
 mod diagnose;
 mod draft;
+mod ending;
 pub mod event;
 mod excerpt;
 mod expected;
@@ -53,6 +54,7 @@ mod unsettled;
 mod verdict;
 
 pub use alone::Gate;
+pub use ending::{Ending, Proof};
 pub use event::{
     AgentOutcome, AnswerSource, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
     RunId, Stamped, StopReason, TestPhase,

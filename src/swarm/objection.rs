@@ -6,12 +6,13 @@
 use super::agent::Mind;
 use super::beginning;
 use super::diagnose;
+use super::ending;
 use super::gate::Draft;
 use super::hub::Hub;
 use super::proposal::{Evidence, TestEvidence};
 use super::protocol::Propose;
 use super::run::Approval;
-use crate::ports::ToolCalling;
+use crate::ports::{TestOutcome, ToolCalling};
 use crate::syntax::SymbolPath;
 
 /// The judgement of one proposal.
@@ -44,6 +45,14 @@ pub(super) fn judge(
             None => Judgement::SentBack {
                 why: objection.text,
             },
+        };
+    }
+    if hub.must_prove()
+        && !ending::is_documentation(&draft.file)
+        && let Some(why) = shows_nothing(evidence.counting().0)
+    {
+        return Judgement::SentBack {
+            why: format!("Not applied: tests are required, and none proves this change: {why}"),
         };
     }
     match helpless(hub, evidence) {
@@ -124,6 +133,26 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
             "Not shown to the approver: tests that passed before fail with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
         ),
     })
+}
+
+/// Why the tests show nothing of a change.
+fn shows_nothing(tests: &TestEvidence) -> Option<String> {
+    match tests {
+        TestEvidence::Unknown { reason } => Some(reason.clone()),
+        TestEvidence::Known {
+            outcome, passed, ..
+        } => match outcome {
+            TestOutcome::Passed => None,
+            TestOutcome::Failed if *passed > 0 => None,
+            TestOutcome::Failed => Some("no test passes with it".to_owned()),
+            TestOutcome::TimedOut
+            | TestOutcome::OutOfMemory
+            | TestOutcome::TooManyProcesses
+            | TestOutcome::OutputTooLong
+            | TestOutcome::WroteTooMuch
+            | TestOutcome::NotRun => Some(format!("the tests {}", outcome.word())),
+        },
+    }
 }
 
 /// The messages of the failing tests that a change was to mend, where it mends none of them.

@@ -1,5 +1,6 @@
 //! A run, from request to stop reason.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::call::CallFailed;
+use super::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, counted, ending, unchanged};
 use super::event::{Cause, Driver, Event, EventLog, Party, RunId, StopReason, TestPhase};
 use super::excerpt::Focus;
 use super::goal::Goal;
@@ -15,7 +17,7 @@ use super::ledger::{Ledger, Limits};
 use super::proposal::{ProposalId, failing_ids};
 use super::protocol::Pick;
 use super::scout::NoPick;
-use super::selection::{self, Reach};
+use super::selection::{self, Extent, Reach};
 use super::settle::Left;
 use super::{apply, context, expected, gate, required, scout, settle, unsettled};
 use crate::index::Index;
@@ -77,6 +79,8 @@ pub struct Task {
     pub test_deadline: std::time::Duration,
     /// Begin at these symbols instead of asking the scout.
     pub begin: Vec<SymbolPath>,
+    /// Where no person approves, a change that no test proves is not applied.
+    pub require_tests: bool,
     /// File that keeps the changes of a run that nobody reviewed and that did not settle.
     pub patch: Option<PathBuf>,
 }
@@ -200,6 +204,7 @@ pub fn start(id: RunId, task: Task, outside: Outside) -> RunHandle {
         // Nothing that agents began may outlive the last event: an edit under way is finished first.
         hub.cancel.cancel();
         hub.quiet().await;
+        let stop_reason = without_proof(&hub, stop_reason);
         unsettled::take_back(&hub, &stop_reason).await;
         let applying = hub.applying.lock().await;
         hub.event(finished(&hub, stop_reason));
@@ -255,11 +260,35 @@ async fn until_stopped(hub: &Arc<Hub>) -> StopReason {
     }
 }
 
+/// The stop reason of a run that must prove its changes.
+fn without_proof(hub: &Hub, stop_reason: StopReason) -> StopReason {
+    let why = match hub.must_prove() && stop_reason.is_settled() {
+        true => unproven(hub, &stop_reason),
+        false => None,
+    };
+    match why {
+        Some(why) => StopReason::Failed {
+            error: format!("no test proves the change: {why}"),
+        },
+        None => stop_reason,
+    }
+}
+
+/// Why the changes of a run are not proven by tests; `None` where they are, or need no proof.
+pub(super) fn unproven(hub: &Hub, stop_reason: &StopReason) -> Option<String> {
+    with_facts(hub, stop_reason, &changed(hub), ending::unproven)
+}
+
 /// Test, locate, pick, wake, settle.
 async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
     if hub.state().world.files().is_empty() {
         return Err(StopReason::Failed {
             error: no_files(hub),
+        });
+    }
+    if hub.must_prove() && hub.outside.tests.command().is_none() {
+        return Err(StopReason::Failed {
+            error: format!("tests are required, and there are none: {}", no_tests(hub)),
         });
     }
     let index = Arc::clone(&hub.state().index);
@@ -463,7 +492,7 @@ fn stop_reason(hub: &Hub, left: Left) -> StopReason {
     let wanted = |id: &String| state.required.contains(id) || !state.failing_before.contains(id);
     let failing: Vec<String> = left.failing.into_iter().filter(wanted).collect();
     if state.applied.is_empty() {
-        let why = "no agent found anything to change, or no proposal was accepted".to_owned();
+        let Unchanged { why, .. } = unchanged(&hub.log.events());
         return StopReason::NothingChanged { why };
     }
     if !failing.is_empty() {
@@ -477,28 +506,26 @@ fn stop_reason(hub: &Hub, left: Left) -> StopReason {
     }
 }
 
+/// The symbols whose changes are applied.
+fn changed(hub: &Hub) -> Vec<SymbolPath> {
+    let state = hub.state();
+    let symbols = state.applied.iter().flat_map(|one| one.symbols.clone());
+    let symbols: BTreeSet<SymbolPath> = symbols.collect();
+    symbols.into_iter().collect()
+}
+
 fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
-    let (applied, tally) = {
+    let applied = changed(hub);
+    let tally = {
         let state = hub.state();
-        let mut applied: Vec<SymbolPath> = state
-            .applied
-            .iter()
-            .flat_map(|applied| applied.symbols.clone())
-            .collect();
-        applied.sort();
-        applied.dedup();
-        (
-            applied,
-            state
-                .tally
-                .iter()
-                .map(|(model, wins)| (model.clone(), *wins))
-                .collect(),
-        )
+        let tally = state.tally.iter();
+        tally.map(|(model, wins)| (model.clone(), *wins)).collect()
     };
     let spent = hub.ledger.spent();
     let summary = summary(&stop_reason, &applied, hub);
+    let ending = with_facts(hub, &stop_reason, &applied, ending);
     Event::RunFinished {
+        ending: Some(ending),
         stop_reason,
         applied,
         diff: apply::whole_diff(hub),
@@ -506,6 +533,49 @@ fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
         summary,
         tally,
     }
+}
+
+/// Why there is no test command.
+pub(super) fn no_tests(hub: &Hub) -> String {
+    let missing = hub.outside.tests.missing();
+    let why = missing.unwrap_or("no tests were found; give a command with --test");
+    why.to_owned()
+}
+
+/// Reads from what is known at the end of a run.
+fn with_facts<R>(
+    hub: &Hub,
+    stop_reason: &StopReason,
+    changed: &[SymbolPath],
+    read: impl FnOnce(&RunFacts<'_>) -> R,
+) -> R {
+    let by_all = unchanged(&hub.log.events()).by_all;
+    let has_command = hub.outside.tests.command().is_some();
+    let count = hub.lookup().index().test_count();
+    let state = hub.state();
+    let untested = match (has_command, state.reach.end) {
+        (false, _) => no_tests(hub),
+        (true, Extent::Nearest) if stop_reason.is_settled() => {
+            let count = counted(count, "test");
+            format!("none of the {count} was found near the change")
+        }
+        (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
+    };
+    read(&RunFacts {
+        stop_reason,
+        task: &hub.task.text,
+        changed,
+        taken_back: match &state.taken_back {
+            Some(patch) => TakenBack::Yes(patch.as_deref()),
+            None => TakenBack::No,
+        },
+        last_check: match &state.latest {
+            Some(report) => LastCheck::Known(report),
+            None => LastCheck::Absent { why: &untested },
+        },
+        failed_before: &state.failing_before,
+        nothing_to_change: by_all && state.required.is_disjoint(&state.failing),
+    })
 }
 
 fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> String {
@@ -522,10 +592,13 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> Strin
         StopReason::Settled => "settled".to_owned(),
         StopReason::NothingChanged { why } => why.clone(),
         StopReason::TestsFail { failing } => {
-            format!("{} tests fail: {}", failing.len(), failing.join(", "))
+            let verb = if failing.len() == 1 { "fails" } else { "fail" };
+            let count = counted(failing.len(), "test");
+            format!("{count} {verb}: {}", failing.join(", "))
         }
         StopReason::ProblemsRemain { problems } => {
-            format!("{} new problems: {}", problems.len(), problems.join("; "))
+            let count = counted(problems.len(), "new problem");
+            format!("{count}: {}", problems.join("; "))
         }
         StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
         StopReason::Cancelled => "cancelled".to_owned(),

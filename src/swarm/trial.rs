@@ -9,6 +9,7 @@ use super::gate::{run_tests, run_tests_within};
 use super::hub::{Epoch, Hub};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids};
 use super::required;
+use super::run::no_tests;
 use super::selection::{Extent, LONGEST, Selection};
 use super::settle;
 use crate::ports::{TestOutcome, TestReport};
@@ -26,9 +27,7 @@ pub(super) async fn of_change(
     symbols: &[SymbolPath],
 ) -> (TestEvidence, Option<TestReport>) {
     if hub.outside.tests.command().is_none() {
-        let missing = hub.outside.tests.missing();
-        let reason = missing.unwrap_or("no tests were found; give a command with --test");
-        let reason = reason.to_owned();
+        let reason = no_tests(hub);
         return (TestEvidence::Unknown { reason }, None);
     }
     required::note_change(hub, symbols);

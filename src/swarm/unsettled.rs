@@ -8,15 +8,17 @@ use super::apply;
 use super::event::{Event, StopReason};
 use super::hub::Hub;
 use super::proposal::ProposalId;
-use super::run::{Approval, UndoError};
+use super::run::{Approval, UndoError, unproven};
 use crate::syntax::FilePath;
 use crate::workspace::write_atomically;
 
-/// Takes back what was applied, where nobody reviewed it and the run did not settle. What the user typed
+/// Takes back what was applied, where nobody reviewed it and the run did not settle; where tests are
+/// required, also what a model reviewed and no test proves. What the user typed
 /// since stays; where the user changed the same place, the change stays as well and is told.
 pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
     let is_reviewed = match hub.task.approval {
-        Approval::Ask | Approval::Proxy => true,
+        Approval::Ask => true,
+        Approval::Proxy => !(hub.must_prove() && unproven(hub, stop_reason).is_some()),
         Approval::Auto => false,
     };
     let applied: Vec<ProposalId> = {

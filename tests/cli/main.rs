@@ -466,6 +466,72 @@ fn a_run_tells_json_lines_changes_the_file_and_can_be_taken_back() {
 }
 
 #[test]
+fn the_exit_status_says_whether_tests_prove_the_change() {
+    let run = |test: Option<&str>, options: &[&str]| {
+        let bed = Bed::new();
+        let path = bed.root().join("test_work.py");
+        match test {
+            Some(test) => std::fs::write(path, test).unwrap(),
+            None => std::fs::remove_file(path).unwrap(),
+        }
+        let tape = bed.tape(&[NEW]);
+        let args = [
+            "run",
+            "--approve",
+            "auto",
+            "--model",
+            &tape,
+            "make f longer",
+        ];
+        let json = bed.say(&[&args[..], &["--json"], options].concat());
+        let events = json.events();
+        let headline = events[events.len() - 1]["event"]["ending"]["headline"].clone();
+        (json.code, headline.as_str().unwrap().to_owned(), bed.work())
+    };
+    let wants = |value: u32| {
+        format!(
+            "import unittest\n\nimport work\n\n\nclass T(unittest.TestCase):\n    \
+             def test_f(self):\n        self.assertEqual(work.f(), {value})\n"
+        )
+    };
+    let strict: &[&str] = &["--require-tests"];
+    for options in [&[], strict] {
+        let proven = run(Some(&wants(1)), options);
+        let expected = "Done and proven: 1 test passes".to_owned();
+        assert_eq!(proven, (Some(0), expected, NEW.to_owned()));
+    }
+    let (code, headline, work) = run(None, &[]);
+    assert_eq!((code, work.as_str()), (Some(3), NEW), "{headline}");
+    assert!(
+        headline.starts_with("Done, untested: no test ran ("),
+        "{headline}"
+    );
+    let (code, headline, work) = run(None, strict);
+    assert_eq!((code, work.as_str()), (Some(1), OLD), "{headline}");
+    assert!(
+        headline.starts_with("Not done: tests are required"),
+        "{headline}"
+    );
+    let (code, headline, work) = run(Some(&wants(5)), &[]);
+    assert_eq!((code, work.as_str()), (Some(3), NEW), "{headline}");
+    assert!(
+        headline.ends_with("test_f (it failed before)"),
+        "{headline}"
+    );
+    let (code, headline, work) = run(Some(&wants(5)), strict);
+    assert_eq!((code, work.as_str()), (Some(1), OLD), "{headline}");
+}
+
+#[test]
+fn the_help_of_a_run_lists_its_exit_statuses() {
+    let help = Bed::new().say(&["run", "--help"]);
+    assert_eq!(help.code, Some(0), "{help:?}");
+    for line in ["Exit status:", "  1  not done", "  3  changes were made"] {
+        assert!(help.out.contains(line), "{help:?}");
+    }
+}
+
+#[test]
 fn the_task_may_come_from_stdin() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
@@ -492,7 +558,10 @@ fn what_waits_for_an_answer_is_stopped_where_none_can_come() {
     let said = talk.end();
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains("nobody can answer"), "{said:?}");
-    assert!(said.out.contains("cancelled"), "{said:?}");
+    assert!(
+        said.out.contains("\nStopped by you; nothing was changed\n"),
+        "{said:?}"
+    );
     assert_eq!(bed.work(), OLD, "nothing is applied without leave");
 }
 
@@ -522,7 +591,10 @@ fn answers_come_as_lines() {
         !said.out.contains('\u{1b}'),
         "no colours in a pipe: {said:?}"
     );
-    assert!(said.out.contains("settled"), "{said:?}");
+    assert!(
+        said.out.contains("\nDone and proven: 1 test passes\n"),
+        "{said:?}"
+    );
     assert_eq!(bed.work(), NEW);
 }
 

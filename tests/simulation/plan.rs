@@ -60,6 +60,7 @@ impl Plan {
             limits: limits(choices),
             test_deadline: Duration::from_secs(60),
             begin: begin(choices, project),
+            require_tests: false,
             patch: None,
         };
         Plan {

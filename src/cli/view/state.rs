@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::ports::{Cost, Dollars, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::server::protocol::Target;
 use crate::swarm::{
-    AgentOutcome, Cause, Driver, Event, Evidence, Party, ProposalId, Spent, StopReason, TestPhase,
+    AgentOutcome, Cause, Driver, Ending, Event, Evidence, Party, ProposalId, Spent, StopReason,
+    TestPhase,
 };
 use crate::syntax::SymbolPath;
 
@@ -69,6 +70,8 @@ pub struct Finished {
     pub applied: Vec<SymbolPath>,
     pub diff: String,
     pub spent: Spent,
+    /// Absent in older recordings.
+    pub ending: Option<Ending>,
 }
 
 /// A run from outside.
@@ -193,6 +196,7 @@ impl RunState {
             applied,
             diff,
             spent,
+            ending,
             ..
         } = event
         {
@@ -202,6 +206,7 @@ impl RunState {
                 applied: applied.clone(),
                 diff: diff.clone(),
                 spent: spent.clone(),
+                ending: ending.clone(),
             });
         }
     }

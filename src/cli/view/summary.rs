@@ -6,6 +6,7 @@ use super::state::{Finished, RunState};
 use super::story::diff;
 use super::text::{Line, Style};
 use super::words;
+use crate::swarm::{Proof, StopReason};
 
 /// Files that tell more about a run.
 #[derive(Debug, Clone, Copy)]
@@ -30,11 +31,11 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         lines.extend(diff(&finished.diff));
         lines.push(Line::new());
     }
+    lines.extend(verdict(finished));
     if state.replayed {
         let label = "REPLAY: a recording answered in place of a model; tests and edits were real";
         lines.push(Line::of(Style::Warning, label));
     }
-    lines.extend(verdict(finished));
     let changed: Vec<String> = finished.applied.iter().map(ToString::to_string).collect();
     lines.push(field("changed", &words::few(&changed)));
     lines.push(field(
@@ -64,13 +65,38 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     lines
 }
 
+/// The headline; what it leaves of the reason stands below it.
 fn verdict(finished: &Finished) -> Vec<Line> {
-    let style = match finished.stop_reason.is_settled() {
-        true => Style::Good,
-        false => Style::Bad,
-    };
     let why = words::stop_reason(&finished.stop_reason);
-    why.lines().map(|line| Line::of(style, line)).collect()
+    let Some(ending) = &finished.ending else {
+        let style = match finished.stop_reason.is_settled() {
+            true => Style::Good,
+            false => Style::Bad,
+        };
+        return why.lines().map(|line| Line::of(style, line)).collect();
+    };
+    let style = match ending.proof {
+        Proof::Proven | Proof::NothingToProve => Style::Good,
+        Proof::Unproven => Style::Warning,
+        Proof::NotDone => Style::Bad,
+    };
+    let rest = match &finished.stop_reason {
+        StopReason::NothingChanged { why } | StopReason::Failed { error: why } => {
+            let first = why.lines().next().unwrap_or_default();
+            // An answer is told whole.
+            let told = usize::from(ending.headline.contains(first));
+            why.lines().skip(told).collect()
+        }
+        StopReason::Settled
+        | StopReason::TestsFail { .. }
+        | StopReason::ProblemsRemain { .. }
+        | StopReason::LedgerEmpty { .. }
+        | StopReason::Cancelled => Vec::new(),
+    };
+    let rest = rest.into_iter().map(Line::plain);
+    std::iter::once(Line::of(style, &ending.headline))
+        .chain(rest)
+        .collect()
 }
 
 fn field(name: &str, value: &str) -> Line {

@@ -268,6 +268,10 @@ fn ending(stop_reason: StopReason) -> Vec<Event> {
             },
             summary: "changed late_fee".to_owned(),
             tally: Vec::new(),
+            ending: Some(Ending {
+                proof: Proof::Proven,
+                headline: "Done and proven: 7 tests pass".to_owned(),
+            }),
         },
     ]
 }
@@ -371,11 +375,54 @@ fn the_end_says_everything() {
             error: "no model".to_owned(),
         },
     ] {
-        let said = plain(&summary(&state(&[ending(reason.clone())]), traces));
+        let mut events = ending(reason.clone());
+        if let Some(Event::RunFinished { ending, .. }) = events.last_mut() {
+            *ending = None;
+        }
+        let said = plain(&summary(&state(&[events]), traces));
         assert!(said.contains(&super::words::stop_reason(&reason)), "{said}");
     }
     let gone = summary(&RunState::default(), traces);
     assert!(plain(&gone).contains("the server is gone"));
+}
+
+#[test]
+fn the_headline_comes_before_the_rest_of_the_reason() {
+    let traces = Traces {
+        root: Path::new("/p"),
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        patch: None,
+    };
+    let shown = |stop_reason: StopReason, proof: Proof, headline: &str| {
+        let mut events = ending(stop_reason);
+        if let Some(Event::RunFinished { ending, diff, .. }) = events.last_mut() {
+            diff.clear();
+            *ending = Some(Ending {
+                proof,
+                headline: headline.to_owned(),
+            });
+        }
+        let lines = summary(&state(&[events]), traces);
+        let lines: Vec<String> = lines.iter().map(|line| line.paint(Paint::Plain)).collect();
+        let end = lines.iter().position(|line| line.contains("changed  "));
+        lines[1..end.unwrap()].to_vec()
+    };
+    let why = "f returns 2\nsee line 3".to_owned();
+    let answered = shown(
+        StopReason::NothingChanged { why: why.clone() },
+        Proof::NothingToProve,
+        "Answered; nothing was changed",
+    );
+    assert_eq!(
+        answered,
+        ["Answered; nothing was changed", "f returns 2", "see line 3"]
+    );
+    let failed = shown(
+        StopReason::Failed { error: why },
+        Proof::NotDone,
+        "Not done: f returns 2",
+    );
+    assert_eq!(failed, ["Not done: f returns 2", "see line 3"]);
 }
 
 #[test]

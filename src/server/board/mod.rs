@@ -35,6 +35,8 @@ pub struct Spending {
 pub struct End {
     pub stop_reason: StopReason,
     pub summary: String,
+    /// Absent in older recordings.
+    pub headline: Option<String>,
 }
 
 /// One run.
@@ -73,12 +75,14 @@ impl Board {
         } else if let Event::RunFinished {
             stop_reason,
             summary,
+            ending,
             ..
         } = event
         {
             self.ended(End {
                 stop_reason: stop_reason.clone(),
                 summary: summary.clone(),
+                headline: ending.as_ref().map(|ending| ending.headline.clone()),
             });
         }
     }

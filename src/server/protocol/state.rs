@@ -47,6 +47,9 @@ pub struct RunState {
     pub limits: Option<Limits>,
     pub stop_reason: Option<StopReason>,
     pub summary: Option<String>,
+    /// How the run ended, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
 }
 
 /// What an agent does.

@@ -15,7 +15,9 @@ use crate::server::follow;
 use crate::server::paths::file_of;
 use crate::server::protocol::RunParams;
 use crate::server::services::{Defaults, Opened, Opening, Run};
-use crate::swarm::{Approval, Cursor, Event, EventLog, Outside, RunId, Spent, StopReason, Task};
+use crate::swarm::{
+    Approval, Cursor, Ending, Event, EventLog, Outside, RunId, Spent, StopReason, Task,
+};
 use crate::syntax::FilePath;
 
 /// How many ended runs can still be undone.
@@ -211,6 +213,7 @@ fn task(params: RunParams, defaults: &Defaults) -> Task {
         limits: params.limits.over(&defaults.limits),
         test_deadline: defaults.test_deadline,
         begin: params.begin,
+        require_tests: params.require_tests,
         patch: None,
     }
 }
@@ -237,6 +240,7 @@ fn over(stop_reason: StopReason) -> EventLog {
         | StopReason::Cancelled => "the run was stopped before it began".to_owned(),
     };
     log.event(Event::RunFinished {
+        ending: Some(Ending::before_start(&stop_reason)),
         stop_reason,
         applied: Vec::new(),
         diff: String::new(),

@@ -75,6 +75,11 @@ impl Runs {
                 limits: entry.board.limits.clone(),
                 stop_reason: entry.board.end.as_ref().map(|end| end.stop_reason.clone()),
                 summary: entry.board.end.as_ref().map(|end| end.summary.clone()),
+                headline: entry
+                    .board
+                    .end
+                    .as_ref()
+                    .and_then(|end| end.headline.clone()),
             }
         };
         entries.iter().map(state).collect()

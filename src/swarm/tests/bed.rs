@@ -525,6 +525,7 @@ impl Bed {
             limits: Limits::default(),
             test_deadline: Duration::from_secs(60),
             begin: Vec::new(),
+            require_tests: false,
             patch: None,
         };
         let editor = DiskEditor {

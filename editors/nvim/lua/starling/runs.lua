@@ -35,6 +35,9 @@ local function lines_of(runs)
           vim.split(proposal.reason, '\n')[1]), { run = run.run, proposal = proposal.proposal })
       end
     end
+    if run.headline and run.headline ~= vim.NIL then
+      add('  ' .. run.headline, { run = run.run })
+    end
     if run.summary and run.summary ~= vim.NIL then
       add('  ' .. vim.split(run.summary, '\n')[1], { run = run.run })
     end

@@ -144,7 +144,14 @@ local told = {
     })
   end,
   run_finished = function(event)
-    tell({ text = 'run over: ' .. vim.split(vim.trim(event.summary), '\n')[1] })
+    local ending, changed = event.ending, #event.applied
+    if not ending or ending == vim.NIL then
+      tell({ text = 'run over: ' .. vim.split(vim.trim(event.summary), '\n')[1] })
+    elseif changed == 0 then
+      tell({ text = 'run over. ' .. ending.headline })
+    else
+      tell({ text = ('run over: changed %d symbol%s. %s'):format(changed, changed == 1 and '' or 's', ending.headline) })
+    end
   end,
 }
 

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import type { Story } from "../model/story.ts";
 import { shortName } from "../model/symbol.ts";
-import { count, stopSentence } from "../model/words.ts";
+import { count, isGood, stopSentence } from "../model/words.ts";
 import type { Review } from "./review.ts";
 import type { Runs } from "./runs.ts";
 import { setting } from "./settings.ts";
@@ -55,13 +55,14 @@ export class Notifier implements vscode.Disposable {
   }
 
   async #ended(story: Story): Promise<void> {
-    const reason = story.end?.reason;
-    if (!reason || reason.reason === "cancelled") {
+    const end = story.end;
+    if (!end || end.reason.reason === "cancelled") {
       return;
     }
     const applied = [...story.proposals.values()].filter((proposal) => proposal.state === "applied").length;
-    const text = `Starling: ${stopSentence(reason)}${applied > 0 ? ` ${count(applied, "change")} made.` : ""}`;
-    const show = reason.reason === "settled" ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
+    const said = end.ending ? `${end.ending.headline}.` : stopSentence(end.reason);
+    const text = `Starling: ${said}${applied > 0 ? ` ${count(applied, "change")} made.` : ""}`;
+    const show = isGood(end) ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
     const actions = applied > 0 ? ["Undo All"] : [];
     const answer = await show(text, ...actions);
     if (answer === "Undo All") {

@@ -88,9 +88,11 @@ function runIcon(story: Story): string {
 
 function ended(story: Story): Row {
   const said = endSentence(story);
+  const headline = story.end?.ending?.headline ?? "";
+  const tooltip = [said, headline, story.end?.summary ?? ""].filter((line) => line !== "").join("\n\n");
   return row(
     { id: `${story.id}/end`, label: said, context: "end", target: { run: story.id } },
-    { icon: "info", tooltip: `${said}\n\n${story.end?.summary ?? ""}` },
+    { icon: "info", description: headline, tooltip },
   );
 }
 

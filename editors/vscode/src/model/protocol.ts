@@ -154,7 +154,20 @@ export type Event =
   | { event: "proposal_undone"; proposal: number }
   | { event: "followed_up"; changed: string; changes: string[]; to: string[] }
   | { event: "steered"; to: string | null; text: string }
-  | { event: "run_finished"; stop_reason: StopReason; applied: string[]; spent: Spent; summary: string };
+  | {
+      event: "run_finished";
+      stop_reason: StopReason;
+      applied: string[];
+      spent: Spent;
+      summary: string;
+      ending?: Ending;
+    };
+
+/** How a run ended: in one line, and whether tests prove its changes. */
+export interface Ending {
+  proof: "proven" | "nothing_to_prove" | "unproven" | "not_done";
+  headline: string;
+}
 
 /** `starling/event` */
 export interface EventParams {

@@ -1,6 +1,16 @@
 /** What is known of one run, from its events: the one state that tree, picture and status bar show. */
 
-import type { Event, Evidence, IntentParams, Limits, Outcome, StopReason, TestCase, Verdict } from "./protocol.ts";
+import type {
+  Ending,
+  Event,
+  Evidence,
+  IntentParams,
+  Limits,
+  Outcome,
+  StopReason,
+  TestCase,
+  Verdict,
+} from "./protocol.ts";
 import { isAgent, partyKey } from "./symbol.ts";
 
 export type AgentState = "working" | "waiting" | "done" | "gave_up";
@@ -73,6 +83,8 @@ export interface End {
   reason: StopReason;
   summary: string;
   applied: string[];
+  /** Null of a server that does not say it. */
+  ending: Ending | null;
 }
 
 const LEAVE = "waits for leave to write";
@@ -374,7 +386,12 @@ export class Story {
   }
 
   #finish(event: Extract<Event, { event: "run_finished" }>): void {
-    this.end = { reason: event.stop_reason, summary: event.summary, applied: event.applied };
+    this.end = {
+      reason: event.stop_reason,
+      summary: event.summary,
+      applied: event.applied,
+      ending: event.ending ?? null,
+    };
     const { calls, prompt_tokens, output_tokens, dollars } = event.spent;
     Object.assign(this.used, { calls, tokens: prompt_tokens + output_tokens, dollars });
     this.#rest("stopped");

@@ -1,7 +1,7 @@
 /** What people read: ledger, stop reasons, evidence. */
 
 import type { DiagnosticEvidence, Evidence, Limits, StopReason, TestEvidence } from "./protocol.ts";
-import type { ProposalState, Story, Used } from "./story.ts";
+import type { End, ProposalState, Story, Used } from "./story.ts";
 
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
@@ -85,6 +85,20 @@ export function endSentence(story: Story): string {
     return "Interrupted: the server was started anew. What waits can still be decided.";
   }
   return story.end ? stopSentence(story.end.reason) : "";
+}
+
+/** Whether a run ended with nothing left to do for its user. */
+export function isGood(end: End): boolean {
+  switch (end.ending?.proof) {
+    case "proven":
+    case "nothing_to_prove":
+      return true;
+    case "unproven":
+    case "not_done":
+      return false;
+    case undefined:
+      return end.reason.reason === "settled";
+  }
 }
 
 export function stopSentence(reason: StopReason): string {

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Evidence, StopReason } from "../../src/model/protocol.ts";
+import { outline } from "../../src/model/outline.ts";
+import type { Ending, Event, Evidence, StopReason } from "../../src/model/protocol.ts";
+import type { Story } from "../../src/model/story.ts";
 import {
   evidenceLines,
   few,
+  isGood,
   ledgerLine,
   ledgerLines,
   ledgerShare,
@@ -51,6 +54,21 @@ test("every end says what it is and what to do", () => {
   assert.equal(new Set(said).size, ends.length);
   assert.match(said[2] ?? "", /^4 tests still fail: a, b, c and 1 more$/);
   assert.match(said[3] ?? "", /Raise it in the settings/);
+});
+
+test("the headline of the end stands beside its sentence, and its proof says whether it is good", () => {
+  const end = (ending?: Ending) => story(started, { ...finished, ending } as Event);
+  const proven = end({ proof: "proven", headline: "Done and proven: 3 tests pass" });
+  const row = outline(proven).children[0];
+  assert.match(row?.label ?? "", /^Settled: /);
+  assert.equal(row?.description, "Done and proven: 3 tests pass");
+  assert.match(row?.tooltip ?? "", /Done and proven: 3 tests pass\n\nchanged quote$/);
+  const good = (told: Story) => told.end !== null && isGood(told.end);
+  assert.deepEqual([proven, end({ proof: "unproven", headline: "Done, untested: no test ran" }), end()].map(good), [
+    true,
+    false,
+    true,
+  ]);
 });
 
 test("evidence is one fact a line", () => {
