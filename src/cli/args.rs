@@ -103,7 +103,8 @@ impl WorldArgs {
 pub struct RunArgs {
     /// What to do, in your words; `-` reads it from stdin.
     pub task: String,
-    /// The folder of the project, when it is not the current one.
+    /// Directory of the project, in place of the root of the git repository around the current
+    /// directory or the nearest directory upward with a manifest.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
     /// Who approves a change: you, a model in your place, or nobody.
@@ -141,7 +142,8 @@ pub struct RunArgs {
 pub struct AskArgs {
     /// What you want to know, in your words; `-` reads it from stdin.
     pub question: String,
-    /// The folder of the project, when it is not the current one.
+    /// Directory of the project, in place of the root of the git repository around the current
+    /// directory or the nearest directory upward with a manifest.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
     /// Keep what is learnt in this file, and go on with what it holds.
@@ -180,7 +182,8 @@ pub struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub struct TrustArgs {
-    /// The folder of the project, when it is not the current one.
+    /// Directory of the project, in place of the root of the git repository around the current
+    /// directory or the nearest directory upward with a manifest.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
     /// Which projects were trusted or refused.

@@ -8,7 +8,8 @@ use anyhow::Context;
 use tokio::task::spawn_blocking;
 
 use super::args::AskArgs;
-use super::run::{read_stdin, root};
+use super::project::root;
+use super::run::read_stdin;
 use super::services::configuration;
 use super::view::text::{Line, Paint, Style};
 use super::{Outcome, WrongUse};

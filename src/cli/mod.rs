@@ -11,6 +11,7 @@ mod input;
 mod log;
 mod lsp;
 mod models;
+mod project;
 mod run;
 mod screen;
 mod services;
@@ -22,7 +23,6 @@ mod view;
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Parser;
 
 use args::{Cli, Command, ConfigCommand, WorldArgs};
@@ -115,7 +115,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
 }
 
 async fn examine(json: bool, world: &WorldArgs) -> anyhow::Result<Outcome> {
-    let root = std::env::current_dir().context(NO_DIRECTORY)?;
+    let root = project::root(None)?;
     let loaded = services::configuration(&root, world);
     let findings = doctor::examine(
         &root,
@@ -135,7 +135,7 @@ async fn examine(json: bool, world: &WorldArgs) -> anyhow::Result<Outcome> {
 }
 
 fn explain(key: Option<&str>, json: bool, world: &WorldArgs) -> anyhow::Result<Outcome> {
-    let root = std::env::current_dir().context(NO_DIRECTORY)?;
+    let root = project::root(None)?;
     let loaded =
         services::configuration(&root, world).map_err(|error| WrongUse(error.to_string()))?;
     for warning in &loaded.warnings {

@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -13,6 +12,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::args::{RunArgs, WorldArgs};
 use super::input::{Input, Inputs, Source};
+use super::project::Project;
 use super::screen::Screen;
 use super::services::{allowed_writes, configuration, services};
 use super::view::prompt::{self, Asked, CHOICES, Prompt, Said};
@@ -73,7 +73,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
             anyhow::bail!("the process that started this one has ended");
         }
     }
-    let root = root(args.repo.as_deref())?;
+    let project = Project::find(args.repo.as_deref())?;
+    let root = project.root.clone();
     let mut params = RunParams {
         task: args.task.clone(),
         driver: args.driver.map(Into::into),
@@ -100,6 +101,10 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         not_empty(&params.task)?;
     }
     let show = Show::of(args.json);
+    match show {
+        Show::Terminal => writeln!(io::stdout(), "{}", project.describe())?,
+        Show::Json => eprintln!("{}", project.describe()),
+    }
     follow(&root, params, &args.world, show, stdin, Tree::Stays).await
 }
 
@@ -418,23 +423,6 @@ async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<
     match logs {
         Some(logs) => logs.recv().await,
         None => std::future::pending().await,
-    }
-}
-
-/// The folder that was named, else the current one, by its own path.
-///
-/// # Errors
-/// It is none.
-pub fn root(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let path = match given {
-        Some(path) => path.to_owned(),
-        None => std::env::current_dir().context("the current directory is gone")?,
-    };
-    let wrong = |error: io::Error| WrongUse(format!("{}: {error}", path.display()));
-    let root = path.canonicalize().map_err(wrong)?;
-    match root.is_dir() {
-        true => Ok(root),
-        false => Err(WrongUse(format!("{}: not a directory", path.display())).into()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use super::args::{RunArgs, TrustArgs};
-use super::run::root;
+use super::project::root;
 use super::services::configuration;
 use super::{Outcome, WrongUse};
 use crate::config::{

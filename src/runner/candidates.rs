@@ -106,8 +106,23 @@ fn found_none(suite: &Suite, report: &TestReport) -> bool {
     }
 }
 
+/// With what the runner complained about, if it did.
 fn ran_none(report: &TestReport) -> String {
-    format!("no test ran: `{}` found none", report.command)
+    let complaint = complaint(&report.output);
+    let complaint = complaint.map(|complaint| format!(" ({complaint})"));
+    let complaint = complaint.unwrap_or_default();
+    format!("no test ran: `{}` found none{complaint}", report.command)
+}
+
+/// The last error in the output of a runner that did not get to a test: `ERROR: not found: x`,
+/// `pytest: error: unrecognized arguments: --cov`.
+pub(super) fn complaint(output: &str) -> Option<&str> {
+    let usage = |line: &str| line.starts_with("usage: ");
+    let errors = output.lines().rev().filter_map(|line| {
+        let error = line.split_once(": error: ").map(|(_, error)| error);
+        error.or_else(|| line.strip_prefix("ERROR: "))
+    });
+    errors.map(str::trim).find(|error| !usage(error))
 }
 
 /// Replaces what a runner prints when it found no test, "OK" included, by a plain sentence.
@@ -123,7 +138,12 @@ fn say_plainly(report: &mut TestReport) {
         .iter()
         .any(|mark| line.contains(mark))
     };
-    if !report.output.lines().any(is_empty_run) {
+    let is_rejected = |line: &str| line.contains(": error: unrecognized arguments");
+    if !report
+        .output
+        .lines()
+        .any(|line| is_empty_run(line) || is_rejected(line))
+    {
         return;
     }
     let is_closing = |line: &&str| CLOSING.iter().any(|mark| line.starts_with(mark));
@@ -201,6 +221,18 @@ mod tests {
             (unittest.as_str(), said.to_owned()),
             (newer.as_str(), format!("loaded\n{said}")),
             (pytest, format!("{}\n{said}", pytest.trim_end())),
+            (
+                "collected 0 items\nERROR: not found: x\n",
+                "collected 0 items\nERROR: not found: x\n\
+                 no test ran: `runner` found none (not found: x)\n"
+                    .to_owned(),
+            ),
+            (
+                "ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --cov\n",
+                "ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --cov\n\
+                 no test ran: `runner` found none (unrecognized arguments: --cov)\n"
+                    .to_owned(),
+            ),
             ("sh: nope: not found\n", "sh: nope: not found\n".to_owned()),
         ] {
             let all = Candidates::of(suites(), Vec::new());

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::candidates::complaint;
 use super::command::{Suite, quote};
 use super::detect::Framework;
 use super::{ProjectTests, millis};
@@ -89,7 +90,8 @@ impl ProjectTests {
                 ),
                 _ => {
                     let last = done.output.trim_end().lines().last().unwrap_or_default();
-                    format!("`{command}` finds no test: {last}")
+                    let reason = complaint(&done.output).unwrap_or(last);
+                    format!("`{command}` finds no test: {reason}")
                 }
             });
         }

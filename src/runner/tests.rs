@@ -3,6 +3,7 @@
 mod hostile;
 mod private;
 mod results;
+mod zoo;
 
 use super::*;
 use crate::ports::{TestCase, TestStatus};
@@ -18,8 +19,12 @@ struct Project {
 
 impl Project {
     fn new(files: &[(&str, &str)]) -> Self {
+        Project::called("project", files)
+    }
+
+    fn called(name: &str, files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().join("project");
+        let root = dir.path().join(name);
         for (path, text) in files {
             let path = root.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();

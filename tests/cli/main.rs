@@ -599,6 +599,53 @@ fn answers_come_as_lines() {
 }
 
 #[test]
+fn a_run_in_a_subdirectory_takes_the_whole_project() {
+    let bed = Bed::new();
+    bed.write("project/pyproject.toml", "[project]\nname = \"work\"\n");
+    let file = bed.write("project/sub/notes.py", "def g():\n    return 1\n\n\ng()\n");
+    let tape = bed.tape(&[NEW]);
+    let there = |args: &[&str]| {
+        let mut command = bed.starling();
+        command.current_dir(file.parent().unwrap()).args(args);
+        Said::of(&command.output().unwrap())
+    };
+    let run = [
+        "run",
+        "--approve",
+        "auto",
+        "--model",
+        &tape,
+        "make f longer",
+    ];
+    let said = there(&run);
+    let root = bed.root().canonicalize().unwrap();
+    let first = format!("project: {} (pyproject.toml)\n", root.display());
+    assert!(said.out.starts_with(&first), "{said:?}");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(bed.work(), NEW);
+
+    // A file is named from the current directory or from the project's.
+    for named in ["notes.py::g", "sub/notes.py::g"] {
+        let said = there(&["references", "--json", named]);
+        let found: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(found["references"][0]["path"], "sub/notes.py", "{said:?}");
+    }
+    let said = there(&[
+        "run",
+        "--repo",
+        ".",
+        "--approve",
+        "auto",
+        "--model",
+        &tape,
+        "x",
+    ]);
+    let given = root.join("sub");
+    let first = format!("project: {} (--repo)\n", given.display());
+    assert!(said.out.starts_with(&first), "{said:?}");
+}
+
+#[test]
 fn answers_piped_ahead_of_their_questions_are_kept() {
     let bed = Bed::new();
     let tape = bed.tape(&["def f():\n    return 3 - 2\n", NEW]);

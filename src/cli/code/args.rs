@@ -10,7 +10,8 @@ use crate::syntax::{FilePath, SymbolPath};
 /// What every question takes.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CodeArgs {
-    /// The folder of the project, when it is not the current one.
+    /// Directory of the project, in place of the root of the git repository around the current
+    /// directory or the nearest directory upward with a manifest.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
     /// The answer as JSON.

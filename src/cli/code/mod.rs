@@ -22,7 +22,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::WrongUse;
-use super::run::root;
+use super::project::root;
 use crate::index::Index;
 use crate::syntax::FilePath;
 use crate::workspace::{MAX_FILE_BYTES, Overlay, Workspace, cache_dir, read_given};
@@ -78,9 +78,16 @@ fn text(given: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
     }
 }
 
-/// A file as the index names it: from the root, whether it was given so or by its whole path.
+/// A file as the index names it: from the root. It may be given from the current directory, or by its
+/// whole path.
 fn file_of(index: &Index, given: &FilePath) -> FilePath {
-    let below = Path::new(given.as_str()).strip_prefix(index.snapshot().root());
+    let files = index.snapshot().files();
+    if files.binary_search(given).is_ok() {
+        return given.clone();
+    }
+    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    let path = here.map_or_else(|_| given.as_str().into(), |here| here.join(given.as_str()));
+    let below = path.strip_prefix(index.snapshot().root());
     match below.ok().and_then(Path::to_str) {
         Some(below) => FilePath::new(below),
         None => given.clone(),
