@@ -348,7 +348,7 @@ async fn test_before(
     state.wants_green = !failing.is_empty() && speaks_of_tests(&hub.task.text);
     state.failing = failing.iter().cloned().collect();
     if is_whole {
-        state.expected = expected::passed(&report);
+        state.expected = expected::ran(&report);
     }
     state.failing_before = failing.into_iter().collect();
     state.before = Some(report.clone());
