@@ -142,13 +142,15 @@ pub(super) async fn edit(
     let diff = diff_of(effect, &draft.file, &before, &after);
     let mut state = hub.state();
     let as_checked = state.epoch == draft.epoch && after == tested;
-    let is_latest = |report: &TestReport| {
+    let missing = report.as_ref().map(expected::marked).unwrap_or_default();
+    let is_of_now = as_checked && tests.is_of_all() && missing.is_empty();
+    state.latest = report.filter(|_| is_of_now);
+    if hub.task.approval.is_by_person() {
         // Whoever accepted that tests do not run is not told of them again.
-        as_checked && tests.is_of_all() && !expected::is_marked(report)
-    };
-    state.latest = report.filter(is_latest);
-    if let Some(passed) = state.latest.as_ref().map(expected::passed) {
-        state.expected.extend(passed);
+        state.let_go.extend(missing);
+    }
+    if let Some(ran) = state.latest.as_ref().map(expected::ran) {
+        state.expected.extend(ran);
     }
     state.change_world(&draft.file, Some(&after));
     state.epoch.changes += 1;

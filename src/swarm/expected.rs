@@ -1,5 +1,6 @@
 //! Tests that must run: a test that passed without a change and does not run with it counts as broken
-//! by the change. A change cannot make a failing test disappear from the results.
+//! by the change, and one that failed counts as still failing. No change can make a test disappear from
+//! the results.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::syntax::FilePath;
 use crate::workspace::Snapshot;
 
 /// The last line of the message of a test that did not run.
-const DID_NOT_RUN: &str = "passed before, did not run now: it must stay, run and keep its name";
+const DID_NOT_RUN: &str = "ran before, did not run now: it must stay, run and keep its name";
 /// If more tests or files would have to be selected, the whole command runs.
 const SELECT_MOST: usize = 20;
 /// Words of a task that asks for a test to be taken away or renamed.
@@ -22,10 +23,14 @@ const REMOVAL: [&str; 12] = [
     "renames", "renamed", "skip",
 ];
 
-/// The tests of a report that ran and passed.
-pub(super) fn passed(report: &TestReport) -> BTreeSet<String> {
-    let passed = |case: &&TestCase| case.status == TestStatus::Passed;
-    let cases = report.cases.iter().filter(passed);
+/// The tests of a report that ran. An error may stand for a file that cannot be loaded.
+pub(super) fn ran(report: &TestReport) -> BTreeSet<String> {
+    let did_run = |case: &&TestCase| match case.status {
+        TestStatus::Passed => true,
+        TestStatus::Failed => !case.message.ends_with(DID_NOT_RUN),
+        TestStatus::Error | TestStatus::Skipped => false,
+    };
+    let cases = report.cases.iter().filter(did_run);
     cases.map(|case| case.id.clone()).collect()
 }
 
@@ -37,7 +42,7 @@ pub(super) struct Worlds<'a> {
 }
 
 /// Adds the expected tests that did not run to the report of a whole command, as failures, and returns
-/// them. Only tests that pass without the change count, and none of those in `let_go`.
+/// them. Only tests that run without the change count, and none of those in `let_go`.
 pub(super) async fn mark_missing(
     hub: &Arc<Hub>,
     worlds: Worlds<'_>,
@@ -59,12 +64,12 @@ pub(super) async fn mark_missing(
     if missing.is_empty() {
         return missing;
     }
-    let missing = passing_without(hub, without, missing).await;
+    let missing = running_without(hub, without, missing).await;
     mark(report, &missing);
     missing
 }
 
-/// Adds the tests that passed in a run of the same selection without the change and did not run with it.
+/// Adds the tests that ran in a run of the same selection without the change and did not run with it.
 pub(super) fn mark_missing_of_selection(
     hub: &Hub,
     worlds: Worlds<'_>,
@@ -76,7 +81,7 @@ pub(super) fn mark_missing_of_selection(
     if is_told(report, fails_as_whole) {
         return;
     }
-    let mut missing = missing_in(report, &passed(before));
+    let mut missing = missing_in(report, &ran(before));
     missing.retain(|id| !let_go.contains(id));
     let missing = not_asked_for(hub, worlds.without, worlds.with, missing);
     mark(report, &missing);
@@ -87,10 +92,11 @@ fn is_told(report: &TestReport, failed_before: bool) -> bool {
     report.cases.is_empty() && report.outcome == TestOutcome::Failed && !failed_before
 }
 
-/// Whether a report holds tests that did not run.
-pub(super) fn is_marked(report: &TestReport) -> bool {
-    let mut cases = report.cases.iter();
-    cases.any(|case| case.message.ends_with(DID_NOT_RUN))
+/// The tests of a report that were added because they did not run.
+pub(super) fn marked(report: &TestReport) -> BTreeSet<String> {
+    let is_marked = |case: &&TestCase| case.message.ends_with(DID_NOT_RUN);
+    let cases = report.cases.iter().filter(is_marked);
+    cases.map(|case| case.id.clone()).collect()
 }
 
 /// The tests of `expected` that did not run. Those of a file that cannot be loaded are left out: the
@@ -119,8 +125,8 @@ fn missing_in(report: &TestReport, expected: &BTreeSet<String>) -> BTreeSet<Stri
     expected.iter().filter(is_missing).cloned().collect()
 }
 
-/// The tests that pass without the change. All of them where that cannot be found out.
-async fn passing_without(
+/// The tests that run without the change. All of them where that cannot be found out.
+async fn running_without(
     hub: &Arc<Hub>,
     without: &Snapshot,
     missing: BTreeSet<String>,
@@ -135,9 +141,9 @@ async fn passing_without(
     let report = run_tests(hub, without, select).await;
     match report.outcome {
         TestOutcome::Passed | TestOutcome::Failed => {
-            let passes = passed(&report);
+            let runs = ran(&report);
             let (confirmed, others): (BTreeSet<String>, BTreeSet<String>) =
-                missing.into_iter().partition(|id| passes.contains(id));
+                missing.into_iter().partition(|id| runs.contains(id));
             // An id that is another one in each run must not be looked for every time.
             hub.state().expected.retain(|id| !others.contains(id));
             confirmed

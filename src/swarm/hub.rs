@@ -79,7 +79,7 @@ pub(super) struct State {
     pub failing: BTreeSet<String>,
     /// The same of the world before the run.
     pub failing_before: BTreeSet<String>,
-    /// Tests that pass in the whole command on the world as it is now, as far as is known: a change must
+    /// Tests that run in the whole command on the world as it is now, as far as is known: a change must
     /// not keep them from running.
     pub expected: BTreeSet<String>,
     /// Tests that may be missing at the end: the task asked for it, or a person accepted it.

@@ -375,7 +375,7 @@ async fn test_before(
     let mut state = hub.state();
     state.failing = failing.iter().cloned().collect();
     if is_whole {
-        state.expected = expected::passed(&report);
+        state.expected = expected::ran(&report);
     }
     state.failing_before = failing.into_iter().collect();
     state.before = Some(report.clone());

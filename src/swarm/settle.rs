@@ -157,7 +157,7 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
     if state.epoch == epoch {
         state.failing = failing_ids(&report).into_iter().collect();
         if extent == Extent::Whole {
-            state.expected.extend(expected::passed(&report));
+            state.expected.extend(expected::ran(&report));
         }
         state.latest = Some(report.clone());
     }
@@ -187,7 +187,7 @@ async fn by_nearest(
     }
 }
 
-/// A report of selected tests with those that passed before the run and did not run now.
+/// A report of selected tests with those that ran before the run and did not run now.
 async fn with_missing(
     hub: &Arc<Hub>,
     world: &Snapshot,

@@ -1,5 +1,5 @@
 //! A change cannot make tests disappear: a test that passed before and does not run with the change is
-//! broken by it.
+//! broken by it, and a test that failed is not mended by its absence.
 
 use serde_json::json;
 
@@ -171,4 +171,22 @@ async fn the_nearest_tests_must_run_as_well() {
         malformed(&events)[0].contains("did not run now"),
         "{events:#?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_test_is_not_mended_by_taking_it_away() {
+    let gone = |all: &str| match all.contains("collect_ignore") {
+        true => vec![("t1".to_owned(), GONE.to_owned())],
+        false => vec![("t1".to_owned(), "assert 1 == 2".to_owned())],
+    };
+    for approval in [Approval::Auto, Approval::Proxy] {
+        let mut bed = bed(approval, [whole(HIDES), finish("no")])
+            .tests(gone)
+            .with(|task| task.text = "Make the tests pass.".to_owned());
+        let events = bed.run().await;
+        assert_eq!(bed.read("a.py"), CODE, "{approval:?}: {events:#?}");
+        let told = &malformed(&events)[0];
+        assert!(told.contains("none of the failing tests passes"), "{told}");
+        assert!(told.contains("did not run now"), "{told}");
+    }
 }
