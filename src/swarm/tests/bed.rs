@@ -302,6 +302,7 @@ pub struct FakeTests {
     chosen: Chosen,
     selects: bool,
     unknown: Option<String>,
+    lists: bool,
     times: Arc<Mutex<VecDeque<Duration>>>,
     asked: Arc<Mutex<Vec<Vec<String>>>>,
 }
@@ -405,10 +406,14 @@ impl TestRunner for FakeTests {
                 message,
             })
             .collect();
-        for id in ["t1", "t2"] {
+        let mut ids = vec!["t1".to_owned(), "t2".to_owned()];
+        if self.lists {
+            ids = tests_in(&texts);
+        }
+        for id in ids {
             if !cases.iter().any(|case| case.id == id) {
                 cases.push(TestCase {
-                    id: id.into(),
+                    id,
                     status: TestStatus::Passed,
                     message: String::new(),
                 });
@@ -423,6 +428,20 @@ impl TestRunner for FakeTests {
             millis,
         }
     }
+}
+
+/// The ids of the tests in test files.
+fn tests_in(texts: &HashMap<String, String>) -> Vec<String> {
+    let files = texts.iter().filter(|(name, _)| name.starts_with("test_"));
+    let tests = files.flat_map(|(name, text)| {
+        let names = text.lines().filter_map(|line| line.strip_prefix("def "));
+        let names = names.filter(|rest| rest.starts_with("test_"));
+        names.map(move |rest| {
+            let test = rest.split('(').next().unwrap_or(rest);
+            format!("{name}::{test}")
+        })
+    });
+    tests.collect()
 }
 
 /// Says what it is told to, in order; accepts when nothing is left.
@@ -487,6 +506,8 @@ pub struct Bed {
     pub selects: bool,
     /// A test by whose name the command finds nothing, whatever else it is to run.
     pub unknown: Option<String>,
+    /// Whether a report lists the functions of the test files whose names begin with `test_`.
+    pub lists: bool,
     /// What every run of the tests was to select.
     pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
@@ -530,6 +551,7 @@ impl Bed {
             chosen: Chosen::ByUser,
             selects: false,
             unknown: None,
+            lists: false,
             selected: Arc::default(),
             judge: None,
             language: None,
@@ -599,6 +621,7 @@ impl Bed {
             chosen: self.chosen,
             selects: self.selects,
             unknown: self.unknown.clone(),
+            lists: self.lists,
             times: Arc::clone(&self.test_times),
             asked: Arc::clone(&self.selected),
         })
