@@ -34,6 +34,7 @@ pub mod ledger;
 mod lookup;
 mod material;
 mod mend;
+mod new_tests;
 mod objection;
 pub mod proposal;
 mod propose;

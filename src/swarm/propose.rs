@@ -16,6 +16,7 @@ use super::gate::{self, Draft};
 use super::hub::{Accepted, Hub};
 use super::landing::{self, Landed, SetPart};
 use super::learn;
+use super::new_tests;
 use super::objection::{self, Judgement};
 use super::proposal::{Evidence, Part, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
@@ -134,6 +135,15 @@ async fn alone(
             });
             return sent_back(why);
         }
+    }
+    if let Some(why) = new_tests::not_run(hub, &made.draft, report.as_ref())
+        && !(change.insist && hub.task.approval.is_by_person())
+    {
+        hub.event(Event::ProposalRefused {
+            agent: mind.party.clone(),
+            why: why.clone(),
+        });
+        return sent_back(why);
     }
     let verdict = decide(hub, mind, change, &made).await;
     let known = (made.evidence.tests.clone(), report);

@@ -167,7 +167,7 @@ fn is_named(task: &str, case: &TestCase) -> bool {
     let id = case.id.split('[').next().unwrap_or(&case.id);
     let last = id.rsplit(['.', ':', '/']).next().unwrap_or(id);
     let is_file = id.ends_with(".py");
-    task.contains(id) || !is_file && has_word(task, last)
+    has_word(task, id) || !is_file && has_word(task, last)
 }
 
 /// Whether a task names the test file of a test.

@@ -19,7 +19,7 @@ use super::protocol::Pick;
 use super::scout::NoPick;
 use super::selection::{self, Extent, Reach};
 use super::settle::Left;
-use super::{apply, context, expected, gate, required, scout, settle, unsettled};
+use super::{apply, context, expected, gate, new_tests, required, scout, settle, unsettled};
 use crate::index::Index;
 use crate::ports::{
     Approver, ChatModel, Chosen, Editor, LanguageService, Role, TestOutcome, TestReport,
@@ -310,7 +310,8 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
         });
     }
     wake_first(hub).await?;
-    let left = settle::settle(hub).await;
+    let mut left = settle::settle(hub).await;
+    left.problems.extend(new_tests::missing(hub));
     Ok(stop_reason(hub, left))
 }
 

@@ -7,11 +7,12 @@ use crate::swarm::*;
 
 const STATS: &str = "def mean(values):\n    return sum(values) / len(values)\n\n\ndef mode(values):\n    return max(values)\n";
 const TESTS: &str = "from stats import mean, mode\n\n\ndef test_empty():\n    assert mean([]) == 0\n\n\n\
-    def test_mode():\n    assert mode([1, 1, 2]) == 1\n";
+    def test_mode():\n    assert mode([1, 1, 2]) == 1\n\n\n\
+    def test_one_mode():\n    assert mode([1]) == 1\n";
 const RIGHT: &str = "def mean(values):\n    return sum(values) / len(values) if values else 0\n";
 const WRONG: &str = "def mean(values):\n    return sum(values) / (len(values) or 2)\n";
 
-/// Both tests fail until their functions are right.
+/// The first two tests fail until their functions are right.
 fn judge(all: &str) -> Vec<(String, String)> {
     let failing = |test: &str, line: u32| {
         (
@@ -109,6 +110,7 @@ async fn a_new_test_is_not_refused_for_tests_that_failed_before() {
         .on("agent test_stats.py", [call("propose", change)])
         .always("agent", finish("nothing more"));
     let mut bed = bed("add a test for mean([1])", model);
+    bed.lists = true;
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert!(bed.read("test_stats.py").contains(added));
@@ -122,4 +124,67 @@ async fn a_new_test_is_not_refused_for_tests_that_failed_before() {
         !told.contains("assert 1 == 0"),
         "no failure is shown: {told}"
     );
+}
+
+/// The first name is not found by the runner.
+#[tokio::test(start_paused = true)]
+async fn a_new_test_that_does_not_run_is_sent_back() {
+    let inner = "class Mean:\n    def test_one(self):\n        assert mean([1]) == 1\n";
+    let added = "def test_one():\n    assert mean([1]) == 1\n";
+    let adds = |source: &str| {
+        let add = json!([{"source": source, "beside": "test_stats.py::test_empty"}]);
+        call("propose", json!({"reason": "r", "add": add}))
+    };
+    let model = Scripted::native()
+        .on("scout", [wake(&["test_stats.py::test_empty"])])
+        .on("agent test_stats.py", [adds(inner), adds(added)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("add a test for mean([1])", model);
+    bed.lists = true;
+    let events = bed.run().await;
+    let refused = malformed(&events);
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(
+        refused[0].contains("the test command does not run test_stats.py::Mean.test_one"),
+        "{refused:?}"
+    );
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.read("test_stats.py").contains(added));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_for_a_new_test_that_adds_none_does_not_settle() {
+    let model = Scripted::native()
+        .on("scout", [wake(&["stats.py::mean"])])
+        .on("agent stats.py::mean", [whole(RIGHT)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("add a test for mean([])", model);
+    let events = bed.run().await;
+    let StopReason::ProblemsRemain { problems } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(
+        problems,
+        ["the task asks for a new test, and no test file was changed"]
+    );
+    assert_eq!(bed.read("stats.py"), STATS, "the change was taken back");
+}
+
+/// One of two required tests passes with the only change.
+#[tokio::test(start_paused = true)]
+async fn a_bug_that_is_repaired_in_part_leaves_the_tree_as_it_was() {
+    let model = Scripted::native()
+        .on("scout", [wake(&["stats.py::mean"])])
+        .on("agent stats.py::mean", [whole(RIGHT)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("mean() and mode() are wrong", model);
+    bed.lists = true;
+    let events = bed.run().await;
+    let failing = vec!["test_stats.py::test_mode".to_owned()];
+    assert_eq!(
+        stop(&events),
+        StopReason::TestsFail { failing },
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("stats.py"), STATS);
 }
