@@ -560,6 +560,7 @@ fn with_facts<R>(
         }
         (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
     };
+    let tests_say_otherwise = state.wants_green && !state.failing.is_empty();
     read(&RunFacts {
         stop_reason,
         task: &hub.task.text,
@@ -573,7 +574,7 @@ fn with_facts<R>(
             None => LastCheck::Absent { why: &untested },
         },
         failed_before: &state.failing_before,
-        nothing_to_change: by_all && !(state.wants_green && !state.failing.is_empty()),
+        nothing_to_change: by_all && !tests_say_otherwise,
     })
 }
 
