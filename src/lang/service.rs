@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::find::{Places, Program};
+use super::find::{NotUsed, Places, Program};
 use super::keeper::{BLIND, Keeper, Said};
 use super::known::settings;
 use super::names;
@@ -66,12 +66,12 @@ impl ServerPool {
         places: &Places,
         wanted: &Wanted,
     ) -> LanguageServers {
-        let mut reasons = Vec::new();
+        let mut refused = Vec::new();
         let mut chosen = |entries: &[String]| {
             let find = |entry: &String| match places.find(entry) {
                 Ok(program) => Some(self.keeper(program, places)),
                 Err(why) => {
-                    reasons.push(format!("{entry}: {why}"));
+                    refused.push((entry.clone(), why));
                     None
                 }
             };
@@ -79,7 +79,7 @@ impl ServerPool {
         };
         let fast = chosen(&wanted.fast);
         let thorough = chosen(&wanted.thorough);
-        let servers = LanguageServers::of(fast, thorough, &reasons, wanted);
+        let servers = LanguageServers::of(fast, thorough, &in_words(&refused), wanted);
         for keeper in servers.keepers() {
             keeper.disk(snapshot.stamps().to_vec());
         }
@@ -146,6 +146,27 @@ pub struct LanguageServers {
     stops: BTreeSet<ProblemKind>,
     deadline: Duration,
     known: Answers,
+}
+
+/// Why servers are not used. Those that are not installed share one reason, which says what to do.
+fn in_words(refused: &[(String, NotUsed)]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let mut missing: Vec<&str> = Vec::new();
+    for (entry, why) in refused {
+        match why {
+            NotUsed::Missing { .. } if missing.contains(&entry.as_str()) => {}
+            NotUsed::Missing { .. } => missing.push(entry),
+            NotUsed::Untrusted { .. } | NotUsed::Empty => reasons.push(format!("{entry}: {why}")),
+        }
+    }
+    if let Some(first) = missing.first() {
+        reasons.push(format!(
+            "not installed: {} (install one in the project's virtual environment or on PATH, for \
+             example: pip install {first})",
+            missing.join(", ")
+        ));
+    }
+    reasons
 }
 
 impl LanguageServers {
@@ -330,5 +351,33 @@ impl LanguageService for LanguageServers {
         let none = none.then(|| self.none.clone());
         let news = self.keepers().flat_map(|keeper| keeper.news.take());
         none.into_iter().chain(news).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_are_not_installed_share_one_reason() {
+        let missing = |name: &str| {
+            let program = name.to_owned();
+            (name.to_owned(), NotUsed::Missing { program })
+        };
+        let refused = [
+            missing("ty"),
+            (" ".to_owned(), NotUsed::Empty),
+            missing("pylsp"),
+            missing("ty"),
+        ];
+        assert_eq!(
+            in_words(&refused),
+            [
+                " : an empty command",
+                "not installed: ty, pylsp (install one in the project's virtual environment or on \
+                 PATH, for example: pip install ty)",
+            ]
+        );
+        assert!(in_words(&[]).is_empty());
     }
 }

@@ -220,10 +220,18 @@ pub struct ChatReply {
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelError {
-    #[error("{model}: too many requests")]
+    #[error(
+        "{model}: too many requests (429){}{}; try again later, raise network.attempts, or name a \
+         fallback model in the configuration (roles.agent)",
+        said(.message),
+        wait(*.retry_after)
+    )]
     RateLimited {
         model: String,
         retry_after: Option<Duration>,
+        /// The server's own words; empty in older recordings.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
     },
     #[error("{model}: the server answered {status}: {message}")]
     Server {
@@ -259,6 +267,20 @@ pub enum ModelError {
     /// The model cannot be used at all (missing key, missing weights, unknown name).
     #[error("{model}: {message}")]
     Unavailable { model: String, message: String },
+}
+
+fn said(message: &str) -> String {
+    match message {
+        "" => String::new(),
+        message => format!(": {message}"),
+    }
+}
+
+fn wait(retry_after: Option<Duration>) -> String {
+    match retry_after {
+        Some(wait) => format!("; the server asks to wait {} s", wait.as_secs_f64().ceil()),
+        None => String::new(),
+    }
 }
 
 impl ModelError {
@@ -422,6 +444,7 @@ mod tests {
             ModelError::RateLimited {
                 model: model(),
                 retry_after: None,
+                message: String::new(),
             },
             ModelError::Server {
                 model: model(),

@@ -325,11 +325,12 @@ fn note_malformed(hub: &Hub, mind: &mut Mind, what: String) -> Option<Ending> {
     mind.malformed += 1;
     hub.event(Event::Malformed {
         agent: mind.party.clone(),
-        what: what.clone(),
+        what,
     });
     (mind.malformed >= MALFORMED_MOST).then(|| {
         gave_up(format!(
-            "{MALFORMED_MOST} unusable replies in a row: {what}"
+            "{MALFORMED_MOST} unusable replies in a row: the model neither proposes a change nor ends its \
+             work in a form that can be read"
         ))
     })
 }

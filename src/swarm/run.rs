@@ -562,6 +562,7 @@ fn with_facts<R>(
         }
         (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
     };
+    let tests_say_otherwise = !state.required.is_disjoint(&state.failing);
     read(&RunFacts {
         stop_reason,
         task: &hub.task.text,
@@ -575,7 +576,7 @@ fn with_facts<R>(
             None => LastCheck::Absent { why: &untested },
         },
         failed_before: &state.failing_before,
-        nothing_to_change: by_all && state.required.is_disjoint(&state.failing),
+        nothing_to_change: by_all && !tests_say_otherwise,
     })
 }
 

@@ -93,6 +93,7 @@ impl Provider {
             let error = ModelError::RateLimited {
                 model,
                 retry_after: None,
+                message: String::new(),
             };
             return Some(Failure::unbilled(error));
         }

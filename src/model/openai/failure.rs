@@ -127,7 +127,10 @@ impl Failures {
     fn of_status(&self, status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
         let said = Said::read(body);
         let model = self.model.clone();
-        let message = self.shown(&said.message, MESSAGE_CHARS);
+        let message = match self.shown(&said.message, MESSAGE_CHARS) {
+            empty if empty.is_empty() => "the server says nothing more".to_owned(),
+            message => message,
+        };
         let address = &self.address;
         match status {
             400 | 413 | 422 | 500 if said.is_too_long() || status == 413 => ModelError::TooLong {
@@ -138,13 +141,20 @@ impl Failures {
             429 if said.kind.contains("insufficient_quota") => ModelError::Refused {
                 model,
                 status,
+                message: format!("{message} (from {address}: its account has no quota left)"),
+            },
+            429 => ModelError::RateLimited {
+                model,
+                retry_after,
                 message,
             },
-            429 => ModelError::RateLimited { model, retry_after },
             408 | 409 | 425 | 500.. => ModelError::Server {
                 model,
                 status,
-                message,
+                message: match retry_after {
+                    Some(wait) => format!("{message} (it asks to wait {} s)", wait.as_secs()),
+                    None => message,
+                },
             },
             _ => ModelError::Refused {
                 model,
@@ -194,7 +204,9 @@ pub(super) fn with_prompt(error: ModelError, estimate: Tokens) -> ModelError {
 
 fn hint(status: u16) -> Option<&'static str> {
     match status {
-        401 | 403 => Some("check the key that api_key_env names"),
+        401 | 403 => {
+            Some("check the key in the variable that api_key_env names, else in OPENAI_API_KEY")
+        }
         404 => Some("check base_url and model"),
         _ => None,
     }

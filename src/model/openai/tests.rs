@@ -385,8 +385,13 @@ async fn too_many_requests_carries_the_wait() {
         ModelError::RateLimited {
             model: "m".to_owned(),
             retry_after: Some(Duration::from_secs(7)),
+            message: "slow down".to_owned(),
         }
     );
+    let said = error.to_string();
+    for wanted in ["(429): slow down", "asks to wait 7 s", "network.attempts"] {
+        assert!(said.contains(wanted), "{said}");
+    }
     let dated = refused(
         "HTTP/1.1 429 Too Many Requests\r\nretry-after: Wed, 21 Oct 2015 07:28:00 GMT\r\n",
         "no json",

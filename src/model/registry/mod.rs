@@ -36,10 +36,7 @@ pub struct Models {
 /// Why a run has no models.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelsError {
-    #[error(
-        "no model is called {name:?}: {}; or use local, gguf:PATH, openai:MODEL, replay:FILE",
-        configured(.known)
-    )]
+    #[error("{}", unknown(.name, .known))]
     UnknownName { name: String, known: Vec<String> },
     #[error("several models are configured ({}): say which in roles.agent, or use --model", .names.join(", "))]
     Ambiguous { names: Vec<String> },
@@ -51,6 +48,20 @@ pub enum ModelsError {
         .models.join(", ")
     )]
     Unpriced { models: Vec<String> },
+}
+
+fn unknown(name: &str, known: &[String]) -> String {
+    let configured = configured(known);
+    match name.split_once(':') {
+        Some((provider, _)) => format!(
+            "no provider is called {provider:?}: use openai:MODEL with OPENAI_BASE_URL set to the \
+             provider's OpenAI-compatible address, local, gguf:PATH or replay:FILE, or the name of a \
+             configured model ({configured})"
+        ),
+        None => format!(
+            "no model is called {name:?}: {configured}; or use local, gguf:PATH, openai:MODEL, replay:FILE"
+        ),
+    }
 }
 
 fn configured(names: &[String]) -> String {

@@ -147,6 +147,11 @@ fn what_would_hinder_a_run_is_found_without_opening_anything() {
     assert_eq!(check(&config, Some("big"), Some(Dollars(1.0))), Ok(()));
     assert!(check(&config, None, None).unwrap_err().contains("several"));
     wrong(&config, "huge", "no model is called \"huge\"");
+    wrong(
+        &config,
+        "anthropic:big",
+        "no provider is called \"anthropic\": use openai:MODEL with OPENAI_BASE_URL",
+    );
     wrong(&config, "openai:gpt-4o", "OPENAI_API_KEY");
     wrong(&config, "gguf:/no/such.gguf", "/no/such.gguf");
     wrong(&config, "replay:/no/such.jsonl", "/no/such.jsonl");

@@ -150,6 +150,7 @@ async fn a_named_wait_is_waited() {
     let limited = Act::Fail(ModelError::RateLimited {
         model: "a".to_owned(),
         retry_after: Some(Duration::from_secs(20)),
+        message: String::new(),
     });
     let start = Instant::now();
     resilient(vec![scripted("a", vec![limited, Act::Answer("yes")])])

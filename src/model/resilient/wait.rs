@@ -63,6 +63,7 @@ mod tests {
         ModelError::RateLimited {
             model: "m".to_owned(),
             retry_after: Some(Duration::from_secs(seconds)),
+            message: String::new(),
         }
     }
 

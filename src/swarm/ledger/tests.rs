@@ -248,6 +248,7 @@ fn a_call_books_each_of_its_requests_once() {
     let refused = ModelError::RateLimited {
         model: "m".to_owned(),
         retry_after: None,
+        message: String::new(),
     };
     let cost = call.close(Some(&Err(refused)));
     assert_eq!((cost.calls, cost.usage.prompt), (2, Tokens(100)));
@@ -431,6 +432,7 @@ impl Callers {
                 let turned_away = ModelError::RateLimited {
                     model: "m".to_owned(),
                     retry_after: None,
+                    message: String::new(),
                 };
                 held.failed(&turned_away, false)
             }),

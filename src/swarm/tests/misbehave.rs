@@ -254,6 +254,11 @@ async fn answers_rubbish_or_nothing() {
             "{text:?}: {:#?}",
             ended.events
         );
+        assert!(
+            !ended.gave_up("Call `"),
+            "words for the model are no reason: {:#?}",
+            ended.events
+        );
         assert_eq!(ended.calls, 3);
     }
 }
@@ -376,6 +381,7 @@ async fn the_provider_fails() {
             ModelError::RateLimited {
                 model: model(),
                 retry_after: Some(Duration::from_millis(300)),
+                message: String::new(),
             },
             "too many requests",
         ),
