@@ -22,7 +22,10 @@ pub(super) async fn examine(config: &Language, places: &Places, cache: &Path) ->
             let program = match places.find(entry) {
                 Ok(program) => program,
                 Err(why) => {
-                    absent.push(format!("{entry}: {why}"));
+                    absent.push(match why {
+                        lang::NotUsed::Missing { .. } => format!("{entry}: not installed"),
+                        why => format!("{entry}: {why}"),
+                    });
                     continue;
                 }
             };

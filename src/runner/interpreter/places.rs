@@ -37,23 +37,21 @@ pub(in crate::runner) fn candidates(
 /// The environments of a project that have lost their interpreter, each with what is wrong.
 pub(super) fn broken(root: &Path) -> Vec<String> {
     let homes = OWN.iter().map(|name| home_of(root, name));
-    let lost = homes.filter(|home| {
-        let python = home.join("bin/python");
-        let is_environment = python.is_symlink() || home.join("pyvenv.cfg").is_file();
-        is_environment && !python.exists()
+    homes.filter_map(|home| lost(&home)).collect()
+}
+
+fn lost(home: &Path) -> Option<String> {
+    let python = home.join("bin/python");
+    let dangling = [home, python.as_path()].into_iter().find_map(|link| {
+        let to = std::fs::read_link(link).ok().filter(|_| !link.exists())?;
+        Some((link, to))
     });
-    lost.map(|home| {
-        let python = home.join("bin/python");
-        match std::fs::read_link(&python) {
-            Ok(to) => format!(
-                "{} leads to {}, which does not exist",
-                python.display(),
-                to.display()
-            ),
-            Err(_) => format!("{} does not exist", python.display()),
-        }
-    })
-    .collect()
+    if let Some((link, to)) = dangling {
+        let (link, to) = (link.display(), to.display());
+        return Some(format!("{link} leads to {to}, which does not exist"));
+    }
+    let is_lost = home.join("pyvenv.cfg").is_file() && !python.exists();
+    is_lost.then(|| format!("{} does not exist", python.display()))
 }
 
 /// The directory of an environment. Pipenv may write its path into a file called `.venv`.
@@ -169,7 +167,7 @@ mod tests {
         let bin = root.path().join(".venv/bin");
         std::fs::create_dir_all(&bin).unwrap();
         std::os::unix::fs::symlink("/nowhere/python3", bin.join("python")).unwrap();
-        std::fs::create_dir(root.path().join("env")).unwrap();
+        std::os::unix::fs::symlink("/nowhere", root.path().join("env")).unwrap();
         std::fs::create_dir(root.path().join("venv")).unwrap();
         std::fs::write(root.path().join("venv/pyvenv.cfg"), "home = /x\n").unwrap();
         let at = |name: &str| root.path().join(name).join("bin/python");
@@ -179,8 +177,15 @@ mod tests {
                 at(".venv").display()
             ),
             format!("{} does not exist", at("venv").display()),
+            format!(
+                "{} leads to /nowhere, which does not exist",
+                root.path().join("env").display()
+            ),
         ];
         assert_eq!(broken(root.path()), expected);
+        std::fs::remove_file(root.path().join("env")).unwrap();
+        std::fs::create_dir(root.path().join("env")).unwrap();
+        assert_eq!(broken(root.path()), expected[..2]);
         let found = candidates(root.path(), None, &BTreeMap::new());
         assert_eq!(found, [PathBuf::from("python3")]);
     }
