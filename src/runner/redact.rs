@@ -16,6 +16,9 @@ const SHORTEST: usize = 8;
 const FILES_MOST: usize = 64;
 const FILE_BYTES: u64 = 64 << 10;
 const VALUES_MOST: usize = 500;
+/// From this length on, what looks like words is a secret under a telling name. A shorter one, such as
+/// `postgres`, would be found in the names of tests.
+const PHRASE: usize = 16;
 /// Words of names whose values are secrets even where they look like words.
 const TELLING: [&str; 9] = [
     "key",
@@ -130,11 +133,12 @@ fn values_in(line: &str) -> Vec<String> {
     };
     let name = name.to_ascii_lowercase();
     let is_telling = TELLING.iter().any(|word| name.contains(word));
+    let is_phrase = is_telling && value.len() >= PHRASE;
     let mut values = Vec::new();
     if let Some(password) = password_of(value) {
         values.push(password.to_owned());
         values.push(value.to_owned());
-    } else if !value.contains("://") && !is_path(value) && (is_telling || !is_plain(value)) {
+    } else if !value.contains("://") && !is_path(value) && (is_phrase || !is_plain(value)) {
         values.push(value.to_owned());
     }
     values.retain(|value| value.len() >= SHORTEST && !is_number(value));
@@ -182,7 +186,12 @@ mod tests {
                 "export API_KEY='sk-live-9f8e7d'  # mine",
                 &["sk-live-9f8e7d"],
             ),
-            ("PASSWORD=hunterhunter", &["hunterhunter"]),
+            (
+                "PASSPHRASE=correct-horse-battery",
+                &["correct-horse-battery"],
+            ),
+            ("DB_PASSWORD=postgres", &[]),
+            ("NAME=correct-horse-battery", &[]),
             ("  \"secret\": \"q9w8e7r6t5\",", &["q9w8e7r6t5"]),
             ("session: aZbYcXdWeV", &["aZbYcXdWeV"]),
             (

@@ -4,7 +4,6 @@
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
-use super::command::quote;
 use super::message::shorten;
 use super::parse::Cases;
 use crate::ports::{TestCase, TestStatus};
@@ -55,22 +54,17 @@ impl Recorder {
         }
     }
 
-    /// A line for a shell that runs `line` with the plugin, then prints what the plugin wrote. The
-    /// plugin lies in a temporary directory of the shadow; without one, `line` runs as it is.
+    /// A line for a shell that runs `line` with the plugin; when the shell exits, it prints what the
+    /// plugin wrote. The plugin lies in a temporary directory of the shadow; without one, `line` runs as
+    /// it is. `line` runs in the same shell: a command that kills all others must not end its own.
     pub(super) fn around(&self, line: &str) -> String {
         let name = &self.name;
-        let line = quote(line);
         format!(
             r#"S=$(mktemp -d "${{TMPDIR:-/tmp}}/results.XXXXXX") && cat >"$S/{name}.py" <<'@{name}' && export PYTHONPATH="$S${{PYTHONPATH:+:$PYTHONPATH}}" PYTEST_PLUGINS="{name}${{PYTEST_PLUGINS:+,$PYTEST_PLUGINS}}"
 {PLUGIN}
 @{name}
-/bin/sh -c {line}
-R=$?
-printf '\n%s\n' '@{name} begin'
-cat "$S/results" 2>/dev/null
-printf '%s\n' '@{name} end'
-rm -rf "$S"
-exit "$R""#
+trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; cat "$S/results" 2>/dev/null; printf "%s\n" "@{name} end"; rm -rf "$S"; exit "$R"' EXIT
+{line}"#
         )
     }
 

@@ -139,12 +139,13 @@ fn is_contradicted(decision: Decision, reason: &str, around: &str) -> bool {
     }
 }
 
-/// Whether a text holds one of these phrases as whole words, and no word right before it takes the
-/// phrase back.
+/// Whether a text holds one of these phrases as whole words, and no word beside it takes the phrase
+/// back.
 fn says(text: &str, phrases: &[&str]) -> bool {
     const TAKES_BACK: [&str; 9] = [
         "not", "no", "never", "nor", "longer", "if", "when", "where", "before",
     ];
+    const TAKES_BACK_AFTER: [&str; 5] = ["without", "before", "until", "no", "unless"];
     let text = text.to_lowercase().replace('’', "'");
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = format!(" {} ", text.join(" "));
@@ -157,6 +158,8 @@ fn says(text: &str, phrases: &[&str]) -> bool {
             let in_sentence = before.rsplit(['.', ';', '!', '?']).next().unwrap_or(before);
             let mut last = in_sentence.split_whitespace().rev().take(3);
             let taken_back = last.any(|word| TAKES_BACK.contains(&word.trim_matches(',')));
+            let mut next = after.split_whitespace().take(2);
+            let taken_back = taken_back || next.any(|word| TAKES_BACK_AFTER.contains(&word));
             is_whole && !taken_back
         })
     })
@@ -305,6 +308,8 @@ mod tests {
             "Mends the cause, and no tests fail",
             "I see nothing that is wrong",
             "It mends what was wrong: before this, tests fail",
+            "The tests fail without it",
+            "The tests fail no longer",
         ] {
             let decided = decide("accept", reason, "It is right.");
             assert_eq!(decided, Ok(Verdict::Accept), "{reason}");

@@ -262,3 +262,56 @@ async fn printed_text_is_read_where_that_is_asked_for() {
     let report = printed.run(request(&[], &[("test_m.py", &lie)])).await;
     assert_eq!(statuses(&report), IDS, "{}", report.output);
 }
+
+#[tokio::test]
+async fn a_test_that_is_switched_off_is_not_among_those_that_ran() {
+    let project = project(&[("tests/test_m.py", "def test_a():\n    assert 1\n")]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let id = "tests/test_m.py::test_a";
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(statuses(&report), [(id, TestStatus::Passed)]);
+    let (module, conftest, ini) = ("tests/test_m.py", "tests/conftest.py", "pytest.ini");
+    for (file, text) in [
+        (conftest, "collect_ignore = ['test_m.py']\n"),
+        (
+            conftest,
+            "def pytest_collection_modifyitems(items):\n    items.clear()\n",
+        ),
+        (conftest, "def pytest_ignore_collect():\n    return True\n"),
+        (conftest, "import os\nos._exit(0)\n"),
+        (conftest, "import sys\nsys.exit(0)\n"),
+        (ini, "[pytest]\naddopts = --ignore=tests/test_m.py\n"),
+        (ini, "[pytest]\naddopts = -k nothing\n"),
+        (
+            ini,
+            "[pytest]\naddopts = --deselect tests/test_m.py::test_a\n",
+        ),
+        (ini, "[pytest]\naddopts = --collect-only\n"),
+        (ini, "[pytest]\npython_functions = check\n"),
+        (
+            module,
+            "import pytest\npytest.skip('x', allow_module_level=True)\ndef test_a():\n    pass\n",
+        ),
+        (
+            module,
+            "import pytest\n@pytest.mark.xfail\ndef test_a():\n    assert 0\n",
+        ),
+        (
+            module,
+            "__test__ = False\ndef test_a():\n    pass\ntest_a.__test__ = False\n",
+        ),
+        (module, "def test_b():\n    pass\n"),
+        (module, "import sys\nsys.exit(0)\ndef test_a():\n    pass\n"),
+    ] {
+        let report = tests.run(request(&[], &[(file, text)])).await;
+        let ran = report.cases.iter().find(|case| case.id == id);
+        let ran = ran.is_some_and(|case| case.status != TestStatus::Skipped);
+        assert!(!ran, "{file} {text}: {}", report.output);
+    }
+    let mut gone = request(&[], &[]);
+    gone.overlay.push((FilePath::new(module), None));
+    let report = tests.run(gone).await;
+    assert!(report.cases.is_empty(), "{}", report.output);
+}
