@@ -475,14 +475,7 @@ fn the_exit_status_says_whether_tests_prove_the_change() {
             None => std::fs::remove_file(path).unwrap(),
         }
         let tape = bed.tape(&[NEW]);
-        let args = [
-            "run",
-            "--approve",
-            "auto",
-            "--model",
-            &tape,
-            "make f longer",
-        ];
+        let args = ["run", "--approve", "auto", "--model", &tape, "refactor f"];
         let json = bed.say(&[&args[..], &["--json"], options].concat());
         let events = json.events();
         let headline = events[events.len() - 1]["event"]["ending"]["headline"].clone();
