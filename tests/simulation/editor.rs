@@ -50,6 +50,18 @@ impl Editor for SimulatedEditor {
             .ok_or_else(|| EditorError::Missing { file: file.clone() })
     }
 
+    async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {
+        let key = self.world.next_key("editor lists its files");
+        self.world
+            .wait(&key, self.world.plan.latencies.editor / 4)
+            .await;
+        let desk = self.world.desk();
+        let open = desk.open.iter();
+        Ok(open
+            .map(|(file, text)| (FilePath::new(file), text.as_str().into()))
+            .collect())
+    }
+
     async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
         let world = &self.world;
         let key = world.next_key(&format!("editor edits {}", edit.file));
