@@ -211,8 +211,15 @@ impl Provider {
             .deviates(&format!("{key} reports no usage"), 2);
         let (usage, cost) = match says_nothing {
             true => {
+                // The adapter of an endpoint puts upper bounds in place of what cannot be true.
                 world.judge().reported_nothing();
-                (Usage::default(), 0.0)
+                let (prompt, output) = (request.prompt_at_most(), output.max(request.max_output));
+                let usage = Usage {
+                    prompt,
+                    cached: Tokens(0),
+                    output,
+                };
+                (usage, self.cost(prompt, output))
             }
             false => {
                 let cached = Tokens(0);
