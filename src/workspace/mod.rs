@@ -1,6 +1,7 @@
 //! The workspace on disk: its files, snapshots of it with unsaved buffers laid over, whole writes, and
 //! the shadows in which commands run. Knows neither models nor the LSP.
 
+mod git_names;
 mod ignore_rules;
 mod paths;
 mod policy;

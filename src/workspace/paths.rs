@@ -51,7 +51,7 @@ impl ReadError {
 /// credentials of tools. Examples of such files and public keys do not; nor does source code, whatever
 /// it is called.
 pub fn is_secret(name: &str) -> bool {
-    const NAMES: [&str; 32] = [
+    const NAMES: &[&str] = &[
         ".aws",
         ".azure",
         ".boto",
@@ -84,8 +84,46 @@ pub fn is_secret(name: &str) -> bool {
         "msal_token_cache.json",
         "pip.conf",
         "wp-config.php",
+        ".ansible_vault_pass",
+        ".bash_history",
+        ".clasprc.json",
+        ".databrickscfg",
+        ".dev.vars",
+        ".dotenv",
+        ".envs",
+        ".flaskenv",
+        ".mylogin.cnf",
+        ".password",
+        ".password-store",
+        ".python_history",
+        ".secret",
+        ".sentryclirc",
+        ".snowsql",
+        ".terraformrc",
+        ".token",
+        ".vault-password",
+        ".vault_pass",
+        ".zsh_history",
+        "api_key.txt",
+        "apikey.txt",
+        "auth.json",
+        "cookies.txt",
+        "deploy_key",
+        "doppler.yaml",
+        "dotenv",
+        "env.local",
+        "env.prod",
+        "env.production",
+        "oauth_token.json",
+        "password.txt",
+        "passwords.txt",
+        "pip.ini",
+        "rclone.conf",
+        "token.txt",
+        "vault_pass.txt",
+        "wallet.dat",
     ];
-    const ENDINGS: [&str; 16] = [
+    const ENDINGS: &[&str] = &[
         ".pem",
         ".key",
         ".p8",
@@ -102,6 +140,8 @@ pub fn is_secret(name: &str) -> bool {
         ".keytab",
         ".kubeconfig",
         ".ovpn",
+        "-key.json",
+        "_key.json",
     ];
     // Editors keep the earlier text of a file under its name with a tilde.
     let name = name.trim_end_matches('~').to_ascii_lowercase();
@@ -139,7 +179,8 @@ fn is_private_key(name: &str) -> bool {
 
 /// `secrets.yml`, `credentials.json`, `service-account-prod.json`, `client_secret_123.json`.
 fn is_data(name: &str) -> bool {
-    const STEMS: [&str; 7] = [
+    const STEMS: [&str; 8] = [
+        "firebase-adminsdk",
         "kubeconfig",
         "secret",
         "credential",
@@ -286,6 +327,13 @@ mod tests {
     #[test]
     fn knows_secrets_by_name() {
         for name in [
+            ".envs",
+            ".dev.vars",
+            ".DotEnv",
+            "passwords.txt",
+            "gcp-key.json",
+            "firebase-adminsdk-abc.json",
+            ".vault_pass",
             ".env",
             ".ENV.local",
             ".env.production.local",

@@ -10,6 +10,7 @@ use std::sync::{Arc, LazyLock};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::OFlags;
 
+use super::git_names;
 use super::paths::{ReadError, is_linked_secret, resolve};
 use crate::syntax::FilePath;
 
@@ -106,6 +107,14 @@ impl PathPolicy {
         }
     }
 
+    /// Whether a virtual environment holds the file, whatever its directory is called.
+    fn is_installed(&self, real: &Path) -> bool {
+        let folders = real.ancestors().skip(1);
+        folders
+            .take_while(|folder| folder.starts_with(&*self.root) && **folder != *self.root)
+            .any(|folder| folder.join("pyvenv.cfg").exists())
+    }
+
     /// Whether an agent may change a file, or make it.
     pub fn may_write(&self, file: &FilePath) -> WriteRule {
         let real = match self.may_read(file) {
@@ -132,6 +141,12 @@ impl PathPolicy {
         };
         if let Some(why) = names.iter().find_map(needs) {
             WriteRule::NeedsPerson { why }
+        } else if git_names::names(&self.root, relative) && !is_allowed() {
+            WriteRule::NeedsPerson {
+                why: "the configuration of the repository names it: git runs it",
+            }
+        } else if self.is_installed(&real) && !is_allowed() {
+            WriteRule::NeedsPerson { why: INSTALLED }
         } else if real
             .symlink_metadata()
             .is_ok_and(|found| found.is_file() && found.nlink() > 1)
@@ -145,6 +160,8 @@ impl PathPolicy {
         }
     }
 }
+
+const INSTALLED: &str = "it is installed, and runs by its name";
 
 /// Files of one kind, as globs of `.gitignore` without regard to case. A glob that ends in `/` stands
 /// for all that is in a directory, any other for files alone.
@@ -281,6 +298,15 @@ const TABLE: &[(&str, &[&str])] = &[
             ".gvimrc",
             ".lvimrc",
             ".dir-locals*.el",
+            ".lazy.lua",
+            ".vim/",
+            "coc-settings.json",
+            ".ycm_extra_conf.py",
+            ".gdbinit",
+            ".lldbinit",
+            ".gitpod.yml",
+            ".theia/",
+            ".replit",
         ],
     ),
     (
@@ -295,6 +321,9 @@ const TABLE: &[(&str, &[&str])] = &[
             ".roo/",
             ".windsurf/",
             ".mcp.json",
+            "mcp.json",
+            "opencode.json*",
+            ".opencode/",
             ".aider.conf.yml",
         ],
     ),
@@ -306,7 +335,29 @@ const TABLE: &[(&str, &[&str])] = &[
             ".gitconfig",
             ".githooks/",
             ".git-hooks/",
+            "git-hooks/",
+            "githooks/",
             ".husky/",
+            ".hooks/",
+            // The names of hooks, wherever they lie.
+            "applypatch-msg",
+            "commit-msg",
+            "fsmonitor-watchman*",
+            "post-applypatch",
+            "post-checkout",
+            "post-commit",
+            "post-index-change",
+            "post-merge",
+            "post-rewrite",
+            "pre-applypatch",
+            "pre-auto-gc",
+            "pre-commit",
+            "pre-merge-commit",
+            "pre-push",
+            "pre-rebase",
+            "prepare-commit-msg",
+            "reference-transaction",
+            "sendemail-validate",
             ".pre-commit-config.yaml",
             ".pre-commit-hooks.yaml",
             "lefthook*.y*ml",
@@ -326,6 +377,7 @@ const TABLE: &[(&str, &[&str])] = &[
             ".mise/",
             ".rtx.toml",
             ".autoenv*",
+            ".direnvrc",
             "devbox.json",
             "flake.nix",
             "shell.nix",
@@ -405,6 +457,26 @@ const TABLE: &[(&str, &[&str])] = &[
             "Vagrantfile",
             "noxfile.py",
             "/tasks.py",
+            "hatch_build.py",
+            "pdm_build.py",
+            "conanfile.*",
+            "Snakefile",
+            "Tiltfile",
+            "Earthfile",
+            "Podfile",
+            "Fastfile",
+            "Guardfile",
+            "Capfile",
+            "Thorfile",
+            "rakefile.rb",
+            "config.nims",
+            "build.ninja",
+            "wafscript",
+            "*.sbt",
+            "configure.ac",
+            "Setup.hs",
+            "ansible.cfg",
+            "tools/bazel",
             "fabfile.py",
             "dodo.py",
             "tox.ini",
@@ -440,6 +512,14 @@ const TABLE: &[(&str, &[&str])] = &[
             ".*rc.mjs",
             "Gruntfile.*",
             "gulpfile.*",
+            ".eslintrc*",
+            ".prettierrc*",
+            ".stylelintrc*",
+            ".mocharc*",
+            ".lintstagedrc*",
+            ".babelrc*",
+            "tslint.json",
+            ".flake8",
             ".pylintrc",
             "pylintrc",
             "mypy.ini",
@@ -448,8 +528,19 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "it is installed, and runs by its name",
-        &[".venv/", "venv/", ".tox/", ".nox/", "node_modules/"],
+        INSTALLED,
+        &[
+            ".venv/",
+            "venv/",
+            ".tox/",
+            ".nox/",
+            "node_modules/",
+            "site-packages/",
+            "dist-packages/",
+            "pyvenv.cfg",
+            "**/bin/python*",
+            "**/bin/activate*",
+        ],
     ),
     (
         "Python runs it at every start",
@@ -561,6 +652,8 @@ mod tests {
             ".gitmodules",
             ".githooks/pre-commit",
             ".husky/pre-push",
+            "tools/hk/pre-commit",
+            "git-hooks/x",
             "fixture/HEAD",
             "Makefile",
             "makefile",
@@ -587,12 +680,39 @@ mod tests {
             ".nvim.lua",
             ".exrc",
             ".vimrc",
+            "sub/.lazy.lua",
+            ".eslintrc.json",
+            "mcp.json",
+            "hatch_build.py",
             ".bashrc",
             ".config/systemd/user/x.service",
             ".venv/bin/ty",
+            "env/bin/activate",
+            "env/bin/python3",
+            "x/lib/python3.11/site-packages/a.py",
             "web/node_modules/.bin/tsc",
         ];
         all_are(&policy().1, &paths, "needs a person");
+    }
+
+    #[test]
+    fn what_is_installed_or_named_by_the_repository_needs_a_person() {
+        let (dir, policy) = policy();
+        for folder in [".git", "envs/work"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        let write = |file: &str, text: &str| std::fs::write(dir.path().join(file), text).unwrap();
+        write(".git/config", "[core]\n\tfsmonitor = tools/watch.sh\n");
+        write("envs/work/pyvenv.cfg", "");
+        let paths = [
+            "tools/watch.sh",
+            "envs/work/lib/a.py",
+            "envs/work/Scripts/x.bat",
+        ];
+        all_are(&policy, &paths, "needs a person");
+        all_are(&policy, &["tools/other.sh", "envs/a.py"], "allowed");
+        let policy = policy.allowing(&["tools/".to_owned()]).unwrap();
+        all_are(&policy, &["tools/watch.sh"], "allowed");
     }
 
     #[test]
