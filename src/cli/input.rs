@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use tokio::signal::unix::{SignalKind, signal};
@@ -42,6 +42,22 @@ pub struct Inputs {
     over: Arc<AtomicBool>,
 }
 
+/// Signals that come at the same time are one: `timeout` sends its signal to the program and again to
+/// the program's group, and that must not count as asking twice.
+#[derive(Default)]
+struct Signals {
+    last: Option<Instant>,
+}
+
+impl Signals {
+    const SAME: Duration = Duration::from_millis(300);
+
+    fn is_new(&mut self, now: Instant) -> bool {
+        let before = self.last.replace(now);
+        before.is_none_or(|before| now.duration_since(before) > Signals::SAME)
+    }
+}
+
 impl Inputs {
     /// Inputs, and where they are put in.
     pub fn channel() -> (mpsc::UnboundedSender<Input>, Inputs) {
@@ -67,11 +83,15 @@ impl Inputs {
             ) else {
                 return;
             };
+            let mut signals = Signals::default();
             loop {
                 tokio::select! {
                     pressed = tokio::signal::ctrl_c() => if pressed.is_err() { return },
                     _ = term.recv() => {}
                     _ = hangup.recv() => {}
+                }
+                if !signals.is_new(Instant::now()) {
+                    continue;
                 }
                 if interrupts.send(Input::Interrupt).is_err() {
                     return;
@@ -130,4 +150,18 @@ fn read_lines(tell: &mpsc::UnboundedSender<Input>) {
     }
     // The receiver may be gone: then nobody needs to know.
     let _ = tell.send(Input::Closed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_at_the_same_time_are_one() {
+        let mut signals = Signals::default();
+        let start = Instant::now();
+        assert!(signals.is_new(start));
+        assert!(!signals.is_new(start + Duration::from_millis(1)));
+        assert!(signals.is_new(start + Duration::from_secs(1)));
+    }
 }
