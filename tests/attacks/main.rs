@@ -58,10 +58,18 @@ fn start_attackers() {
     if rustix::process::getuid().is_root() {
         users = vec![("root", None), ("plain user", Some(NOBODY))];
     }
+    // The program is copied before any thread starts another one: a child that is begun while a copy
+    // is written holds that file open, and the copy cannot be run then.
+    let beds = users.into_iter().map(|(name, user)| {
+        let bed = Bed::new(user);
+        std::fs::copy(std::env::current_exe().unwrap(), bed.path("attacks")).unwrap();
+        (name, user, bed)
+    });
+    let beds: Vec<_> = beds.collect();
     let done: Vec<(String, bool)> = std::thread::scope(|scope| {
-        let attackers: Vec<_> = users
-            .into_iter()
-            .map(|(name, user)| scope.spawn(move || start_attacker(name, user)))
+        let attackers: Vec<_> = beds
+            .iter()
+            .map(|(name, user, bed)| scope.spawn(move || start_attacker(name, *user, bed)))
             .collect();
         attackers
             .into_iter()
@@ -78,10 +86,8 @@ fn start_attackers() {
 }
 
 /// Attacks as one user; the rows of the table, and whether all was held.
-fn start_attacker(name: &str, user: Option<u32>) -> (String, bool) {
-    let bed = Bed::new(user);
+fn start_attacker(name: &str, user: Option<u32>, bed: &Bed) -> (String, bool) {
     let program = bed.path("attacks");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut attacker = match user {
         None => Command::new(&program),
         Some(user) => {
