@@ -125,7 +125,7 @@ pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the user was asked about a project before.
+/// Whether the user has already been asked to trust this project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     First,

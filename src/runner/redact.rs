@@ -1,5 +1,5 @@
-//! Values of the project's secrets in the output of its tests: they are replaced before anybody reads
-//! the output, be it a model, a log or a person.
+//! Replaces the values of the project's secrets in the output of tests, before a model, a log or a
+//! person sees it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -82,7 +82,8 @@ pub(super) struct State {
     /// Tests that run in the whole command on the world as it is now, as far as is known: a change must
     /// not keep them from running.
     pub expected: BTreeSet<String>,
-    /// Tests that may be missing at the end: the task asked for it, or a person accepted it.
+    /// Tests that may be absent from the last test run, because the task asked for their removal or a
+    /// person accepted it.
     pub let_go: BTreeSet<String>,
     /// Selected entries of which no test runs, whatever is changed.
     pub never_run: BTreeSet<String>,

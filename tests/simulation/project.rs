@@ -26,7 +26,7 @@ pub struct Unit {
     pub name: String,
     /// The function that it calls.
     pub calls: Option<String>,
-    /// The version that the task asks for.
+    /// The version number that the function must have when the task is done.
     pub goal: i64,
 }
 
@@ -50,7 +50,7 @@ pub enum Law {
     /// Both have the same version.
     Same(String, String),
     AtLeast(String, i64),
-    /// Neither wrong nor unreadable.
+    /// The version of the function can be read and is not `WRONG`.
     Sound(String),
     /// The caller passes as many arguments as the callee takes.
     Fits(String, String),
@@ -119,7 +119,7 @@ impl Project {
         self.units.iter().find(|unit| unit.path() == path)
     }
 
-    /// The texts with which a run begins.
+    /// The text of each file before the run changes anything.
     pub fn texts(&self) -> Texts {
         let mut texts = Texts::new();
         for unit in &self.units {

@@ -31,7 +31,7 @@ pub use self::reservation::Reservation;
 /// a shorter one is asked for, down to this length.
 pub const SHORTEST_ANSWER: Tokens = Tokens(1_024);
 
-/// What one run may spend: its upper bounds, as they are configured.
+/// The configured limits of one run: how much it may spend at most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Limits {

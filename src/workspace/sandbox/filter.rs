@@ -1,7 +1,7 @@
 //! The system calls that a command may not make: a program for the kernel's seccomp filter.
 //!
-//! What is refused gives access to more of the kernel than tests need, or to what namespaces do not
-//! divide. Everything else is allowed. Calls by the numbers of another architecture end the process.
+//! Refused are system calls that reach parts of the kernel which tests do not need, or which namespaces
+//! do not isolate. Everything else is allowed. System calls of another architecture end the process.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};

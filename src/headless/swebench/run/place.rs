@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! run.json                         settings; another run does not write here
-//! instances/<id>/attempt-N.json    records of attempts that failed and were run again
+//! instances/<id>/attempt-N.json    the record of a failed attempt, kept when the instance is run again
 //! instances/<id>/trajectory.jsonl  its story
 //! instances/<id>/result.json       its record, written last
 //! predictions.jsonl, report.json   made of the records, after each
