@@ -63,7 +63,7 @@ pub use event::{
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
 pub use proposal::{
-    CheckedTexts, Evidence, Fate, NeedsPerson, Part, ProposalId, TestEvidence, Together, Tried,
+    CheckedTexts, Evidence, Fate, NeedsPerson, Part, ProposalId, TestEvidence, Together, Tried, ids,
 };
 pub use protocol::described;
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
