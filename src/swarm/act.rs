@@ -22,6 +22,8 @@ const NOT_FINISHED: &str = "Not finished: something that you asked for in this t
 struct Turn {
     /// Something was refused: the agent must hear of it before it ends.
     is_refused: bool,
+    /// A part fails by itself, and those that came after it did not help.
+    is_kept: bool,
     /// A proposal was applied after which nothing is left to do.
     done: Option<Ending>,
     finished: Option<(usize, Ending)>,
@@ -93,7 +95,7 @@ pub(super) async fn act(
         results[at] = Some(format!("{text}\n{warning}"));
     }
     if let Some((at, _)) = turn.finished {
-        let text = if turn.is_refused {
+        let text = if turn.is_refused || turn.is_kept {
             NOT_FINISHED
         } else {
             "finished"
@@ -114,7 +116,7 @@ pub(super) async fn act(
 impl Turn {
     fn ending(self) -> Option<Ending> {
         let finished = self.finished.map(|(_, ending)| ending);
-        match (self.gave_up, self.is_refused) {
+        match (self.gave_up, self.is_refused || self.is_kept) {
             (Some(ending), _) => Some(ending),
             (None, true) => None,
             (None, false) => self.done.or(finished),
@@ -203,11 +205,16 @@ async fn propose_in(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose, turn: &mu
     };
     match outcome {
         Proposed::Applied { text, ending } => {
+            turn.is_kept &= !mind.kept.is_empty();
             turn.done = turn.done.take().or(ending);
             text
         }
         Proposed::SentBack { text } => {
             turn.is_refused = true;
+            text
+        }
+        Proposed::Kept { text } => {
+            turn.is_kept = true;
             text
         }
         Proposed::GaveUp { text, ending } => {
@@ -254,6 +261,10 @@ pub(super) enum Proposed {
     SentBack {
         text: String,
     },
+    /// It fails by itself. It is checked again with what is proposed next.
+    Kept {
+        text: String,
+    },
     GaveUp {
         text: String,
         ending: Ending,
@@ -271,6 +282,12 @@ pub(super) async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) 
             Proposed::Applied { text, ending }
         }
         Outcome::SentBack { why } => sent_back(hub, mind, change, why),
+        // A further part of the same change is no further attempt.
+        Outcome::Kept { why } if mind.kept.len() > 1 => Proposed::Kept { text: why },
+        Outcome::Kept { why } => match sent_back(hub, mind, change, why) {
+            Proposed::SentBack { text } => Proposed::Kept { text },
+            other => other,
+        },
         Outcome::Stopped { why } => Proposed::GaveUp {
             text: why.clone(),
             ending: gave_up(why),

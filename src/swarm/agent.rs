@@ -10,6 +10,7 @@ use super::call::Conversation;
 use super::context::is_small;
 use super::event::{AgentOutcome, Cause, Event, Party};
 use super::hub::{Epoch, Hub};
+use super::parts::Kept;
 use super::proposal::ProposalId;
 use super::protocol::{self, Propose, Seat};
 use super::repeats::Repeats;
@@ -54,6 +55,8 @@ pub(super) struct Mind {
     /// A change that the scout wrote for this agent, to be proposed first.
     pub draft: Option<Propose>,
     pub repeats: Repeats,
+    /// Parts that fail by themselves and are checked with those to come.
+    pub kept: Vec<Kept>,
     malformed: u32,
     /// A proposal of this piece of work was applied.
     pub changed: bool,
@@ -76,6 +79,7 @@ impl Mind {
             accepted: Vec::new(),
             draft: None,
             repeats: Repeats::default(),
+            kept: Vec::new(),
             malformed: 0,
             changed: false,
         }
@@ -175,6 +179,7 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
     mind.intent_approved = false;
     mind.malformed = 0;
     mind.changed = false;
+    mind.kept.clear();
     mind.repeats.clear();
     mind.entangled |= causes.iter().any(|cause| match cause {
         Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
@@ -242,7 +247,7 @@ async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
             Some(ending) => return Some(ending),
             None => text,
         },
-        Proposed::SentBack { text } => text,
+        Proposed::SentBack { text } | Proposed::Kept { text } => text,
         Proposed::GaveUp { ending, .. } => return Some(ending),
     };
     if let Err(exhausted) = hub.count_agent(&mind.party) {

@@ -643,13 +643,17 @@ fn under_review(state: &State) -> Vec<Vec<(ProposalId, Waiting)>> {
 }
 
 /// What was found of several proposals as one.
-struct Found {
-    tests: TestEvidence,
-    diagnostics: DiagnosticEvidence,
-    passes: bool,
+pub(super) struct Found {
+    pub tests: TestEvidence,
+    pub diagnostics: DiagnosticEvidence,
+    pub passes: bool,
 }
 
-async fn checked_together(hub: &Arc<Hub>, id: ProposalId, with: &[(ProposalId, Waiting)]) -> Found {
+pub(super) async fn checked_together(
+    hub: &Arc<Hub>,
+    id: ProposalId,
+    with: &[(ProposalId, Waiting)],
+) -> Found {
     let (tests, diagnostics) = tokio::join!(tested(hub, id, with), diagnosed(hub, with));
     let passes = stage(&tests, &diagnostics, &hub.state().required) == Stage::Passes;
     Found {

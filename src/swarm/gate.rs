@@ -66,10 +66,6 @@ pub(super) async fn check(
         trial::of_change(hub, &world, &with_draft, &draft.symbols)
     );
     let now = fresh::world(hub).await;
-    let needs_person = |why: &String| NeedsPerson {
-        file: draft.file.clone(),
-        why: why.clone(),
-    };
     let evidence = Evidence {
         texts: CheckedTexts::of(&world, &now),
         tests,
@@ -78,12 +74,21 @@ pub(super) async fn check(
         losses: draft.losses.clone(),
         contract: draft.contract.clone(),
         callers,
-        needs_person: draft.needs_person.iter().map(needs_person).collect(),
+        needs_person: needs_person(draft),
         together: None,
         overridden: None,
         millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
     };
     (evidence, report)
+}
+
+/// What only a person may accept in a draft.
+pub(super) fn needs_person(draft: &Draft) -> Vec<NeedsPerson> {
+    let needs_person = |why: &String| NeedsPerson {
+        file: draft.file.clone(),
+        why: why.clone(),
+    };
+    draft.needs_person.iter().map(needs_person).collect()
 }
 
 /// Runs tests on one state of the workspace: selected ones, or all.

@@ -36,6 +36,7 @@ mod material;
 mod mend;
 mod new_tests;
 mod objection;
+mod parts;
 pub mod proposal;
 mod propose;
 mod protocol;

@@ -9,6 +9,7 @@ use super::diagnose;
 use super::ending;
 use super::gate::Draft;
 use super::hub::Hub;
+use super::parts;
 use super::proposal::{Evidence, TestEvidence};
 use super::protocol::Propose;
 use super::run::Approval;
@@ -79,6 +80,9 @@ pub(super) fn judge(
 fn excuse(hub: &Hub, mind: &Mind, change: &Propose, draft: &Draft) -> Option<&'static str> {
     if change.insist {
         Some("the agent insists")
+    } else if parts::are_kept(mind) {
+        // Its other parts are checked together with it.
+        None
     } else if change.more {
         Some("the agent has more to propose")
     } else if !draft.breaking.is_empty() {

@@ -18,6 +18,7 @@ use super::landing::{self, Landed, SetPart};
 use super::learn;
 use super::new_tests;
 use super::objection::{self, Judgement};
+use super::parts;
 use super::proposal::{Evidence, Part, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
 use super::review;
@@ -39,13 +40,17 @@ pub(super) enum Outcome {
     SentBack {
         why: String,
     },
+    /// It fails by itself. It is checked again with what the agent proposes next.
+    Kept {
+        why: String,
+    },
     /// The work cannot go on.
     Stopped {
         why: String,
     },
 }
 
-fn sent_back(why: impl Into<String>) -> Outcome {
+pub(super) fn sent_back(why: impl Into<String>) -> Outcome {
     Outcome::SentBack { why: why.into() }
 }
 
@@ -61,15 +66,7 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     let chosen = candidates::choose(hub, mind, change, draft).await;
     let Chosen { change, draft } = &chosen;
     let id = hub.next_proposal();
-    let waiting = Waiting {
-        symbol: main_symbol(mind, draft),
-        reason: change.reason.clone(),
-        diff: String::new(),
-        draft: draft.clone(),
-        evidence: None,
-        stage: Stage::Checking,
-    };
-    let mut place = Place::take(hub, id, waiting);
+    let mut place = Place::take(hub, id, waiting(mind, change, draft.clone()));
     let (mut made, mut report) = checked(hub, mind, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
     let stage = company::stage(tests, diagnostics, &hub.state().required);
@@ -107,15 +104,76 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
         again(hub, mind, change, &mut made, &mut report).await;
         tell_checked(hub, id, &made.evidence);
     }
+    if parts::are_kept(mind) {
+        return with_parts(hub, mind, change, (made, report), stage).await;
+    }
     alone(hub, mind, change, made, report).await
 }
 
+/// Decides on a proposal of the single agent, with the parts that it proposed before where they pass
+/// together. One that fails by itself is kept for those to come.
+async fn with_parts(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    change: &Propose,
+    (made, report): (Made, Option<TestReport>),
+    stage: Stage,
+) -> Outcome {
+    parts::replace(mind, &made.draft);
+    let made = match parts::join(hub, mind, change, made).await {
+        Ok(outcome) => return outcome,
+        Err(made) => made,
+    };
+    if stage == Stage::NeedsOthers
+        && let Judgement::SentBack { why } =
+            objection::judge(hub, mind, change, &made.draft, &made.evidence)
+    {
+        hub.event(Event::ProposalRefused {
+            agent: mind.party.clone(),
+            why: why.clone(),
+        });
+        return parts::keep(mind, change, &made, &why);
+    }
+    alone(hub, mind, change, made, report).await
+}
+
+/// A proposal as it waits while it is checked.
+pub(super) fn waiting(mind: &Mind, change: &Propose, draft: Draft) -> Waiting {
+    Waiting {
+        symbol: main_symbol(mind, &draft),
+        reason: change.reason.clone(),
+        diff: String::new(),
+        draft,
+        evidence: None,
+        stage: Stage::Checking,
+    }
+}
+
 /// A proposal that was checked.
-struct Made {
-    id: ProposalId,
-    draft: Draft,
-    diff: String,
-    evidence: Evidence,
+pub(super) struct Made {
+    pub id: ProposalId,
+    pub draft: Draft,
+    pub diff: String,
+    pub evidence: Evidence,
+}
+
+/// What is known of a draft that was checked only together with others.
+pub(super) fn unchecked(draft: &Draft) -> Evidence {
+    Evidence {
+        tests: TestEvidence::Unknown {
+            reason: "it was checked together with the others".to_owned(),
+        },
+        diagnostics: Default::default(),
+        imports: draft.imports.clone(),
+        losses: draft.losses.clone(),
+        contract: draft.contract.clone(),
+        callers: Vec::new(),
+        needs_person: gate::needs_person(draft),
+        together: None,
+        texts: Default::default(),
+        overridden: None,
+        millis: 0,
+    }
 }
 
 async fn alone(
@@ -195,7 +253,7 @@ async fn concluded(
     }
 }
 
-fn tell_checked(hub: &Hub, id: ProposalId, evidence: &Evidence) {
+pub(super) fn tell_checked(hub: &Hub, id: ProposalId, evidence: &Evidence) {
     hub.event(Event::ProposalChecked {
         proposal: id,
         evidence: evidence.clone(),
@@ -284,7 +342,7 @@ fn refused(hub: &Hub, mind: &Mind, refusal: &Refusal) -> Outcome {
 }
 
 /// The text as the user has it, for the diff.
-fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
+pub(super) fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
     hub.state()
         .world
         .read(&draft.file)
@@ -293,7 +351,7 @@ fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
 
 /// What a draft changes in a text that may have moved on since it was made: its own change alone, not
 /// what others brought meanwhile the other way round.
-fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
+pub(super) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
     match draft.over(now) {
         Some(after) => visible(&unified_diff(draft.file.as_str(), now, &after)),
         // It will be refused where it is applied; until then it is shown as it was made.
@@ -328,7 +386,7 @@ fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> Par
 }
 
 /// Asks about proposals that pass only together, as one, and applies all of them or none.
-async fn decide_on_set(
+pub(super) async fn decide_on_set(
     hub: Arc<Hub>,
     id: ProposalId,
     members: Vec<(ProposalId, Waiting)>,
@@ -545,14 +603,20 @@ async fn finish(
 }
 
 /// An accepted part of which nothing is known.
-fn lost() -> Landed {
+pub(super) fn lost() -> Landed {
     Landed::Failed(Failure::Editor {
         why: "internal error while applying; see the log".to_owned(),
     })
 }
 
 /// What follows for the owner of a proposal that was accepted.
-fn ended(hub: &Arc<Hub>, mind: &mut Mind, id: ProposalId, draft: Draft, landed: Landed) -> Outcome {
+pub(super) fn ended(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    id: ProposalId,
+    draft: Draft,
+    landed: Landed,
+) -> Outcome {
     match landed {
         Landed::Applied { text, gone } => {
             see_own_change(mind, &draft, text);

@@ -17,6 +17,7 @@ mod looking;
 mod misbehave;
 mod missing;
 mod owning;
+mod parts;
 mod policy;
 mod refused;
 mod repairs;

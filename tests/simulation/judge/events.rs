@@ -66,13 +66,23 @@ impl Judge {
                 agent,
                 symbols,
                 diff,
+                revises,
                 ..
             } => {
                 let agent = name_of(agent);
+                let is_kept_part = revises.is_some_and(|id| {
+                    let earlier = self.proposals.all.get(&id.0);
+                    earlier.is_some_and(|one| one.ends.contains(&"refused"))
+                });
                 let files = symbols.iter().map(|symbol| symbol.file.to_string());
                 self.drafted_files.extend(files);
                 let turn = self.proposals.turns.get_mut(&agent);
                 let change = turn.and_then(|turn| {
+                    if is_kept_part {
+                        // A part that failed by itself is proposed again with those that came after it.
+                        turn.refused = turn.refused.saturating_sub(1);
+                        return None;
+                    }
                     turn.handled += 1;
                     turn.proposals.get(turn.handled - 1).cloned()
                 });
