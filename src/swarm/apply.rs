@@ -124,7 +124,7 @@ pub(super) async fn edit(
     let label = symbol.to_string();
     still_allowed(hub, &draft)?;
     let tested = Arc::clone(&draft.text);
-    let draft = mend::without_makeshifts(hub, draft);
+    let draft = mend::without_makeshifts(hub, mend::beside_other_imports(hub, draft));
     let changes = ChangeSet::between(&draft.base, &draft.text);
     let sent = send(
         &hub.outside.editor,

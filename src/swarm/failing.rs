@@ -28,10 +28,42 @@ pub(super) fn in_words(case: &TestCase) -> String {
 /// The function whose result a failing test compares, by its bare name.
 pub(super) fn compared(case: &TestCase) -> Option<String> {
     let (call, _) = case.message.lines().rev().find_map(comparison)?;
-    let (path, _) = call.split_once('(')?;
-    let name = path.rsplit('.').next()?.trim();
+    let name = last_called(&call)?;
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     is_name.then(|| name.to_owned())
+}
+
+/// The name that an expression reads or calls last: `nights` of `Stop("a").nights()`. `None` where it
+/// calls nothing.
+fn last_called(expression: &str) -> Option<&str> {
+    let mut rest = expression.trim();
+    if !rest.contains('(') {
+        return None;
+    }
+    while rest.ends_with([')', ']']) {
+        rest = rest[..opening_of_last(rest)?].trim_end();
+    }
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let name = rest.rsplit(|c| !is_part(c)).next()?;
+    (!name.is_empty()).then_some(name)
+}
+
+/// Where the bracket opens that the last character closes, outside of quotes.
+fn opening_of_last(text: &str) -> Option<usize> {
+    let mut open: Vec<usize> = Vec::new();
+    let mut quote: Option<char> = None;
+    let mut last = None;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(mark), c) if c == mark => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[' | '{') => open.push(at),
+            (None, ')' | ']' | '}') => last = Some(open.pop()?),
+            (None, _) => {}
+        }
+    }
+    last
 }
 
 /// ``` `CALL` must be `WANT`, but it is `GOT`.```
@@ -192,6 +224,14 @@ mod tests {
             Some("total")
         );
         assert_eq!(name("assert f(1) == 2").as_deref(), Some("f"));
+        assert_eq!(name("assert f(1)[0] == 2").as_deref(), Some("f"));
+        // The method says more than the class that makes its object.
+        for line in [
+            "assert Stop('a (b', 3).nights() == 3",
+            "self.assertEqual(Stop(\"a\", 3).nights, 3)",
+        ] {
+            assert_eq!(name(line).as_deref(), Some("nights"), "{line}");
+        }
         assert_eq!(name("self.assertEqual(x, 1)"), None);
         assert_eq!(name("self.assertTrue(f())"), None);
     }

@@ -10,6 +10,7 @@ use super::findings::ImportMends;
 use super::fresh;
 use super::hub::{Epoch, Hub};
 use super::ledger::Outside;
+use super::mend;
 use super::proposal::{CheckedTexts, Evidence, NeedsPerson};
 use super::tools::test_deadline;
 use super::trial;
@@ -43,11 +44,13 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Its change in a text that may have moved on since it was made; `None` where both changed the
-    /// same line.
+    /// same line. Imports that both added at one place go together.
     pub(super) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
         let changes = ChangeSet::between(&self.base, &self.text);
-        let changes = changes.over(&self.base, now).ok()?;
-        Some(changes.apply(now).ok()?.into())
+        match changes.over(&self.base, now) {
+            Ok(changes) => Some(changes.apply(now).ok()?.into()),
+            Err(_) => mend::over_other_imports(self, now),
+        }
     }
 }
 

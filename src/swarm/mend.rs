@@ -9,6 +9,7 @@ use super::hub::Hub;
 use crate::index::{Importable, binds, undefined_names};
 use crate::ports::{Diagnostics, Effort, Problem, ProblemKind};
 use crate::syntax::{FilePath, Language, Rewrite, SymbolPath, SymbolTree, rewrite};
+use crate::text::{ChangeSet, Edit};
 
 /// A change that lacks more names has other troubles.
 const MOST: usize = 6;
@@ -23,7 +24,8 @@ pub(super) async fn mended(hub: &Arc<Hub>, draft: Draft) -> Draft {
         return draft;
     }
     let tree = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
-    let lacking = lacking(&draft, &tree);
+    let mut lacking = lacking(&draft, &tree);
+    lacking.retain(|name| !is_taken_away(hub, &draft, &tree, name));
     if lacking.is_empty() || lacking.len() > MOST {
         return draft;
     }
@@ -120,6 +122,65 @@ pub(super) fn without_makeshifts(hub: &Hub, draft: Draft) -> Draft {
     }
 }
 
+/// A draft in a text in which others added imports where it adds its own; `None` where that is not all
+/// that stands against it.
+pub(super) fn over_other_imports(draft: &Draft, now: &Arc<str>) -> Option<Arc<str>> {
+    let changes = ChangeSet::between(&draft.base, &draft.text);
+    let (imports, others): (Vec<Edit>, Vec<Edit>) =
+        changes.edits().iter().cloned().partition(only_adds_imports);
+    if imports.is_empty() {
+        return None;
+    }
+    let rest = ChangeSet::new(draft.base.len(), others).ok()?;
+    let rest = rest.over(&draft.base, now).ok()?;
+    let text: Arc<str> = rest.apply(now).ok()?.into();
+    let is_there = |line: &str| text.lines().any(|known| known.trim_end() == line);
+    let lines = imports.iter().flat_map(|edit| edit.insert.lines());
+    let missing: Vec<String> = lines
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty() && !is_there(line))
+        .map(str::to_owned)
+        .collect();
+    if missing.is_empty() {
+        return Some(text);
+    }
+    let tree = SymbolTree::parse(draft.file.clone(), text);
+    let imports = Rewrite::Import {
+        statements: missing,
+    };
+    Some(rewrite(&tree, &[imports]).ok()?.text.as_str().into())
+}
+
+/// Whether an edit takes nothing away and adds whole import statements alone.
+fn only_adds_imports(edit: &Edit) -> bool {
+    let is_import = |line: &str| {
+        let is_whole = !line.trim_end().ends_with(['(', '\\']);
+        is_whole && (line.starts_with("import ") || line.starts_with("from "))
+    };
+    let mut lines = edit.insert.lines().filter(|line| !line.trim().is_empty());
+    let has_any = lines.clone().next().is_some();
+    edit.range.start == edit.range.end && has_any && lines.all(is_import)
+}
+
+/// The draft over the text as it is now, where others added imports at the place of its own.
+pub(super) fn beside_other_imports(hub: &Hub, draft: Draft) -> Draft {
+    let Ok(now) = hub.state().world.read(&draft.file) else {
+        return draft;
+    };
+    let changes = ChangeSet::between(&draft.base, &draft.text);
+    if changes.over(&draft.base, &now).is_ok() {
+        return draft;
+    }
+    match over_other_imports(&draft, &now) {
+        Some(text) => Draft {
+            base: now,
+            text,
+            ..draft
+        },
+        None => draft,
+    }
+}
+
 /// A text without those of the statements whose names have a meaning without them, or that nobody uses;
 /// `None` where it has none.
 fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Arc<str>> {
@@ -140,6 +201,48 @@ fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Ar
         }
     }
     (left != *text).then_some(left)
+}
+
+/// Whether a name is on its way out: the draft removes or renames what has it, or the task or another
+/// proposal does. An import would bring it back.
+fn is_taken_away(hub: &Hub, draft: &Draft, after: &SymbolTree, name: &str) -> bool {
+    let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
+    if binds(&before, name) && !binds(after, name) {
+        return true;
+    }
+    if is_renamed_by(&hub.task.text, name) {
+        return true;
+    }
+    let state = hub.state();
+    let waiting = state.waiting.values().map(|one| &one.draft);
+    let changed = state.changes.values().map(|change| &change.0);
+    let drafts: Vec<Draft> = waiting.chain(changed).cloned().collect();
+    drop(state);
+    let takes_away = |other: &Draft| {
+        let is_named = other.breaking.iter().any(|symbol| symbol.name == name);
+        let text = || SymbolTree::parse(other.file.clone(), Arc::clone(&other.text));
+        is_named && !binds(&text(), name)
+    };
+    drafts.iter().any(takes_away)
+}
+
+/// Whether a task asks for another name: "rename `old` to `new`", "`old` is renamed".
+fn is_renamed_by(task: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let words: Vec<&str> = task
+        .split(|c: char| !is_part(c))
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let is_old = |at: usize| {
+        let last = words[at].rsplit('.').next();
+        let into = words
+            .get(at + 1)
+            .is_some_and(|next| ["to", "into", "as"].contains(next));
+        last == Some(name) && into
+    };
+    let renames = |word: &&str| word.to_lowercase().starts_with("renam");
+    words.iter().any(|word| renames(&word)) && (0..words.len()).any(is_old)
 }
 
 /// Names that the text reads and nothing in it defines, and that were not so before.
@@ -310,6 +413,41 @@ mod tests {
         let (used, unused) = used_imports(&asked, text);
         assert_eq!(unused, ["import re", "from a import (b, c)"]);
         assert_eq!(used.len(), 8);
+    }
+
+    #[test]
+    fn a_task_names_what_it_renames() {
+        for task in [
+            "Rename `old` to `new`.",
+            "rename shop.cart.old into new everywhere",
+            "The function old is renamed to new",
+        ] {
+            assert_eq!(
+                is_renamed_by(task, "old"),
+                !task.starts_with("The"),
+                "{task}"
+            );
+            assert!(!is_renamed_by(task, "new"), "{task}");
+        }
+        assert!(!is_renamed_by("Convert old to new.", "old"));
+    }
+
+    #[test]
+    fn imports_that_two_add_at_one_place_go_together() {
+        let base = "import os\n\n\ndef f():\n    return 1\n\n\ndef g():\n    return 2\n";
+        let ours = base
+            .replace("import os\n", "import os\nimport re\nimport json\n")
+            .replace("return 1", "return re, json");
+        let theirs = base
+            .replace("import os\n", "import os\nimport re\n")
+            .replace("return 2", "return re");
+        let over = |now: &str| draft(base, &ours).over(&now.into());
+        let both = over(&theirs).expect("both fit");
+        assert_eq!(both.matches("import re\n").count(), 1, "{both}");
+        assert!(both.contains("import json\n") && both.contains("return re, json"));
+        assert!(both.contains("    return re\n"), "{both}");
+        // What both wrote into one line of code still stands against it.
+        assert_eq!(over(&theirs.replace("return 1", "return 3")), None);
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod serving;
 mod settling;
 mod talk;
 mod testing;
+mod twenty;
 mod undo;
 mod unseen;
 mod unsettled;
