@@ -131,7 +131,7 @@ pub(super) fn over_other_imports(draft: &Draft, now: &Arc<str>) -> Option<Arc<st
     if imports.is_empty() {
         return None;
     }
-    let rest = ChangeSet::new(draft.base.len(), others).ok()?;
+    let rest = ChangeSet::new(draft.base.len(), others)?;
     let rest = rest.over(&draft.base, now).ok()?;
     let text: Arc<str> = rest.apply(now).ok()?.into();
     let is_there = |line: &str| text.lines().any(|known| known.trim_end() == line);
@@ -207,7 +207,7 @@ fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Ar
 /// proposal does. An import would bring it back.
 fn is_taken_away(hub: &Hub, draft: &Draft, after: &SymbolTree, name: &str) -> bool {
     let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
-    if binds(&before, name) && !binds(after, name) {
+    if before.find(name).is_some() && !binds(after, name) {
         return true;
     }
     if is_renamed_by(&hub.task.text, name) {
