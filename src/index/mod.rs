@@ -30,7 +30,7 @@ pub use importable::Importable;
 pub use locate::{Candidate, Located, LocatedFile};
 pub use lookup::{Definition, Description, Usage, Usages};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
-pub use names::{binds, undefined_names};
+pub use names::{Rebound, binds, rebound, undefined_names};
 pub use position::{Definitions, NoName, Position};
 pub use search::{Hit, Hits};
 pub use tokens::count_tokens;

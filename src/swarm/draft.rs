@@ -12,6 +12,7 @@ use super::gate::{Draft, contract_changes};
 use super::hub::Hub;
 use super::mend;
 use super::protocol::{AddSymbol, Propose};
+use super::rebinding;
 use super::run::Approval;
 use crate::ports::EditorError;
 use crate::syntax::{
@@ -40,7 +41,15 @@ fn unusable<T>(why: impl Into<String>) -> Result<T, Refusal> {
 /// A [`Refusal`] for the agent; nothing was changed.
 pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
     let draft = written(hub, mind, change).await?;
-    Ok(mend::mended(hub, draft).await)
+    if let Some(why) = rebinding::refusal(hub, mind, &draft) {
+        return unusable(why);
+    }
+    let mended = mend::mended(hub, draft.clone()).await;
+    // An import that nobody asked for is left out rather than refused.
+    match rebinding::refusal(hub, mind, &mended) {
+        Some(_) => Ok(draft),
+        None => Ok(mended),
+    }
 }
 
 /// The draft as the agent wrote it.

@@ -39,6 +39,7 @@ mod objection;
 pub mod proposal;
 mod propose;
 mod protocol;
+mod rebinding;
 mod repeats;
 mod request;
 mod required;

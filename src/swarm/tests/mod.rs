@@ -18,6 +18,7 @@ mod misbehave;
 mod missing;
 mod owning;
 mod policy;
+mod rebinding;
 mod refused;
 mod repairs;
 mod rivals;
