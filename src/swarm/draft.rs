@@ -85,6 +85,7 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
     guard(hub, mind, change, &base_tree, &rewrites, &done)?;
     let text = rebased(&target, &base, &current, &done)?;
     let after = parse(&file, &text);
+    needs_person.extend(may_be_brought(hub, &file, &current, &text)?);
     needs_person.extend(hidden(hub, change, &current, &after)?);
     let symbols = paths(&file, &done.touched);
     let (contract, breaking) = contract_changes(&tree, &after, &symbols);
@@ -160,7 +161,25 @@ fn target(hub: &Hub, mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusa
 /// Why only a person may accept a change of this file; empty where anybody may. Asked before the text
 /// is read: what is refused here is not known to the run.
 fn may_be_changed(hub: &Hub, file: &FilePath) -> Result<Vec<String>, Refusal> {
-    match (hub.policy().may_write(file), hub.task.approval) {
+    needed_person(hub, file, hub.policy().may_write(file))
+}
+
+/// Why only a person may accept this text of a file; empty where anybody may.
+fn may_be_brought(
+    hub: &Hub,
+    file: &FilePath,
+    before: &str,
+    after: &str,
+) -> Result<Vec<String>, Refusal> {
+    needed_person(hub, file, hub.policy().may_bring(file, before, after))
+}
+
+/// Why the rule needs a person's yes.
+///
+/// # Errors
+/// Nobody may make the change, or a person would have to accept it and none is asked in this run.
+fn needed_person(hub: &Hub, file: &FilePath, rule: WriteRule) -> Result<Vec<String>, Refusal> {
+    match (rule, hub.task.approval) {
         (WriteRule::Allowed, _) => Ok(Vec::new()),
         (WriteRule::NeedsPerson { why }, Approval::Ask) => Ok(vec![why.to_owned()]),
         (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => unusable(format!(
@@ -209,6 +228,7 @@ fn new_file(
             "The new file {file} has a syntax error at line {line}."
         ));
     }
+    needs_person.extend(may_be_brought(hub, &file, "", &text)?);
     needs_person.extend(hidden(hub, change, "", &tree)?);
     let symbols = vec![SymbolPath::module(file.clone())];
     let epoch = hub.state().epoch;

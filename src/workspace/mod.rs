@@ -1,7 +1,9 @@
 //! The workspace on disk: its files, snapshots of it with unsaved buffers laid over, whole writes, and
 //! the shadows in which commands run. Knows neither models nor the LSP.
 
+mod dependencies;
 mod git_names;
+mod guarded;
 mod ignore_rules;
 mod paths;
 mod policy;
