@@ -85,6 +85,10 @@ pub struct WorldArgs {
     /// in .gitignore, for example Makefile or ci/**. As often as you like.
     #[arg(long, value_name = "GLOB")]
     pub allow_write: Vec<String>,
+    /// Hide a file or directory from the tests, besides homes and Starling's cache: results, data that
+    /// holds the answers. As often as you like.
+    #[arg(long, value_name = "PATH")]
+    pub hide_from_tests: Vec<PathBuf>,
     /// Read the project's own .starling/config.toml this time, trusted or not: look at it first.
     #[arg(long)]
     pub trust: bool,
@@ -345,7 +349,9 @@ mod tests {
             "starling config explain",
         ] {
             let words = line.split(' ');
-            let world = "--model big -c limits.calls=1 --trust --allow-write a/**".split(' ');
+            let world =
+                "--model big -c limits.calls=1 --trust --allow-write a/** --hide-from-tests out";
+            let world = world.split(' ');
             let read = Cli::try_parse_from(words.chain(world)).unwrap();
             let world = match read.command {
                 Command::Run(args) => args.world,
@@ -366,6 +372,7 @@ mod tests {
             assert_eq!(world.model.as_deref(), Some("big"), "{line}");
             assert_eq!(world.set, ["limits.calls=1"], "{line}");
             assert_eq!(world.allow_write, ["a/**"], "{line}");
+            assert_eq!(world.hide_from_tests, [PathBuf::from("out")], "{line}");
             assert_eq!(world.trust(), Trust::Trusted, "{line}");
         }
     }

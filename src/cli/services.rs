@@ -109,6 +109,7 @@ impl World {
             .get_or_try_init(|| self.first_shadows(workspace_root.clone(), policy(&config.sandbox)))
             .await?
             .clone();
+        let shadows = shadows.hiding(self.args.hide_from_tests.iter().cloned());
         let shadows = match container(&config.sandbox) {
             Some(container) => shadows.in_containers(container),
             None => shadows,

@@ -116,6 +116,7 @@ mod tests {
             home: Some(home.clone()),
             keep: vec![home.clone(), home.join("py"), "/usr".into()],
             private: Vec::new(),
+            records: Vec::new(),
             user: 1,
             group: 1,
         };

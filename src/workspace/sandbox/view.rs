@@ -71,7 +71,11 @@ pub(super) struct Kept {
 pub(super) fn hidden(plan: &Plan) -> Vec<PathBuf> {
     let homes = homes(plan).filter(|path| !is_of_the_system(path));
     let private = plan.private.iter().filter_map(|path| resolved(path));
-    let mut hidden: Vec<PathBuf> = homes.chain(private).chain(cache(plan)).collect();
+    // What lies in the tree is covered when the tree stands there.
+    let root = plan.tree.root();
+    let records = records(plan).filter(|path| !path.starts_with(root));
+    let hidden = homes.chain(private).chain(cache(plan)).chain(records);
+    let mut hidden: Vec<PathBuf> = hidden.collect();
     hidden.sort();
     hidden.dedup_by(|later, earlier| later.starts_with(earlier));
     hidden
@@ -88,8 +92,14 @@ pub(super) fn kept(plan: &Plan) -> Vec<Kept> {
             .any(|place| path.starts_with(place) && path != place)
     };
     let homes: Vec<PathBuf> = homes(plan).collect();
-    let is_too_much =
-        |path: &Path| plan.scratch.starts_with(path) || homes.iter().any(|h| h.starts_with(path));
+    // A record around the tree cannot be covered once it is in sight.
+    let around: Vec<PathBuf> = records(plan)
+        .filter(|path| plan.tree.root().starts_with(path))
+        .collect();
+    let is_too_much = |path: &Path| {
+        let holds = |place: &PathBuf| place.starts_with(path);
+        plan.scratch.starts_with(path) || homes.iter().any(holds) || around.iter().any(holds)
+    };
     let programs = PROGRAMS_IN_RUN.iter().map(PathBuf::from);
     let mut kept = Vec::new();
     for path in plan.keep.iter().cloned().chain(programs) {
@@ -112,12 +122,20 @@ pub(super) fn kept(plan: &Plan) -> Vec<Kept> {
     kept
 }
 
-/// The user's secrets that there are, by their real paths, except where the tree is among them.
+/// Starling's own records that there are, by their real paths.
+fn records(plan: &Plan) -> impl Iterator<Item = PathBuf> {
+    let found = plan.records.iter().filter_map(|path| resolved(path));
+    found.filter(|path| path.parent().is_some())
+}
+
+/// The user's secrets and Starling's records that there are, by their real paths, except where the tree
+/// is among them.
 pub(super) fn secrets(plan: &Plan) -> Vec<PathBuf> {
     let home = plan.home.iter();
     let paths = home.flat_map(|home| SECRETS.iter().map(move |name| home.join(name)));
     paths
         .filter_map(|path| resolved(&path))
+        .chain(records(plan))
         .filter(|path| !plan.tree.root().starts_with(path))
         .collect()
 }
@@ -214,6 +232,7 @@ mod tests {
             home: Some(home.to_owned()),
             keep: keep.to_vec(),
             private: Vec::new(),
+            records: Vec::new(),
             user: 1,
             group: 1,
         }

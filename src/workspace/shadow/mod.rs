@@ -89,6 +89,8 @@ pub struct Shadows {
     /// `None` where nothing may run.
     confinement: Option<Confinement>,
     reason: String,
+    /// What commands do not see, besides the cache.
+    hidden: Vec<PathBuf>,
     /// In place of all that.
     container: Option<Container>,
 }
@@ -118,6 +120,7 @@ impl Shadows {
                 kind,
                 confinement: Some(confinement),
                 reason: String::new(),
+                hidden: Vec::new(),
                 container: None,
             };
             match shadows.probe().await {
@@ -141,6 +144,7 @@ impl Shadows {
                 Unconfined::Refused => None,
             },
             reason: refusals.join("; "),
+            hidden: Vec::new(),
             container: None,
         })
     }
@@ -172,6 +176,18 @@ impl Shadows {
                 message: format!("{:?}: {}", done.end, done.output.trim()),
             }),
         }
+    }
+
+    /// These shadows, whose commands do not see these files and directories of the host either.
+    pub fn hiding(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.hidden.extend(paths);
+        self
+    }
+
+    /// The cache and what else commands do not see.
+    fn records(&self) -> Vec<PathBuf> {
+        let all = self.hidden.iter().chain([&self.cache]);
+        all.cloned().collect()
     }
 
     /// These shadows as copies.
@@ -267,6 +283,7 @@ impl Shadows {
                 home: std::env::home_dir(),
                 keep: command.keep.clone(),
                 private: administrators_files().to_vec(),
+                records: self.records(),
                 user: rustix::process::getuid().as_raw(),
                 group: rustix::process::getgid().as_raw(),
             },

@@ -56,6 +56,7 @@ fn bed() -> Bed {
             cache,
             program,
             arguments: vec!["--driver".into(), "swarm".into()],
+            hidden: vec![dir.path().join("out")],
             oracle: None,
             seconds: 60,
             workers: 2,
@@ -160,9 +161,10 @@ async fn a_process_is_given_the_task_and_a_checkout_without_history_and_nothing_
     assert_eq!(
         arguments.trim(),
         format!(
-            "run - --json --end-with-parent {} --repo {} --driver swarm",
+            "run - --json --end-with-parent {} --repo {} --driver swarm --hide-from-tests {}",
             std::process::id(),
-            checkout.display()
+            checkout.display(),
+            bed.out.display()
         )
     );
 }
