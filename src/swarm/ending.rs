@@ -51,6 +51,7 @@ impl Ending {
                 why: "the run never began",
             },
             failed_before: &BTreeSet::new(),
+            only_as_changed: &[],
             nothing_to_change: false,
         })
     }
@@ -66,6 +67,8 @@ pub(super) struct RunFacts<'a> {
     pub taken_back: TakenBack<'a>,
     pub last_check: LastCheck<'a>,
     pub failed_before: &'a BTreeSet<String>,
+    /// Tests that pass only with test files that the run changed.
+    pub only_as_changed: &'a [String],
     /// Every agent says that its symbol needs no change, and no test says otherwise.
     pub nothing_to_change: bool,
 }
@@ -184,6 +187,9 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
     }
     let passed = with_status(report, TestStatus::Passed);
     match report.outcome {
+        TestOutcome::Passed if !facts.only_as_changed.is_empty() => {
+            Checked::Fails(pass_as_changed(facts.only_as_changed, &report.command))
+        }
         TestOutcome::Passed if passed == 0 && !report.cases.is_empty() => {
             let skipped = counted(report.cases.len(), "test");
             Checked::Untested(format!("no test ran ({skipped} skipped)"))
@@ -239,6 +245,19 @@ fn failures(failing: &[String], command: &str) -> String {
         0 => format!("`{command}` fails"),
         1 => format!("1 test fails: {}", named[0]),
         many => format!("{many} tests fail: {}", some_of(&named)),
+    }
+}
+
+/// `2 tests pass only as they were changed: a, b`.
+fn pass_as_changed(ids: &[String], command: &str) -> String {
+    let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
+    match named.len() {
+        0 => format!("`{command}` passes only with test files that were changed"),
+        1 => format!("1 test passes only as it was changed: {}", named[0]),
+        many => format!(
+            "{many} tests pass only as they were changed: {}",
+            some_of(&named)
+        ),
     }
 }
 
@@ -431,6 +450,7 @@ mod tests {
         taken_back: TakenBack<'a>,
         last: Option<TestReport>,
         before: &'a [&'a str],
+        as_changed: &'a [&'a str],
         nothing_to_change: bool,
     }
 
@@ -443,6 +463,7 @@ mod tests {
                 taken_back: TakenBack::No,
                 last: None,
                 before: &[],
+                as_changed: &[],
                 nothing_to_change: false,
             }
         }
@@ -451,6 +472,7 @@ mod tests {
     fn ends(run: &Run<'_>) -> (Proof, String) {
         let changed: Vec<SymbolPath> = run.changed.iter().map(|one| one.parse().unwrap()).collect();
         let before = run.before.iter().map(|id| (*id).to_owned()).collect();
+        let as_changed: Vec<String> = run.as_changed.iter().map(|id| (*id).to_owned()).collect();
         let ending = ending(&RunFacts {
             stop_reason: &run.stop_reason,
             task: run.task,
@@ -463,6 +485,7 @@ mod tests {
                 },
             },
             failed_before: &before,
+            only_as_changed: &as_changed,
             nothing_to_change: run.nothing_to_change,
         });
         (ending.proof, ending.headline)
@@ -486,6 +509,30 @@ mod tests {
         assert_eq!(settled(passing(12), &[]), proven("12 tests pass"));
         assert_eq!(settled(passing(1), &[]), proven("1 test passes"));
         assert_eq!(settled(passing(0), &[]), proven("`make check` passes"));
+    }
+
+    #[test]
+    fn tests_that_pass_only_as_they_were_changed_prove_nothing() {
+        let ends_with = |as_changed| {
+            ends(&Run {
+                last: Some(passing(12)),
+                as_changed,
+                ..Run::default()
+            })
+        };
+        let but = |what: &str| is(Proof::Unproven, &format!("Done, but {what}"));
+        assert_eq!(
+            ends_with(&["a"]),
+            but("1 test passes only as it was changed: a")
+        );
+        assert_eq!(
+            ends_with(&["a", "b"]),
+            but("2 tests pass only as they were changed: a, b")
+        );
+        assert_eq!(
+            ends_with(&[WHOLE_RUN]),
+            but("`make check` passes only with test files that were changed")
+        );
     }
 
     #[test]

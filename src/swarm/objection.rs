@@ -47,6 +47,11 @@ pub(super) fn judge(
             },
         };
     }
+    if hub.task.approval == Approval::Auto
+        && let Some(why) = weakened(evidence)
+    {
+        return Judgement::SentBack { why };
+    }
     if hub.must_prove()
         && !ending::is_documentation(&draft.file)
         && let Some(why) = shows_nothing(evidence.counting().0)
@@ -133,6 +138,19 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
             "Not shown to the approver: tests that passed before fail with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
         ),
     })
+}
+
+/// Why a change is not applied with which tests pass only as the run changed them.
+fn weakened(evidence: &Evidence) -> Option<String> {
+    let found = evidence.counting().0.only_as_changed()?;
+    let ids = found.tests.join(", ");
+    let details = match found.details.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", found.details),
+    };
+    Some(format!(
+        "Not applied: tests pass only as this run changed the test files; with the original ones they do not pass ({ids}).{details}\n         Existing tests must pass as they were, and the task does not ask to change them. Put their original text back and change the code until they pass; add new tests beside them. If the task cannot be done without changing them, finish and say so."
+    ))
 }
 
 /// Why the tests show nothing of a change.

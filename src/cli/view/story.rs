@@ -489,6 +489,16 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
                 let name = format!("{} {}", ids.len(), fate.word());
                 fact(&name, style, &words::few(&short(ids)))
             }));
+            if let Some(changed) = found.only_as_changed() {
+                let name = format!(
+                    "{} pass only as the run changed the tests",
+                    changed.tests.len()
+                );
+                lines.push(fact(&name, Style::Bad, &words::few(&short(&changed.tests))));
+                lines.extend(
+                    capped(&changed.details).map(|line| Line::plain(&format!("    {line}"))),
+                );
+            }
             if !broken.is_empty() {
                 lines.extend(capped(details).map(|line| Line::plain(&format!("    {line}"))));
             }

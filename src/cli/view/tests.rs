@@ -34,6 +34,7 @@ fn evidence() -> Evidence {
             details: String::new(),
             millis: 120,
             tried: Tried::All,
+            only_as_changed: Default::default(),
         },
         diagnostics: DiagnosticEvidence::Unknown {
             reason: "no language server".to_owned(),
