@@ -257,6 +257,7 @@ mod tests {
             exit: Some(0),
             command: "pytest".to_owned(),
             cases: cases.iter().map(case).collect(),
+            source: Default::default(),
             output: "conftest.py: SyntaxError\n".to_owned(),
             millis: 1,
         }

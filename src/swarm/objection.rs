@@ -54,7 +54,7 @@ pub(super) fn judge(
     }
     if hub.must_prove()
         && !ending::is_documentation(&draft.file)
-        && let Some(why) = shows_nothing(evidence.counting().0)
+        && let Some(why) = shows_nothing(hub, evidence.counting().0)
     {
         return Judgement::SentBack {
             why: format!("Not applied: tests are required, and none proves this change: {why}"),
@@ -153,23 +153,40 @@ fn weakened(evidence: &Evidence) -> Option<String> {
     ))
 }
 
-/// Why the tests show nothing of a change.
-fn shows_nothing(tests: &TestEvidence) -> Option<String> {
-    match tests {
-        TestEvidence::Unknown { reason } => Some(reason.clone()),
+/// Why the tests show nothing of a change. What the code under test could have printed shows something
+/// only where the command failed before the run.
+fn shows_nothing(hub: &Hub, tests: &TestEvidence) -> Option<String> {
+    let (outcome, passed, source) = match tests {
+        TestEvidence::Unknown { reason } => return Some(reason.clone()),
         TestEvidence::Known {
-            outcome, passed, ..
-        } => match outcome {
-            TestOutcome::Passed => None,
-            TestOutcome::Failed if *passed > 0 => None,
-            TestOutcome::Failed => Some("no test passes with it".to_owned()),
-            TestOutcome::TimedOut
-            | TestOutcome::OutOfMemory
-            | TestOutcome::TooManyProcesses
-            | TestOutcome::OutputTooLong
-            | TestOutcome::WroteTooMuch
-            | TestOutcome::NotRun => Some(format!("the tests {}", outcome.word())),
-        },
+            outcome,
+            passed,
+            source,
+            ..
+        } => (*outcome, *passed, source),
+    };
+    let failed_before = {
+        let state = hub.state();
+        let before = state.before.as_ref().map(|report| report.outcome);
+        before == Some(TestOutcome::Failed)
+    };
+    match outcome {
+        TestOutcome::Passed if failed_before => None,
+        TestOutcome::Passed if passed == 0 => {
+            Some("the test command ran no test that Starling can see".to_owned())
+        }
+        TestOutcome::Passed | TestOutcome::Failed if passed > 0 && !source.is_reporter() => {
+            Some("the results are only what the test command printed".to_owned())
+        }
+        TestOutcome::Passed => None,
+        TestOutcome::Failed if passed > 0 => None,
+        TestOutcome::Failed => Some("no test passes with it".to_owned()),
+        TestOutcome::TimedOut
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch
+        | TestOutcome::NotRun => Some(format!("the tests {}", outcome.word())),
     }
 }
 

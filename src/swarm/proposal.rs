@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::findings::{DiagnosticEvidence, ImportMends};
-use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Tokens};
+use crate::ports::{ResultSource, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::syntax::{FilePath, Loss, SymbolPath};
 use crate::text::{ChangeSet, Conflict, ContentHash};
 use crate::workspace::Snapshot;
@@ -77,6 +77,8 @@ pub enum TestEvidence {
         tried: Tried,
         #[serde(default, skip_serializing_if = "OnlyAsChanged::is_empty")]
         only_as_changed: OnlyAsChanged,
+        #[serde(default, skip_serializing_if = "ResultSource::is_reporter")]
+        source: ResultSource,
     },
 }
 
@@ -353,6 +355,7 @@ impl TestEvidence {
             millis: after.millis,
             tried: Tried::All,
             only_as_changed: OnlyAsChanged::default(),
+            source: after.source,
         }
     }
 
@@ -377,6 +380,17 @@ impl TestEvidence {
             } => *only_as_changed = found,
         }
         self
+    }
+
+    /// What is said behind counts that are read from printed text.
+    pub fn by_print(&self) -> &'static str {
+        match self {
+            TestEvidence::Known {
+                source: ResultSource::Printed,
+                ..
+            } => ", by what the command printed",
+            TestEvidence::Known { .. } | TestEvidence::Unknown { .. } => "",
+        }
     }
 
     /// The tests that pass only as the run changed them; `None` where there are none.
@@ -588,6 +602,7 @@ impl fmt::Display for TestEvidence {
                 tried,
                 fixed: _,
                 only_as_changed: _,
+                source: _,
             } => {
                 let fails = !broken.is_empty() || !still_failing.is_empty();
                 (command, outcome, passed, tried, fails, details, millis)
@@ -595,8 +610,9 @@ impl fmt::Display for TestEvidence {
         };
         let seconds = *millis as f64 / 1000.0;
         let passed = match passed {
+            0 if *outcome == TestOutcome::Passed => ": no test that Starling can see".to_owned(),
             0 => String::new(),
-            passed => format!(": {passed} pass"),
+            passed => format!(": {passed} pass{}", self.by_print()),
         };
         let outcome = outcome.word();
         let some = tried

@@ -581,6 +581,7 @@ fn with_facts<R>(
         },
         failed_before: &state.failing_before,
         only_as_changed: &only_as_changed.tests,
+        report_before: state.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise,
     })
 }

@@ -478,7 +478,8 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             let some = tried
                 .count()
                 .map_or(String::new(), |count| format!("{count}, "));
-            let text = format!("{passed} pass ({some}{seconds:.1} s)");
+            let by = found.by_print();
+            let text = format!("{passed} pass ({some}{seconds:.1} s){by}");
             let mut lines = vec![fact("tests", Style::Plain, &text)];
             lines.extend(found.fates().map(|(fate, ids)| {
                 let style = match fate {

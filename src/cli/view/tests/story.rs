@@ -265,6 +265,7 @@ fn evidence_against_a_proposal_is_shown_whole() {
             millis: 1500,
             tried: Tried::All,
             only_as_changed: Default::default(),
+            source: Default::default(),
         },
         contract: vec![text("f: a parameter more")],
         callers: vec![symbol("b.py::g")],
