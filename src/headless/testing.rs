@@ -201,6 +201,7 @@ impl TestRunner for Nothing {
             exit: None,
             command: String::new(),
             cases: Vec::new(),
+            source: Default::default(),
             output: String::new(),
             millis: 0,
         }

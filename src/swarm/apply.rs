@@ -168,6 +168,10 @@ pub(super) async fn edit(
         fixed: Vec::new(),
         broken: Vec::new(),
     });
+    if is_of_now {
+        let found = tests.only_as_changed().cloned().unwrap_or_default();
+        state.only_as_changed = Some((state.epoch, found));
+    }
     // At once: whoever is checked on this world must know what fails in it.
     state.note_tests(id, &tests);
     drop(state);

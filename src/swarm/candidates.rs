@@ -143,7 +143,12 @@ async fn rank(hub: &Arc<Hub>, draft: &Draft) -> Rank {
     let (evidence, _) = gate::check(hub, draft, Vec::new()).await;
     let (broken, fixed) = match &evidence.tests {
         TestEvidence::Unknown { .. } => (0, 0),
-        TestEvidence::Known { broken, fixed, .. } => (broken.len(), fixed.len()),
+        TestEvidence::Known {
+            broken,
+            fixed,
+            only_as_changed,
+            ..
+        } => (broken.len() + only_as_changed.tests.len(), fixed.len()),
     };
     let edits = ChangeSet::between(&draft.base, &draft.text);
     let bytes = edits

@@ -152,12 +152,17 @@ impl Drop for Place {
 }
 
 /// Whether a proposal should be looked at with others: it breaks tests, or mends none of those that it
-/// is to mend, or it brings problems that have to be mended.
+/// is to mend, or it brings problems that have to be mended. Where nobody reviews, also one with which
+/// tests pass only as the run changed them.
 pub(super) fn stage(
     tests: &TestEvidence,
     diagnostics: &DiagnosticEvidence,
     required: &BTreeSet<String>,
+    approval: Approval,
 ) -> Stage {
+    if approval == Approval::Auto && tests.only_as_changed().is_some() {
+        return Stage::NeedsOthers;
+    }
     if diagnostics.stopping().next().is_some() {
         return Stage::NeedsOthers;
     }
@@ -217,7 +222,9 @@ where
         fresh::refresh(hub).await;
         let (tests, diagnostics) =
             tokio::join!(tested(hub, id, &group.with), diagnosed(hub, &group.with));
-        let passes = stage(&tests, &diagnostics, &hub.state().required) == Stage::Passes;
+        let approval = hub.task.approval;
+        let stage = stage(&tests, &diagnostics, &hub.state().required, approval);
+        let passes = stage == Stage::Passes;
         if !passes && !group.pending.is_empty() && !person_reviews {
             one_is_judged(hub, id, group.put_off()).await;
             continue;

@@ -511,6 +511,7 @@ mod tests {
             exit: None,
             command: "pytest".into(),
             cases: Vec::new(),
+            source: Default::default(),
             output,
             millis: 30_000,
         };

@@ -51,6 +51,8 @@ impl Ending {
                 why: "the run never began",
             },
             failed_before: &BTreeSet::new(),
+            only_as_changed: &[],
+            report_before: None,
             nothing_to_change: false,
         })
     }
@@ -66,6 +68,10 @@ pub(super) struct RunFacts<'a> {
     pub taken_back: TakenBack<'a>,
     pub last_check: LastCheck<'a>,
     pub failed_before: &'a BTreeSet<String>,
+    /// Tests that pass only with test files that the run changed.
+    pub only_as_changed: &'a [String],
+    /// The test run before anything was changed.
+    pub report_before: Option<&'a TestReport>,
     /// Every agent says that its symbol needs no change, and no test says otherwise.
     pub nothing_to_change: bool,
 }
@@ -184,16 +190,17 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
     }
     let passed = with_status(report, TestStatus::Passed);
     match report.outcome {
+        TestOutcome::Passed if !facts.only_as_changed.is_empty() => {
+            Checked::Fails(pass_as_changed(facts.only_as_changed, &report.command))
+        }
         TestOutcome::Passed if passed == 0 && !report.cases.is_empty() => {
             let skipped = counted(report.cases.len(), "test");
             Checked::Untested(format!("no test ran ({skipped} skipped)"))
         }
-        TestOutcome::Passed if passed == 0 => {
-            Checked::Passes(format!("`{}` passes", report.command))
-        }
-        TestOutcome::Passed => {
+        TestOutcome::Passed if passed > 0 && report.source.is_reporter() => {
             Checked::Passes(format!("{} {}", counted(passed, "test"), pass(passed)))
         }
+        TestOutcome::Passed => by_command(facts, report, passed),
         TestOutcome::NotRun => Checked::Untested(format!(
             "no test ran (`{}`: {})",
             report.command,
@@ -209,6 +216,30 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
             let before = failed_before(&failing, facts.failed_before);
             Checked::Fails(format!("{}{before}", failures(&failing, &report.command)))
         }
+    }
+}
+
+/// Of a command that passes without a reporter. The code under test can print what looks like results;
+/// that the command failed before the run is known from its exit status.
+fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Checked {
+    let command = &report.command;
+    let printed = format!("{} {}", counted(passed, "test"), pass(passed));
+    let did_fail = facts.report_before.is_some_and(|before| {
+        let is_same = before.command == report.command;
+        is_same && before.outcome == TestOutcome::Failed && before.exit != Some(0)
+    });
+    match (did_fail, passed) {
+        (true, 0) => Checked::Passes(format!("`{command}` failed before and passes now")),
+        (true, _) => Checked::Passes(format!(
+            "`{command}` failed before and passes now ({printed} by what it printed)"
+        )),
+        (false, 0) => {
+            let status = report.exit.unwrap_or_default();
+            Checked::Untested(format!(
+                "the test command ran no test that Starling can see (its exit status was {status})"
+            ))
+        }
+        (false, _) => Checked::Fails(format!("{printed} only by what `{command}` printed")),
     }
 }
 
@@ -239,6 +270,19 @@ fn failures(failing: &[String], command: &str) -> String {
         0 => format!("`{command}` fails"),
         1 => format!("1 test fails: {}", named[0]),
         many => format!("{many} tests fail: {}", some_of(&named)),
+    }
+}
+
+/// `2 tests pass only as they were changed: a, b`.
+fn pass_as_changed(ids: &[String], command: &str) -> String {
+    let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
+    match named.len() {
+        0 => format!("`{command}` passes only with test files that were changed"),
+        1 => format!("1 test passes only as it was changed: {}", named[0]),
+        many => format!(
+            "{many} tests pass only as they were changed: {}",
+            some_of(&named)
+        ),
     }
 }
 
@@ -391,7 +435,7 @@ pub(super) fn unchanged(events: &[Event]) -> Unchanged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::TestCase;
+    use crate::ports::{ResultSource, TestCase};
 
     fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
         let case = |(id, status): &(&str, TestStatus)| TestCase {
@@ -404,6 +448,7 @@ mod tests {
             exit: None,
             command: "make check".to_owned(),
             cases: cases.iter().map(case).collect(),
+            source: Default::default(),
             output: "usage: make\nno rule\n".to_owned(),
             millis: 5_400,
         }
@@ -431,6 +476,8 @@ mod tests {
         taken_back: TakenBack<'a>,
         last: Option<TestReport>,
         before: &'a [&'a str],
+        as_changed: &'a [&'a str],
+        report_before: Option<TestReport>,
         nothing_to_change: bool,
     }
 
@@ -443,6 +490,8 @@ mod tests {
                 taken_back: TakenBack::No,
                 last: None,
                 before: &[],
+                as_changed: &[],
+                report_before: None,
                 nothing_to_change: false,
             }
         }
@@ -451,6 +500,7 @@ mod tests {
     fn ends(run: &Run<'_>) -> (Proof, String) {
         let changed: Vec<SymbolPath> = run.changed.iter().map(|one| one.parse().unwrap()).collect();
         let before = run.before.iter().map(|id| (*id).to_owned()).collect();
+        let as_changed: Vec<String> = run.as_changed.iter().map(|id| (*id).to_owned()).collect();
         let ending = ending(&RunFacts {
             stop_reason: &run.stop_reason,
             task: run.task,
@@ -463,6 +513,8 @@ mod tests {
                 },
             },
             failed_before: &before,
+            only_as_changed: &as_changed,
+            report_before: run.report_before.as_ref(),
             nothing_to_change: run.nothing_to_change,
         });
         (ending.proof, ending.headline)
@@ -485,7 +537,76 @@ mod tests {
         let proven = |what: &str| is(Proof::Proven, &format!("Done and proven: {what}"));
         assert_eq!(settled(passing(12), &[]), proven("12 tests pass"));
         assert_eq!(settled(passing(1), &[]), proven("1 test passes"));
-        assert_eq!(settled(passing(0), &[]), proven("`make check` passes"));
+    }
+
+    fn red() -> TestReport {
+        TestReport {
+            exit: Some(2),
+            ..report(TestOutcome::Failed, &[])
+        }
+    }
+
+    #[test]
+    fn a_command_without_results_proves_only_that_it_failed_before() {
+        let no_test = "Done, untested: the test command ran no test that Starling can see (its exit status was 0)";
+        assert_eq!(settled(passing(0), &[]), is(Proof::Unproven, no_test));
+        let ends_after = |report_before| {
+            ends(&Run {
+                last: Some(passing(0)),
+                report_before: Some(report_before),
+                ..Run::default()
+            })
+        };
+        let proven = "Done and proven: `make check` failed before and passes now";
+        assert_eq!(ends_after(red()), is(Proof::Proven, proven));
+        let other = TestReport {
+            command: "make check a".to_owned(),
+            ..red()
+        };
+        for report_before in [passing(0), other] {
+            assert_eq!(ends_after(report_before), is(Proof::Unproven, no_test));
+        }
+    }
+
+    #[test]
+    fn what_a_command_printed_is_no_proof() {
+        let printed = || TestReport {
+            source: ResultSource::Printed,
+            ..passing(12)
+        };
+        let but = "Done, but 12 tests pass only by what `make check` printed";
+        assert_eq!(settled(printed(), &[]), is(Proof::Unproven, but));
+        let after_red = ends(&Run {
+            last: Some(printed()),
+            report_before: Some(red()),
+            ..Run::default()
+        });
+        let proven = "Done and proven: `make check` failed before and passes now (12 tests pass by what it printed)";
+        assert_eq!(after_red, is(Proof::Proven, proven));
+    }
+
+    #[test]
+    fn tests_that_pass_only_as_they_were_changed_prove_nothing() {
+        let ends_with = |as_changed| {
+            ends(&Run {
+                last: Some(passing(12)),
+                as_changed,
+                ..Run::default()
+            })
+        };
+        let but = |what: &str| is(Proof::Unproven, &format!("Done, but {what}"));
+        assert_eq!(
+            ends_with(&["a"]),
+            but("1 test passes only as it was changed: a")
+        );
+        assert_eq!(
+            ends_with(&["a", "b"]),
+            but("2 tests pass only as they were changed: a, b")
+        );
+        assert_eq!(
+            ends_with(&[WHOLE_RUN]),
+            but("`make check` passes only with test files that were changed")
+        );
     }
 
     #[test]

@@ -120,6 +120,7 @@ pub(super) async fn run_tests_within(
             exit: None,
             command: hub.outside.tests.command().unwrap_or_default(),
             cases: Vec::new(),
+            source: Default::default(),
             output: format!("no result within {} s", late.as_secs()),
             millis: u64::try_from(late.as_millis()).unwrap_or(u64::MAX),
         },

@@ -19,7 +19,7 @@ use super::gate::Draft;
 use super::goal::{self, Goal};
 use super::ledger::{Exhausted, Ledger};
 use super::lookup::{Lookup, Served};
-use super::proposal::{ProposalId, TestEvidence};
+use super::proposal::{OnlyAsChanged, ProposalId, TestEvidence};
 use super::protocol::Propose;
 use super::run::{Outside, Task};
 use super::selection::{Habit, Reach};
@@ -93,6 +93,8 @@ pub(super) struct State {
     pub habit: Habit,
     /// The last test run over the world as it is now.
     pub latest: Option<TestReport>,
+    /// The tests that pass only as the run changed them, in the world of that epoch.
+    pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
     pub applied: Vec<Applied>,
     /// Proposals between their drafts and their ends.
     pub waiting: BTreeMap<ProposalId, Waiting>,
@@ -217,6 +219,7 @@ impl Hub {
             reach: Reach::WHOLE,
             habit: Habit::default(),
             latest: None,
+            only_as_changed: None,
             applied: Vec::new(),
             waiting: BTreeMap::new(),
             sets: Sets::default(),

@@ -6,6 +6,7 @@ mod alone;
 mod answers;
 mod apply;
 mod ask;
+mod asked;
 mod attempts;
 mod beginning;
 mod broken;
@@ -36,6 +37,7 @@ mod material;
 mod mend;
 mod new_tests;
 mod objection;
+mod original_tests;
 pub mod proposal;
 mod propose;
 mod protocol;
@@ -64,7 +66,8 @@ pub use event::{
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
 pub use proposal::{
-    CheckedTexts, Evidence, Fate, NeedsPerson, Part, ProposalId, TestEvidence, Together, Tried,
+    CheckedTexts, Evidence, Fate, NeedsPerson, OnlyAsChanged, Part, ProposalId, TestEvidence,
+    Together, Tried,
 };
 pub use protocol::described;
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};

@@ -72,7 +72,8 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     let mut place = Place::take(hub, id, waiting);
     let (mut made, mut report) = checked(hub, mind, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
-    let stage = company::stage(tests, diagnostics, &hub.state().required);
+    let approval = hub.task.approval;
+    let stage = company::stage(tests, diagnostics, &hub.state().required, approval);
     if stage == Stage::NeedsOthers {
         // Where it cannot be applied before its callers, they are told of it now.
         followup::before_it_is_applied(hub, &mind.party, mind.wave, &made.draft);

@@ -48,6 +48,7 @@ impl SimulatedTests {
             exit: None,
             command: "simulated tests".to_owned(),
             cases,
+            source: Default::default(),
             output: String::new(),
             millis: u64::try_from(took.as_millis()).expect("short"),
         }

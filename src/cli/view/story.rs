@@ -478,7 +478,8 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             let some = tried
                 .count()
                 .map_or(String::new(), |count| format!("{count}, "));
-            let text = format!("{passed} pass ({some}{seconds:.1} s)");
+            let by = found.by_print();
+            let text = format!("{passed} pass ({some}{seconds:.1} s){by}");
             let mut lines = vec![fact("tests", Style::Plain, &text)];
             lines.extend(found.fates().map(|(fate, ids)| {
                 let style = match fate {
@@ -489,6 +490,16 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
                 let name = format!("{} {}", ids.len(), fate.word());
                 fact(&name, style, &words::few(&short(ids)))
             }));
+            if let Some(changed) = found.only_as_changed() {
+                let name = format!(
+                    "{} pass only as the run changed the tests",
+                    changed.tests.len()
+                );
+                lines.push(fact(&name, Style::Bad, &words::few(&short(&changed.tests))));
+                lines.extend(
+                    capped(&changed.details).map(|line| Line::plain(&format!("    {line}"))),
+                );
+            }
             if !broken.is_empty() {
                 lines.extend(capped(details).map(|line| Line::plain(&format!("    {line}"))));
             }

@@ -34,6 +34,8 @@ fn evidence() -> Evidence {
             details: String::new(),
             millis: 120,
             tried: Tried::All,
+            only_as_changed: Default::default(),
+            source: Default::default(),
         },
         diagnostics: DiagnosticEvidence::Unknown {
             reason: "no language server".to_owned(),
@@ -69,6 +71,7 @@ fn report(failing: &[&str], passed: usize) -> TestReport {
         exit: Some(i32::from(!failing.is_empty())),
         command: "python3 -m unittest".to_owned(),
         cases: failed.chain(passed).collect(),
+        source: Default::default(),
         output: String::new(),
         millis: 140,
     }

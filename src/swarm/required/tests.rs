@@ -41,6 +41,7 @@ fn required_of(task: &str, picked: &[&str], cases: Vec<TestCase>) -> Vec<String>
         exit: Some(1),
         command: "pytest".to_owned(),
         cases,
+        source: Default::default(),
         output: String::new(),
         millis: 1,
     };

@@ -18,6 +18,7 @@ fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
         exit: None,
         command: "pytest".into(),
         cases: cases.iter().map(case).collect(),
+        source: Default::default(),
         output: "the output".into(),
         millis: 1_250,
     }

@@ -16,6 +16,7 @@ mod log;
 mod looking;
 mod misbehave;
 mod missing;
+mod original_tests;
 mod owning;
 mod policy;
 mod rebinding;

@@ -264,6 +264,8 @@ fn evidence_against_a_proposal_is_shown_whole() {
             details: text("AssertionError: 1 != 2"),
             millis: 1500,
             tried: Tried::All,
+            only_as_changed: Default::default(),
+            source: Default::default(),
         },
         contract: vec![text("f: a parameter more")],
         callers: vec![symbol("b.py::g")],
