@@ -39,6 +39,15 @@ pub(super) async fn act(
     let mut turn = Turn::default();
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let warnings = count_repeats(hub, mind, &asked, &mut results, &mut turn);
+    // Noted before anything is waited for: the results show these texts or later ones.
+    for (at, one) in asked.iter().enumerate() {
+        match &one.action {
+            Ok(Action::Read(read)) if results[at].is_none() => {
+                context::remember_view(hub, mind, &read.symbols);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
     let party = &mind.party;
     let reading = asked
         .iter()
@@ -50,11 +59,6 @@ pub(super) async fn act(
     });
     for (at, text) in join_all(reading).await {
         results[at] = text;
-    }
-    for one in &asked {
-        if let Ok(Action::Read(read)) = &one.action {
-            context::remember_view(hub, mind, &read.symbols);
-        }
     }
     for (at, one) in asked.iter().enumerate() {
         match &one.action {

@@ -29,6 +29,13 @@ pub(super) enum Refusal {
     Unusable { why: String },
     #[error("{why}")]
     EditorGone { why: String },
+    /// The user changed the place, and `why` shows the symbol in this text of its file.
+    #[error("{why}")]
+    Moved {
+        why: String,
+        symbol: SymbolPath,
+        text: Arc<str>,
+    },
 }
 
 fn unusable<T>(why: impl Into<String>) -> Result<T, Refusal> {
@@ -66,7 +73,7 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         None => return new_file(hub, file, change, needs_person),
     };
     let tree = parse(&file, &current);
-    let base = base_text(mind, &target, &tree);
+    let base = base_text(mind, &target, change, &tree);
     let base_tree = if Arc::ptr_eq(&base, &current) {
         tree.clone()
     } else {
@@ -79,11 +86,14 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         ..change.clone()
     };
     let rewrites = rewrites(&base_tree, &target, change)?;
-    let done = rewrite(&base_tree, &rewrites).map_err(|error| Refusal::Unusable {
-        why: error.to_string(),
+    let done = rewrite(&base_tree, &rewrites).map_err(|error| match base == current {
+        true => Refusal::Unusable {
+            why: error.to_string(),
+        },
+        false => moved(&target, &tree, &error.to_string()),
     })?;
     guard(hub, mind, change, &base_tree, &rewrites, &done)?;
-    let text = rebased(&target, &base, &current, &done)?;
+    let text = rebased(&target, &base, &tree, &done)?;
     let after = parse(&file, &text);
     needs_person.extend(may_be_brought(hub, &file, &current, &text)?);
     needs_person.extend(hidden(hub, change, &current, &after)?);
@@ -247,23 +257,52 @@ fn new_file(
     })
 }
 
-/// The text that the agent meant: the current one, unless the symbol changed since it was seen.
-fn base_text(mind: &Mind, target: &SymbolPath, current: &SymbolTree) -> Arc<str> {
-    let Some(seen) = mind.seen(&target.file) else {
-        return Arc::clone(current.text());
-    };
+/// The text that the agent meant: the current one, unless what it changes is not as the agent saw it.
+fn base_text(mind: &Mind, target: &SymbolPath, change: &Propose, current: &SymbolTree) -> Arc<str> {
+    // Of a file that the agent has not seen, it means nothing.
+    let seen = mind.seen(target).unwrap_or_default();
     if &seen == current.text() {
         return seen;
     }
-    let old = SymbolTree::parse(target.file.clone(), Arc::clone(&seen));
-    let source = |tree: &SymbolTree| {
-        tree.find(&target.name)
-            .map(|symbol| symbol.span.of(tree.text()).to_owned())
+    let is_as_seen = |symbol: &SymbolPath| {
+        let seen = mind.seen(symbol).unwrap_or_default();
+        let old = parse(&symbol.file, &seen);
+        source_of(&old, &symbol.name) == source_of(current, &symbol.name)
     };
-    if source(&old) == source(current) {
-        Arc::clone(current.text())
-    } else {
-        seen
+    match changed_symbols(target, change, current)
+        .iter()
+        .all(is_as_seen)
+    {
+        true => Arc::clone(current.text()),
+        false => seen,
+    }
+}
+
+/// The symbols that a proposal changes: its target, or those below it that hold its hunks.
+fn changed_symbols(target: &SymbolPath, change: &Propose, tree: &SymbolTree) -> Vec<SymbolPath> {
+    let is_whole = change.source.is_some() || change.hunks.is_empty();
+    if is_whole || !target.is_module() {
+        return vec![target.clone()];
+    }
+    let holders = change.hunks.iter().map(|hunk| holder(tree, &hunk.old));
+    let path = |name| SymbolPath::new(target.file.clone(), name);
+    holders.map(path).collect()
+}
+
+fn source_of<'t>(tree: &'t SymbolTree, name: &str) -> Option<&'t str> {
+    let symbol = tree.find(name)?;
+    Some(symbol.span.of(tree.text()))
+}
+
+/// The user changed the place since the agent saw it: shows it as it is now.
+fn moved(target: &SymbolPath, now: &SymbolTree, place: &str) -> Refusal {
+    let source = source_of(now, &target.name).unwrap_or("(gone)");
+    Refusal::Moved {
+        why: format!(
+            "The user changed the same place meanwhile ({place}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
+        ),
+        symbol: target.clone(),
+        text: Arc::clone(now.text()),
     }
 }
 
@@ -517,9 +556,10 @@ fn foreign(
 fn rebased(
     target: &SymbolPath,
     base: &Arc<str>,
-    current: &Arc<str>,
+    now: &SymbolTree,
     done: &Rewritten,
 ) -> Result<Arc<str>, Refusal> {
+    let current = now.text();
     if Arc::ptr_eq(base, current) || base == current {
         return Ok(done.text.as_str().into());
     }
@@ -529,14 +569,7 @@ fn rebased(
             why: error.to_string(),
         })?,
         Err(conflict) => {
-            let place = conflict.in_lines(base);
-            let now = SymbolTree::parse(target.file.clone(), Arc::clone(current));
-            let source = now
-                .find(&target.name)
-                .map_or("(gone)", |symbol| symbol.span.of(now.text()));
-            return unusable(format!(
-                "The user changed the same place meanwhile ({place}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
-            ));
+            return Err(moved(target, now, &conflict.in_lines(base)));
         }
     };
     Ok(text.into())

@@ -384,7 +384,7 @@ pub enum Event {
         from: Party,
         why: String,
     },
-    /// The run did not settle and nobody reviewed its changes: they were taken back.
+    /// The run did not settle and no person reviewed its changes: they were taken back.
     TakenBack {
         /// The changes, as a unified diff.
         diff: String,

@@ -123,6 +123,8 @@ pub(super) struct State {
     pub questions: u32,
     /// How often a conversation of a name was begun.
     names: HashMap<String, u32>,
+    /// The run ends: nobody is woken any more.
+    is_ending: bool,
 }
 
 /// Which state of the workspace something is about.
@@ -237,6 +239,7 @@ impl Hub {
             proposals: 0,
             questions: 0,
             names: HashMap::new(),
+            is_ending: false,
         };
         Arc::new(Hub {
             goal: goal::of(&task.text),
@@ -362,6 +365,9 @@ impl Hub {
         };
         let start = {
             let mut state = self.state();
+            if state.is_ending {
+                return Err(WakeError::Ending);
+            }
             let is_counted = state.agents.get(&party).is_some_and(|slot| slot.is_counted);
             if !is_counted && draft.is_none() {
                 self.ledger.count_agent()?;
@@ -526,6 +532,13 @@ impl Hub {
             .filter(|(_, slot)| slot.working)
             .map(|(party, _)| party.clone())
             .collect()
+    }
+
+    /// Lets nobody be woken any more, unless an agent is at work; says whether the run can end.
+    pub fn end_unless_at_work(&self) -> bool {
+        let mut state = self.state();
+        state.is_ending = !state.agents.values().any(|slot| slot.working);
+        state.is_ending
     }
 
     /// Symbols of all agents woken so far.

@@ -56,6 +56,7 @@ mod tools;
 mod trial;
 mod unsettled;
 mod verdict;
+mod views;
 
 pub use alone::Gate;
 pub use ending::{Ending, Proof};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agent::{Mind, Told};
+use super::agent::Mind;
 use super::apply;
 use super::candidates::{self, Chosen};
 use super::company::{self, Company, Decision, Place, Stage, Waiting};
@@ -53,7 +53,7 @@ fn sent_back(why: impl Into<String>) -> Outcome {
 pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> Outcome {
     let draft = match draft::make(hub, mind, change).await {
         Ok(draft) => draft,
-        Err(refusal) => return refused(hub, mind, &refusal),
+        Err(refusal) => return refused(hub, mind, refusal),
     };
     if let Some(why) = unasked_intent(hub, mind, change, &draft).await {
         return sent_back(why);
@@ -272,7 +272,7 @@ async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Opti
     (evidence, report)
 }
 
-fn refused(hub: &Hub, mind: &Mind, refusal: &Refusal) -> Outcome {
+fn refused(hub: &Hub, mind: &mut Mind, refusal: Refusal) -> Outcome {
     let why = refusal.to_string();
     hub.event(Event::ProposalRefused {
         agent: mind.party.clone(),
@@ -281,6 +281,10 @@ fn refused(hub: &Hub, mind: &Mind, refusal: &Refusal) -> Outcome {
     match refusal {
         Refusal::EditorGone { .. } => Outcome::Stopped { why },
         Refusal::Unusable { .. } => sent_back(why),
+        Refusal::Moved { symbol, text, .. } => {
+            mind.told.show(symbol, text);
+            sent_back(why)
+        }
     }
 }
 
@@ -516,14 +520,13 @@ fn ended(hub: &Arc<Hub>, mind: &mut Mind, id: ProposalId, draft: Draft, landed: 
                 text: format!("Proposal {id} was accepted and applied."),
             }
         }
-        Landed::Failed(Failure::Conflict { why, current }) => {
-            mind.told.push(Told {
-                file: draft.file.clone(),
-                text: current,
-                replaces: true,
-            });
+        Landed::Failed(Failure::Conflict { why, .. }) => {
             let now = main_symbol(mind, &draft);
-            let source = hub.lookup().read(&[now.to_string()]);
+            let lookup = hub.lookup();
+            let source = lookup.read(&[now.to_string()]);
+            if let Ok(tree) = lookup.tree(&now.file) {
+                mind.told.show(now, Arc::clone(tree.text()));
+            }
             sent_back(format!(
                 "The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."
             ))
@@ -546,15 +549,21 @@ fn ended(hub: &Arc<Hub>, mind: &mut Mind, id: ProposalId, draft: Draft, landed: 
 /// The agent knows of its own change now, but not of what the user typed meanwhile: a later proposal must
 /// not take that away.
 fn see_own_change(mind: &mut Mind, draft: &Draft, text: Arc<str>) {
-    let seen = match mind.seen(&draft.file) {
-        Some(seen) => draft.over(&seen).unwrap_or(seen),
-        None => text,
-    };
-    mind.view.insert(draft.file.clone(), seen);
-    for told in mind.told.iter_mut().filter(|told| told.file == draft.file) {
-        told.text = draft
-            .over(&told.text)
-            .unwrap_or_else(|| Arc::clone(&told.text));
+    let seen: Vec<(SymbolPath, Arc<str>)> = draft
+        .symbols
+        .iter()
+        .filter_map(|symbol| {
+            let seen = match mind.seen(symbol) {
+                Some(seen) => draft.over(&seen)?,
+                None => Arc::clone(&text),
+            };
+            Some((symbol.clone(), seen))
+        })
+        .collect();
+    mind.views.follow(draft);
+    mind.told.follow(draft);
+    for (symbol, seen) in seen {
+        mind.views.show(symbol, seen);
     }
 }
 

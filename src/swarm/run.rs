@@ -424,13 +424,22 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
             .map_err(|error| failed(&error));
     }
     let picks = if hub.task.begin.is_empty() {
-        scout::pick(hub).await.map_err(|error| match error {
-            NoPick::Call(CallFailed::Ledger(exhausted)) => StopReason::LedgerEmpty {
-                what: exhausted.what,
-            },
-            NoPick::Call(CallFailed::Model(error)) => failed(&error),
-            NoPick::Unknown(why) => StopReason::NothingChanged { why },
-        })?
+        match scout::pick(hub).await {
+            Ok(picks) => picks,
+            Err(NoPick::Call(CallFailed::Ledger(exhausted))) => {
+                return Err(StopReason::LedgerEmpty {
+                    what: exhausted.what,
+                });
+            }
+            Err(NoPick::Call(CallFailed::Model(error))) => return Err(failed(&error)),
+            // The user may have steered an agent meanwhile.
+            Err(NoPick::Unknown(why)) => {
+                return match hub.end_unless_at_work() {
+                    true => Err(StopReason::NothingChanged { why }),
+                    false => Ok(()),
+                };
+            }
+        }
     } else {
         let named = |symbol: &SymbolPath| Pick {
             symbol: symbol.to_string(),
@@ -471,7 +480,7 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
             }
         }
     }
-    if woken == 0 && hub.at_work().is_empty() {
+    if woken == 0 && hub.end_unless_at_work() {
         Err(StopReason::NothingChanged { why: last })
     } else {
         Ok(())

@@ -62,8 +62,11 @@ pub struct Judge {
     typed: BTreeMap<String, Duration>,
     /// Files that an agent tried to change: their texts were read anew for that.
     drafted_files: BTreeSet<String>,
-    /// The version that a symbol had after the last applied change.
+    /// The version that a symbol has since the last applied change. Without those that the user
+    /// changed after it.
     applied_versions: BTreeMap<String, i64>,
+    /// The version that a symbol had in the last text that the editor took.
+    arrived_versions: BTreeMap<String, i64>,
     /// Agents that were woken and have not ended since.
     awake: BTreeSet<String>,
     woken: BTreeSet<String>,
@@ -101,6 +104,7 @@ impl Judge {
             typed: BTreeMap::new(),
             drafted_files: BTreeSet::new(),
             applied_versions: BTreeMap::new(),
+            arrived_versions: BTreeMap::new(),
             awake: BTreeSet::new(),
             woken: BTreeSet::new(),
             picks: Vec::new(),
@@ -127,12 +131,12 @@ impl Judge {
     /// Takes note of all events since the last time.
     pub fn catch_up(&mut self, log: &EventLog, desk: &Desk, now: Duration) {
         self.now = now;
+        self.typed.clone_from(&desk.typed);
         let records = log.records(self.seen);
         if records.is_empty() {
             return;
         }
         self.texts = desk.texts(&self.project);
-        self.typed.clone_from(&desk.typed);
         for stamped in records {
             if stamped.seq != self.seen as u64 {
                 let text = format!("record {} has the number {}", self.seen, stamped.seq);
@@ -211,9 +215,15 @@ impl Judge {
         self.checks_had_trouble = true;
     }
 
-    pub fn user_typed(&mut self, desk_texts: Texts) {
+    /// The user has other texts now: typed, reloaded, or closed without saving.
+    pub fn user_changed_texts(&mut self, desk_texts: Texts) {
         self.texts = desk_texts;
-        self.failing = failing(&self.project, &self.texts);
+        let now = failing(&self.project, &self.texts);
+        self.user_changed_behaviour |= now != self.failing;
+        self.failing = now;
+        let (project, texts) = (&self.project, &self.texts);
+        self.applied_versions
+            .retain(|symbol, version| has_version(project, texts, symbol, *version));
     }
 
     pub fn model_knows(&mut self, line: &str) {
@@ -267,6 +277,12 @@ impl Judge {
         }
         self.broken("every run ends", "deadline", "no RunFinished".to_owned());
     }
+}
+
+fn has_version(project: &Project, texts: &Texts, symbol: &str, version: i64) -> bool {
+    let unit = project.unit(symbol);
+    let now = unit.and_then(|unit| project.version(&unit.name, texts));
+    now == Some(version)
 }
 
 /// The ids of the tests that fail on these texts.

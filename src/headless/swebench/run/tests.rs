@@ -17,6 +17,9 @@ run="r$$"
 echo "$task" > "$STORIES/$run.jsonl"
 echo "$*" > "$STORIES/arguments"
 ls > "$STORIES/beside"
+case "$task" in
+  *worse*) echo "{\"run\":\"$run\",\"seq\":1,\"at_ms\":4,\"event\":{\"event\":\"taken_back\",\"diff\":\"the best it had\",\"patch\":null,\"left\":[]}}" ;;
+esac
 cat <<END
 {"run":"$run","seq":1,"at_ms":5,"event":{"event":"run_finished","stop_reason":{"reason":"settled"},"applied":["a.py::f"],"diff":"--- a/a.py\n+++ b/a.py\n","spent":{"calls":2,"prompt_tokens":10,"cached_tokens":0,"output_tokens":5,"dollars":0.5,"seconds":1.0,"waiting_seconds":0.0,"messages":0,"agents":1},"summary":"done","tally":[]}}
 END
@@ -148,6 +151,21 @@ async fn each_instance_leaves_its_record_its_story_and_its_prediction() {
     assert_eq!(report["failed"], 1);
     assert_eq!(report["prompt_tokens"], 10);
     assert!(!bed.out.join("work").exists());
+}
+
+#[tokio::test]
+async fn changes_that_were_taken_back_are_handed_in() {
+    let bed = bed();
+    let one = bed.task("a__b-1", "worse");
+    let place = bed.place();
+    let tasks = [&one];
+    let ended = bed.runs.all(&tasks, &place, |_| {});
+    assert_eq!(ended.await.unwrap(), Ended::All);
+    let predictions = bed.read("predictions.jsonl");
+    assert!(
+        predictions.contains(r#""model_patch":"the best it had""#),
+        "{predictions}"
+    );
 }
 
 #[tokio::test]
