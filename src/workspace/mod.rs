@@ -1,6 +1,7 @@
 //! The workspace on disk: its files, snapshots of it with unsaved buffers laid over, whole writes, and
 //! the shadows in which commands run. Knows neither models nor the LSP.
 
+mod directories;
 mod git_names;
 mod ignore_rules;
 mod paths;
@@ -15,6 +16,7 @@ mod stamp;
 mod walk;
 mod write;
 
+pub use directories::{missing_directories, remove_empty_directories};
 pub use paths::ReadError;
 pub use paths::{MAX_FILE_BYTES, is_secret};
 pub use policy::{BadGlob, PathPolicy, WriteRule};

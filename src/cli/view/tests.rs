@@ -230,6 +230,7 @@ fn ending(stop_reason: StopReason) -> Vec<Event> {
             proposal: ProposalId(1),
             symbols: vec![symbol("loans/fees.py::late_fee")],
             diff: DIFF.to_owned(),
+            change: None,
         },
         Event::ProposalReviewed {
             proposal: ProposalId(2),

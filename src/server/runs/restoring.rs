@@ -79,7 +79,8 @@ impl Runs {
         } = found;
         let approvals = Approvals::default();
         let before = records.len();
-        let run = revive(records, editor, approvals.clone());
+        let root = self.shared.agreed.get().and_then(|one| one.root.clone());
+        let run = revive(records, editor, approvals.clone(), root);
         let log = run.log();
         let entry = Entry {
             stage: Stage::Going(run),

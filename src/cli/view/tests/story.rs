@@ -145,6 +145,7 @@ fn the_fate_of_a_proposal_is_told() {
         proposal: id,
         symbols: (0..8).map(|at| symbol(&format!("a.py::f{at}"))).collect(),
         diff: String::new(),
+        change: None,
     };
     let named: Vec<String> = (0..6).map(|at| format!("a.py::f{at}")).collect();
     let expected = format!("✓ #3 changed {} and 2 more", named.join(", "));
