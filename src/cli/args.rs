@@ -28,6 +28,12 @@ Exit status:
   3  changes were made that no test proves: no test ran, the tests timed out, or tests fail that
      failed before";
 
+const EXIT_STATUS_REVIEW: &str = "\
+Exit status:
+  0  nothing waits any more
+  1  proposals still wait
+  2  wrong arguments";
+
 const EXIT_STATUS_UNDO: &str = "\
 Exit status:
   0  everything that was to be taken back is taken back
@@ -39,6 +45,9 @@ pub enum Command {
     /// Carry out one task in a project, without an editor.
     #[command(after_help = EXIT_STATUS)]
     Run(RunArgs),
+    /// Review the proposals that waited when their run ended.
+    #[command(after_help = EXIT_STATUS_REVIEW)]
+    Review(ReviewArgs),
     /// Take back what a run changed, also after you edited other lines. Needs no git.
     #[command(after_help = EXIT_STATUS_UNDO)]
     Undo(UndoArgs),
@@ -145,6 +154,20 @@ pub struct RunArgs {
     pub end_with_parent: Option<i32>,
     #[command(flatten)]
     pub world: WorldArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ReviewArgs {
+    /// Name of the run, or its beginning; without one, every run of the project in which a proposal
+    /// waits, the newest first.
+    pub run: Option<String>,
+    /// Directory of the project, in place of the root of the git repository around the current
+    /// directory or the nearest directory upward with a manifest.
+    #[arg(long, value_name = "DIR")]
+    pub repo: Option<PathBuf>,
+    /// One event a line, as JSON; answers are read as lines.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -396,6 +419,7 @@ mod tests {
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,
                 Command::Models(_)
                 | Command::Trust(_)
+                | Command::Review(_)
                 | Command::Undo(_)
                 | Command::Swebench(_)
                 | Command::Index(_)

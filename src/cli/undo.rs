@@ -16,8 +16,8 @@ use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
 use crate::history::{
-    self, Change, DiskEditor, FilePlan, Found, HistoryError, OpenRun, PastRun, Refusal, State, Step,
-    UndoOutcome,
+    self, Change, DiskEditor, FilePlan, Found, HistoryError, OpenRun, PastRun, Refusal, State,
+    Step, UndoOutcome,
 };
 use crate::ports::Editor;
 use crate::swarm::{ProposalId, RunId};
@@ -33,7 +33,8 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
         return list(&trajectories, &root, args.json);
     }
     if args.json && !args.yes {
-        let message = "--json asks nothing: add --yes to take the changes back, or --list to see them";
+        let message =
+            "--json asks nothing: add --yes to take the changes back, or --list to see them";
         return Err(WrongUse(message.to_owned()).into());
     }
     let wish = Wish::of(&args)?;
@@ -75,7 +76,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Where trajectories lie.
-fn trajectories() -> anyhow::Result<PathBuf> {
+pub fn trajectories() -> anyhow::Result<PathBuf> {
     let cache = cache_dir().context(
         "there is no home directory, so no run was recorded: set STARLING_CACHE_DIR to the directory that \
          the run had",
@@ -84,12 +85,14 @@ fn trajectories() -> anyhow::Result<PathBuf> {
 }
 
 /// A name that is no run is wrong use.
-fn told(error: HistoryError) -> anyhow::Error {
+pub fn told(error: HistoryError) -> anyhow::Error {
     match error {
-        HistoryError::Unknown(_) | HistoryError::Ambiguous { .. } | HistoryError::Elsewhere { .. } => {
-            WrongUse(error.to_string()).into()
+        HistoryError::Unknown(_)
+        | HistoryError::Ambiguous { .. }
+        | HistoryError::Elsewhere { .. } => WrongUse(error.to_string()).into(),
+        HistoryError::Open(_) | HistoryError::Damaged { .. } | HistoryError::Io { .. } => {
+            error.into()
         }
-        HistoryError::Open(_) | HistoryError::Damaged { .. } | HistoryError::Io { .. } => error.into(),
     }
 }
 
@@ -137,13 +140,11 @@ impl Wish {
 
 /// The run that was named; else one whose undo was interrupted; else the newest that changed something
 /// that was not taken back.
-fn choose(
-    trajectories: &Path,
-    root: &Path,
-    named: Option<&str>,
-) -> anyhow::Result<Option<Found>> {
+fn choose(trajectories: &Path, root: &Path, named: Option<&str>) -> anyhow::Result<Option<Found>> {
     if let Some(prefix) = named {
-        return Ok(Some(history::find(trajectories, root, prefix).map_err(told)?));
+        return Ok(Some(
+            history::find(trajectories, root, prefix).map_err(told)?,
+        ));
     }
     let all = history::newest_first(trajectories, root);
     if let Some(interrupted) = all.iter().find(|found| history::is_interrupted(found)) {
@@ -190,8 +191,7 @@ impl Undo<'_> {
         mut open: OpenRun,
         wanted: &BTreeSet<ProposalId>,
     ) -> anyhow::Result<Outcome> {
-        let (plans, unknown) =
-            history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
+        let (plans, unknown) = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
         let possible: usize = plans.iter().map(|plan| plan.undone.len()).sum();
         if !self.args.json {
             let refused = plans.iter().flat_map(|plan| plan.refused.iter().cloned());
@@ -224,7 +224,10 @@ impl Undo<'_> {
 
     /// Says which later runs are in the way.
     fn explained(&self, run: &PastRun, mut refused: Vec<Refusal>) -> Vec<Refusal> {
-        if refused.iter().any(|one| one.blocker.is_none() && one.lines.is_some()) {
+        if refused
+            .iter()
+            .any(|one| one.blocker.is_none() && one.lines.is_some())
+        {
             let mut later: Vec<PastRun> = history::newest_first(self.trajectories, self.root)
                 .into_iter()
                 .take_while(|found| found.id != run.id)
@@ -249,13 +252,19 @@ fn shown(
 ) -> Vec<Line> {
     let task = run.task.trim().lines().next().unwrap_or_default();
     let head = format!("run {}", run.id.0);
-    let when = run.started().map_or(String::new(), |at| format!(" · {}", moment(at)));
+    let when = run
+        .started()
+        .map_or(String::new(), |at| format!(" · {}", moment(at)));
     let mut lines = vec![
         Line::of(Style::Bold, &head)
             .with(Style::Dim, &when)
             .and(&format!(" · {}", harmless(task))),
     ];
-    for change in run.changes.iter().filter(|one| wanted.contains(&one.proposal)) {
+    for change in run
+        .changes
+        .iter()
+        .filter(|one| wanted.contains(&one.proposal))
+    {
         let stays = refused.iter().any(|one| one.proposal == change.proposal);
         let (mark, style) = match stays {
             true => ("!", Style::Bad),
@@ -439,8 +448,10 @@ impl Listed {
 
     fn line(&self) -> Line {
         let task = self.task.trim().lines().next().unwrap_or_default();
-        let line = Line::of(Style::Bold, &self.run.0)
-            .with(Style::Dim, &format!("  {}", self.started.as_deref().unwrap_or("?")));
+        let line = Line::of(Style::Bold, &self.run.0).with(
+            Style::Dim,
+            &format!("  {}", self.started.as_deref().unwrap_or("?")),
+        );
         let what = match (&self.damaged, self.applied, self.undone) {
             (Some(why), ..) => return line.with(Style::Bad, &format!("  {why}")),
             (None, 0, _) => "changed nothing".to_owned(),
@@ -489,7 +500,11 @@ fn date(days: u64) -> (u64, u64, u64) {
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let shifted = (5 * of_year + 2) / 153;
     let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     (year + era * 400 + u64::from(month <= 2), month, day)
 }
 

@@ -28,6 +28,11 @@ impl DiskEditor {
         }
     }
 
+    /// The text of a file; `None` if there is none that can be read.
+    pub fn text(&self, file: &FilePath) -> Option<String> {
+        self.read(file).ok()
+    }
+
     fn read(&self, file: &FilePath) -> Result<String, EditorError> {
         let missing = || EditorError::Missing { file: file.clone() };
         let path = self.policy.may_read(file).map_err(|error| match error {
@@ -92,8 +97,10 @@ impl Editor for DiskEditor {
         let after = after.map_err(|error| Self::refused(file, error.to_string()))?;
         match edit.effect {
             Effect::Delete => self.remove(file)?,
-            Effect::Change | Effect::Create => write_atomically(self.policy.root(), file, &after)
-                .map_err(|error| Self::refused(file, error.to_string()))?,
+            Effect::Change | Effect::Create => {
+                write_atomically(self.policy.root(), file, &after)
+                    .map_err(|error| Self::refused(file, error.to_string()))?
+            }
         }
         Ok(Current {
             text: after.into(),

@@ -5,8 +5,13 @@ mod disk;
 mod trajectory;
 mod undo;
 
+#[cfg(test)]
+mod tests;
+
 pub use disk::DiskEditor;
-pub use trajectory::{Change, Found, HistoryError, PastRun, State, changes, find, newest_first};
+pub use trajectory::{
+    Change, Found, HistoryError, PastRun, State, changes, find, newest_first, started,
+};
 pub use undo::{
     Blocker, FilePlan, OpenRun, Refusal, Step, UndoOutcome, is_interrupted, plan, record_undone,
     take_back,

@@ -244,7 +244,7 @@ fn take(changes: &mut Vec<Change>, event: Event, parts: &mut Vec<Part>) {
 }
 
 /// The time in the name of a run.
-pub(super) fn started(id: &RunId) -> Option<SystemTime> {
+pub fn started(id: &RunId) -> Option<SystemTime> {
     let millis = id.0.split('-').next()?.parse().ok()?;
     UNIX_EPOCH.checked_add(Duration::from_millis(millis))
 }

@@ -95,6 +95,11 @@ impl FilePlan {
         unified_diff(self.file.as_str(), now, self.after.as_deref().unwrap_or(""))
     }
 
+    #[cfg(test)]
+    pub(super) fn text_afterwards(&self) -> Option<&str> {
+        self.after.as_deref()
+    }
+
     fn edit(&self) -> Option<FileEdit> {
         let effect = match self.step() {
             Step::Nothing => return None,
@@ -153,7 +158,10 @@ fn wanted<'c>(
 /// The files of the chosen changes, the last one changed first.
 fn files(changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Vec<FilePath> {
     let mut files: Vec<FilePath> = Vec::new();
-    for made in wanted(changes, chosen).rev().filter_map(|one| one.made.as_ref()) {
+    for made in wanted(changes, chosen)
+        .rev()
+        .filter_map(|one| one.made.as_ref())
+    {
         if !files.contains(&made.file) {
             files.push(made.file.clone());
         }
@@ -190,7 +198,11 @@ async fn plan_file(
             let wanted = wanted.filter(|(change, _)| chosen.contains(&change.proposal));
             plan.refused = wanted
                 .map(|(change, made)| {
-                    refusal(change, made, format!("{error}; nothing of this file is undone"))
+                    refusal(
+                        change,
+                        made,
+                        format!("{error}; nothing of this file is undone"),
+                    )
                 })
                 .collect();
             return plan;
@@ -205,7 +217,8 @@ async fn plan_file(
             match made.created {
                 true => plan.undone.push(change.proposal),
                 false => {
-                    let why = format!("{file} is gone; restore the file by hand or by version control");
+                    let why =
+                        format!("{file} is gone; restore the file by hand or by version control");
                     plan.refused.push(refusal(change, made, why));
                 }
             }
@@ -324,7 +337,9 @@ impl Refusal {
                  `starling undo {run}`",
                 run = run.0
             ),
-            None => format!("{place}: changed since, so it stays as it is; change these lines by hand"),
+            None => {
+                format!("{place}: changed since, so it stays as it is; change these lines by hand")
+            }
         };
     }
 
@@ -373,7 +388,10 @@ fn lines_now(base: &str, current: &str, range: ByteRange) -> (usize, usize) {
         let before = current.as_bytes().iter().take(at);
         before.filter(|byte| **byte == b'\n').count() + 1
     };
-    (line(start), line((start + length).saturating_sub(1).max(start)))
+    (
+        line(start),
+        line((start + length).saturating_sub(1).max(start)),
+    )
 }
 
 /// Undoes proposals through an editor, the last applied first. `ended` hears of those that were undone,
@@ -486,7 +504,11 @@ impl OpenRun {
     ///
     /// # Errors
     /// The run is still going on, or its trajectory cannot be read.
-    pub async fn open(found: &Found, editor: &dyn Editor, root: &Path) -> Result<OpenRun, HistoryError> {
+    pub async fn open(
+        found: &Found,
+        editor: &dyn Editor,
+        root: &Path,
+    ) -> Result<OpenRun, HistoryError> {
         let file = open_locked(found)?;
         let run = PastRun::read_open(&file, &found.path)?;
         let mut open = OpenRun {

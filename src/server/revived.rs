@@ -16,8 +16,8 @@ use crate::history::{self, take_back};
 use crate::ports::{Editor, Effect, Verdict};
 use crate::swarm::sending::{Failure, Purpose, Sent, send};
 use crate::swarm::{
-    AppliedChange, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record, Spent, Stamped, StopReason,
-    UndoError,
+    AppliedChange, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record, Spent, Stamped,
+    StopReason, UndoError,
 };
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff};

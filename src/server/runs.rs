@@ -186,11 +186,12 @@ impl Runs {
     }
 
     /// Ends a run; a run that has ended already stays as it is. What waited for review is rejected by
-    /// it: nothing of a run that the user stopped comes again.
-    pub fn cancel(&self, run: &RunId) -> Result<(), RunError> {
+    /// it, so that nothing of a run that the user stopped comes again, unless it is to be kept.
+    pub fn cancel(&self, run: &RunId, keep_reviews: bool) -> Result<(), RunError> {
         let entries = self.lock();
         let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
-        if let (Stage::Going(handle), false) = (&entry.stage, entry.cancel.is_cancelled()) {
+        let is_first = !entry.cancel.is_cancelled() && !keep_reviews;
+        if let (Stage::Going(handle), true) = (&entry.stage, is_first) {
             for (proposal, _) in entry.board.leading() {
                 handle.log().event(Event::ProposalReviewed {
                     proposal,
@@ -243,7 +244,9 @@ impl Runs {
             return;
         }
         let changes = history::changes(handle.log().events());
-        let undone = changes.iter().filter(|one| one.state == history::State::Undone);
+        let undone = changes
+            .iter()
+            .filter(|one| one.state == history::State::Undone);
         let undone: Vec<ProposalId> = undone.map(|one| one.proposal).collect();
         if undone.is_empty() {
             return;

@@ -57,8 +57,8 @@ mod verdict;
 pub use alone::Gate;
 pub use ending::{Ending, Proof};
 pub use event::{
-    AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
-    RunId, Stamped, StopReason, TestPhase,
+    AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog,
+    Party, Record, RunId, Stamped, StopReason, TestPhase,
 };
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
