@@ -18,7 +18,7 @@ use crate::lang::{OwnPrograms, Places, ServerPool, Wanted};
 use crate::model::registry::Models;
 use crate::ports::{ProblemKind, TestRunner};
 use crate::runner::{ProjectTests, TestSettings};
-use crate::server::{Defaults, Opened, Opening, Services, swarm};
+use crate::server::{Defaults, Opened, Opening, Restore, Services, swarm};
 use crate::swarm::{Approval, AskIntent, Driver, RoleModels};
 use crate::workspace::{
     Bounds, Container, Policy, Shadows, Unconfined, Workspace, cache_dir, sweep_leftovers,
@@ -29,7 +29,7 @@ use crate::workspace::{
 ///
 /// # Errors
 /// There is no place for a cache.
-pub fn services(args: &WorldArgs, workers: Handle) -> anyhow::Result<Services> {
+pub fn services(args: &WorldArgs, workers: Handle, restore: Restore) -> anyhow::Result<Services> {
     let cache = cache_dir().context(
         "there is no home directory to keep a cache in: set STARLING_CACHE_DIR to a directory",
     )?;
@@ -49,6 +49,7 @@ pub fn services(args: &WorldArgs, workers: Handle) -> anyhow::Result<Services> {
         }),
         start: swarm(),
         trajectories: cache.join("runs"),
+        restore,
         workers,
     })
 }

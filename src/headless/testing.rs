@@ -22,7 +22,7 @@ use crate::ports::{
     ToolCalling,
 };
 use crate::server::protocol::RunParams;
-use crate::server::{Defaults, Opened, Opener, Run, Services, Starter};
+use crate::server::{Defaults, Opened, Opener, Restore, Run, Services, Starter};
 use crate::swarm::{
     Approval, AskIntent, DiagnosticEvidence, Driver, Event, EventLog, Evidence, Limits, Outside,
     Party, ProposalId, RoleModels, Spent, StopReason, Task, TestEvidence, UndoError,
@@ -150,6 +150,7 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
         open,
         start,
         trajectories: trajectories.to_owned(),
+        restore: Restore::All,
         ignored: Arc::new(|_| Vec::new()),
         workers: tokio::runtime::Handle::current(),
     }

@@ -80,7 +80,7 @@ impl Backend {
 
     /// `window/workDoneProgress/cancel`, which tower-lsp does not know.
     pub async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
-        let cancelled = run_of(&params.token).map(|run| self.runs.cancel(&run));
+        let cancelled = run_of(&params.token).map(|run| self.runs.cancel(&run, false));
         if !matches!(cancelled, Some(Ok(()))) {
             tracing::info!(token = ?params.token, "no run has this progress token");
         }
@@ -148,7 +148,9 @@ impl Backend {
             Command::Diff(params) => self.runs.diff(&params).map(nothing),
             Command::Why(params) => self.runs.why(&params).map(nothing),
             Command::Steer { run, to, text } => self.runs.steer(&run, to, text).map(nothing),
-            Command::Cancel(run) => self.runs.cancel(&run).map(nothing),
+            Command::Cancel { run, keep_reviews } => {
+                self.runs.cancel(&run, keep_reviews).map(nothing)
+            }
             Command::Undo { run, proposal } => self.runs.undo(&run, proposal).map(nothing),
         }
     }

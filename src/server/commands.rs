@@ -33,7 +33,10 @@ pub enum Command {
         run: RunId,
         review: Review,
     },
-    Cancel(RunId),
+    Cancel {
+        run: RunId,
+        keep_reviews: bool,
+    },
     CancelAsk(AskId),
     Ask(Box<AskParams>),
     /// Of a client without views of its own.
@@ -134,18 +137,22 @@ fn read(name: &str, argument: Value) -> Result<Command, String> {
             CancelParams {
                 run: Some(run),
                 ask: None,
-            } => Ok(Command::Cancel(run)),
+                keep_reviews,
+            } => Ok(Command::Cancel { run, keep_reviews }),
             CancelParams {
                 run: None,
                 ask: Some(ask),
+                ..
             } => Ok(Command::CancelAsk(ask)),
             CancelParams {
                 run: Some(_),
                 ask: Some(_),
+                ..
             } => Err("give `run` or `ask`, not both".to_owned()),
             CancelParams {
                 run: None,
                 ask: None,
+                ..
             } => Err("`run` (or `ask`) is missing".to_owned()),
         },
         UNDO => {

@@ -40,7 +40,8 @@ use tower_lsp::LspService;
 
 pub use documents::splice;
 pub use paths::{file_of, path_of};
-pub use services::{Defaults, Opened, Opener, Opening, Run, Services, Starter, swarm};
+pub use restore::{WaitingReview, WaitingRun, waiting};
+pub use services::{Defaults, Opened, Opener, Opening, Restore, Run, Services, Starter, swarm};
 
 /// How a client took its leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

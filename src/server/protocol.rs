@@ -174,6 +174,9 @@ pub struct CancelParams {
     pub run: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<AskId>,
+    /// Proposals of the run that wait for review are offered again later, instead of being rejected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_reviews: bool,
 }
 
 /// Arguments of `starling.undo`: one applied proposal, or all of the run.

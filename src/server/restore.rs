@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::board::Board;
-use crate::swarm::{Event, Record, RunId, Stamped, StopReason};
+use super::services::Restore;
+use crate::swarm::{Event, Part, ProposalId, Record, RunId, Stamped, StopReason};
 
 /// Older trajectories are not looked at.
 const AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
@@ -26,14 +27,14 @@ pub struct Found {
 }
 
 /// Looks through a folder of trajectories for runs about a project.
-pub fn find(trajectories: &Path, root: &Path) -> Vec<Found> {
+pub fn find(trajectories: &Path, root: &Path, wanted: &Restore) -> Vec<Found> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
     };
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
-        .filter(|path| is_young(path))
+        .filter(|path| is_wanted(path, wanted) && is_young(path))
         .collect();
     paths.sort();
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
@@ -41,6 +42,14 @@ pub fn find(trajectories: &Path, root: &Path) -> Vec<Found> {
     let mut found: Vec<Found> = last.filter_map(|path| open(path, &root)).collect();
     found.reverse();
     found
+}
+
+fn is_wanted(path: &Path, wanted: &Restore) -> bool {
+    match wanted {
+        Restore::All => true,
+        Restore::Nothing => false,
+        Restore::Only(run) => path.file_stem().is_some_and(|name| name == run.0.as_str()),
+    }
 }
 
 fn is_young(path: &Path) -> bool {
@@ -122,7 +131,16 @@ fn ended_by_itself(path: &Path) -> bool {
 fn is_end(record: &Stamped) -> bool {
     match &record.record {
         Record::Event(Event::RunFinished { stop_reason, .. }) => {
-            *stop_reason != StopReason::Cancelled
+            match stop_reason {
+                // What waited then was not answered.
+                StopReason::Cancelled
+                | StopReason::LedgerEmpty { .. }
+                | StopReason::Failed { .. } => false,
+                StopReason::Settled
+                | StopReason::NothingChanged { .. }
+                | StopReason::TestsFail { .. }
+                | StopReason::ProblemsRemain { .. } => true,
+            }
         }
         Record::Event(_) | Record::Exchange(_) => false,
     }
@@ -146,4 +164,61 @@ pub fn board(records: &[Stamped]) -> Board {
     }
     board.nobody_works();
     board
+}
+
+/// A run that is over, and in which proposals wait for review.
+#[derive(Debug, Clone)]
+pub struct WaitingRun {
+    pub id: RunId,
+    pub task: String,
+    pub path: PathBuf,
+    pub records: Vec<Stamped>,
+    pub reviews: Vec<WaitingReview>,
+}
+
+/// What is reviewed at once: a proposal, or several that pass only together.
+#[derive(Debug, Clone)]
+pub struct WaitingReview {
+    /// The proposal that is asked about.
+    pub lead: ProposalId,
+    pub parts: Vec<Part>,
+    /// When the user was asked, in milliseconds since the run began.
+    pub at_ms: u64,
+}
+
+/// The runs of a project in which something waits for review, the newest first. Those that another
+/// program has open are not among them.
+pub fn waiting(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
+    let found = find(trajectories, root, &Restore::All);
+    let run = |found: Found| WaitingRun {
+        reviews: reviews(&found.records),
+        id: found.id,
+        task: found.task,
+        path: found.path,
+        records: found.records,
+    };
+    found.into_iter().rev().map(run).collect()
+}
+
+fn reviews(records: &[Stamped]) -> Vec<WaitingReview> {
+    let board = board(records);
+    let asked = |lead: ProposalId| {
+        records
+            .iter()
+            .rev()
+            .find_map(|record| match &record.record {
+                Record::Event(Event::ReviewAsked {
+                    proposal, parts, ..
+                }) if *proposal == lead => Some(WaitingReview {
+                    lead,
+                    parts: parts.clone(),
+                    at_ms: record.at_ms,
+                }),
+                Record::Event(_) | Record::Exchange(_) => None,
+            })
+    };
+    board
+        .leading()
+        .filter_map(|(lead, _)| asked(lead))
+        .collect()
 }

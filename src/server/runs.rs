@@ -24,6 +24,7 @@ use super::pulse::{Around, Pulse};
 use super::services::{Run, Services};
 use super::settings::Settings;
 use super::windows::Windows;
+use crate::history;
 use crate::ports::Verdict;
 use crate::swarm::{Event, Party, ProposalId, RunId};
 use crate::syntax::SymbolPath;
@@ -185,11 +186,12 @@ impl Runs {
     }
 
     /// Ends a run; a run that has ended already stays as it is. What waited for review is rejected by
-    /// it: nothing of a run that the user stopped comes again.
-    pub fn cancel(&self, run: &RunId) -> Result<(), RunError> {
+    /// it, so that nothing of a run that the user stopped comes again, unless it is to be kept.
+    pub fn cancel(&self, run: &RunId, keep_reviews: bool) -> Result<(), RunError> {
         let entries = self.lock();
         let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
-        if let (Stage::Going(handle), false) = (&entry.stage, entry.cancel.is_cancelled()) {
+        let is_first = !entry.cancel.is_cancelled() && !keep_reviews;
+        if let (Stage::Going(handle), true) = (&entry.stage, is_first) {
             for (proposal, _) in entry.board.leading() {
                 handle.log().event(Event::ProposalReviewed {
                     proposal,
@@ -222,6 +224,7 @@ impl Runs {
                 proposals.iter().for_each(|id| entry.board.undone(*id));
             }
             runs.shared.pulse.beat();
+            runs.record_undone(&run, handle.as_ref()).await;
             client
                 .send_notification::<UndoneNotification>(UndoneParams {
                     run,
@@ -231,6 +234,33 @@ impl Runs {
                 .await;
         });
         Ok(())
+    }
+
+    /// The trajectory of a run that has ended is closed: what is undone after that is added to it, so
+    /// that `starling undo` does not undo it again.
+    async fn record_undone(&self, run: &RunId, handle: &dyn Run) {
+        let is_ended = |entry: &Entry| matches!(entry.stage, Stage::Ended(_));
+        if !self.lock().get(&run.0).is_some_and(is_ended) {
+            return;
+        }
+        let changes = history::changes(handle.log().events());
+        let undone = changes
+            .iter()
+            .filter(|one| one.state == history::State::Undone);
+        let undone: Vec<ProposalId> = undone.map(|one| one.proposal).collect();
+        if undone.is_empty() {
+            return;
+        }
+        let found = history::Found {
+            id: run.clone(),
+            path: self.trajectory(run),
+        };
+        let record = move || history::record_undone(&found, &undone);
+        match tokio::task::spawn_blocking(record).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "an undo is not recorded"),
+            Err(error) => tracing::error!(%error, "an undo is not recorded"),
+        }
     }
 
     /// Ends all runs, and gives their trajectories a moment to be written.

@@ -89,6 +89,14 @@ impl Run for RunHandle {
     }
 }
 
+/// Which runs of earlier servers are offered again where something waits for review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Restore {
+    All,
+    Nothing,
+    Only(RunId),
+}
+
 /// Everything that the server needs besides its client.
 #[derive(Clone)]
 pub struct Services {
@@ -96,6 +104,7 @@ pub struct Services {
     pub start: Starter,
     /// Trajectories are written to `<trajectories>/<run id>.jsonl`.
     pub trajectories: PathBuf,
+    pub restore: Restore,
     /// What a project's own settings ask for and do not get, in words.
     pub ignored: Look,
     /// Where runs and questions work; the client is answered elsewhere.

@@ -61,8 +61,8 @@ mod views;
 pub use alone::Gate;
 pub use ending::{Ending, Proof};
 pub use event::{
-    AgentOutcome, AnswerSource, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
-    RunId, Stamped, StopReason, TestPhase,
+    AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog,
+    Party, Record, RunId, Stamped, StopReason, TestPhase,
 };
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
@@ -75,7 +75,7 @@ pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoErr
 
 /// How changes reach the user's text; proposals that outlive their run take the same way.
 pub(crate) mod sending {
-    pub(crate) use super::send::{Failure, Purpose, send};
+    pub(crate) use super::send::{Failure, Purpose, Sent, send};
 }
 
 /// What those share with a run who only read: looking things up, and how tools are described.

@@ -2,6 +2,7 @@
 //! the shadows in which commands run. Knows neither models nor the LSP.
 
 mod dependencies;
+mod directories;
 mod git_names;
 mod guarded;
 mod ignore_rules;
@@ -17,6 +18,7 @@ mod stamp;
 mod walk;
 mod write;
 
+pub use directories::{missing_directories, remove_empty_directories};
 pub use paths::ReadError;
 pub use paths::{MAX_FILE_BYTES, is_secret};
 pub use policy::{BadGlob, PathPolicy, WriteRule};

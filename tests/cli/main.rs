@@ -1,6 +1,7 @@
 //! The shipped program from outside: what it prints, and how it exits.
 
 mod ask;
+mod undo;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -206,6 +207,8 @@ fn help_and_version_are_no_errors() {
     assert_eq!(help.code, Some(0));
     for command in [
         "run",
+        "review",
+        "undo",
         "demo",
         "lsp",
         "index",
@@ -786,7 +789,7 @@ fn a_demo_replays_into_a_folder_of_its_own() {
     let (said, place) = demo(&["--keep"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("the project stays in "), "{said:?}");
-    assert!(said.out.contains("undo  git"), "{said:?}");
+    assert!(said.out.contains("undo  starling undo --repo "), "{said:?}");
     assert!(place.join("parcels/quote.py").is_file());
     // One that has changed something and did not come to its end is worth a look.
     let (said, place) = demo(&["-c", "limits.calls=6"]);

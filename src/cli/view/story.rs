@@ -405,6 +405,8 @@ fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
     lines.extend(capped(&made.reason).map(|line| Line::plain(&format!("  {line}"))));
     lines.extend(diff(&made.diff));
     lines.extend(made.evidence.iter().flat_map(evidence));
+    let notes = made.notes.iter();
+    lines.extend(notes.map(|note| Line::of(Style::Warning, &format!("  {note}"))));
     lines
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::prompt::Prompt;
 use super::state::RunState;
 use super::story::{question, tell};
-use super::summary::{Traces, summary};
+use super::summary::{Traces, Tree, summary};
 use super::text::{Line, Paint};
 use super::tree::view;
 use crate::ports::*;
@@ -233,6 +233,7 @@ fn ending(stop_reason: StopReason) -> Vec<Event> {
             proposal: ProposalId(1),
             symbols: vec![symbol("loans/fees.py::late_fee")],
             diff: DIFF.to_owned(),
+            change: None,
         },
         Event::ProposalReviewed {
             proposal: ProposalId(2),
@@ -357,9 +358,9 @@ fn a_diff_has_colours() {
 #[test]
 fn the_end_says_everything() {
     let traces = Traces {
-        root: Path::new("/p"),
         trajectory: Path::new("/c/runs/1.jsonl"),
-        patch: Some(Path::new("/c d/runs/1.patch")),
+        repo: Some(Path::new("/c d")),
+        tree: Tree::Stays,
     };
     let settled = state(&[beginning(), talk(), reviews(), ending(StopReason::Settled)]);
     insta::assert_snapshot!(plain(&summary(&settled, traces)));
@@ -392,9 +393,9 @@ fn the_end_says_everything() {
 #[test]
 fn the_headline_comes_before_the_rest_of_the_reason() {
     let traces = Traces {
-        root: Path::new("/p"),
         trajectory: Path::new("/c/runs/1.jsonl"),
-        patch: None,
+        repo: None,
+        tree: Tree::Stays,
     };
     let shown = |stop_reason: StopReason, proof: Proof, headline: &str| {
         let mut events = ending(stop_reason);

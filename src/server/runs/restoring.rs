@@ -22,7 +22,9 @@ impl Runs {
         let (runs, editor) = (self.clone(), Arc::clone(editor));
         self.shared.tasks.spawn(async move {
             let trajectories = runs.shared.services.trajectories.clone();
-            let look = tokio::task::spawn_blocking(move || restore::find(&trajectories, &root));
+            let wanted = runs.shared.services.restore.clone();
+            let find = move || restore::find(&trajectories, &root, &wanted);
+            let look = tokio::task::spawn_blocking(find);
             let found = match look.await {
                 Ok(found) => found,
                 Err(error) => {
@@ -79,7 +81,8 @@ impl Runs {
         } = found;
         let approvals = Approvals::default();
         let before = records.len();
-        let run = revive(records, editor, approvals.clone());
+        let root = self.shared.agreed.get().and_then(|one| one.root.clone());
+        let run = revive(records, editor, approvals.clone(), root);
         let log = run.log();
         let entry = Entry {
             stage: Stage::Going(run),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::lenses::{full, open, project, proposing};
 use crate::headless::testing::*;
+use crate::server::Restore;
 use crate::server::restore::find;
 use crate::server::testing::{BASE, asked};
 use crate::swarm::{Event, EventLog, Limits, RunId, StopReason};
@@ -123,8 +124,15 @@ async fn a_proposal_outlives_its_server_and_is_accepted_and_undone() {
     client.server.await.unwrap();
     let story = std::fs::read_to_string(path).unwrap();
     assert!(story.contains("proposal_applied"), "{story}");
+    let last: Value = serde_json::from_str(story.lines().last().unwrap()).unwrap();
+    assert_eq!(last["event"]["event"], "proposal_undone", "{story}");
+    let seqs = story
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].clone());
+    let expected = (0..story.lines().count()).map(|seq| json!(seq));
+    assert!(seqs.eq(expected), "{story}");
     assert!(
-        find(&kept.join(".trajectories"), &kept).is_empty(),
+        find(&kept.join(".trajectories"), &kept, &Restore::All).is_empty(),
         "nothing waits any more"
     );
 }
@@ -173,7 +181,7 @@ async fn what_waits_at_an_orderly_end_waits_again() {
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
     // The script tells no beginning, which holds the folder of the run.
-    assert!(find(&trajectories, client.folder.path()).is_empty());
+    assert!(find(&trajectories, client.folder.path(), &Restore::All).is_empty());
     let mut events = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     events.push(finished(StopReason::Cancelled));
     trajectory(client.folder.path(), "r2", client.folder.path(), events);
@@ -196,7 +204,7 @@ fn only_what_was_cut_short_and_waits_is_found() {
     let waits = || asked(&[(1, "a.py::f")]);
     let with = |event: Event| waits().into_iter().chain([event]).collect::<Vec<_>>();
     let ids = || -> Vec<String> {
-        let found = find(&trajectories, here);
+        let found = find(&trajectories, here, &Restore::All);
         found.into_iter().map(|one| one.id.0).collect()
     };
     assert!(ids().is_empty(), "there is no folder");
@@ -223,6 +231,14 @@ fn only_what_was_cut_short_and_waits_is_found() {
     let whole = std::fs::read_to_string(&torn).unwrap();
     std::fs::write(&torn, format!("{whole}{{\"seq\": 3, \"at")).unwrap();
     assert_eq!(ids(), ["live", "torn"]);
+    let empty = StopReason::LedgerEmpty {
+        what: "60 of 60 model calls".to_owned(),
+    };
+    trajectory(here, "spent", here, with(finished(empty)));
+    assert_eq!(ids(), ["live", "spent", "torn"]);
+    let only = Restore::Only(RunId("spent".to_owned()));
+    assert_eq!(find(&trajectories, here, &only).len(), 1);
+    assert!(find(&trajectories, here, &Restore::Nothing).is_empty());
     assert_eq!(std::fs::read_to_string(&torn).unwrap(), whole);
 }
 

@@ -145,6 +145,7 @@ fn the_fate_of_a_proposal_is_told() {
         proposal: id,
         symbols: (0..8).map(|at| symbol(&format!("a.py::f{at}"))).collect(),
         diff: String::new(),
+        change: None,
     };
     let named: Vec<String> = (0..6).map(|at| format!("a.py::f{at}")).collect();
     let expected = format!("✓ #3 changed {} and 2 more", named.join(", "));
@@ -221,9 +222,9 @@ fn why_an_agent_wakes_is_told_once() {
         super::ending(StopReason::Settled),
     ]);
     let traces = Traces {
-        root: Path::new("/p"),
         trajectory: Path::new("/t"),
-        patch: None,
+        repo: None,
+        tree: Tree::Stays,
     };
     let report = plain(&summary(&state, traces));
     let line = "not told  a.py::f (uses b.py::g), a.py::h (uses b.py::g)";
@@ -450,17 +451,34 @@ fn numbers_are_written_for_readers() {
 #[test]
 fn the_way_back_can_be_pasted_into_a_shell() {
     let traces = Traces {
-        root: Path::new("/it's here"),
         trajectory: Path::new("/c/1.jsonl"),
-        patch: Some(Path::new("/c/1.patch")),
+        repo: Some(Path::new("/it's here")),
+        tree: Tree::Stays,
     };
     let said = plain(&summary(&state(&[ending(StopReason::Settled)]), traces));
-    let expected = r"git -C '/it'\''s here' apply -R /c/1.patch";
+    let expected = r"undo  starling undo --repo '/it'\''s here'";
     assert!(said.contains(expected), "{said}");
-    let nothing = Traces {
-        patch: None,
+    let gone = Traces {
+        tree: Tree::Temporary,
         ..traces
     };
-    let said = plain(&summary(&state(&[ending(StopReason::Settled)]), nothing));
-    assert!(!said.contains("apply -R"), "{said}");
+    let said = plain(&summary(&state(&[ending(StopReason::Settled)]), gone));
+    assert!(!said.contains("starling undo"), "{said}");
+}
+
+#[test]
+fn the_end_says_how_to_go_on_with_what_waits() {
+    let traces = Traces {
+        trajectory: Path::new("/c/1.jsonl"),
+        repo: None,
+        tree: Tree::Stays,
+    };
+    let asked = crate::headless::testing::review_asked;
+    let events = vec![asked(3, "a.py::f"), asked(4, "a.py::g")];
+    let said = plain(&summary(
+        &state(&[events, ending(StopReason::Cancelled)]),
+        traces,
+    ));
+    let last = said.trim_end().lines().last().unwrap();
+    assert_eq!(last, "2 proposals wait for your review: `starling review`");
 }
