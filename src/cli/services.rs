@@ -105,6 +105,9 @@ impl World {
         let cache = self.cache.clone();
         let open = move || Index::open(workspace.snapshot(overlay), cache);
         let index = Arc::new(spawn_blocking(open).await?);
+        let read = index.clone();
+        // Reading all files takes a while, and the run needs them anyway.
+        spawn_blocking(move || read.warn_of_skipped());
         let shadows = self
             .shadows
             .get_or_try_init(|| self.first_shadows(workspace_root.clone(), policy(&config.sandbox)))

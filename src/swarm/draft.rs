@@ -1,6 +1,7 @@
 //! From an agent's words to a draft: the change of one file, made against what the agent saw, guarded,
 //! and rebased over what happened since.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::agent::Mind;
@@ -20,7 +21,7 @@ use crate::syntax::{
     omission_marks, rewrite,
 };
 use crate::text::ChangeSet;
-use crate::workspace::WriteRule;
+use crate::workspace::{WriteRule, encode};
 
 /// Why a draft was not made. The text tells the agent what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,6 +95,7 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
     })?;
     guard(hub, mind, change, &base_tree, &rewrites, &done)?;
     let text = rebased(&target, &base, &tree, &done)?;
+    can_be_written(&file, &text)?;
     let after = parse(&file, &text);
     needs_person.extend(may_be_brought(hub, &file, &current, &text)?);
     needs_person.extend(hidden(hub, change, &current, &after)?);
@@ -231,6 +233,7 @@ fn new_file(
     } else {
         format!("{source}\n").into()
     };
+    can_be_written(&file, &text)?;
     let tree = parse(&file, &text);
     if let Some(error) = tree.errors().first() {
         let line = text[..error.start].lines().count().max(1);
@@ -255,6 +258,14 @@ fn new_file(
         imports: ImportMends::default(),
         needs_person,
     })
+}
+
+/// Refuses a character that the declared encoding of the file lacks.
+fn can_be_written(file: &FilePath, text: &str) -> Result<(), Refusal> {
+    encode(Path::new(file.as_str()), text).map_or_else(
+        |error| unusable(format!("Not changed: {file}: {error}.")),
+        |_| Ok(()),
+    )
 }
 
 /// The text that the agent meant: the current one, unless what it changes is not as the agent saw it.

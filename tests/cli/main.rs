@@ -903,3 +903,82 @@ fn a_project_that_is_not_trusted_is_told_of_and_not_asked_about_without_a_termin
     let said = bed.say(&args);
     assert!(said.out.contains("exit 7"), "{said:?}");
 }
+
+#[test]
+fn a_file_in_its_declared_encoding_is_read_and_changed() {
+    let bed = Bed::new();
+    let old =
+        b"# -*- coding: latin-1 -*-\r\nNAME = 'Ren\xe9'\r\n\r\ndef f():\r\n\treturn 2  # \xe9\r\n";
+    std::fs::write(bed.root().join("work.py"), old).unwrap();
+    std::fs::write(bed.root().join("wide.py"), b"\xff\xfed\0e\0f\0").unwrap();
+    let symbols = bed.say(&["symbols", "f"]);
+    assert!(symbols.out.contains("work.py:4"), "{symbols:?}");
+    assert!(
+        symbols
+            .err
+            .contains("1 file is not in the index: wide.py: UTF-16 text"),
+        "{symbols:?}"
+    );
+    let index = bed.say(&["index", "--skipped"]);
+    assert!(index.out.contains("1 file is left out"), "{index:?}");
+    assert!(
+        index.out.contains("\nwide.py: UTF-16 text; convert it"),
+        "{index:?}"
+    );
+
+    let tape = bed.tape(&[
+        "def f():\n\treturn len('\u{20ac}')  # \u{e9}\n",
+        "def f():\n\treturn len('\u{e8}')  # \u{e9}\n",
+    ]);
+    let run = bed.say(&[
+        "run",
+        "--approve",
+        "auto",
+        "--model",
+        &tape,
+        "make test_f pass",
+    ]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(
+        run.out
+            .contains("does not have the character '€' in line 5"),
+        "{run:?}"
+    );
+    let new =
+        b"# -*- coding: latin-1 -*-\r\nNAME = 'Ren\xe9'\r\n\r\ndef f():\r\n\treturn len('\xe8')  # \xe9\r\n";
+    let written = std::fs::read(bed.root().join("work.py")).unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&written),
+        String::from_utf8_lossy(new)
+    );
+    assert_eq!(written, new);
+}
+
+#[test]
+fn line_breaks_tabs_and_marks_are_kept() {
+    for (mark, end) in [("\u{feff}", "\r\n"), ("", "\r\n"), ("\u{feff}", "\n")] {
+        let bed = Bed::new();
+        let text = |value: u8| {
+            let lines = [
+                "x = '\t'  # \r",
+                "def f():",
+                &format!("\treturn {value}"),
+                "",
+                "y = 2 ",
+            ];
+            format!("{mark}{}", lines.join(end))
+        };
+        std::fs::write(bed.root().join("work.py"), text(2)).unwrap();
+        let tape = bed.tape(&["def f():\n\treturn 1\n"]);
+        let run = bed.say(&[
+            "run",
+            "--approve",
+            "auto",
+            "--model",
+            &tape,
+            "make test_f pass",
+        ]);
+        assert_eq!(run.code, Some(0), "{mark:?} {end:?} {run:?}");
+        assert_eq!(bed.work(), text(1), "{mark:?} {end:?}");
+    }
+}

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::super::view::text::Line;
 use super::super::{Outcome, WrongUse};
 use super::args::SymbolsArgs;
+use super::open_for_question;
 use super::output::{Place, note, print_json, print_lines};
-use super::{Cache, open};
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -27,7 +27,7 @@ pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
         return Err(WrongUse(message.to_owned()).into());
     }
     let began = Instant::now();
-    let index = open(&args.code, Cache::Used)?;
+    let index = open_for_question(&args.code)?;
     let (found, total) = index.symbols(&args.query, args.top as usize);
     let answer = Answer {
         complete: found.len() == total,

@@ -20,6 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::encoding::encode;
 use super::paths::{ReadError, inside};
 use super::sandbox::{Bounds, Confinement, Plan, Tree, administrators_files};
 use super::snapshot::Overlay;
@@ -326,7 +327,9 @@ pub(super) fn lay_over(tree: &Path, overlay: &Overlay) -> io::Result<()> {
         match text {
             Some(text) => {
                 fs::create_dir_all(path.parent().unwrap_or(tree))?;
-                fs::write(path, text.as_bytes())?;
+                // An editor saves what its encoding lacks as UTF-8, or not at all.
+                let bytes = encode(&path, text).unwrap_or(text.as_bytes().into());
+                fs::write(&path, bytes)?;
             }
             None => match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
