@@ -39,12 +39,15 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
     task: () => newTask(parts),
     change: (argument) => change(parts, argument as SymbolArgument | undefined),
     ask: (argument) => askAbout(ask, argument as SymbolArgument | undefined),
-    accept: (argument) => decide(parts, argument, async (about) => server.execute("starling.accept", about)),
+    accept: (argument) => accept(parts, argument),
     acceptAll: (argument) => {
       const run = targets.given(argument)?.run;
       return server.execute("starling.acceptAll", run === undefined ? {} : { run });
     },
-    reject: (argument) => decide(parts, argument, (about, name) => reject(server, about, name)),
+    reject: async (argument) =>
+      withTarget(targets.waiting(argument), (target) =>
+        decide(parts, target, (about, name) => reject(parts, target, about, name)),
+      ),
     steer: (argument) => steer(parts, argument),
     diff: (argument) => showDiff(parts, argument),
     why: (argument) => showWhy(parts, argument),
@@ -157,17 +160,26 @@ function nameIn(runs: Runs, { run, proposal, symbol }: Target): string {
   return proposal === undefined ? name : `#${proposal} ${name}`.trim();
 }
 
-/** Answers a proposal or an intent; from an open diff goes on to the next one. */
-async function decide(
-  parts: Parts,
-  argument: unknown,
-  answer: (about: object, name: string) => Promise<unknown>,
-): Promise<void> {
-  const { targets, runs, review } = parts;
-  const target = await targets.waiting(argument);
-  if (!target) {
+/** Accepts what is on the screen; opens the diff of a proposal that is not. */
+async function accept(parts: Parts, argument: unknown): Promise<void> {
+  const found = await parts.targets.toAccept(argument);
+  if (!found) {
     return;
   }
+  const { target, shown } = found;
+  if (!shown && target.proposal !== undefined) {
+    await parts.review.open({ run: target.run, proposal: target.proposal });
+    return;
+  }
+  await decide(parts, target, async (about) => parts.server.execute("starling.accept", about));
+}
+
+/** Answers a proposal or an intent; from an open diff goes on to the next one. */
+async function decide(
+  { runs, review }: Parts,
+  target: Target,
+  answer: (about: object, name: string) => Promise<unknown>,
+): Promise<void> {
   const fromDiff = review.active();
   const set = runs.proposal(target.run, target.proposal ?? -1)?.with ?? [];
   const answered = await answer(about(target), nameIn(runs, target));
@@ -182,10 +194,12 @@ async function decide(
   }
 }
 
-async function reject(server: Server, about: object, name: string): Promise<unknown> {
+async function reject({ server, runs }: Parts, { run }: Target, about: object, name: string): Promise<unknown> {
   const reason = await vscode.window.showInputBox({
     title: `Starling: Reject ${name}`,
-    prompt: "Why? Its agent reads the reason and tries again.",
+    prompt: runs.get(run)?.interrupted
+      ? "Why? Its agent is gone with the server: the reason is kept in the run's log."
+      : "Why? Its agent reads the reason and tries again.",
     ignoreFocusOut: true,
     validateInput: (text) => (text.trim() === "" ? "A few words are enough; Escape leaves it waiting." : undefined),
   });
