@@ -8,6 +8,7 @@ mod doctor;
 mod embedded;
 mod explain;
 mod input;
+mod languages;
 mod log;
 mod lsp;
 mod models;

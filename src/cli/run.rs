@@ -12,6 +12,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::args::{RunArgs, WorldArgs};
 use super::input::{Input, Inputs, Source};
+use super::languages;
 use super::project::{self, Project};
 use super::review::{Ended, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
@@ -96,9 +97,15 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         not_empty(&params.task)?;
     }
     let show = Show::of(args.json);
-    match show {
-        Show::Terminal => writeln!(io::stdout(), "{}", project.describe())?,
-        Show::Json => eprintln!("{}", project.describe()),
+    let mut first = vec![project.describe()];
+    if !languages::has_symbols_at(&root) {
+        first.push(format!("note: {}", languages::NO_SYMBOLS));
+    }
+    for line in first {
+        match show {
+            Show::Terminal => writeln!(io::stdout(), "{line}")?,
+            Show::Json => eprintln!("{line}"),
+        }
     }
     follow(&root, params, &args.world, show, stdin, Tree::Stays).await
 }

@@ -83,13 +83,16 @@ pub struct ProjectTests {
 impl ProjectTests {
     /// Finds the tests of a workspace, or takes the user's command.
     pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
-        let environment = environment::inherited(&settings.environment);
+        let mut environment = environment::inherited(&settings.environment);
         let root = snapshot.root().to_owned();
         let suites = match settings.command {
             Some(line) => Ok(Candidates::given(line)),
             None => {
                 let python = settings.python.as_deref();
-                own_suites(snapshot, python, &environment, &shadows).await
+                let suites = own_suites(snapshot, python, &environment, &shadows).await;
+                let sources = detect::sources(snapshot);
+                environment::find_modules_in(&mut environment, &root, &sources);
+                suites
             }
         };
         let mut keep = environment::directories(&environment);
@@ -300,7 +303,7 @@ impl ProjectTests {
         source: ResultSource,
     ) -> TestReport {
         for case in &mut cases {
-            sandbox::explain(&mut case.message);
+            sandbox::explain(&mut case.message, &self.environment);
         }
         TestReport {
             outcome: parse::outcome(done.end, &cases, &done.output),
@@ -315,7 +318,7 @@ impl ProjectTests {
             command,
             cases,
             source,
-            output: said(&done.output),
+            output: said(&done.output, &self.environment),
             millis: millis(done.elapsed),
         }
     }
@@ -345,9 +348,9 @@ async fn own_suites(
 }
 
 /// The end of an output, with what the sandbox has to do with it.
-fn said(output: &str) -> String {
+fn said(output: &str, environment: &BTreeMap<OsString, OsString>) -> String {
     let mut said = message::last(output, REPORT_BYTES).to_owned();
-    sandbox::explain(&mut said);
+    sandbox::explain(&mut said, environment);
     said
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::super::Outcome;
 use super::super::view::text::{Line, Style};
 use super::args::LocateArgs;
-use super::output::{Place, kind_name, note, print_json, print_lines};
+use super::output::{Place, kind_name, note, note_languages, print_json, print_lines};
 use super::{open_for_question, text};
 use crate::index::{Index, Located, LocatedFile};
 
@@ -55,6 +55,7 @@ pub fn locate(args: &LocateArgs) -> anyhow::Result<Outcome> {
     }
     if symbols.is_empty() {
         note("nothing in this project fits the text");
+        note_languages(&index);
     }
     print_lines(&lines(&symbols, &files))
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::super::Outcome;
 use super::super::view::text::{Line, Style};
 use super::args::MapArgs;
-use super::output::{note, print_json, print_lines};
+use super::output::{note, note_languages, print_json, print_lines};
 use super::{open_for_question, text};
 use crate::index::{MapFile, MapSymbol, RepositoryMap, Seed};
 use crate::syntax::SymbolKind;
@@ -53,6 +53,7 @@ pub fn map(args: &MapArgs) -> anyhow::Result<Outcome> {
     }
     if map.files.is_empty() {
         note("nothing in this project fits, or not into so few tokens");
+        note_languages(&index);
     }
     let lines: Vec<Line> = map.to_string().lines().map(line).collect();
     print_lines(&lines)
