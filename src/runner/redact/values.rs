@@ -43,12 +43,9 @@ pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
     for address in addresses(text) {
         login_of(address, &mut found);
     }
-    match serde_json::from_str(text) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => {
-            in_json("", &value, DEPTH, &mut found);
-            return found;
-        }
-        Ok(_) | Err(_) => {}
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
+        in_json("", &value, DEPTH, &mut found);
+        return found;
     }
     if name.contains("netrc") {
         in_netrc(text, &mut found);
@@ -313,7 +310,7 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Adds the secrets of `user:secret@host` and `token@host`, and says whether there are any.
+/// Adds the secrets of `user:secret@host` and `token@host`, and says whether the address holds any.
 fn login_of(address: &str, found: &mut Vec<String>) -> bool {
     let before_path = address.split(['/', '?', '#']).next().unwrap_or_default();
     // A password may hold a slash that nobody encoded.
@@ -325,21 +322,17 @@ fn login_of(address: &str, found: &mut Vec<String>) -> bool {
     };
     let before = found.len();
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
-    let mut add_both = |name: &str, value: &str| {
-        let mut own = Vec::new();
-        add(name, value, &mut own);
-        add(name, &decoded(value), &mut own);
-        found.append(&mut own);
-    };
-    add_both("", user);
-    // Who writes a password there means it, be it a word.
-    if password.len() >= SHORTEST && !is_number(password) {
-        found.push(password.to_owned());
+    // With a password that is none, such as `x-oauth-basic`, the user is a token.
+    let parts = [("", user), ("password", password)];
+    for (name, value) in &parts[usize::from(!is_plain(password))..] {
+        for value in [(*value).to_owned(), decoded(value)] {
+            // A password that is an address, too, would be looked into again.
+            if !value.contains("://") {
+                add(name, &value, found);
+            }
+        }
     }
-    let mut own = Vec::new();
-    add("password", &decoded(password), &mut own);
-    found.append(&mut own);
-    found.len() > before
+    found.len() > before || !password.is_empty()
 }
 
 /// A text with `%40` and the like as the characters that they stand for.
@@ -441,6 +434,10 @@ mod tests {
             ("RATE=0.12345678", &[]),
             ("HOME=/home/me/project", &[]),
             ("KEY_FILE=./keys/a1b2c3d4", &[]),
+            (
+                "DB=postgres://postgres:password@localhost/test",
+                &["postgres://postgres:password@localhost/test"],
+            ),
             ("URL=https://example.org/a1b2", &[]),
             ("URL=https://me@example.org/a1b2", &[]),
             ("TOKEN=", &[]),
@@ -498,11 +495,13 @@ mod tests {
             values(".netrc", netrc),
             ["q1w2e3r4", "t0ken1234", "x9y8z7w6"]
         );
-        let git = "https://me:p%40ssw0rd1@github.com\nhttps://ghp1234567@gitlab.com\nhttps://me:wordsonly@x.org\n";
+        let git = "https://me:p%40ssw0rd1@github.com\nhttps://ghp1234567@gitlab.com\nhttps://me1234567:wordsonly@x.org\nhttps://tok1234567:x-oauth-basic@x.org\n";
         let found = values(".git-credentials", git);
-        for value in ["p%40ssw0rd1", "p@ssw0rd1", "ghp1234567", "wordsonly"] {
+        for value in ["p%40ssw0rd1", "p@ssw0rd1", "ghp1234567", "tok1234567"] {
             assert!(found.contains(&value.to_owned()), "{found:?}");
         }
+        // Words would be found in the names of tests.
+        assert!(!found.iter().any(|value| value == "wordsonly"), "{found:?}");
         assert_eq!(
             values(".pgpass", "db:5432:x:me:p4ss\\:w0rd\n"),
             ["p4ss:w0rd"]
