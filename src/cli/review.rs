@@ -146,7 +146,7 @@ pub struct Ended {
 
 impl Ended {
     pub fn new(run: &WaitingRun, root: &Path) -> Ended {
-        let events = run.records.iter().filter(|record| match &record.record {
+        let mut events = run.records.iter().filter(|record| match &record.record {
             // The server does not tell the end of a run that comes back.
             Record::Event(event) => !matches!(event, Event::RunFinished { .. }),
             Record::Exchange(_) => false,
@@ -156,7 +156,7 @@ impl Ended {
             reviews: run.reviews.clone(),
             started: history::started(&run.id),
             held: held(run),
-            last: events.last().map_or(0, |record| record.seq),
+            last: events.next_back().map_or(0, |record| record.seq),
             open: BTreeSet::new(),
             skipped: 0,
         }

@@ -47,16 +47,20 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
                  already",
             )],
         )?;
+        if args.json {
+            print_json(&Taken::of(None, &UndoOutcome::default()))?;
+        }
         return Ok(Outcome::NotSettled);
     };
     let mut open = OpenRun::open(&found, editor.as_ref(), &root)
         .await
         .map_err(told)?;
-    let chosen = match open.interrupted.take() {
+    let interrupted = open.interrupted.take();
+    let chosen = match &interrupted {
         Some(interrupted) if wish.run.is_none() && wish.proposal.is_none() => {
             let line = format!("run {}: an undo was interrupted; it goes on", found.id.0);
             say(args.json, &[Line::of(Style::Warning, &line)])?;
-            interrupted
+            interrupted.clone()
         }
         Some(_) | None => wish.chosen(&open.run)?,
     };
@@ -64,6 +68,14 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     let wanted: BTreeSet<ProposalId> = chosen.intersection(&applied).copied().collect();
     if wanted.is_empty() {
         open.forget_journal();
+        if interrupted.is_some_and(|interrupted| chosen.is_subset(&interrupted)) {
+            // It had come to its end, but for its record.
+            let outcome = UndoOutcome {
+                undone: chosen.into_iter().rev().collect(),
+                refused: Vec::new(),
+            };
+            return ended(&args, &open.run, &outcome, 0);
+        }
         return nothing_left(&args, &open.run, &chosen);
     }
     let undo = Undo {
@@ -172,9 +184,26 @@ fn nothing_left(
     };
     say(args.json, &[Line::plain(&line)])?;
     if args.json {
-        print_json(&Taken::of(&run.id, &UndoOutcome::default()))?;
+        print_json(&Taken::of(Some(&run.id), &UndoOutcome::default()))?;
     }
     Ok(Outcome::NotSettled)
+}
+
+/// Tells what became of an undo.
+fn ended(
+    args: &UndoArgs,
+    run: &PastRun,
+    outcome: &UndoOutcome,
+    planned: usize,
+) -> anyhow::Result<Outcome> {
+    match args.json {
+        true => print_json(&Taken::of(Some(&run.id), outcome))?,
+        false => say(false, &summary(outcome, planned))?,
+    }
+    Ok(match outcome.refused.is_empty() {
+        true => Outcome::Settled,
+        false => Outcome::NotSettled,
+    })
 }
 
 /// An undo that was chosen.
@@ -212,14 +241,7 @@ impl Undo<'_> {
         let (_, unknown) = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
         outcome.refused.extend(unknown);
         outcome.refused = self.explained(&open.run, outcome.refused);
-        match self.args.json {
-            true => print_json(&Taken::of(&open.run.id, &outcome))?,
-            false => say(false, &summary(&outcome, possible))?,
-        }
-        Ok(match outcome.refused.is_empty() {
-            true => Outcome::Settled,
-            false => Outcome::NotSettled,
-        })
+        ended(self.args, &open.run, &outcome, possible)
     }
 
     /// Says which later runs are in the way.
@@ -377,7 +399,8 @@ fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 /// What became of an undo, as JSON.
 #[derive(Serialize)]
 struct Taken<'a> {
-    run: &'a RunId,
+    /// `None` if there is no run to undo.
+    run: Option<&'a RunId>,
     undone: Vec<ProposalId>,
     refused: Vec<Stays<'a>>,
 }
@@ -391,7 +414,7 @@ struct Stays<'a> {
 }
 
 impl<'a> Taken<'a> {
-    fn of(run: &'a RunId, outcome: &'a UndoOutcome) -> Self {
+    fn of(run: Option<&'a RunId>, outcome: &'a UndoOutcome) -> Self {
         let stays = |one: &'a Refusal| Stays {
             proposal: one.proposal,
             file: one.file.as_ref().map(|file| file.as_str()),
