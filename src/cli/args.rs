@@ -25,8 +25,9 @@ Exit status:
      documentation was changed
   1  not done
   2  wrong arguments or configuration
-  3  changes were made that no test proves: no test ran, the tests timed out, or tests fail that
-     failed before";
+  3  changes were made that no test proves: no test ran or none that Starling can see, the tests
+     timed out, tests fail that failed before, tests pass only as the run changed them, or their
+     results are only what the command printed";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:

@@ -110,6 +110,27 @@ pub struct TestReport {
     pub millis: u64,
 }
 
+#[cfg(test)]
+impl TestReport {
+    /// What `pytest` showed of these tests, without messages.
+    pub(crate) fn of_cases(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
+        let case = |(id, status): &(&str, TestStatus)| TestCase {
+            id: (*id).to_owned(),
+            status: *status,
+            message: String::new(),
+        };
+        TestReport {
+            outcome,
+            exit: Some(0),
+            command: "pytest".to_owned(),
+            cases: cases.iter().map(case).collect(),
+            source: ResultSource::Reporter,
+            output: String::new(),
+            millis: 1,
+        }
+    }
+}
+
 /// Who chose the command that runs the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chosen {

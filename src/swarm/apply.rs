@@ -179,7 +179,7 @@ pub(super) async fn edit(
         fixed: Vec::new(),
         broken: Vec::new(),
     });
-    if is_of_now {
+    if state.latest.is_some() {
         let found = tests.only_as_changed().cloned().unwrap_or_default();
         state.only_as_changed = Some((state.epoch, found));
     }

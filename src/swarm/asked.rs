@@ -74,16 +74,24 @@ const NEGATION: [&str; 9] = [
     "not", "never", "without", "don't", "dont", "no", "cannot", "avoid", "nor",
 ];
 /// Words between a verb and a name after which the name is not the verb's object.
-const OTHER_CLAUSE: [&str; 40] = [
+const OTHER_CLAUSE: &[&str] = &[
     "so", "that", "to", "until", "for", "because", "since", "when", "while", "if", "unless",
-    "make", "makes", "get", "let", "pass", "passes", "run", "but", "keep", "leave", "what",
-    "whatever", "where", "how", "which", "as", "with", "by", "per", "against", "see", "satisfy",
-    "break", "breaking", "fails", "fail", "without", "not", "like",
+    "make", "makes", "get", "let", "pass", "passes", "run", "but", "keep", "keeping", "leave",
+    "what", "whatever", "where", "how", "which", "as", "with", "by", "per", "against", "see",
+    "satisfy", "break", "breaking", "fails", "fail", "without", "not", "like", "ensure",
+    "ensuring", "sure", "check", "verify", "confirm", "have", "having", "using", "via", "through",
+    "after", "before", "once", "from",
+];
+/// Words after a name that make it the subject of what follows.
+const SUBJECT: &[&str] = &[
+    "must", "should", "has", "have", "needs", "need", "can", "is", "are", "may", "shall", "will",
+    "pass", "passes", "passing", "fail", "fails", "failing", "green", "stay", "stays", "remain",
+    "keep", "run", "runs", "still", "work",
 ];
 /// Words between a verb and its object at most.
 const BETWEEN: usize = 6;
 /// Words that stand for all tests.
-const ALL_TESTS: [&str; 5] = ["test", "tests", "suite", "testsuite", "fixtures"];
+const ALL_TESTS: [&str; 4] = ["tests", "suite", "testsuite", "fixtures"];
 /// Between a name and what must be done with it.
 const AUXILIARY: [&str; 16] = [
     "must", "should", "has", "have", "needs", "need", "to", "be", "can", "is", "are", "also",
@@ -191,7 +199,10 @@ fn asks(text: &str, is_object: &dyn Fn(&str) -> bool, verbs: &[&[&str]]) -> bool
     sentences(text).iter().any(|sentence| {
         let objects = (0..sentence.len()).filter(|at| is_object(&sentence[*at].word));
         let mut objects = objects.collect::<Vec<_>>().into_iter();
-        objects.any(|at| has_verb(&sentence[..at], verbs) || must_change(&sentence[at + 1..]))
+        objects.any(|at| {
+            let (before, after) = (&sentence[..at], &sentence[at + 1..]);
+            !is_subject(after) && has_verb(before, verbs) || must_change(after)
+        })
     })
 }
 
@@ -211,6 +222,12 @@ fn has_verb(before: &[Token], verbs: &[&[&str]]) -> bool {
         }
     }
     false
+}
+
+/// Whether the words after a name say something of it.
+fn is_subject(after: &[Token]) -> bool {
+    let next = after.first().map(|token| token.word.to_lowercase());
+    next.is_some_and(|word| SUBJECT.contains(&word.as_str()))
 }
 
 /// Whether the words after a name say that it must be changed, or is out of date.
@@ -326,6 +343,11 @@ mod tests {
             "Don't change the tests",
             "tests/test_a.py fails",
             "Update f until the tests pass",
+            "Simplify f and ensure tests pass",
+            "Simplify f and the tests should pass",
+            "Refactor f without changing the tests",
+            "Refactor f, keeping the tests green",
+            "Change the test command",
             "Update test_b.py",
         ] {
             assert!(!to_change_file(task, &file, true), "{task}");

@@ -435,22 +435,14 @@ pub(super) fn unchanged(events: &[Event]) -> Unchanged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::{ResultSource, TestCase};
+    use crate::ports::ResultSource;
 
     fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
-        let case = |(id, status): &(&str, TestStatus)| TestCase {
-            id: (*id).to_owned(),
-            status: *status,
-            message: String::new(),
-        };
         TestReport {
-            outcome,
-            exit: None,
             command: "make check".to_owned(),
-            cases: cases.iter().map(case).collect(),
-            source: Default::default(),
             output: "usage: make\nno rule\n".to_owned(),
             millis: 5_400,
+            ..TestReport::of_cases(outcome, cases)
         }
     }
 

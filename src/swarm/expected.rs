@@ -247,19 +247,9 @@ mod tests {
     use super::*;
 
     fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
-        let case = |(id, status): &(&str, TestStatus)| TestCase {
-            id: (*id).to_owned(),
-            status: *status,
-            message: String::new(),
-        };
         TestReport {
-            outcome,
-            exit: Some(0),
-            command: "pytest".to_owned(),
-            cases: cases.iter().map(case).collect(),
-            source: Default::default(),
             output: "conftest.py: SyntaxError\n".to_owned(),
-            millis: 1,
+            ..TestReport::of_cases(outcome, cases)
         }
     }
 

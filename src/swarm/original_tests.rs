@@ -146,8 +146,8 @@ struct Originals {
 }
 
 impl Originals {
-    /// `None` where no test file is changed, or only such as the task asks to change. A new test file
-    /// changes no other one; a new `conftest.py` does.
+    /// `None` where no test file is changed, or only such as the task asks to change, or no test depends
+    /// on it. A new test file changes no other one; a new `conftest.py` does.
     fn of(hub: &Hub, after: &Snapshot) -> Option<Originals> {
         let without = apply::without_the_run(&hub.state());
         let changed = expected::changed_files(&without, after);
@@ -168,7 +168,7 @@ impl Originals {
             .filter(|file| !(is_new(file) && is_module(file)));
         let existing: Vec<&FilePath> = existing.copied().collect();
         let select = match hub.outside.tests.selects() {
-            true => affected(hub, &without, &existing),
+            true => affected(hub, &without, &existing)?,
             false => Vec::new(),
         };
         let are_all_that_changed = expected::changed_files(&without, &world).is_empty();
@@ -232,18 +232,21 @@ fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
 
 /// The outermost folder above a file that is called after tests and holds some.
 fn folder_of_tests<'f>(world: &Snapshot, file: &'f FilePath) -> Option<&'f str> {
+    folders(file).find(|folder| is_called_after_tests(folder) && holds_tests(world, folder))
+}
+
+/// The folders above a file, the outermost first, without the root.
+fn folders(file: &FilePath) -> impl Iterator<Item = &str> {
     let directory = file.directory();
     let ends = directory.match_indices('/').map(|(at, _)| at);
-    let mut folders = ends
-        .chain([directory.len()])
-        .map(|end| &directory[..end])
-        .filter(|folder| !folder.is_empty());
-    folders.find(|folder| {
-        let name = folder.rsplit('/').next().unwrap_or(folder).to_lowercase();
-        let mut words = name.split(['_', '-', '.']);
-        let is_called = words.any(|word| matches!(word, "test" | "tests" | "testing"));
-        is_called && holds_tests(world, folder)
-    })
+    let folders = ends.chain([directory.len()]).map(|end| &directory[..end]);
+    folders.filter(|folder| !folder.is_empty())
+}
+
+fn is_called_after_tests(folder: &str) -> bool {
+    let name = folder.rsplit('/').next().unwrap_or(folder).to_lowercase();
+    let mut words = name.split(['_', '-', '.']);
+    words.any(|word| matches!(word, "test" | "tests" | "testing"))
 }
 
 /// Whether test modules, or a `conftest.py`, lie right in a folder.
@@ -261,8 +264,9 @@ fn is_module(file: &FilePath) -> bool {
 }
 
 /// The test files whose tests depend on changed ones: those themselves, those that name one of them, and
-/// for other files all in the same folder of tests.
-fn affected(hub: &Hub, without: &Snapshot, changed: &[&FilePath]) -> Vec<String> {
+/// for other files all in the same folder of tests. Empty where that is all that the command runs; `None`
+/// where there are none.
+fn affected(hub: &Hub, without: &Snapshot, changed: &[&FilePath]) -> Option<Vec<String>> {
     let modules = without.files().iter().filter(|file| is_module(file));
     let modules: Vec<&FilePath> = modules.collect();
     let mut files: Vec<&FilePath> = Vec::new();
@@ -278,7 +282,9 @@ fn affected(hub: &Hub, without: &Snapshot, changed: &[&FilePath]) -> Vec<String>
         } else {
             let folder = match file.name() {
                 "conftest.py" => file.directory(),
-                _ => folder_of_tests(without, file).unwrap_or(file.directory()),
+                _ => folder_of_tests(without, file)
+                    .or_else(|| folders(file).find(|folder| is_called_after_tests(folder)))
+                    .unwrap_or(file.directory()),
             };
             let below = format!("{folder}/");
             let is_below =
@@ -288,13 +294,13 @@ fn affected(hub: &Hub, without: &Snapshot, changed: &[&FilePath]) -> Vec<String>
     }
     let mut seen = BTreeSet::new();
     files.retain(|file| seen.insert(*file));
-    if files.len() > FILES_MOST {
-        if hub.state().reach.end == Extent::Whole {
-            return Vec::new();
-        }
-        files.truncate(FILES_MOST);
+    let is_whole = hub.state().reach.end == Extent::Whole;
+    if is_whole && (files.is_empty() || files.len() > FILES_MOST) {
+        return Some(Vec::new());
     }
-    files.iter().map(ToString::to_string).collect()
+    files.truncate(FILES_MOST);
+    let entries: Vec<String> = files.iter().map(ToString::to_string).collect();
+    (!entries.is_empty()).then_some(entries)
 }
 
 /// Whether a line of a text imports a module by this name.
@@ -317,11 +323,16 @@ fn passed(report: &TestReport) -> BTreeSet<String> {
     ids
 }
 
-/// The report's case of a test, or of the file that holds it and could not be loaded.
+/// The report's case of a test, or of the file or module that holds it and could not be loaded.
 fn case_of<'r>(report: &'r TestReport, id: &str) -> Option<&'r TestCase> {
-    let file = id.split_once("::").map_or(id, |(file, _)| file);
-    let find = |id: &str| report.cases.iter().find(|case| case.id == id);
-    find(id).or_else(|| find(file))
+    let holds = |case: &&TestCase| {
+        let rest = id.strip_prefix(case.id.as_str());
+        let is_part = rest.is_some_and(|rest| rest.starts_with(['.', ':']));
+        case.status == TestStatus::Error && is_part
+    };
+    let mut cases = report.cases.iter();
+    let own = cases.find(|case| case.id == id);
+    own.or_else(|| report.cases.iter().find(holds))
 }
 
 /// Why tests do not pass with their original text.

@@ -38,6 +38,10 @@ export type TestEvidence =
       still_failing: string[];
       details: string;
       millis: number;
+      /** Tests that pass only with test files that the run changed. */
+      only_as_changed?: { tests: string[]; details?: string };
+      /** `printed` where the results are read from what the command printed. */
+      source?: string;
     };
 
 export interface Problem {

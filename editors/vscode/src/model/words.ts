@@ -151,10 +151,11 @@ export function testsLine(tests: TestEvidence): string {
     return `tests unknown: ${tests.reason}`;
   }
   // Those that it fixed are among them.
-  const parts = [`${tests.passed} passed`];
+  const parts = [`${tests.passed} passed${tests.source === "printed" ? " by what the command printed" : ""}`];
   const more: [string[], string][] = [
     [tests.fixed, "fixed"],
     [tests.broken, "broken"],
+    [tests.only_as_changed?.tests ?? [], "only as the run changed the tests"],
     [tests.still_failing, "still failing"],
   ];
   for (const [ids, word] of more) {
