@@ -6,7 +6,7 @@ use tower_lsp::lsp_types::Command;
 use super::board::{Board, State};
 use super::protocol::{ACCEPT, CANCEL, ClientCommand, DIFF, REJECT, REVIEW, WHY};
 use super::settings::Settings;
-use crate::swarm::{Party, ProposalId, RunId};
+use crate::swarm::{Party, ProposalId, RunId, ids};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// An offer about one symbol.
@@ -25,6 +25,8 @@ pub enum What {
         /// The one that is asked about.
         lead: ProposalId,
         with: Vec<ProposalId>,
+        /// Others that wait, and without which it fails.
+        needs: Vec<ProposalId>,
         reason: String,
         conflict: Option<String>,
     },
@@ -51,6 +53,7 @@ pub fn all_offers(run: &RunId, board: &Board) -> Vec<Offer> {
             proposal: *id,
             lead: proposal.lead,
             with: proposal.with.clone(),
+            needs: board.needs(proposal.lead),
             reason: proposal.reason.clone(),
             conflict: proposal.conflict.clone(),
         };
@@ -106,15 +109,20 @@ impl Offer {
                 proposal,
                 lead,
                 with,
+                needs,
                 reason,
                 conflict,
             } => {
                 let about = json!({"run": self.run, "proposal": lead});
-                let title = proposal_title(*proposal, with, reason, conflict.as_deref());
+                let title = proposal_title(*proposal, (with, needs), reason, conflict.as_deref());
                 let accept = match (conflict, with.len()) {
                     (Some(_), _) => "Hand back".to_owned(),
                     (None, 0) => "Accept".to_owned(),
                     (None, others) => format!("Accept all {}", others + 1),
+                };
+                let accept = match (conflict, needs.is_empty()) {
+                    (Some(_), _) | (None, true) => accept,
+                    (None, false) => format!("{accept} with {}", ids(needs)),
                 };
                 let first = either(client, ClientCommand::Diff, REVIEW);
                 let diff = either(client, ClientCommand::Diff, DIFF);
@@ -154,23 +162,24 @@ impl Offer {
 
 fn proposal_title(
     proposal: ProposalId,
-    with: &[ProposalId],
+    (with, needs): (&[ProposalId], &[ProposalId]),
     reason: &str,
     conflict: Option<&str>,
 ) -> String {
     let with = match with {
         [] => String::new(),
-        others => {
-            let others: Vec<String> = others.iter().map(ToString::to_string).collect();
-            format!(" with {}", others.join(", "))
-        }
+        others => format!(" with {}", ids(others)),
+    };
+    let needs = match needs {
+        [] => String::new(),
+        needs => format!(" needs {}", ids(needs)),
     };
     let conflict = match conflict {
         Some(_) => " conflicts with what you typed",
         None => "",
     };
     let reason = super::board::short(reason);
-    format!("Starling {proposal}{with}{conflict}: {reason}")
+    format!("Starling {proposal}{with}{needs}{conflict}: {reason}")
 }
 
 /// The client's command where it brings it, else the server's.

@@ -17,7 +17,7 @@ use crate::ports::{Editor, Effect, Verdict};
 use crate::swarm::sending::{Failure, Purpose, Sent, send};
 use crate::swarm::{
     AppliedChange, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record, Spent, Stamped,
-    StopReason, UndoError,
+    StopReason, UndoError, ids,
 };
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff};
@@ -170,6 +170,15 @@ impl Revived {
     /// cancelled meanwhile.
     async fn accept(self: &Arc<Self>, offer: &Offer) -> Result<(), String> {
         let turn = Arc::clone(&self.applying).lock_owned().await;
+        if let Event::ReviewAsked { evidence, .. } = &offer.asked {
+            let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
+            let missing = evidence.needs().iter().copied();
+            let missing: Vec<ProposalId> = missing.filter(|id| !there.contains(id)).collect();
+            if !missing.is_empty() {
+                let needs = ids(&missing);
+                return Err(format!("it passes only with {needs}, which is not applied"));
+            }
+        }
         let (run, members) = (Arc::clone(self), offer.members.clone());
         let whole = tokio::spawn(async move {
             let _turn = turn;

@@ -1,7 +1,7 @@
 //! A proposal in words: for hovers, documents and messages.
 
 use super::board::Proposal;
-use crate::swarm::ProposalId;
+use crate::swarm::{ProposalId, ids};
 use crate::text::{harmless, is_deceptive, visible};
 
 /// Longer diffs are cut in a hover.
@@ -16,6 +16,11 @@ pub fn summary(id: ProposalId, proposal: &Proposal) -> String {
     if !proposal.with.is_empty() {
         let with: Vec<String> = proposal.with.iter().map(ToString::to_string).collect();
         text += &format!(", together with {}", with.join(", "));
+    }
+    if let Some(needs) = proposal.evidence.as_ref().map(|one| one.needs())
+        && !needs.is_empty()
+    {
+        text += &format!(", needs {}", ids(needs));
     }
     text += &format!("\n\n{}\n", pictureless(proposal.reason.trim()));
     if let Some(conflict) = &proposal.conflict {

@@ -322,6 +322,8 @@ pub(super) async fn take_back(
         hub.event(Event::ProposalUndone {
             proposal: applied.id,
         });
+        // Who needs it goes back to its agent.
+        hub.waited.raise();
         undone.push(applied.id);
     }
     Ok(undone)

@@ -59,6 +59,17 @@ pub(super) struct Sets {
 struct Set {
     members: BTreeSet<ProposalId>,
     judged: Judgement,
+    progress: Progress,
+}
+
+/// How far an undecided set has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Its checks run.
+    Checking,
+    /// It fails by itself, and waits until it can be checked with sets under review.
+    WaitsForReviewed,
+    UnderReview,
 }
 
 /// `None` until the set is judged. The sender is gone when it never will be.
@@ -71,6 +82,8 @@ struct Judged {
     with: BTreeMap<ProposalId, SymbolPath>,
     tests: TestEvidence,
     diagnostics: DiagnosticEvidence,
+    /// Proposals under review with which they pass.
+    needs: Vec<ProposalId>,
     /// What the approver said to all members; `None`: it was not asked, for they fail together as well.
     verdict: Option<Decision>,
 }
@@ -129,7 +142,11 @@ impl Place {
         self.alone = Some(tell);
         self.leave_sets();
         let members = BTreeSet::from([self.id]);
-        self.hub.state().sets.all.push(Set { members, judged });
+        self.hub.state().sets.all.push(Set {
+            members,
+            judged,
+            progress: Progress::Checking,
+        });
         self.hub.waited.raise();
     }
 
@@ -182,8 +199,8 @@ pub(super) fn stage(
 /// waits. `ask` is called for at most one member of a set.
 ///
 /// What is not decided yet, in another set or by itself, is left out at first; only a proposal that
-/// does not pass without it waits for that decision. A person is shown such a proposal at once: they may
-/// want to see it before they decide on the other one.
+/// does not pass without it waits for that decision. Where a person decides it does not wait: it is
+/// checked together with what is under review, and shown at once with the proposals that it needs.
 pub(super) async fn join<F>(
     hub: &Arc<Hub>,
     id: ProposalId,
@@ -212,6 +229,7 @@ where
             }
             Standing::Alone if others == Others::AtRest => return None,
             Standing::Alone => continue,
+            // It was tested as it is, and failed.
             Standing::Pending(_) if person_reviews => return None,
             Standing::Pending(pending) => {
                 one_is_judged(hub, id, pending).await;
@@ -220,11 +238,26 @@ where
             Standing::First(group) => group,
         };
         fresh::refresh(hub).await;
-        let (tests, diagnostics) =
-            tokio::join!(tested(hub, id, &group.with), diagnosed(hub, &group.with));
-        let approval = hub.task.approval;
-        let stage = stage(&tests, &diagnostics, &hub.state().required, approval);
-        let passes = stage == Stage::Passes;
+        let is_single = group.with.len() < 2;
+        let mut found = match is_single {
+            true => None,
+            false => Some(checked_together(hub, id, &group.with).await),
+        };
+        let mut needs = Vec::new();
+        if person_reviews && found.as_ref().is_none_or(|found| !found.passes) {
+            group.waits_for_reviewed().await;
+            if let Some((reviewed, with_them)) = with_reviewed(hub, id, &group.with).await {
+                (needs, found) = (reviewed, Some(with_them));
+            }
+        }
+        let Some(Found {
+            tests,
+            diagnostics,
+            passes,
+        }) = found
+        else {
+            return None;
+        };
         if !passes && !group.pending.is_empty() && !person_reviews {
             one_is_judged(hub, id, group.put_off()).await;
             continue;
@@ -239,6 +272,7 @@ where
             with: with.collect(),
             tests,
             diagnostics,
+            needs,
             verdict: None,
         };
         if passes {
@@ -261,6 +295,7 @@ impl Judged {
                 with,
                 tests: self.tests.clone(),
                 diagnostics: self.diagnostics.clone(),
+                needs: self.needs.clone(),
             },
             verdict: self.verdict.clone(),
         }
@@ -281,6 +316,7 @@ enum Standing {
 
 impl Standing {
     fn of(hub: &Arc<Hub>, id: ProposalId) -> Standing {
+        let person_reviews = hub.task.approval.is_by_person();
         let mut state = hub.state();
         let set_of = |id: &ProposalId| {
             let mut sets = state.sets.all.iter();
@@ -305,6 +341,8 @@ impl Standing {
         let ids = with.iter().map(|(id, _)| *id).collect();
         let failed = state.sets.failed.contains(&(state.epoch, ids));
         match (with.len() < 2 || failed, pending.is_empty()) {
+            // It is checked with what the person has before them.
+            (true, false) if person_reviews && !failed => {}
             (true, false) => return Standing::Pending(pending),
             (true, true) if with.len() < 2 => return Standing::Alone,
             (true, true) | (false, _) => {}
@@ -314,7 +352,11 @@ impl Standing {
         };
         let members = with.iter().filter(is_member).map(|(id, _)| *id).collect();
         let (tell, judged) = watch::channel(None);
-        state.sets.all.push(Set { members, judged });
+        state.sets.all.push(Set {
+            members,
+            judged,
+            progress: Progress::Checking,
+        });
         let epoch = state.epoch;
         drop(state);
         hub.waited.raise();
@@ -348,6 +390,21 @@ impl Group {
         let is_member = |id| set.is_some_and(|set| set.members.contains(id));
         let members = self.with.iter().filter(|(id, _)| is_member(id));
         members.cloned().collect()
+    }
+
+    /// Waits until the sets that were not judged when this one was founded are under review or over, no
+    /// longer than a run of the tests may take.
+    async fn waits_for_reviewed(&self) {
+        if let Some(own) = (self.hub.state().sets.all.iter_mut()).find(|set| self.is_own(set)) {
+            own.progress = Progress::WaitsForReviewed;
+        }
+        self.hub.waited.raise();
+        let is_checking = |set: &Set| {
+            set.progress == Progress::Checking && !is_over(&set.judged) && !self.is_own(set)
+        };
+        let none_is = || !self.hub.state().sets.all.iter().any(is_checking);
+        let waited = self.hub.waited.wait_for(none_is);
+        let _ = tokio::time::timeout(test_deadline(&self.hub), waited).await;
     }
 
     fn is_own(&self, set: &Set) -> bool {
@@ -479,6 +536,136 @@ fn others_of(hub: &Hub, id: ProposalId) -> Others {
     match at_work.iter().all(waits) {
         true => Others::AtRest,
         false => Others::AtWork,
+    }
+}
+
+/// Proposals are shown to the approver from now on: others are checked together with them.
+pub(super) fn are_under_review(hub: &Hub, shown: &[ProposalId]) {
+    let mut state = hub.state();
+    let sets = state.sets.all.iter_mut();
+    for set in sets.filter(|set| shown.iter().any(|id| set.members.contains(id))) {
+        set.progress = Progress::UnderReview;
+    }
+    drop(state);
+    hub.waited.raise();
+}
+
+/// What became of proposals that another one needs.
+pub(super) enum Needed {
+    Applied,
+    /// This one ended without being applied, or was taken back.
+    Gone(ProposalId),
+}
+
+/// Waits until all of these proposals are applied, or one of them is gone.
+pub(super) async fn needed(hub: &Hub, needs: &[ProposalId]) -> Needed {
+    loop {
+        let fate = {
+            let state = hub.state();
+            let is_applied = |id: &ProposalId| state.applied.iter().any(|one| one.id == *id);
+            match gone(&state, needs) {
+                Some(gone) => Some(Needed::Gone(gone)),
+                None => needs.iter().all(is_applied).then_some(Needed::Applied),
+            }
+        };
+        if let Some(fate) = fate {
+            return fate;
+        }
+        let is_over = || {
+            let state = hub.state();
+            let is_open = |id: &ProposalId| state.applied.iter().all(|one| one.id != *id);
+            gone(&state, needs).is_some() || !needs.iter().any(is_open)
+        };
+        hub.waited.wait_for(is_over).await;
+    }
+}
+
+/// Waits until one of these proposals is gone.
+pub(super) async fn one_is_gone(hub: &Hub, needs: &[ProposalId]) -> ProposalId {
+    loop {
+        let now = gone(&hub.state(), needs);
+        if let Some(gone) = now {
+            return gone;
+        }
+        hub.waited
+            .wait_for(|| gone(&hub.state(), needs).is_some())
+            .await;
+    }
+}
+
+/// The first of these proposals that neither waits nor is applied.
+fn gone(state: &State, ids: &[ProposalId]) -> Option<ProposalId> {
+    let is_there = |id: &ProposalId| {
+        state.waiting.contains_key(id) || state.applied.iter().any(|one| one.id == *id)
+    };
+    ids.iter().copied().find(|id| !is_there(id))
+}
+
+/// Sets under review that a proposal is checked with one by one, to find the one that it needs.
+const REVIEWED_MOST: usize = 4;
+
+/// Checks proposals that fail by themselves together with those under review. Gives the proposals that
+/// they need and what was found of all together; `None` where they fail with those as well.
+async fn with_reviewed(
+    hub: &Arc<Hub>,
+    id: ProposalId,
+    with: &[(ProposalId, Waiting)],
+) -> Option<(Vec<ProposalId>, Found)> {
+    let reviewed = under_review(&hub.state());
+    if reviewed.is_empty() {
+        return None;
+    }
+    let with_sets = |sets: &[Vec<(ProposalId, Waiting)>]| {
+        let mut all: Vec<(ProposalId, Waiting)> = sets.concat();
+        let needs: Vec<ProposalId> = all.iter().map(|(id, _)| *id).collect();
+        all.extend(with.iter().cloned());
+        (needs, all)
+    };
+    if reviewed.len() > 1 {
+        for set in reviewed.iter().rev().take(REVIEWED_MOST) {
+            let (needs, all) = with_sets(std::slice::from_ref(set));
+            let found = checked_together(hub, id, &all).await;
+            if found.passes {
+                return Some((needs, found));
+            }
+        }
+    }
+    let (needs, all) = with_sets(&reviewed);
+    let found = checked_together(hub, id, &all).await;
+    found.passes.then_some((needs, found))
+}
+
+/// The proposals under review, by their sets.
+fn under_review(state: &State) -> Vec<Vec<(ProposalId, Waiting)>> {
+    let of = |set: &Set| {
+        let waiting = state.waiting.iter();
+        let members = waiting.filter(|(id, _)| set.members.contains(id));
+        members.map(|(id, one)| (*id, one.clone())).collect()
+    };
+    let sets = state.sets.all.iter();
+    let sets = sets.filter(|set| set.progress == Progress::UnderReview && !is_over(&set.judged));
+    sets.map(of).collect()
+}
+
+/// What was found of several proposals as one.
+struct Found {
+    tests: TestEvidence,
+    diagnostics: DiagnosticEvidence,
+    passes: bool,
+}
+
+async fn checked_together(hub: &Arc<Hub>, id: ProposalId, with: &[(ProposalId, Waiting)]) -> Found {
+    let (tests, diagnostics) = tokio::join!(tested(hub, id, with), diagnosed(hub, with));
+    let passes = stage(
+        &tests,
+        &diagnostics,
+        &hub.state().required,
+        hub.task.approval,
+    ) == Stage::Passes;
+    Found {
+        tests,
+        diagnostics,
+        passes,
     }
 }
 

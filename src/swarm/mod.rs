@@ -68,7 +68,7 @@ pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
 pub use proposal::{
     CheckedTexts, Evidence, Fate, NeedsPerson, OnlyAsChanged, Part, ProposalId, TestEvidence,
-    Together, Tried,
+    Together, Tried, ids,
 };
 pub use protocol::described;
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};

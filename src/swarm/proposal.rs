@@ -236,6 +236,10 @@ pub struct Together {
     /// Of all files that they change.
     #[serde(default)]
     pub diagnostics: DiagnosticEvidence,
+    /// Proposals that were under review when all were checked, and without which it fails: it is applied
+    /// with them or after them, never without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<ProposalId>,
 }
 
 impl Together {
@@ -243,6 +247,7 @@ impl Together {
     fn others(&self) -> String {
         let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
         match names.len() {
+            0 if !self.needs.is_empty() => "those under review".to_owned(),
             0 => "what was accepted meanwhile".to_owned(),
             1 => format!("the other waiting proposal ({})", names[0]),
             count => format!("the {count} other waiting proposals ({})", few(&names)),
@@ -262,6 +267,13 @@ impl Together {
 impl fmt::Display for Together {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let others = self.others();
+        if !self.needs.is_empty() {
+            let needs = ids(&self.needs);
+            writeln!(
+                f,
+                "needs {needs}: the tests pass only together; accept it with {needs} or after"
+            )?;
+        }
         match &self.tests {
             TestEvidence::Unknown { .. } => writeln!(f, "tests with {others}: unknown")?,
             TestEvidence::Known {
@@ -283,6 +295,12 @@ impl fmt::Display for Together {
         }
         write!(f, "{}", self.diagnostics)
     }
+}
+
+/// Numbers of proposals, as people read them.
+pub fn ids(proposals: &[ProposalId]) -> String {
+    let ids: Vec<String> = proposals.iter().map(ToString::to_string).collect();
+    ids.join(", ")
 }
 
 impl TestEvidence {
@@ -535,6 +553,12 @@ pub fn tail(text: &str, cap: usize) -> &str {
 }
 
 impl Evidence {
+    /// The proposals under review without which it fails.
+    pub fn needs(&self) -> &[ProposalId] {
+        let together = self.together.as_ref();
+        together.map_or(&[], |together| together.needs.as_slice())
+    }
+
     /// What counts: of a part of a set that passes, what was found of the set.
     pub fn counting(&self) -> (&TestEvidence, &DiagnosticEvidence) {
         match &self.together {

@@ -442,6 +442,7 @@ async fn ask_about(
         Approval::Auto => (Party::Starling, Verdict::Accept),
         Approval::Proxy => (Party::Proxy, review::by_proxy(hub, &view).await),
         Approval::Ask => {
+            let shown: Vec<ProposalId> = parts.iter().map(|part| part.proposal).collect();
             hub.event(Event::ReviewAsked {
                 proposal: ProposalId(view.id),
                 agent: agent.clone(),
@@ -456,13 +457,59 @@ async fn ask_about(
                     .collect(),
                 parts,
             });
+            company::are_under_review(hub, &shown);
             let _clock_stands = hub.ledger.wait_for_person();
-            (
-                Party::User,
-                in_time(hub.outside.approver.proposal(view)).await,
-            )
+            let decision = in_time(hub.outside.approver.proposal(view));
+            with_needed(hub, evidence.needs(), decision).await
         }
     }
+}
+
+/// A person's decision on a proposal that is applied only with others: accepted, it waits until they are
+/// applied; when one of them will not be, it goes back with the reason.
+async fn with_needed(
+    hub: &Hub,
+    needs: &[ProposalId],
+    decision: impl Future<Output = Verdict>,
+) -> (Party, Verdict) {
+    if needs.is_empty() {
+        return (Party::User, decision.await);
+    }
+    let gone = tokio::select! {
+        biased;
+        gone = company::one_is_gone(hub, needs) => gone,
+        verdict = decision => match verdict {
+            Verdict::Accept => match company::needed(hub, needs).await {
+                company::Needed::Applied => return (Party::User, verdict),
+                company::Needed::Gone(gone) => gone,
+            },
+            Verdict::Reject { .. } | Verdict::Steer { .. } => return (Party::User, verdict),
+        }
+    };
+    let reason = format!("it passes only with {gone}, {}", why_gone(hub, gone));
+    (Party::Starling, Verdict::Reject { reason })
+}
+
+/// How a proposal that is not applied ended, in words that follow its number.
+fn why_gone(hub: &Hub, gone: ProposalId) -> String {
+    let events = hub.log.events();
+    let told = events.iter().rev().find_map(|event| match event {
+        Event::ProposalReviewed {
+            proposal,
+            verdict: Verdict::Reject { reason },
+            ..
+        } if *proposal == gone => Some(format!("which was rejected: {reason}")),
+        Event::ProposalReviewed {
+            proposal,
+            verdict: Verdict::Steer { text },
+            ..
+        } if *proposal == gone => Some(format!("which is to be done differently: {text}")),
+        Event::ProposalUndone { proposal } if *proposal == gone => {
+            Some("which was taken back".to_owned())
+        }
+        _ => None,
+    });
+    told.unwrap_or_else(|| "which is not applied".to_owned())
 }
 
 /// A person may sleep over a decision, but not for ever.

@@ -6,7 +6,7 @@ use super::words;
 use crate::ports::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
 use crate::swarm::{
     AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Fate, Party,
-    ProposalId, TestEvidence, TestPhase,
+    ProposalId, TestEvidence, TestPhase, ids,
 };
 use crate::syntax::SymbolPath;
 
@@ -416,6 +416,10 @@ fn evidence(found: &Evidence) -> Vec<Line> {
     let mut lines: Vec<Line> = needs_person
         .map(|one| fact("needs your own yes", Style::Warning, &one))
         .collect();
+    if !found.needs().is_empty() {
+        let needs = format!("{}: the tests pass only together", ids(found.needs()));
+        lines.push(fact("needs", Style::Warning, &needs));
+    }
     if let Some(together) = found.together.as_ref().filter(|together| together.passes()) {
         let with: Vec<String> = together.with.iter().map(ToString::to_string).collect();
         lines.push(fact("checked with", Style::Plain, &words::few(&with)));

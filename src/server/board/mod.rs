@@ -124,6 +124,49 @@ impl Board {
         self.proposals.get(&id).map_or(id, |one| one.lead)
     }
 
+    /// The proposals that wait for review as well and without which this one fails, as they are asked
+    /// about.
+    pub fn needs(&self, id: ProposalId) -> Vec<ProposalId> {
+        let evidence = self
+            .proposals
+            .get(&id)
+            .and_then(|one| one.evidence.as_ref());
+        let needed = evidence.map_or(&[][..], |evidence| evidence.needs());
+        let waits = |id: &&ProposalId| {
+            let needed = self.proposals.get(id);
+            needed.is_some_and(|one| one.state == State::Waiting)
+        };
+        let mut leads: Vec<ProposalId> = needed
+            .iter()
+            .filter(waits)
+            .map(|needed| self.lead_of(*needed))
+            .collect();
+        leads.sort();
+        leads.dedup();
+        leads
+    }
+
+    /// What is accepted when a proposal is: those that it needs before it. A proposal that needs a yes of
+    /// its own is not accepted along with another.
+    pub fn accepted_with(&self, lead: ProposalId) -> Vec<ProposalId> {
+        let mut all = vec![lead];
+        let mut next = 0;
+        while let Some(one) = all.get(next).copied() {
+            next += 1;
+            for needed in self.needs(one) {
+                let asks_alone = self
+                    .proposals
+                    .values()
+                    .any(|one| one.lead == needed && one.needs_own_yes());
+                if !all.contains(&needed) && !asks_alone {
+                    all.push(needed);
+                }
+            }
+        }
+        all.reverse();
+        all
+    }
+
     /// The user answered what was asked about; the run says so a little later.
     pub fn answered(&mut self, lead: ProposalId, verdict: &Verdict) {
         let state = match verdict {

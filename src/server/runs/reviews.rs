@@ -6,7 +6,7 @@ use crate::server::approvals::Review;
 use crate::server::board::{Proposal, State, short};
 use crate::server::protocol::{AcceptAllReply, ProposalParams};
 use crate::server::why;
-use crate::swarm::{ProposalId, RunId};
+use crate::swarm::{ProposalId, RunId, ids};
 
 /// What may be wrong with a proposal, for those who cannot write it.
 const REASONS: [&str; 3] = [
@@ -29,6 +29,20 @@ impl Runs {
             Review::Proposal(proposal) => Review::Proposal(entry.board.lead_of(*proposal)),
             Review::Intent(symbol) => Review::Intent(symbol.clone()),
         };
+        // What needs other proposals is accepted with them, after them.
+        let first = match (&asked, &verdict) {
+            (Review::Proposal(lead), Verdict::Accept) => entry.board.accepted_with(*lead),
+            (Review::Proposal(_) | Review::Intent(_), _) => Vec::new(),
+        };
+        for needed in first
+            .into_iter()
+            .filter(|one| asked != Review::Proposal(*one))
+        {
+            let review = Review::Proposal(needed);
+            if entry.approvals.answer(&review, verdict.clone()).is_ok() {
+                entry.board.answered(needed, &verdict);
+            }
+        }
         let answered = entry.approvals.answer(&asked, verdict.clone());
         answered.map_err(|_| RunError::NotWaiting {
             run: run.0.clone(),
@@ -96,13 +110,22 @@ impl Runs {
     /// There is no such proposal, or it does not wait.
     pub fn review(&self, params: ProposalParams) -> Result<(), RunError> {
         let proposal = self.waiting(&params)?;
+        let needs = {
+            let entries = self.lock();
+            let entry = entries.get(&params.run.0);
+            entry.map_or_else(Vec::new, |entry| entry.board.needs(proposal.lead))
+        };
         self.diff(&params)?;
         let runs = self.clone();
         self.in_window(async move {
             let question = format!(
-                "Starling {} for {}: {}",
+                "Starling {} for {}{}: {}",
                 params.proposal,
                 proposal.symbol,
+                match needs.as_slice() {
+                    [] => String::new(),
+                    needs => format!(", needs {}, which is accepted with it", ids(needs)),
+                },
                 short(&proposal.reason)
             );
             let choices = [ACCEPT, REJECT, LATER];

@@ -485,11 +485,14 @@ pub struct FakeApprover {
     pub intents: Mutex<Vec<IntentView>>,
     /// How long a person takes to decide.
     pub latency: Mutex<Duration>,
+    /// How long a person takes for the next decisions.
+    pub latencies: Mutex<VecDeque<Duration>>,
 }
 
 impl FakeApprover {
     async fn decide(&self) -> Verdict {
-        let latency = *self.latency.lock().unwrap();
+        let latency = self.latencies.lock().unwrap().pop_front();
+        let latency = latency.unwrap_or(*self.latency.lock().unwrap());
         tokio::time::sleep(latency).await;
         let verdict = self.verdicts.lock().unwrap().pop_front();
         verdict.unwrap_or(Verdict::Accept)

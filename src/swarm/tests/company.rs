@@ -374,10 +374,9 @@ async fn what_needs_a_set_under_review_is_shown_to_the_person_at_once() {
     }
 }
 
-/// The second part comes while a person looks at the first one alone: it is asked about by itself, with
-/// what it breaks without the first one.
-#[tokio::test(start_paused = true)]
-async fn a_proposal_under_review_is_not_asked_about_twice() {
+/// The second part comes while a person looks at the first one: both are checked together, and the second
+/// one is shown with the number of the first.
+fn late_caller(verdicts: Vec<Verdict>, latency: u64) -> Bed {
     let late = json!({"symbol": "shop.py::total", "why": "thinks for a while"});
     let mut model = Scripted::native()
         .on("scout", [call("wake", json!({"symbols": [wider(), late]}))])
@@ -388,13 +387,97 @@ async fn a_proposal_under_review_is_not_asked_about_twice() {
         .always("agent", finish("I have nothing to add"));
     model.latency = Duration::from_secs(60);
     let bed = Bed::new(&FILES, model).with(|task| task.approval = Approval::Ask);
-    let mut bed = bed.tests(calls_fit);
-    *bed.approver.latency.lock().unwrap() = Duration::from_secs(3600);
+    let bed = bed.tests(calls_fit);
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(latency);
+    *bed.approver.verdicts.lock().unwrap() = verdicts.into();
+    bed
+}
+
+fn asked_about(events: &[Event]) -> Vec<(u32, Vec<ProposalId>)> {
+    let asked = |event: &Event| match event {
+        Event::ReviewAsked {
+            proposal, evidence, ..
+        } => Some((proposal.0, evidence.needs().to_vec())),
+        _ => None,
+    };
+    events.iter().filter_map(asked).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_passes_only_with_a_proposal_under_review_is_shown_with_its_number() {
+    let mut bed = late_caller(Vec::new(), 3600);
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let first = ProposalId(1);
+    assert_eq!(
+        asked_about(&events),
+        [(1, vec![]), (2, vec![first])],
+        "nobody is asked twice: {events:#?}"
+    );
     let seen = bed.approver.seen.lock().unwrap();
-    let ids: Vec<u32> = seen.iter().map(|view| view.id).collect();
-    assert_eq!(ids, [1, 2], "{seen:#?}");
-    assert!(seen[1].evidence.contains("BROKEN"), "{seen:#?}");
+    let evidence = &seen[1].evidence;
+    assert!(evidence.contains("needs #1: "), "{evidence}");
+    assert!(!evidence.contains("BROKEN"), "{evidence}");
+    // It is shown before the first one is decided.
+    let at = |wanted: fn(&Event) -> bool| events.iter().rposition(wanted);
+    let decided = events
+        .iter()
+        .position(|event| matches!(event, Event::ProposalReviewed { .. }));
+    assert!(at(|event| matches!(event, Event::ReviewAsked { .. })) < decided);
     assert_eq!(applied(&events), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_proposal_goes_back_with_the_reason_when_the_one_that_it_needs_is_rejected() {
+    let reject = |reason: &str| Verdict::Reject {
+        reason: reason.into(),
+    };
+    let mut bed = late_caller(vec![reject("keep the contract"), reject("late")], 3600);
+    let events = bed.run().await;
+    assert_eq!(applied(&events), 0);
+    let prompt = bed.model.prompts("agent shop.py::total").pop().expect("it");
+    let told = "Rejected: it passes only with #1, which was rejected: keep the contract";
+    assert!(prompt.contains(told), "{prompt}");
+    let by_starling = |event: &&Event| {
+        matches!(
+            event,
+            Event::ProposalReviewed {
+                proposal: ProposalId(2),
+                by: Party::Starling,
+                ..
+            }
+        )
+    };
+    assert_eq!(events.iter().filter(by_starling).count(), 1, "{events:#?}");
+}
+
+/// The person decides on the second one first.
+#[tokio::test(start_paused = true)]
+async fn what_is_accepted_before_the_one_that_it_needs_is_applied_after_it() {
+    for first in [
+        Verdict::Accept,
+        Verdict::Reject {
+            reason: "no".into(),
+        },
+    ] {
+        let is_accepted = first == Verdict::Accept;
+        let mut bed = late_caller(Vec::new(), 0);
+        let handle = {
+            *bed.approver.latencies.lock().unwrap() =
+                [Duration::from_secs(3600), Duration::from_secs(10)].into();
+            *bed.approver.verdicts.lock().unwrap() = [Verdict::Accept, first].into();
+            bed.start()
+        };
+        handle.finished().await;
+        let events = handle.log.events();
+        let order = |event: &Event| match event {
+            Event::ProposalApplied { proposal, .. } => Some(proposal.0),
+            _ => None,
+        };
+        let order: Vec<u32> = events.iter().filter_map(order).collect();
+        match is_accepted {
+            true => assert_eq!(order, [1, 2], "{events:#?}"),
+            false => assert_eq!(order, [0; 0], "{events:#?}"),
+        }
+    }
 }

@@ -180,6 +180,7 @@ fn of_a_part_of_a_set_only_what_counts_is_told() {
         with: vec!["b.py::g".parse().unwrap()],
         tests: tests(TestOutcome::Passed, Passed),
         diagnostics: DiagnosticEvidence::Absent,
+        needs: Vec::new(),
     };
     shown.together = Some(together.clone());
     assert_eq!(
