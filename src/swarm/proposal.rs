@@ -76,7 +76,7 @@ pub enum TestEvidence {
         #[serde(default, skip_serializing_if = "Tried::is_all")]
         tried: Tried,
         #[serde(default, skip_serializing_if = "OnlyAsChanged::is_empty")]
-        only_as_changed: OnlyAsChanged,
+        only_as_changed: Box<OnlyAsChanged>,
         #[serde(default, skip_serializing_if = "ResultSource::is_reporter")]
         source: ResultSource,
     },
@@ -372,7 +372,7 @@ impl TestEvidence {
             details,
             millis: after.millis,
             tried: Tried::All,
-            only_as_changed: OnlyAsChanged::default(),
+            only_as_changed: Box::default(),
             source: after.source,
         }
     }
@@ -395,7 +395,7 @@ impl TestEvidence {
             TestEvidence::Unknown { .. } => {}
             TestEvidence::Known {
                 only_as_changed, ..
-            } => *only_as_changed = found,
+            } => **only_as_changed = found,
         }
         self
     }
@@ -417,7 +417,7 @@ impl TestEvidence {
             TestEvidence::Unknown { .. } => None,
             TestEvidence::Known {
                 only_as_changed, ..
-            } => Some(only_as_changed).filter(|found| !found.is_empty()),
+            } => Some(&**only_as_changed).filter(|found| !found.is_empty()),
         }
     }
 
