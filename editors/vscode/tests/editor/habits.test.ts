@@ -69,7 +69,8 @@ on.step("what is typed right after Change… goes into its box, not into the sou
   await on.editor.openFile("price.py");
   await on.editor.goTo(6);
   await on.editor.chord("c");
-  await on.editor.page.keyboard.type("Thirty-seven letters of a task, typed");
+  // As fast as a person types.
+  await on.editor.page.keyboard.type("Thirty-seven letters of a task, typed", { delay: 80 });
   const box = on.editor.page.locator(".quick-input-widget", { hasText: "Starling: Change price" });
   await box.waitFor();
   assert.equal(await box.locator("input").first().inputValue(), "Thirty-seven letters of a task, typed");
