@@ -16,6 +16,7 @@ use crate::config::{self, Config, Loaded, ProjectFile, Sources};
 use crate::index::Index;
 use crate::lang::{OwnPrograms, Places, ServerPool, Wanted};
 use crate::model::registry::Models;
+use crate::model::weights::{self, Progress};
 use crate::ports::{ProblemKind, TestRunner};
 use crate::runner::{ProjectTests, TestSettings};
 use crate::server::{Defaults, Opened, Opening, Restore, Services, swarm};
@@ -48,10 +49,22 @@ pub fn services(args: &WorldArgs, workers: Handle, restore: Restore) -> anyhow::
             Box::pin(async move { world.open(opening).await })
         }),
         start: swarm(),
+        fetch: Arc::new(fetch),
         trajectories: cache.join("runs"),
         restore,
         workers,
     })
+}
+
+/// Fetches the weights of a known model for an editor.
+fn fetch(model: &str, report: &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> {
+    weights::pull(model, &mut |progress| match progress {
+        Progress::Waiting => {}
+        Progress::Fetching { bytes, total, .. } | Progress::Checking { bytes, total } => {
+            report(bytes, total);
+        }
+    })?;
+    Ok(())
 }
 
 /// Reads the configuration for a project.

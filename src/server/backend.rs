@@ -151,6 +151,15 @@ impl Backend {
             Command::Cancel { run, keep_reviews } => {
                 self.runs.cancel(&run, keep_reviews).map(nothing)
             }
+            Command::Forget => {
+                self.runs.forget();
+                Ok(None)
+            }
+            Command::Retry(params) => {
+                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
+                let reply = self.runs.retry(&params, &agreed.settings, &agreed.editor)?;
+                Ok(Some(serde_json::json!(reply)))
+            }
             Command::Undo { run, proposal } => self.runs.undo(&run, proposal).map(nothing),
         }
     }
@@ -192,12 +201,10 @@ impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let settings = Settings::negotiate(&params);
         let capabilities = capabilities(&settings);
-        self.runs.agree(&settings);
         let editor = ClientEditor::new(self.client.clone(), self.desk.clone(), &settings);
-        let agreed = Agreed {
-            settings,
-            editor: Arc::new(editor),
-        };
+        let editor = Arc::new(editor);
+        self.runs.agree(&settings, &editor);
+        let agreed = Agreed { settings, editor };
         if self.agreed.set(agreed).is_err() {
             return Err(Error::invalid_request());
         }

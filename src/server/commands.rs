@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::approvals::Review;
 use super::protocol::{
     ACCEPT, ACCEPT_ALL, ASK, AcceptAllParams, AcceptParams, AskId, AskParams, CANCEL, COMMANDS,
-    CancelParams, DIFF, ProposalParams, REJECT, REVIEW, RUN, RejectParams, RunParams, STEER,
-    SteerParams, Target, UNDO, UndoParams, WHY,
+    CancelParams, DIFF, FORGET, ForgetParams, ProposalParams, REJECT, RETRY, REVIEW, RUN,
+    RejectParams, RetryParams, RunParams, STEER, SteerParams, Target, UNDO, UndoParams, WHY,
 };
 use crate::ports::Verdict;
 use crate::swarm::{ProposalId, RunId};
@@ -47,6 +47,8 @@ pub enum Command {
         run: RunId,
         proposal: Option<ProposalId>,
     },
+    Retry(RetryParams),
+    Forget,
 }
 
 /// A command that was not.
@@ -71,7 +73,9 @@ impl Command {
         }
         let found = arguments.len();
         let arguments = match (name, arguments) {
-            (ACCEPT_ALL, none) if none.is_empty() => vec![Value::Object(Default::default())],
+            (ACCEPT_ALL | FORGET, none) if none.is_empty() => {
+                vec![Value::Object(Default::default())]
+            }
             (_, arguments) => arguments,
         };
         let Ok([argument]) = <[Value; 1]>::try_from(arguments) else {
@@ -133,6 +137,8 @@ fn read(name: &str, argument: Value) -> Result<Command, String> {
         REVIEW => Ok(Command::Review(from(argument)?)),
         DIFF => Ok(Command::Diff(from(argument)?)),
         WHY => Ok(Command::Why(from(argument)?)),
+        FORGET => from::<ForgetParams>(argument).map(|ForgetParams {}| Command::Forget),
+        RETRY => Ok(Command::Retry(from(argument)?)),
         CANCEL => match from(argument)? {
             CancelParams {
                 run: Some(run),

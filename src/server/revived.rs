@@ -292,15 +292,35 @@ impl Revived {
             stop_reason: StopReason::Cancelled,
             ending: Some(Ending {
                 proof: Proof::NotDone,
-                headline: format!("Stopped: its server had ended; {changed}"),
+                headline: format!("Interrupted: its server ended in the middle; {changed}"),
             }),
             summary: format!("{changed}; its server had ended"),
             applied: symbols,
             diff: String::new(),
-            spent: Spent::default(),
+            spent: self.spent(),
             tally: Vec::new(),
         });
         self.log.close();
+    }
+
+    /// What the turns before the interruption used.
+    fn spent(&self) -> Spent {
+        let mut spent = Spent::default();
+        for event in self.log.events() {
+            let (calls, usage, dollars) = match &event {
+                Event::TurnFinished {
+                    calls, usage, cost, ..
+                } => (*calls, usage, *cost),
+                Event::TurnFailed { spent, .. } => (spent.calls, &spent.usage, spent.dollars),
+                _ => continue,
+            };
+            spent.calls += calls;
+            spent.prompt_tokens += usage.prompt;
+            spent.cached_tokens += usage.cached;
+            spent.output_tokens += usage.output;
+            spent.dollars += dollars;
+        }
+        spent
     }
 
     /// The parts that are in the user's text, in the order in which they came there.

@@ -126,6 +126,15 @@ local all = {
       end
     end)
   end,
+  --- The task of the last run once more.
+  again = function()
+    meant_run(function(run)
+      client.execute('starling.retry', { run = run }, function(reply)
+        M.last = reply.run
+        state.refresh()
+      end)
+    end)
+  end,
   acceptall = function()
     client.execute('starling.acceptAll', vim.empty_dict(), function(reply)
       client.say(('%d accepted'):format(#reply.accepted))

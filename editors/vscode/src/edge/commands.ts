@@ -10,8 +10,10 @@ import { askForKey } from "./keys.ts";
 import { menu } from "./menu.ts";
 import type { PictureView } from "./pictureView.ts";
 import { activeFolder, chooseFolder, openSymbol, pathIn, symbolAt } from "./place.ts";
+import type { Restarts } from "./restarts.ts";
 import type { Review } from "./review.ts";
 import type { Runs } from "./runs.ts";
+import type { Remedies } from "./remedies.ts";
 import type { Server } from "./server.ts";
 import { changed } from "./settings.ts";
 import type { Told } from "./told.ts";
@@ -26,6 +28,8 @@ export interface Parts {
   picture: PictureView;
   ask: AskView;
   texts: Told;
+  remedies: Remedies;
+  restarts: Restarts;
 }
 
 /** What a lens or a code action says of a symbol. */
@@ -52,6 +56,7 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
     diff: (argument) => showDiff(parts, argument),
     why: (argument) => showWhy(parts, argument),
     next: () => reviewNext(parts),
+    again: async (argument) => withTarget(targets.ended(argument), ({ run }) => parts.remedies.again(run)),
     stop: async (argument) =>
       withTarget(targets.going(argument), ({ run }) => server.execute("starling.cancel", { run })),
     undo: async (argument) => withTarget(targets.changed(argument), (target) => undo(server, target)),
@@ -61,7 +66,7 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
       ),
     picture: (argument) => picture.show(targets.given(argument)?.run),
     clear: () => runs.clear(),
-    restart: () => server.start(),
+    restart: () => parts.restarts.ask(),
     log: () => server.log.show(),
     key: () => askForKey(parts.context, server),
     menu: () => menu(server, runs),
@@ -87,7 +92,7 @@ async function withTarget(
   }
 }
 
-async function newTask({ server }: Parts): Promise<void> {
+async function newTask({ server, remedies }: Parts): Promise<void> {
   const folder = await chooseFolder("Starling: New Task", server.folders);
   if (!folder) {
     return;
@@ -99,13 +104,20 @@ async function newTask({ server }: Parts): Promise<void> {
     ignoreFocusOut: true,
   });
   if (task?.trim()) {
-    await run(server, folder, { task });
+    await run(remedies, folder, { task });
   }
 }
 
-async function change({ server }: Parts, argument: SymbolArgument | undefined): Promise<void> {
+async function change({ server, remedies }: Parts, argument: SymbolArgument | undefined): Promise<void> {
   const editor = vscode.window.activeTextEditor;
-  const found = argument ?? (editor && (await symbolAt(editor.document.uri, editor.selection.active)));
+  const place = editor && selected(editor);
+  // The box is there before the symbol is found: what is typed at once goes into it, never into the source.
+  const symbolHere = argument ?? (editor && symbolAt(editor.document.uri, editor.selection.active));
+  const task = await taskBox(symbolHere, place ?? "the project");
+  if (!task) {
+    return;
+  }
+  const found = await symbolHere;
   const symbol = found?.symbol;
   const folder =
     server.folders.find(({ uri }) => uri.toString() === found?.folder) ??
@@ -114,16 +126,34 @@ async function change({ server }: Parts, argument: SymbolArgument | undefined): 
   if (!folder) {
     return;
   }
-  const place = editor && selected(editor);
-  const about = symbol ? shortName(symbol) : (place ?? "the project");
-  const task = await vscode.window.showInputBox({
-    title: `Starling: Change ${about}`,
-    prompt: "What is to change? You see every change, with its tests, before it is made.",
-    ignoreFocusOut: true,
+  await run(remedies, folder, symbol ? { task, begin: [symbol] } : { task: place ? `${task} (${place})` : task });
+}
+
+/** Asks what to change; the title names the symbol as soon as it is found. */
+async function taskBox(
+  symbol: SymbolArgument | Thenable<SymbolArgument | undefined> | undefined,
+  otherwise: string,
+): Promise<string | undefined> {
+  const box = vscode.window.createInputBox();
+  box.title = "Starling: Change …";
+  box.prompt = "What is to change? You see every change, with its tests, before it is made.";
+  box.ignoreFocusOut = true;
+  const answered = new Promise<string | undefined>((resolve) => {
+    box.onDidAccept(() => {
+      resolve(box.value.trim());
+      box.hide();
+    });
+    box.onDidHide(() => {
+      resolve(undefined);
+      box.dispose();
+    });
   });
-  if (task?.trim()) {
-    await run(server, folder, symbol ? { task, begin: [symbol] } : { task: place ? `${task} (${place})` : task });
-  }
+  box.show();
+  const named = (found: SymbolArgument | undefined) => {
+    box.title = `Starling: Change ${found?.symbol ? shortName(found.symbol) : otherwise}`;
+  };
+  void Promise.resolve(symbol).then(named, () => named(undefined));
+  return answered;
 }
 
 /** `parcels/quote.py, lines 3 to 9` */
@@ -135,12 +165,12 @@ function selected(editor: vscode.TextEditor): string | undefined {
 }
 
 async function run(
-  server: Server,
+  remedies: Remedies,
   folder: vscode.WorkspaceFolder,
   what: { task: string; begin?: string[] },
 ): Promise<void> {
   const given = runParameters(changed(folder));
-  await server.execute("starling.run", { ...given, ...what, folder: folder.uri.toString() });
+  await remedies.begin({ ...given, ...what, folder: folder.uri.toString() });
   await vscode.commands.executeCommand("starling.runs.focus");
 }
 

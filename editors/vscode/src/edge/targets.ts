@@ -83,6 +83,11 @@ export class Targets {
     return this.#run(argument, this.#runs.all.filter((story) => story.running).map(choice), "No run is going.");
   }
 
+  /** A run that has ended. */
+  async ended(argument: unknown): Promise<Target | undefined> {
+    return this.#run(argument, this.#runs.all.filter((story) => !story.running).map(choice), "No run has ended.");
+  }
+
   /** A run that changed something. */
   async changed(argument: unknown): Promise<Target | undefined> {
     const applied = this.#runs.all.filter((story) =>

@@ -189,6 +189,24 @@ export interface IntentParams {
   reason: string;
 }
 
+/** What can be done where the model could not be asked. */
+export type Remedy =
+  | { remedy: "download"; model: string; bytes: number }
+  | { remedy: "key" }
+  | { remedy: "endpoint" }
+  | { remedy: "model" };
+
+/** `starling/remedy` */
+export type RemedyParams = Remedy & { run: string; task: string; message: string };
+
+/** `starling/download` */
+export interface DownloadParams {
+  run: string;
+  model: string;
+  bytes: number;
+  total: number;
+}
+
 /** `starling/undone` */
 export interface UndoneParams {
   run: string;

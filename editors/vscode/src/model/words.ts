@@ -82,7 +82,9 @@ export function stopWord(reason: StopReason): string {
 /** How a run is over; empty while it goes. */
 export function endSentence(story: Story): string {
   if (story.interrupted) {
-    return "Interrupted: the server was started anew. What waits can still be decided.";
+    return story.waiting.length > 0
+      ? "Interrupted: the server was started anew. What waits can still be decided."
+      : "Interrupted: the server was started anew. Run Again begins the task once more.";
   }
   return story.end ? stopSentence(story.end.reason) : "";
 }
