@@ -121,6 +121,8 @@ pub(super) struct State {
     pub taken_back: Option<Option<String>>,
     pub proposals: u32,
     pub questions: u32,
+    /// Applied parts of a set that could neither be completed nor taken back.
+    pub left_alone: BTreeSet<ProposalId>,
     /// How often a conversation of a name was begun.
     names: HashMap<String, u32>,
     /// The run ends: nobody is woken any more.
@@ -238,6 +240,7 @@ impl Hub {
             taken_back: None,
             proposals: 0,
             questions: 0,
+            left_alone: BTreeSet::new(),
             names: HashMap::new(),
             is_ending: false,
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::apply;
 use super::event::{Event, StopReason};
 use super::hub::Hub;
-use super::proposal::ProposalId;
+use super::proposal::{ProposalId, failing_ids};
 use super::run::{Approval, UndoError, unproven};
 use crate::syntax::FilePath;
 use crate::workspace::write_atomically;
@@ -55,11 +55,16 @@ pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
     hub.event(Event::TakenBack { diff, patch, left });
 }
 
-/// Whether a test fails, or a problem is there, that was not before the run, as far as is known.
+/// Whether a test fails, or a problem is there, that was not before the run, as far as is known. What
+/// passes only as a whole set, and stayed alone, may break what no test has shown yet.
 fn is_worse(hub: &Hub, stop_reason: &StopReason) -> bool {
     let state = hub.state();
+    let mut failing = state.latest.iter().flat_map(failing_ids);
+    let has_new_failures = failing.any(|id| !state.failing_before.contains(&id));
     let has_new_problems = matches!(stop_reason, StopReason::ProblemsRemain { .. });
-    has_new_problems || !state.failing.is_subset(&state.failing_before)
+    let mut applied = state.applied.iter();
+    let is_in_part = applied.any(|one| state.left_alone.contains(&one.id));
+    has_new_failures || has_new_problems || is_in_part
 }
 
 /// Writes the patch; gives where it is.

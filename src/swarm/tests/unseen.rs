@@ -121,9 +121,8 @@ async fn what_is_typed_while_tests_run_is_not_seen_by_an_agent_that_reads_in_the
     until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
     let typed = replace_body_of_f("    # mine\n    return x\n");
     std::fs::write(bed.path("a.py"), &typed).unwrap();
-    let mut unsaved = bed.editor.unsaved.lock().unwrap();
-    unsaved.insert("a.py".to_owned(), typed);
-    drop(unsaved);
+    let unsaved = [("a.py".to_owned(), typed)].into();
+    *bed.editor.unsaved.lock().unwrap() = unsaved;
     handle.finished().await;
     let expected = replace_body_of_f("    # mine\n    return x + 1\n");
     assert_eq!(bed.read("a.py"), expected, "{:#?}", handle.log.events());

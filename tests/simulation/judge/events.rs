@@ -94,8 +94,10 @@ impl Judge {
             Event::ProposalChecked { proposal, evidence } => self.checked(proposal.0, evidence),
             Event::TestsRun {
                 proposal: Some(proposal),
+                report,
                 ..
             } => {
+                self.check_that_texts_are_fresh(proposal.0, report.exit);
                 let waits = self
                     .proposals
                     .all

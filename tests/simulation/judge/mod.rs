@@ -60,6 +60,9 @@ pub struct Judge {
     /// What the user typed and a model has seen.
     seen_tokens: BTreeSet<String>,
     typed: BTreeMap<String, Duration>,
+    /// By the number of a test run: the files that it had in another text than the user when it started,
+    /// and when the user had last typed in each of them.
+    older_texts: BTreeMap<Option<i32>, BTreeMap<String, Duration>>,
     /// Files that an agent tried to change: their texts were read anew for that.
     drafted_files: BTreeSet<String>,
     /// The version that a symbol has since the last applied change. Without those that the user
@@ -102,6 +105,7 @@ impl Judge {
             user_changed_behaviour: false,
             seen_tokens: BTreeSet::new(),
             typed: BTreeMap::new(),
+            older_texts: BTreeMap::new(),
             drafted_files: BTreeSet::new(),
             applied_versions: BTreeMap::new(),
             arrived_versions: BTreeMap::new(),
@@ -202,9 +206,13 @@ impl Judge {
         self.spending.reported_nothing = true;
     }
 
-    pub fn tests_start(&mut self, texts: &Texts, desk_texts: &Texts) {
+    /// The test run of this number starts on `texts`, while the user has `desk_texts`.
+    pub fn tests_start(&mut self, number: Option<i32>, texts: &Texts, desk_texts: &Texts) {
         self.work_starts();
-        self.check_that_texts_are_fresh(texts, desk_texts);
+        let differs = |(file, text): &(&String, &String)| desk_texts.get(*file) != Some(text);
+        let differing = texts.iter().filter(differs).map(|(file, _)| file);
+        let typed = differing.filter_map(|file| Some((file.clone(), *self.typed.get(file)?)));
+        self.older_texts.insert(number, typed.collect());
     }
 
     pub fn tests_end(&mut self) {
@@ -246,21 +254,19 @@ impl Judge {
         self.undoing = false;
     }
 
-    /// A test run whose texts are older than the proposals that it speaks about.
-    fn check_that_texts_are_fresh(&mut self, texts: &Texts, now: &Texts) {
-        let Some(earliest) = self.proposals.earliest_open() else {
-            return;
+    /// The tests of a proposal ran on texts that were older than the proposal.
+    fn check_that_texts_are_fresh(&mut self, id: u32, number: Option<i32>) {
+        let made = self.proposals.all.get(&id).map(|one| one.made);
+        let older = self.older_texts.remove(&number).unwrap_or_default();
+        let is_stale = |file: &String, typed: Duration| {
+            !self.drafted_files.contains(file) && made.is_some_and(|made| typed < made)
         };
-        let mut stale = Vec::new();
-        for (file, text) in texts {
-            let typed = self.typed.get(file).copied();
-            let is_old = typed.is_some_and(|typed| typed < earliest);
-            if is_old && !self.drafted_files.contains(file) && now.get(file) != Some(text) {
-                stale.push(file.clone());
-            }
-        }
+        let stale = older
+            .into_iter()
+            .filter(|(file, typed)| is_stale(file, *typed));
+        let stale: Vec<String> = stale.map(|(file, _)| file).collect();
         if !stale.is_empty() {
-            let text = format!("{stale:?} were typed in before the proposals were made");
+            let text = format!("{stale:?} were typed in before #{id} was made");
             self.broken(
                 "evidence is of the current texts",
                 "buffers stay as at the start",
