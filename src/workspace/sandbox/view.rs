@@ -6,6 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
 use super::plan::Plan;
 
 /// Where the command has an empty directory of its own.
@@ -83,9 +86,9 @@ pub(super) fn hidden(plan: &Plan) -> Vec<PathBuf> {
 
 /// The directories of hidden places that stay in sight, those above others first. A path is taken only
 /// by what it really is; the home itself, the cache and all that is above them stay hidden.
-pub(super) fn kept(plan: &Plan) -> Vec<Kept> {
+pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<Kept> {
     let own = OWN.iter().filter_map(|path| resolved(Path::new(path)));
-    let places: Vec<PathBuf> = own.chain(hidden(plan)).collect();
+    let places: Vec<PathBuf> = own.chain(hidden.iter().cloned()).collect();
     let is_below = |path: &Path| {
         places
             .iter()
@@ -191,8 +194,15 @@ fn cache(plan: &Plan) -> Option<PathBuf> {
     resolved(all.parent()?)
 }
 
+/// What a path really is; none where nothing lies there.
 fn resolved(path: &Path) -> Option<PathBuf> {
-    path.canonicalize().ok()
+    // Most lead through no link, which the system says in one call; to follow each component takes many.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        Ok(_) if is_plain(path) => Some(path.components().collect()),
+        Err(Errno::NOENT) => None,
+        Ok(_) | Err(_) => path.canonicalize().ok(),
+    }
 }
 
 fn is_of_the_system(path: &Path) -> bool {
@@ -290,7 +300,8 @@ mod tests {
             "/".into(),
             "/run/../usr".into(),
         ];
-        let found = kept(&plan(&home, &keep));
+        let plan = plan(&home, &keep);
+        let found = kept(&plan, &hidden(&plan));
         let expected = [
             ("tools/current", &py),
             ("tools/py", &py),
@@ -305,6 +316,31 @@ mod tests {
             .filter(|kept| !kept.at.starts_with("/run"))
             .collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn paths_are_resolved_as_the_system_does_it() {
+        let (_dir, home) = home();
+        symlink(home.join("tools"), home.join("link")).unwrap();
+        symlink("nowhere", home.join("dangling")).unwrap();
+        for name in [
+            "",
+            "tools/py",
+            "tools/py/",
+            "tools/./py",
+            "tools/../.ssh",
+            "link",
+            "link/py",
+            "link/..",
+            "dangling",
+            "missing",
+            "missing/..",
+        ] {
+            let path = home.join(name);
+            assert_eq!(resolved(&path), path.canonicalize().ok(), "{name}");
+        }
+        let relative = Path::new("src");
+        assert_eq!(resolved(relative), relative.canonicalize().ok());
     }
 
     #[test]

@@ -36,6 +36,8 @@ impl Written {
             next: Instant::now(),
         };
         written.most = plan.bounds.disk.saturating_add(written.now());
+        // What was there is known.
+        written.next = Instant::now() + LEAST;
         Ok(written)
     }
 
