@@ -39,6 +39,7 @@ mod objection;
 pub mod proposal;
 mod propose;
 mod protocol;
+mod reason;
 mod repeats;
 mod request;
 mod required;
@@ -60,6 +61,7 @@ pub use event::{
     AgentOutcome, AnswerSource, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
     RunId, Stamped, StopReason, TestPhase,
 };
+pub use failing::failure_in_short;
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
 pub use proposal::{

@@ -11,6 +11,7 @@ use super::gate::Draft;
 use super::hub::Hub;
 use super::proposal::{Evidence, TestEvidence};
 use super::protocol::Propose;
+use super::reason::ReturnReason;
 use super::run::Approval;
 use crate::ports::{TestOutcome, ToolCalling};
 use crate::syntax::SymbolPath;
@@ -22,7 +23,7 @@ pub(super) enum Judgement {
     /// The checks speak against it, and a person decides. The text says what is overridden, and why.
     PersonDecides { overridden: String },
     /// It goes back to its agent.
-    SentBack { why: String },
+    SentBack { why: ReturnReason },
 }
 
 /// Judges a proposal that was checked.
@@ -43,7 +44,7 @@ pub(super) fn judge(
                 overridden: format!("{} ({reason})", objection.in_short),
             },
             None => Judgement::SentBack {
-                why: objection.text,
+                why: ReturnReason::new(objection.text, objection.in_short),
             },
         };
     }
@@ -52,7 +53,9 @@ pub(super) fn judge(
         && let Some(why) = shows_nothing(evidence.counting().0)
     {
         return Judgement::SentBack {
-            why: format!("Not applied: tests are required, and none proves this change: {why}"),
+            why: ReturnReason::for_both(format!(
+                "Not applied: tests are required, and none proves this change: {why}"
+            )),
         };
     }
     match helpless(hub, evidence) {
@@ -66,8 +69,11 @@ pub(super) fn judge(
                 }
             };
             Judgement::SentBack {
-                why: format!(
-                    "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
+                why: ReturnReason::new(
+                    format!(
+                        "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
+                    ),
+                    "none of the failing tests passes with this change",
                 ),
             }
         }
