@@ -11,6 +11,7 @@ use super::event::{AgentOutcome, Event, Party};
 use super::hub::Hub;
 use super::propose::{self, Outcome};
 use super::protocol::{Action, Asked, FinishWork, Propose};
+use super::reason::ReturnReason;
 use super::repeats::Repeat;
 use super::{ask, request, tools};
 
@@ -230,15 +231,18 @@ fn repeated(hub: &Hub, mind: &mut Mind, change: &Propose) -> Option<Proposed> {
     let why = mind.attempts.earlier_refusal(epoch, change, times)?;
     let text =
         format!("You proposed the same before; nothing changed since. It was refused: {why}");
+    let why = ReturnReason::new(text, "the same answer as before");
     hub.event(Event::ProposalRefused {
         agent: mind.party.clone(),
-        why: "the same answer as before".to_owned(),
+        why: why.to_user().to_owned(),
+        shown: Some(why.to_user().to_owned()),
     });
-    Some(sent_back(hub, mind, change, text))
+    Some(sent_back(hub, mind, change, &why))
 }
 
-fn sent_back(hub: &Hub, mind: &mut Mind, change: &Propose, text: String) -> Proposed {
-    mind.attempts.record(hub.state().epoch, change, &text);
+fn sent_back(hub: &Hub, mind: &mut Mind, change: &Propose, why: &ReturnReason) -> Proposed {
+    mind.attempts.record(hub.state().epoch, change, why);
+    let text = why.to_agent().to_owned();
     match mind.attempts.count() <= hub.ledger.limits().repairs {
         true => Proposed::SentBack { text },
         false => {
@@ -274,7 +278,7 @@ pub(super) async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) 
             let ending = (!change.more).then_some((AgentOutcome::Changed, summary));
             Proposed::Applied { text, ending }
         }
-        Outcome::SentBack { why } => sent_back(hub, mind, change, why),
+        Outcome::SentBack { why } => sent_back(hub, mind, change, &why),
         Outcome::Stopped { why } => Proposed::GaveUp {
             text: why.clone(),
             ending: gave_up(why),

@@ -132,6 +132,7 @@ async fn write(
             let why = format!("candidate of {name}: {refusal}");
             hub.event(Event::ProposalRefused {
                 agent: mind.party.clone(),
+                shown: Some(format!("candidate of {name}: {}", refusal.to_user())),
                 why,
             });
             None

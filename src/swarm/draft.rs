@@ -13,6 +13,7 @@ use super::gate::{Draft, contract_changes};
 use super::hub::Hub;
 use super::mend;
 use super::protocol::{AddSymbol, Propose};
+use super::reason::ReturnReason;
 use super::rebinding;
 use super::run::Approval;
 use crate::ports::EditorError;
@@ -27,20 +28,40 @@ use crate::workspace::{WriteRule, encode};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("{why}")]
-    Unusable { why: String },
+    Unusable { why: ReturnReason },
     #[error("{why}")]
     EditorGone { why: String },
     /// The user changed the place, and `why` shows the symbol in this text of its file.
     #[error("{why}")]
     Moved {
-        why: String,
+        why: ReturnReason,
         symbol: SymbolPath,
         text: Arc<str>,
     },
 }
 
-fn unusable<T>(why: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal::Unusable { why: why.into() })
+impl Refusal {
+    /// The reason in words for the user.
+    pub(super) fn to_user(&self) -> &str {
+        match self {
+            Refusal::Unusable { why } | Refusal::Moved { why, .. } => why.to_user(),
+            Refusal::EditorGone { why } => why,
+        }
+    }
+}
+
+/// Refuses a draft, with the words for the agent and those for the user.
+fn unusable<T>(to_agent: impl Into<String>, to_user: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Unusable {
+        why: ReturnReason::new(to_agent, to_user),
+    })
+}
+
+/// Refuses a draft with the same words for the agent and for the user.
+fn unusable_as<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Unusable {
+        why: ReturnReason::for_both(why),
+    })
 }
 
 /// Makes the draft of a proposal.
@@ -50,7 +71,7 @@ fn unusable<T>(why: impl Into<String>) -> Result<T, Refusal> {
 pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
     let draft = written(hub, mind, change).await?;
     if let Some(why) = rebinding::refusal(hub, mind, &draft) {
-        return unusable(why);
+        return Err(Refusal::Unusable { why });
     }
     let mended = mend::mended(hub, draft.clone()).await;
     // An import that nobody asked for is left out rather than refused.
@@ -89,7 +110,7 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
     let rewrites = rewrites(&base_tree, &target, change)?;
     let done = rewrite(&base_tree, &rewrites).map_err(|error| match base == current {
         true => Refusal::Unusable {
-            why: error.to_string(),
+            why: ReturnReason::new(error.to_string(), error.in_short()),
         },
         false => moved(&target, &tree, &error.to_string()),
     })?;
@@ -158,14 +179,20 @@ fn target(hub: &Hub, mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusa
         None => None,
         Some(name) => match hub.lookup().address(name) {
             Ok(path) => Some(path),
-            Err(error) => return unusable(error),
+            Err(error) => {
+                let to_user = format!("the address `{name}` cannot be read");
+                return unusable(error, to_user);
+            }
         },
     };
     match (named, &mind.party) {
         (Some(path), _) => Ok(path),
         (None, Party::Agent(own)) => Ok(own.clone()),
         (None, Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo) => {
-            unusable("Say in `symbol` what you change: path/to/file.py::Class.method")
+            unusable(
+                "Say in `symbol` what you change: path/to/file.py::Class.method",
+                "the proposal does not say what it changes",
+            )
         }
     }
 }
@@ -194,12 +221,18 @@ fn needed_person(hub: &Hub, file: &FilePath, rule: WriteRule) -> Result<Vec<Stri
     match (rule, hub.task.approval) {
         (WriteRule::Allowed, _) => Ok(Vec::new()),
         (WriteRule::NeedsPerson { why }, Approval::Ask) => Ok(vec![why.to_owned()]),
-        (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => unusable(format!(
-            "Not changed: {file} is changed only after a person accepted that very change ({why}), and \
-             nobody is asked in this run. Do without it, and say in your summary what should be changed \
-             there. The user can allow it by --allow-write '{file}'."
-        )),
-        (WriteRule::Never { why }, _) => unusable(format!("Not changed: {why}.")),
+        (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => unusable(
+            format!(
+                "Not changed: {file} is changed only after a person accepted that very change ({why}), and \
+                 nobody is asked in this run. Do without it, and say in your summary what should be changed \
+                 there. The user can allow it by --allow-write '{file}'."
+            ),
+            format!(
+                "{file} is changed only after you accepted that very change ({why}); allow it by \
+                 --allow-write '{file}'"
+            ),
+        ),
+        (WriteRule::Never { why }, _) => unusable_as(format!("Not changed: {why}.")),
     }
 }
 
@@ -209,7 +242,7 @@ async fn current_text(hub: &Arc<Hub>, file: &FilePath) -> Result<Option<Arc<str>
         Ok(text) => Ok(Some(text)),
         Err(EditorError::Missing { .. }) => Ok(None),
         Err(error @ (EditorError::Unreadable { .. } | EditorError::Forbidden { .. })) => {
-            unusable(error.to_string())
+            unusable_as(error.to_string())
         }
         Err(error @ EditorError::Gone) => Err(Refusal::EditorGone {
             why: error.to_string(),
@@ -224,9 +257,10 @@ fn new_file(
     mut needs_person: Vec<String>,
 ) -> Result<Draft, Refusal> {
     let Some(source) = &change.source else {
-        return unusable(format!(
-            "There is no file {file}. To make it, give its whole text as `source`."
-        ));
+        return unusable(
+            format!("There is no file {file}. To make it, give its whole text as `source`."),
+            format!("there is no file {file}"),
+        );
     };
     let text: Arc<str> = if source.ends_with('\n') {
         source.as_str().into()
@@ -237,7 +271,7 @@ fn new_file(
     let tree = parse(&file, &text);
     if let Some(error) = tree.errors().first() {
         let line = text[..error.start].lines().count().max(1);
-        return unusable(format!(
+        return unusable_as(format!(
             "The new file {file} has a syntax error at line {line}."
         ));
     }
@@ -263,7 +297,7 @@ fn new_file(
 /// Refuses a character that the declared encoding of the file lacks.
 fn can_be_written(file: &FilePath, text: &str) -> Result<(), Refusal> {
     encode(Path::new(file.as_str()), text).map_or_else(
-        |error| unusable(format!("Not changed: {file}: {error}.")),
+        |error| unusable_as(format!("Not changed: {file}: {error}.")),
         |_| Ok(()),
     )
 }
@@ -309,8 +343,11 @@ fn source_of<'t>(tree: &'t SymbolTree, name: &str) -> Option<&'t str> {
 fn moved(target: &SymbolPath, now: &SymbolTree, place: &str) -> Refusal {
     let source = source_of(now, &target.name).unwrap_or("(gone)");
     Refusal::Moved {
-        why: format!(
-            "The user changed the same place meanwhile ({place}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
+        why: ReturnReason::new(
+            format!(
+                "The user changed the same place meanwhile ({place}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
+            ),
+            format!("you changed the same place meanwhile ({place}); your text stands"),
         ),
         symbol: target.clone(),
         text: Arc::clone(now.text()),
@@ -325,7 +362,10 @@ fn rewrites(
 ) -> Result<Vec<Rewrite>, Refusal> {
     let mut rewrites = Vec::new();
     if change.source.is_some() && !change.hunks.is_empty() {
-        return unusable("Give either `source` or `hunks`, not both.");
+        return unusable(
+            "Give either `source` or `hunks`, not both.",
+            "the proposal has two forms of the same change",
+        );
     }
     if let Some(source) = &change.source {
         rewrites.push(Rewrite::Whole {
@@ -351,6 +391,7 @@ fn rewrites(
     if rewrites.is_empty() {
         return unusable(
             "The proposal is empty: give `source`, `hunks`, `add`, `delete` or `imports`.",
+            "the proposal is empty",
         );
     }
     Ok(rewrites)
@@ -437,7 +478,7 @@ fn in_file(target: &SymbolPath, name: &str) -> Result<String, Refusal> {
     match name.split_once("::") {
         None => Ok(name.to_owned()),
         Some((file, name)) if FilePath::new(file) == target.file => Ok(name.to_owned()),
-        Some(_) => unusable(format!(
+        Some(_) => unusable_as(format!(
             "One proposal changes one file, here {}; `{name}` is in another.",
             target.file
         )),
@@ -450,10 +491,13 @@ fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
     let added = change.add.iter().map(|add| &add.source);
     for text in change.source.iter().chain(hunks).chain(added) {
         if let Some((line, mark)) = omission_marks(base, text).first() {
-            return unusable(format!(
-                "Line {line} of your code stands for code left out (`{}`). It would be taken literally: write all of the code, or use `hunks`.",
-                mark.trim()
-            ));
+            let mark = mark.trim();
+            return unusable(
+                format!(
+                    "Line {line} of your code stands for code left out (`{mark}`). It would be taken literally: write all of the code, or use `hunks`."
+                ),
+                format!("the code is not complete: `{mark}` stands for the rest of it"),
+            );
         }
     }
     Ok(())
@@ -479,16 +523,23 @@ fn hidden(
         more => format!(" and {more} more"),
     };
     let places = format!("{}{more}", places.join(", "));
+    let to_user = format!("the change brings invisible characters: {places}");
     match (hub.task.approval, change.insist) {
         (Approval::Ask, true) => Ok(Some(format!("it brings invisible characters ({places})"))),
-        (Approval::Ask, false) => unusable(format!(
-            "The proposal brings invisible characters: {places}. Leave them out, or write them as \
-             escapes in a string. Repeat it with `insist` to show it to the person all the same."
-        )),
-        (Approval::Proxy | Approval::Auto, _) => unusable(format!(
-            "The proposal brings invisible characters: {places}. Leave them out, or write them as \
-             escapes in a string."
-        )),
+        (Approval::Ask, false) => unusable(
+            format!(
+                "The proposal brings invisible characters: {places}. Leave them out, or write them as \
+                 escapes in a string. Repeat it with `insist` to show it to the person all the same."
+            ),
+            to_user,
+        ),
+        (Approval::Proxy | Approval::Auto, _) => unusable(
+            format!(
+                "The proposal brings invisible characters: {places}. Leave them out, or write them as \
+                 escapes in a string."
+            ),
+            to_user,
+        ),
     }
 }
 
@@ -502,22 +553,25 @@ fn guard(
     done: &Rewritten,
 ) -> Result<(), Refusal> {
     if done.changes.is_empty() {
-        return unusable("The proposal changes nothing: the text is the same as before.");
+        return unusable_as("The proposal changes nothing: the text is the same as before.");
     }
     if let Party::Agent(own) = &mind.party {
         for touched in paths(base.file(), &done.touched) {
             if let Some(why) = foreign(hub, own, rewrites, &touched, base) {
-                return unusable(why);
+                return Err(Refusal::Unusable { why });
             }
         }
     }
     let by_accident = change.source.is_some() && !change.intended_losses;
     let lost: Vec<String> = done.losses.iter().map(ToString::to_string).collect();
     if by_accident && !lost.is_empty() {
-        return unusable(format!(
-            "The proposal loses {}. Keep it, or set `intended_losses` when it is meant to go.",
-            lost.join(", ")
-        ));
+        let lost = lost.join(", ");
+        return unusable(
+            format!(
+                "The proposal loses {lost}. Keep it, or set `intended_losses` when it is meant to go."
+            ),
+            format!("the change would lose {lost}"),
+        );
     }
     Ok(())
 }
@@ -545,7 +599,7 @@ fn foreign(
     rewrites: &[Rewrite],
     touched: &SymbolPath,
     base: &SymbolTree,
-) -> Option<String> {
+) -> Option<ReturnReason> {
     let is_new = base.find(&touched.name).is_none();
     let in_passing = touches_in_passing(rewrites, touched);
     if touched == own || is_new || (in_passing && touched.is_module()) {
@@ -554,12 +608,16 @@ fn foreign(
     let advice = format!("use `request_change` with symbol {touched}");
     match hub.owner_of(touched) {
         Some(owner) if &owner == own => None,
-        Some(owner) => Some(format!(
-            "{touched} belongs to the owner of {owner}: {advice}."
-        )),
+        Some(owner) => {
+            let what = format!("{touched} belongs to the owner of {owner}");
+            Some(ReturnReason::new(format!("{what}: {advice}."), what))
+        }
         None if in_passing && touched.encloses(own) => None,
         None if own.encloses(touched) && !own.is_module() => None,
-        None => Some(format!("{touched} is not your symbol: {advice}.")),
+        None => Some(ReturnReason::new(
+            format!("{touched} is not your symbol: {advice}."),
+            format!("{touched} belongs to another agent"),
+        )),
     }
 }
 
@@ -577,7 +635,7 @@ fn rebased(
     let ours = ChangeSet::between(base, &done.text);
     let text = match ours.over(base, current) {
         Ok(changes) => changes.apply(current).map_err(|error| Refusal::Unusable {
-            why: error.to_string(),
+            why: ReturnReason::for_both(error.to_string()),
         })?,
         Err(conflict) => {
             return Err(moved(target, now, &conflict.in_lines(base)));

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::party_name;
 use super::event::{AgentOutcome, Event, Party, StopReason};
+use super::goal::{self, Goal};
 use super::proposal::{WHOLE_RUN, failing_ids, tail};
 use crate::ports::{TestOutcome, TestReport, TestStatus, Verdict};
 use crate::syntax::{FilePath, SymbolPath};
@@ -152,7 +153,21 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
         LastCheck::Known(report) => report.command.as_str(),
         LastCheck::Absent { .. } => "the test command",
     };
-    not_done(facts, &failures(failing, command))
+    let others = match facts.last_check {
+        LastCheck::Known(report) => other_failures(report, failing),
+        LastCheck::Absent { .. } => String::new(),
+    };
+    not_done(facts, &format!("{}{others}", failures(failing, command)))
+}
+
+/// The failing tests of a report that are no part of the task, in parentheses.
+fn other_failures(report: &TestReport, required: &[String]) -> String {
+    let is_other = |id: &&String| *id != WHOLE_RUN && !required.contains(id);
+    match failing_ids(report).iter().filter(is_other).count() {
+        0 => String::new(),
+        1 => " (1 other test fails, no part of the task)".to_owned(),
+        many => format!(" ({many} other tests fail, no part of the task)"),
+    }
 }
 
 /// Of a run that settled.
@@ -168,9 +183,27 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             Proof::NothingToProve,
             "Done: only documentation was changed".to_owned(),
         ),
+        // The tests that were added ran and pass, or the change would not have been accepted.
+        Checked::Fails(what) if is_new_test_among_known_failures(facts) => (
+            Proof::Proven,
+            format!("Done and proven: the new test passes; {what}, no part of the task"),
+        ),
         Checked::Fails(what) => (Proof::Unproven, format!("Done, but {what}")),
         Checked::Untested(why) => (Proof::Unproven, format!("Done, untested: {why}")),
     }
+}
+
+/// Whether the task was to add a test, tests pass, and all that fail failed before.
+fn is_new_test_among_known_failures(facts: &RunFacts<'_>) -> bool {
+    let LastCheck::Known(report) = facts.last_check else {
+        return false;
+    };
+    let failing = failing_ids(report);
+    let is_known = |id: &String| *id != WHOLE_RUN && facts.failed_before.contains(id);
+    goal::of(facts.task) == Goal::NewTest
+        && report.outcome == TestOutcome::Failed
+        && with_status(report, TestStatus::Passed) > 0
+        && failing.iter().all(is_known)
 }
 
 /// What the last check shows, in words.
@@ -598,6 +631,47 @@ mod tests {
         assert_eq!(
             ends_with(&[WHOLE_RUN]),
             but("`make check` passes only with test files that were changed")
+        );
+    }
+
+    #[test]
+    fn a_new_test_is_proven_although_others_fail_as_before() {
+        use TestStatus::{Failed, Passed};
+        let last = || report(TestOutcome::Failed, &[("new", Passed), ("red", Failed)]);
+        let ended = |task: &str, before: &[&str]| {
+            ends(&Run {
+                last: Some(last()),
+                before,
+                task,
+                ..Run::default()
+            })
+        };
+        let headline = "Done and proven: the new test passes; 1 test fails: red (it failed before), \
+                        no part of the task";
+        assert_eq!(
+            ended("Add a test for parse.", &["red"]),
+            is(Proof::Proven, headline)
+        );
+        assert_eq!(ended("Add a test for parse.", &[]).0, Proof::Unproven);
+        assert_eq!(ended("Fix parse.", &["red"]).0, Proof::Unproven);
+    }
+
+    #[test]
+    fn a_failing_task_names_how_many_other_tests_fail() {
+        let told = |ids: &[&str]| {
+            ends(&Run {
+                stop_reason: StopReason::TestsFail {
+                    failing: vec!["a".to_owned()],
+                },
+                last: Some(failing(ids)),
+                ..Run::default()
+            })
+            .1
+        };
+        assert_eq!(told(&["a"]), "Not done: 1 test fails: a");
+        assert_eq!(
+            told(&["a", "b", "c", "d"]),
+            "Not done: 1 test fails: a (3 other tests fail, no part of the task)"
         );
     }
 

@@ -333,7 +333,11 @@ pub enum Event {
     /// The gate sent it back.
     ProposalRefused {
         agent: Party,
+        /// For the agent.
         why: String,
+        /// For the user; absent in older recordings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
     },
     ProposalChecked {
         proposal: ProposalId,

@@ -78,6 +78,7 @@ pub(super) async fn check(
         losses: draft.losses.clone(),
         contract: draft.contract.clone(),
         callers,
+        test_callers: 0,
         needs_person: draft.needs_person.iter().map(needs_person).collect(),
         together: None,
         overridden: None,

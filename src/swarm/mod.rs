@@ -41,6 +41,7 @@ mod original_tests;
 pub mod proposal;
 mod propose;
 mod protocol;
+mod reason;
 mod rebinding;
 mod repeats;
 mod request;
@@ -64,6 +65,7 @@ pub use event::{
     AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog,
     Party, Record, RunId, Stamped, StopReason, TestPhase,
 };
+pub use failing::failure_in_short;
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
 pub use proposal::{

@@ -11,6 +11,7 @@ use super::gate::Draft;
 use super::hub::Hub;
 use super::proposal::{Evidence, TestEvidence};
 use super::protocol::Propose;
+use super::reason::ReturnReason;
 use super::run::Approval;
 use crate::ports::{TestOutcome, ToolCalling};
 use crate::syntax::SymbolPath;
@@ -22,7 +23,7 @@ pub(super) enum Judgement {
     /// The checks speak against it, and a person decides. The text says what is overridden, and why.
     PersonDecides { overridden: String },
     /// It goes back to its agent.
-    SentBack { why: String },
+    SentBack { why: ReturnReason },
 }
 
 /// Judges a proposal that was checked.
@@ -43,7 +44,7 @@ pub(super) fn judge(
                 overridden: format!("{} ({reason})", objection.in_short),
             },
             None => Judgement::SentBack {
-                why: objection.text,
+                why: ReturnReason::new(objection.text, objection.in_short),
             },
         };
     }
@@ -57,7 +58,9 @@ pub(super) fn judge(
         && let Some(why) = shows_nothing(hub, evidence.counting().0)
     {
         return Judgement::SentBack {
-            why: format!("Not applied: tests are required, and none proves this change: {why}"),
+            why: ReturnReason::for_both(format!(
+                "Not applied: tests are required, and none proves this change: {why}"
+            )),
         };
     }
     match helpless(hub, evidence) {
@@ -71,8 +74,11 @@ pub(super) fn judge(
                 }
             };
             Judgement::SentBack {
-                why: format!(
-                    "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
+                why: ReturnReason::new(
+                    format!(
+                        "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
+                    ),
+                    "none of the failing tests passes with this change",
                 ),
             }
         }
@@ -141,15 +147,19 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
 }
 
 /// Why a change is not applied with which tests pass only as the run changed them.
-fn weakened(evidence: &Evidence) -> Option<String> {
+fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
     let found = evidence.counting().0.only_as_changed()?;
     let ids = found.tests.join(", ");
     let details = match found.details.is_empty() {
         true => String::new(),
         false => format!("\n{}", found.details),
     };
-    Some(format!(
-        "Not applied: tests pass only as this run changed the test files; with the original ones they do not pass ({ids}).{details}\n         Existing tests must pass as they were, and the task does not ask to change them. Put their original text back and change the code until they pass; add new tests beside them. If the task cannot be done without changing them, finish and say so."
+    let what = "tests pass only as this run changed the test files; with the original ones they do not pass";
+    Some(ReturnReason::new(
+        format!(
+            "Not applied: {what} ({ids}).{details}\nExisting tests must pass as they were, and the task does not ask to change them. Put their original text back and change the code until they pass; add new tests beside them. If the task cannot be done without changing them, finish and say so."
+        ),
+        format!("{what} ({ids})"),
     ))
 }
 

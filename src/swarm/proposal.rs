@@ -165,6 +165,9 @@ pub struct Evidence {
     pub contract: Vec<String>,
     /// Owners of references that a changed contract can break.
     pub callers: Vec<SymbolPath>,
+    /// The number of tests that call it in a way that the changed contract breaks.
+    #[serde(default)]
+    pub test_callers: usize,
     /// What only a person may accept in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_person: Vec<NeedsPerson>,
@@ -603,9 +606,10 @@ impl fmt::Display for Evidence {
         }
         writeln!(f, "contract: {}", self.contract.join("; "))?;
         let callers: Vec<String> = self.callers.iter().map(ToString::to_string).collect();
-        let callers = match callers.is_empty() {
-            true => "none".to_owned(),
-            false => few(&callers),
+        let callers = match (callers.is_empty(), self.test_callers) {
+            (true, 0) => "none".to_owned(),
+            (true, tests) => format!("only tests ({tests})"),
+            (false, _) => few(&callers),
         };
         writeln!(f, "callers to follow up: {callers}")
     }

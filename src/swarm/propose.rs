@@ -20,6 +20,7 @@ use super::new_tests;
 use super::objection::{self, Judgement};
 use super::proposal::{Evidence, Part, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
+use super::reason::ReturnReason;
 use super::review;
 use super::run::{Approval, AskIntent};
 use super::send::Failure;
@@ -37,7 +38,7 @@ pub(super) enum Outcome {
     },
     /// To be mended by the agent.
     SentBack {
-        why: String,
+        why: ReturnReason,
     },
     /// The work cannot go on.
     Stopped {
@@ -46,7 +47,18 @@ pub(super) enum Outcome {
 }
 
 fn sent_back(why: impl Into<String>) -> Outcome {
-    Outcome::SentBack { why: why.into() }
+    let why = ReturnReason::for_both(why);
+    Outcome::SentBack { why }
+}
+
+/// Sends a proposal back, and tells it.
+fn refuse(hub: &Hub, mind: &Mind, why: ReturnReason) -> Outcome {
+    hub.event(Event::ProposalRefused {
+        agent: mind.party.clone(),
+        why: why.to_agent().to_owned(),
+        shown: Some(why.to_user().to_owned()),
+    });
+    Outcome::SentBack { why }
 }
 
 /// Takes one proposal through all stages.
@@ -129,22 +141,12 @@ async fn alone(
     match objection::judge(hub, mind, change, &made.draft, &made.evidence) {
         Judgement::Passes => {}
         Judgement::PersonDecides { overridden } => made.evidence.overridden = Some(overridden),
-        Judgement::SentBack { why } => {
-            hub.event(Event::ProposalRefused {
-                agent: mind.party.clone(),
-                why: why.clone(),
-            });
-            return sent_back(why);
-        }
+        Judgement::SentBack { why } => return refuse(hub, mind, why),
     }
     if let Some(why) = new_tests::not_run(hub, &made.draft, report.as_ref())
         && !(change.insist && hub.task.approval.is_by_person())
     {
-        hub.event(Event::ProposalRefused {
-            agent: mind.party.clone(),
-            why: why.clone(),
-        });
-        return sent_back(why);
+        return refuse(hub, mind, why);
     }
     let verdict = decide(hub, mind, change, &made).await;
     let known = (made.evidence.tests.clone(), report);
@@ -261,7 +263,8 @@ async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Opti
     learn::for_follow_ups(hub, &draft.breaking).await;
     let owners = followup::owners_of_broken(hub, draft);
     let callers = owners.into_iter().take(followup::OWNERS_MOST).collect();
-    let (evidence, report) = gate::check(hub, draft, callers).await;
+    let (mut evidence, report) = gate::check(hub, draft, callers).await;
+    evidence.test_callers = followup::broken_tests(hub, draft);
     if let Some(report) = report.clone() {
         hub.event(Event::TestsRun {
             phase: TestPhase::Proposal,
@@ -273,17 +276,16 @@ async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Opti
 }
 
 fn refused(hub: &Hub, mind: &mut Mind, refusal: Refusal) -> Outcome {
-    let why = refusal.to_string();
-    hub.event(Event::ProposalRefused {
-        agent: mind.party.clone(),
-        why: why.clone(),
-    });
     match refusal {
-        Refusal::EditorGone { .. } => Outcome::Stopped { why },
-        Refusal::Unusable { .. } => sent_back(why),
-        Refusal::Moved { symbol, text, .. } => {
+        Refusal::EditorGone { why } => {
+            let told = ReturnReason::for_both(why.as_str());
+            let _ = refuse(hub, mind, told);
+            Outcome::Stopped { why }
+        }
+        Refusal::Unusable { why } => refuse(hub, mind, why),
+        Refusal::Moved { why, symbol, text } => {
             mind.told.show(symbol, text);
-            sent_back(why)
+            refuse(hub, mind, why)
         }
     }
 }

@@ -5,6 +5,7 @@ use super::agent::Mind;
 use super::event::Party;
 use super::gate::Draft;
 use super::hub::Hub;
+use super::reason::ReturnReason;
 use crate::index::{Rebound, rebound};
 use crate::syntax::{Language, SymbolPath, SymbolTree};
 
@@ -13,7 +14,7 @@ const USERS_MOST: usize = 4;
 
 /// Why the agent may not make this change; `None` where it may. The owner of the module body may give
 /// the module's names any meaning.
-pub(super) fn refusal(hub: &Hub, mind: &Mind, draft: &Draft) -> Option<String> {
+pub(super) fn refusal(hub: &Hub, mind: &Mind, draft: &Draft) -> Option<ReturnReason> {
     let Party::Agent(own) = &mind.party else {
         return None;
     };
@@ -37,13 +38,19 @@ pub(super) fn refusal(hub: &Hub, mind: &Mind, draft: &Draft) -> Option<String> {
         0 => String::new(),
         _ => format!(" The same holds for {}.", others.join(", ")),
     };
-    Some(format!(
-        "The proposal gives `{}` another meaning in all of {}: {}.{}{others} Bind another name (`... as \
-         other_name`), import inside {own}, or use `request_change` with symbol {module}.",
+    let what = format!(
+        "the proposal gives `{}` another meaning in all of {}: {}.{}{others}",
         first.name,
         draft.file,
         first.how,
         used_by(first),
+    );
+    Some(ReturnReason::new(
+        format!(
+            "Not changed: {what} Bind another name (`... as other_name`), import inside {own}, or use \
+             `request_change` with symbol {module}."
+        ),
+        what,
     ))
 }
 

@@ -167,7 +167,9 @@ impl RunState {
             | Event::ProposalChecked { .. }
             | Event::ReviewAsked { .. } => self.take_proposal(event),
             Event::ProposalReviewed { proposal, .. } => self.reviewed(*proposal),
-            Event::ProposalRefused { agent, why } => self.did(agent, Doing::Thinking, why),
+            Event::ProposalRefused { agent, why, shown } => {
+                self.did(agent, Doing::Thinking, shown.as_ref().unwrap_or(why));
+            }
             Event::ProposalApplied { proposal, .. } => {
                 self.did_about(*proposal, Doing::Thinking, "applied");
             }

@@ -44,6 +44,7 @@ fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        test_callers: 0,
         needs_person: Vec::new(),
         together: None,
         texts: Default::default(),
@@ -269,6 +270,7 @@ fn ending(stop_reason: StopReason) -> Vec<Event> {
                 outside_seconds: 6.5,
                 messages: 2,
                 agents: 2,
+                ..Spent::default()
             },
             summary: "changed late_fee".to_owned(),
             tally: Vec::new(),

@@ -119,6 +119,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        test_callers: 0,
         needs_person: Vec::new(),
         together: None,
         texts: Default::default(),

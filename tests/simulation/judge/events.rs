@@ -87,7 +87,7 @@ impl Judge {
                 };
                 self.proposals.all.insert(proposal.0, made);
             }
-            Event::ProposalRefused { agent, why } => self.refused(&name_of(agent), why),
+            Event::ProposalRefused { agent, why, .. } => self.refused(&name_of(agent), why),
             Event::CandidateChosen { agent, model, .. } => {
                 self.proposals.chosen.insert(name_of(agent), model.clone());
             }

@@ -37,9 +37,13 @@ fn trouble_of_an_agent_is_told() {
     assert_eq!(told(failed), ["! scout no answer"]);
     let refused = Event::ProposalRefused {
         agent: Party::Solo,
-        why: text("g belongs to another"),
+        why: text("The proposal loses the docstring. Keep it, or set `intended_losses`."),
+        shown: Some(text("the change would lose the docstring")),
     };
-    assert_eq!(told(refused), ["↺ agent g belongs to another"]);
+    assert_eq!(
+        told(refused),
+        ["↺ agent the change would lose the docstring"]
+    );
 }
 
 #[test]
@@ -299,6 +303,16 @@ fn evidence_against_a_proposal_is_shown_whole() {
         );
     }
     assert!(!shown.contains("fixed"), "{shown}");
+    let tests_alone = Evidence {
+        contract: vec![text("f: a parameter more")],
+        test_callers: 3,
+        ..evidence()
+    };
+    let told = tests_alone.to_string();
+    assert!(
+        told.contains("callers to follow up: only tests (3)"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -444,6 +458,19 @@ fn numbers_are_written_for_readers() {
             ..Spent::default()
         })
     };
+    let of = |unpriced_calls, dollars, assumed| {
+        words::spent(&Spent {
+            prompt_tokens: Tokens(9_000),
+            assumed_tokens: Tokens(assumed),
+            dollars: Dollars(dollars),
+            unpriced_calls,
+            ..Spent::default()
+        })
+    };
+    assert!(of(0, 0.0, 0).contains(" · $0 · "));
+    assert!(of(2, 0.0, 0).contains(" · cost unknown · "));
+    assert!(of(2, 0.5, 0).contains("$0.5000, and the cost of 2 calls is unknown"));
+    assert!(of(0, 0.5, 6_000).contains("about 3000 tokens, at most 9000 · at most $0.5000"));
     assert!(spent(0.5).contains(" 9.5 s ") && !spent(0.5).contains("waiting"));
     assert!(spent(4.0).ends_with("· 4 s waiting for you"));
 }
