@@ -153,7 +153,8 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
         records.push(record);
     }
     let waits = waits(&records);
-    if !waits && !(was_interrupted(&records, &path) && is_younger(&path, INTERRUPTED_AGE)) {
+    let can_run_again = was_interrupted(&records, &path) && is_younger(&path, INTERRUPTED_AGE);
+    if !waits && !can_run_again {
         return None;
     }
     file.set_len(end).ok()?;

@@ -250,14 +250,11 @@ where
                 (needs, found) = (reviewed, Some(with_them));
             }
         }
-        let Some(Found {
+        let Found {
             tests,
             diagnostics,
             passes,
-        }) = found
-        else {
-            return None;
-        };
+        } = found?;
         if !passes && !group.pending.is_empty() && !person_reviews {
             one_is_judged(hub, id, group.put_off()).await;
             continue;

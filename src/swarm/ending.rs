@@ -52,6 +52,7 @@ impl Ending {
                 why: "the run never began",
             },
             failed_before: &BTreeSet::new(),
+            required: &BTreeSet::new(),
             only_as_changed: &[],
             report_before: None,
             nothing_to_change: false,
@@ -69,6 +70,8 @@ pub(super) struct RunFacts<'a> {
     pub taken_back: TakenBack<'a>,
     pub last_check: LastCheck<'a>,
     pub failed_before: &'a BTreeSet<String>,
+    /// Failing tests that the task is about.
+    pub required: &'a BTreeSet<String>,
     /// Tests that pass only with test files that the run changed.
     pub only_as_changed: &'a [String],
     /// The test run before anything was changed.
@@ -126,6 +129,7 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
 pub(super) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
     match checked(facts) {
         Checked::Passes(_) => None,
+        Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => None,
         Checked::Fails(_) | Checked::Untested(_) if is_all_documentation(facts) => None,
         Checked::Fails(why) | Checked::Untested(why) => Some(why),
     }
@@ -173,7 +177,18 @@ fn other_failures(report: &TestReport, required: &[String]) -> String {
 /// Of a run that settled.
 fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     let is_documentation = is_all_documentation(facts);
+    let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
     match checked(facts) {
+        Checked::Fails(what) if beside.is_some() => {
+            let passed = beside.unwrap_or_default();
+            let passed = match goal::of(facts.task) == Goal::NewTest {
+                // The tests that were added ran and pass, or the change would not have been accepted.
+                true => "the new test passes".to_owned(),
+                false => format!("{} {}", counted(passed, "test"), pass(passed)),
+            };
+            let headline = format!("Done and proven: {passed}; {what}, no part of the task");
+            (Proof::Proven, headline)
+        }
         Checked::Passes(what) => (Proof::Proven, format!("Done and proven: {what}")),
         Checked::Fails(what) if is_documentation => (
             Proof::NothingToProve,
@@ -183,27 +198,35 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             Proof::NothingToProve,
             "Done: only documentation was changed".to_owned(),
         ),
-        // The tests that were added ran and pass, or the change would not have been accepted.
-        Checked::Fails(what) if is_new_test_among_known_failures(facts) => (
-            Proof::Proven,
-            format!("Done and proven: the new test passes; {what}, no part of the task"),
-        ),
         Checked::Fails(what) => (Proof::Unproven, format!("Done, but {what}")),
         Checked::Untested(why) => (Proof::Unproven, format!("Done, untested: {why}")),
     }
 }
 
-/// Whether the task was to add a test, tests pass, and all that fail failed before.
-fn is_new_test_among_known_failures(facts: &RunFacts<'_>) -> bool {
+/// The number of tests that pass, where all that fail failed before and are no part of the task. A bug
+/// of which no failing test tells may be the cause of any of them.
+fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     let LastCheck::Known(report) = facts.last_check else {
-        return false;
+        return None;
     };
-    let failing = failing_ids(report);
-    let is_known = |id: &String| *id != WHOLE_RUN && facts.failed_before.contains(id);
-    goal::of(facts.task) == Goal::NewTest
+    let is_told = match goal::of(facts.task) {
+        Goal::Bug | Goal::RedTests => !facts.required.is_empty(),
+        Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => true,
+    };
+    let is_other = |id: &String| {
+        *id != WHOLE_RUN && facts.failed_before.contains(id) && !facts.required.contains(id)
+    };
+    let is_proven = is_told
         && report.outcome == TestOutcome::Failed
-        && with_status(report, TestStatus::Passed) > 0
-        && failing.iter().all(is_known)
+        && report.source.is_reporter()
+        && facts.only_as_changed.is_empty()
+        && failing_ids(report).iter().all(is_other);
+    let passed = with_status(report, TestStatus::Passed);
+    (is_proven && passed > 0).then_some(passed)
 }
 
 /// What the last check shows, in words.
@@ -501,6 +524,7 @@ mod tests {
         taken_back: TakenBack<'a>,
         last: Option<TestReport>,
         before: &'a [&'a str],
+        required: &'a [&'a str],
         as_changed: &'a [&'a str],
         report_before: Option<TestReport>,
         nothing_to_change: bool,
@@ -515,6 +539,7 @@ mod tests {
                 taken_back: TakenBack::No,
                 last: None,
                 before: &[],
+                required: &[],
                 as_changed: &[],
                 report_before: None,
                 nothing_to_change: false,
@@ -525,6 +550,7 @@ mod tests {
     fn ends(run: &Run<'_>) -> (Proof, String) {
         let changed: Vec<SymbolPath> = run.changed.iter().map(|one| one.parse().unwrap()).collect();
         let before = run.before.iter().map(|id| (*id).to_owned()).collect();
+        let required = run.required.iter().map(|id| (*id).to_owned()).collect();
         let as_changed: Vec<String> = run.as_changed.iter().map(|id| (*id).to_owned()).collect();
         let ending = ending(&RunFacts {
             stop_reason: &run.stop_reason,
@@ -538,6 +564,7 @@ mod tests {
                 },
             },
             failed_before: &before,
+            required: &required,
             only_as_changed: &as_changed,
             report_before: run.report_before.as_ref(),
             nothing_to_change: run.nothing_to_change,
@@ -668,11 +695,13 @@ mod tests {
             })
             .1
         };
-        assert_eq!(told(&["a"]), "Not done: 1 test fails: a");
-        assert_eq!(
-            told(&["a", "b", "c", "d"]),
-            "Not done: 1 test fails: a (3 other tests fail, no part of the task)"
-        );
+        let is = |ids: &[&str], expected: &str| {
+            let told = told(ids);
+            assert!(told.starts_with(expected), "{told}");
+        };
+        is(&["a"], "Not done: 1 test fails: a;");
+        let others = "Not done: 1 test fails: a (3 other tests fail, no part of the task);";
+        is(&["a", "b", "c", "d"], others);
     }
 
     #[test]
@@ -695,6 +724,37 @@ mod tests {
             settled(hanging, &[WHOLE_RUN]),
             untested("the tests timed out after 6 s")
         );
+    }
+
+    #[test]
+    fn known_failures_that_are_no_part_of_the_task_leave_a_change_proven() {
+        let ends = |task, last: &[(&str, TestStatus)], required| {
+            ends(&Run {
+                task,
+                last: Some(report(TestOutcome::Failed, last)),
+                before: &["red"],
+                required,
+                ..Run::default()
+            })
+        };
+        let cases = [("a", TestStatus::Passed), ("red", TestStatus::Failed)];
+        let headline = "Done and proven: 1 test passes; 1 test fails: red (it failed before), no part \
+                        of the task";
+        assert_eq!(
+            ends("Simplify f.", &cases, &[]),
+            is(Proof::Proven, headline)
+        );
+        assert_eq!(
+            ends("a fails, mend f", &cases, &["a"]),
+            is(Proof::Proven, headline)
+        );
+        // A bug of which no test tells may be the cause of any failure.
+        let unproven = |found: (Proof, String)| assert_eq!(found.0, Proof::Unproven, "{}", found.1);
+        unproven(ends("f is wrong", &cases, &[]));
+        unproven(ends("Simplify f.", &cases, &["red"]));
+        unproven(ends("Simplify f.", &cases[1..], &[]));
+        let new = [cases[0], ("new", TestStatus::Failed)];
+        unproven(ends("Simplify f.", &new, &[]));
     }
 
     #[test]

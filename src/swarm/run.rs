@@ -589,6 +589,7 @@ fn with_facts<R>(
             None => LastCheck::Absent { why: &untested },
         },
         failed_before: &state.failing_before,
+        required: &state.required,
         only_as_changed: &only_as_changed.tests,
         report_before: state.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise,

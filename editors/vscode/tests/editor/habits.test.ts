@@ -69,7 +69,8 @@ on.step("what is typed right after Change… goes into its box, not into the sou
   await on.editor.openFile("price.py");
   await on.editor.goTo(6);
   await on.editor.chord("c");
-  // As fast as a person types.
+  // As fast as a person types: the first letter does not come at once.
+  await on.editor.page.waitForTimeout(300);
   await on.editor.page.keyboard.type("Thirty-seven letters of a task, typed", { delay: 80 });
   const box = on.editor.page.locator(".quick-input-widget", { hasText: "Starling: Change price" });
   await box.waitFor();
