@@ -2,8 +2,8 @@
 //!
 //! - A task about failing tests requires those that it names; without a name all of them, except those
 //!   that fail because a module outside the project, or a fixture, is missing.
-//! - A bug requires the tests that it names or whose error it quotes, and those that reach a symbol that
-//!   the task names or that the scout picks: by a traceback, by a use, or by an import.
+//! - A bug requires the tests that it names or whose error it quotes; without any, those that reach a
+//!   symbol that the task names or that the scout picks: by a traceback, by a use, or by an import.
 //! - Every other goal requires only tests that the task names or whose error it quotes.
 
 use std::collections::BTreeSet;
@@ -132,13 +132,11 @@ fn required(
                 }
             }
         }
+        // A test that the task names or quotes is the only one that is meant.
+        Goal::Bug if !named.is_empty() => named,
         Goal::Bug => {
-            let mut required = named;
             let reach = Reach::of(lookup, targets);
-            required.extend(ids(&|case| {
-                !lacks_fixture(case) && reach.includes(lookup, case)
-            }));
-            required
+            ids(&|case| !lacks_fixture(case) && reach.includes(lookup, case))
         }
         Goal::NewTest
         | Goal::Feature
@@ -184,7 +182,15 @@ fn is_in_named_file(task: &str, case: &TestCase) -> bool {
 /// Whether a task holds the error of a test.
 fn is_quoted(task: &str, case: &TestCase) -> bool {
     let lines = case.message.lines().rev();
-    let error = lines.map(|line| line.trim_start_matches("E ").trim());
+    let error = lines.map(|line| {
+        line.trim_start_matches("E ")
+            .trim_start_matches("> ")
+            .trim()
+    });
+    let mut assertions = error.clone().filter(|line| line.starts_with("assert "));
+    if assertions.any(|line| line.len() >= SHORTEST_ERROR && task.contains(line)) {
+        return true;
+    }
     let mut errors = error.filter(|line| line.contains("Error: ") || line.contains("Exception: "));
     errors
         .next()

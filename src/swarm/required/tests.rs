@@ -92,6 +92,23 @@ fn a_bug_requires_the_tests_that_use_what_the_scout_picks() {
 }
 
 #[test]
+fn a_bug_with_a_named_or_quoted_test_requires_that_one_alone() {
+    let mut cases = red();
+    cases[1].message = ">   assert report([]) == '0'\nE   assert 'nan' == '0'".to_owned();
+    for task in [
+        "`mean` is wrong, see test_report",
+        "`mean` is wrong: assert 'nan' == '0'",
+        "`mean` is wrong: assert report([]) == '0'",
+    ] {
+        assert_eq!(
+            required_of(task, &[], cases.clone()),
+            ["test_report"],
+            "{task}"
+        );
+    }
+}
+
+#[test]
 fn a_traceback_reaches_the_symbol_in_which_it_runs() {
     let message = "test_stats.py:14: in test_mode\nstats.py:2: in mean\nTypeError: no";
     let cases = || vec![case("test_mode", message)];
