@@ -26,6 +26,8 @@ pub mod lang;
 pub mod model;
 pub mod runner;
 
+pub mod history;
+
 pub mod server;
 
 pub mod headless;

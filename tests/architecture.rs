@@ -118,8 +118,14 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["lsp_types", "tower_lsp"],
     ),
     (
+        "history",
+        &["text", "syntax", "workspace", "ports", "swarm"],
+        &["lsp_types", "tower_lsp", "reqwest", "std::process"],
+    ),
+    (
         "server",
         &[
+            "history",
             "rpc",
             "text",
             "syntax",
@@ -165,6 +171,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "lang",
             "runner",
             "config",
+            "history",
             "server",
             "headless",
         ],

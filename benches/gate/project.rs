@@ -179,6 +179,7 @@ impl TestRunner for NoTests {
             exit: None,
             command: String::new(),
             cases: Vec::new(),
+            source: Default::default(),
             output: String::new(),
             millis: 0,
         }

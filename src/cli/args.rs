@@ -9,7 +9,7 @@ use super::code::args::{
 };
 use super::swebench::args::SwebenchCommand;
 use crate::config::Trust;
-use crate::swarm::{Approval, Driver};
+use crate::swarm::{Approval, Driver, ProposalId};
 
 /// A coding assistant in the editor: one agent per symbol, every change proven and approved.
 #[derive(Debug, Parser)]
@@ -25,14 +25,33 @@ Exit status:
      documentation was changed
   1  not done
   2  wrong arguments or configuration
-  3  changes were made that no test proves: no test ran, the tests timed out, or tests fail that
-     failed before";
+  3  changes were made that no test proves: no test ran or none that Starling can see, the tests
+     timed out, tests fail that failed before, tests pass only as the run changed them, or their
+     results are only what the command printed";
+
+const EXIT_STATUS_REVIEW: &str = "\
+Exit status:
+  0  nothing waits any more
+  1  proposals still wait
+  2  wrong arguments";
+
+const EXIT_STATUS_UNDO: &str = "\
+Exit status:
+  0  everything that was to be taken back is taken back
+  1  not, or not all of it
+  2  wrong arguments";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Carry out one task in a project, without an editor.
     #[command(after_help = EXIT_STATUS)]
     Run(RunArgs),
+    /// Review the proposals that waited when their run ended.
+    #[command(after_help = EXIT_STATUS_REVIEW)]
+    Review(ReviewArgs),
+    /// Take back what a run changed, also after you edited other lines. Needs no git.
+    #[command(after_help = EXIT_STATUS_UNDO)]
+    Undo(UndoArgs),
     /// Answer a question about the code of a project. Changes nothing.
     Ask(AskArgs),
     /// Repair a small broken project in a temporary directory.
@@ -85,6 +104,10 @@ pub struct WorldArgs {
     /// in .gitignore, for example Makefile or ci/**. As often as you like.
     #[arg(long, value_name = "GLOB")]
     pub allow_write: Vec<String>,
+    /// Hide a file or directory from the tests, besides homes and Starling's cache: results, data that
+    /// holds the answers. As often as you like.
+    #[arg(long, value_name = "PATH")]
+    pub hide_from_tests: Vec<PathBuf>,
     /// Read the project's own .starling/config.toml this time, trusted or not: look at it first.
     #[arg(long)]
     pub trust: bool,
@@ -136,6 +159,43 @@ pub struct RunArgs {
     pub end_with_parent: Option<i32>,
     #[command(flatten)]
     pub world: WorldArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ReviewArgs {
+    /// Name of the run, or its beginning; without one, every run of the project in which a proposal
+    /// waits, the newest first.
+    pub run: Option<String>,
+    /// Directory of the project, in place of the root of the git repository around the current
+    /// directory or the nearest directory upward with a manifest.
+    #[arg(long, value_name = "DIR")]
+    pub repo: Option<PathBuf>,
+    /// One event a line, as JSON; answers are read as lines.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct UndoArgs {
+    /// Name of the run, or its beginning, as --list shows it; without one, the newest run of the project
+    /// that changed something.
+    pub run: Option<String>,
+    /// Number of one proposal, for example 3 or #3, instead of all of the run.
+    #[arg(value_parser = proposal)]
+    pub proposal: Option<ProposalId>,
+    /// List the runs of the project: when, what was asked, how many changes were made and taken back.
+    #[arg(long, conflicts_with_all = ["run", "proposal", "yes"])]
+    pub list: bool,
+    /// Do not ask before anything is taken back.
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Directory of the project, in place of the root of the git repository around the current
+    /// directory or the nearest directory upward with a manifest.
+    #[arg(long, value_name = "DIR")]
+    pub repo: Option<PathBuf>,
+    /// What was taken back, or the list, as JSON. Taking back needs --yes.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -257,6 +317,13 @@ pub fn dollars(text: &str) -> Result<f64, String> {
     }
 }
 
+fn proposal(text: &str) -> Result<ProposalId, String> {
+    let number = text.strip_prefix('#').unwrap_or(text).parse();
+    number
+        .map(ProposalId)
+        .map_err(|_| "write the number of a proposal, for example 3".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,6 +365,8 @@ mod tests {
             "starling map --query x --file y",
             "starling references a.py",
             "starling definition a.py:1",
+            "starling undo r two",
+            "starling undo --list r",
             "starling fly",
         ] {
             let error = Cli::try_parse_from(line.split_whitespace()).unwrap_err();
@@ -345,7 +414,9 @@ mod tests {
             "starling config explain",
         ] {
             let words = line.split(' ');
-            let world = "--model big -c limits.calls=1 --trust --allow-write a/**".split(' ');
+            let world =
+                "--model big -c limits.calls=1 --trust --allow-write a/** --hide-from-tests out";
+            let world = world.split(' ');
             let read = Cli::try_parse_from(words.chain(world)).unwrap();
             let world = match read.command {
                 Command::Run(args) => args.world,
@@ -355,6 +426,8 @@ mod tests {
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,
                 Command::Models(_)
                 | Command::Trust(_)
+                | Command::Review(_)
+                | Command::Undo(_)
                 | Command::Swebench(_)
                 | Command::Index(_)
                 | Command::Locate(_)
@@ -366,6 +439,7 @@ mod tests {
             assert_eq!(world.model.as_deref(), Some("big"), "{line}");
             assert_eq!(world.set, ["limits.calls=1"], "{line}");
             assert_eq!(world.allow_write, ["a/**"], "{line}");
+            assert_eq!(world.hide_from_tests, [PathBuf::from("out")], "{line}");
             assert_eq!(world.trust(), Trust::Trusted, "{line}");
         }
     }

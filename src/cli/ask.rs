@@ -57,6 +57,7 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         Some(cache) => Index::open(files, cache),
         None => Index::new(files),
     };
+    index.warn_of_skipped();
     let watcher: Watcher = match args.json {
         true => Box::new(|_| {}),
         false => Box::new(show(Paint::of_stderr())),

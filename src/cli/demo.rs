@@ -6,8 +6,9 @@ use anyhow::Context;
 
 use super::args::{DemoArgs, WorldArgs};
 use super::embedded::{DEMO, Files, RECORDING, RECORDING_PROJECT};
-use super::run::{Show, Stdin, Tree, check, follow};
+use super::run::{Show, Stdin, check, follow};
 use super::services::configuration;
+use super::view::summary::Tree;
 use super::{Outcome, WrongUse, models};
 use crate::config::{ConfigError, ModelKind};
 use crate::model::registry::{ModelSource, role_sources};

@@ -12,7 +12,7 @@ use super::Outcome;
 use super::args::WorldArgs;
 use super::services::services;
 use super::slices;
-use crate::server::{Leave, serve};
+use crate::server::{Leave, Restore, serve};
 
 /// How much less than the editor the workers matter, as `nice` counts it.
 const LESS: i32 = 10;
@@ -22,7 +22,7 @@ pub async fn run(args: &WorldArgs) -> anyhow::Result<Outcome> {
     slices::of_all_threads(slices::SHORTEST);
     let workers = workers().context("no threads can be started")?;
     let served = async {
-        let services = services(args, workers.handle().clone())?;
+        let services = services(args, workers.handle().clone(), Restore::All)?;
         let leave = serve(tokio::io::stdin(), tokio::io::stdout(), services).await;
         anyhow::Ok(match leave {
             Leave::Taken => Outcome::Settled,

@@ -8,16 +8,19 @@ mod doctor;
 mod embedded;
 mod explain;
 mod input;
+mod languages;
 mod log;
 mod lsp;
 mod models;
 mod project;
+mod review;
 mod run;
 mod screen;
 mod services;
 mod slices;
 mod swebench;
 mod trust;
+mod undo;
 mod view;
 
 use std::io::Write;
@@ -95,6 +98,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Run(args) => run::run(args).await,
+        Command::Review(args) => review::run(args).await,
+        Command::Undo(args) => undo::run(args).await,
         Command::Ask(args) => ask::run(args).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Lsp(args) => lsp::run(&args).await,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
@@ -12,12 +12,14 @@ use tokio::time::MissedTickBehavior;
 
 use super::args::{RunArgs, WorldArgs};
 use super::input::{Input, Inputs, Source};
-use super::project::Project;
+use super::languages;
+use super::project::{self, Project};
+use super::review::{Ended, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
 use super::services::{allowed_writes, configuration, services};
-use super::view::prompt::{self, Asked, CHOICES, Prompt, Said};
+use super::view::prompt::{self, Asked, Prompt, Said};
 use super::view::state::{Finished, Review, RunState};
-use super::view::summary::{Traces, summary};
+use super::view::summary::{Traces, Tree, summary};
 use super::view::text::{Line, Style};
 use super::{Outcome, WrongUse, log, trust};
 use crate::config;
@@ -25,6 +27,7 @@ use crate::headless::{HeadlessEditor, HeadlessRun, RunNote};
 use crate::model::registry::Models;
 use crate::ports::{Dollars, Tokens, Verdict};
 use crate::server::protocol::{LimitsPatch, RunParams};
+use crate::server::{Restore, WaitingRun};
 use crate::swarm::{Approval, Proof};
 use crate::workspace::{PathPolicy, private_file};
 
@@ -55,13 +58,6 @@ pub enum Stdin {
     Free,
     /// The task was read from it.
     Used,
-}
-
-/// Whether the project is there after the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tree {
-    Stays,
-    Temporary,
 }
 
 /// Runs the command.
@@ -101,9 +97,15 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         not_empty(&params.task)?;
     }
     let show = Show::of(args.json);
-    match show {
-        Show::Terminal => writeln!(io::stdout(), "{}", project.describe())?,
-        Show::Json => eprintln!("{}", project.describe()),
+    let mut first = vec![project.describe()];
+    if !languages::has_symbols_at(&root) {
+        first.push(format!("note: {}", languages::NO_SYMBOLS));
+    }
+    for line in first {
+        match show {
+            Show::Terminal => writeln!(io::stdout(), "{line}")?,
+            Show::Json => eprintln!("{line}"),
+        }
     }
     follow(&root, params, &args.world, show, stdin, Tree::Stays).await
 }
@@ -164,7 +166,8 @@ pub async fn follow(
     stdin: Stdin,
     tree: Tree,
 ) -> anyhow::Result<Outcome> {
-    let editor = HeadlessEditor::start(services(world, Handle::current())?, root).await?;
+    let editor =
+        HeadlessEditor::start(services(world, Handle::current(), Restore::Nothing)?, root).await?;
     let screen = match show {
         Show::Json => Screen::json(Box::new(io::stdout())),
         Show::Terminal => Screen::lively(),
@@ -184,7 +187,7 @@ pub async fn follow(
 }
 
 /// One run on one screen.
-struct Viewer<'a> {
+pub struct Viewer<'a> {
     editor: &'a HeadlessEditor,
     state: RunState,
     prompt: Prompt,
@@ -198,6 +201,8 @@ struct Viewer<'a> {
     lines: VecDeque<String>,
     /// The user has asked to stop already.
     stopping: bool,
+    /// What is reviewed of a run that is over.
+    ended: Option<Ended>,
 }
 
 /// Whether to go on.
@@ -218,7 +223,39 @@ impl<'a> Viewer<'a> {
             tree: Tree::Stays,
             lines: VecDeque::new(),
             stopping: false,
+            ended: None,
         }
+    }
+
+    /// Shows what waits in a run that is over, until everything is answered or left for later.
+    pub async fn review(
+        editor: &'a HeadlessEditor,
+        mut screen: Screen,
+        mut run: HeadlessRun,
+        waiting: &WaitingRun,
+        root: &Path,
+        inputs: &mut Inputs,
+    ) -> anyhow::Result<Reviewed> {
+        screen.say(&Ended::head(waiting))?;
+        let mut viewer = Viewer::new(editor, screen);
+        viewer.state = Ended::state(waiting);
+        viewer.ended = Some(Ended::new(waiting, root));
+        let first = tokio::time::timeout(OFFERED_WITHIN, run.notes.recv()).await;
+        let Ok(Some(first)) = first else {
+            let id = &waiting.id.0;
+            anyhow::bail!(
+                "run {id} is not offered again: another program has opened it; try again later"
+            );
+        };
+        if let Next::Go = viewer.note(&first)? {
+            viewer.ask()?;
+            viewer.watch(run, inputs).await?;
+        }
+        viewer.screen.settle()?;
+        Ok(match viewer.stopping {
+            true => Reviewed::Stopped,
+            false => Reviewed::Through,
+        })
     }
 
     /// A run from its beginning to what is said at its end.
@@ -226,18 +263,17 @@ impl<'a> Viewer<'a> {
         mut self,
         root: &Path,
         params: RunParams,
-        inputs: Inputs,
+        mut inputs: Inputs,
     ) -> anyhow::Result<Outcome> {
         let run = self.editor.run(params).await?;
         let trajectory = run.trajectory.clone();
-        self.watch(run, inputs).await?;
+        self.watch(run, &mut inputs).await?;
         self.screen.settle()?;
-        let patch = write_patch(&self.state, &trajectory);
+        write_patch(&self.state, &trajectory);
         let traces = Traces {
-            root,
             trajectory: &trajectory,
-            // What is gone needs not be taken back.
-            patch: patch.as_deref().filter(|_| self.tree == Tree::Stays),
+            repo: to_name(root),
+            tree: self.tree,
         };
         self.screen.say(&summary(&self.state, traces))?;
         Ok(self
@@ -247,7 +283,7 @@ impl<'a> Viewer<'a> {
             .map_or(Outcome::NotSettled, outcome))
     }
 
-    async fn watch(&mut self, mut run: HeadlessRun, mut inputs: Inputs) -> anyhow::Result<()> {
+    async fn watch(&mut self, mut run: HeadlessRun, inputs: &mut Inputs) -> anyhow::Result<()> {
         let mut answers = true;
         let mut logs = self.screen.is_live().then(log::divert);
         let mut frames = tokio::time::interval(FRAME);
@@ -284,6 +320,13 @@ impl<'a> Viewer<'a> {
             }
             if !answers && !self.stopping && !self.state.reviews.is_empty() {
                 let why = "nobody can answer: stdin is closed; use --approve auto or proxy";
+                if self.ended.is_some() {
+                    eprintln!(
+                        "starling: nobody can answer: stdin is closed; the proposals still wait"
+                    );
+                    self.stopping = true;
+                    return Ok(());
+                }
                 eprintln!("starling: {why}");
                 self.stop(&run).await?;
             }
@@ -291,6 +334,14 @@ impl<'a> Viewer<'a> {
     }
 
     fn note(&mut self, note: &RunNote) -> anyhow::Result<Next> {
+        if let (Some(ended), RunNote::Event(params)) = (&mut self.ended, note)
+            && ended.is_earlier(params, &mut self.state)
+        {
+            if ended.asks(params) {
+                self.screen.note(note, &self.state, &self.prompt)?;
+            }
+            return Ok(Next::Go);
+        }
         match note {
             RunNote::Event(params) => self.state.take(params.at_ms, &params.event),
             RunNote::Intent(params) => self.state.intent_asked(params.view.clone()),
@@ -298,12 +349,28 @@ impl<'a> Viewer<'a> {
         self.screen.note(note, &self.state, &self.prompt)?;
         match self.state.finished {
             Some(_) => Ok(Next::Stop),
-            None => Ok(Next::Go),
+            None => Ok(self.through()),
+        }
+    }
+
+    /// A review of a run that is over ends with its last answer, also where proposals are left for later.
+    fn through(&self) -> Next {
+        let nothing_left = |ended: &Ended| ended.is_through(&self.state);
+        match self.ended.as_ref().is_some_and(nothing_left) {
+            true => Next::Stop,
+            false => Next::Go,
         }
     }
 
     /// Shows the first of the waiting reviews, once.
     fn ask(&mut self) -> io::Result<()> {
+        if let (Some(ended), Some(Review::Proposal { id, .. })) =
+            (&self.ended, self.state.reviews.front())
+            && self.state.reviews.front() != self.asked.as_ref()
+        {
+            let id = *id;
+            ended.renew(id, &mut self.state);
+        }
         let first = self.state.reviews.front();
         if first != self.asked.as_ref() {
             self.asked = first.cloned();
@@ -326,6 +393,7 @@ impl<'a> Viewer<'a> {
     async fn input(&mut self, input: Input, run: &HeadlessRun) -> anyhow::Result<Next> {
         let asked = match self.state.reviews.is_empty() {
             true => Asked::Nothing,
+            false if self.state.agents_are_gone => Asked::OfEnded,
             false => Asked::Waiting,
         };
         let said = match input {
@@ -360,7 +428,7 @@ impl<'a> Viewer<'a> {
         while !self.state.reviews.is_empty()
             && let Some(line) = self.lines.pop_front()
         {
-            if let Next::Stop = self.follow(prompt::line(&line), run).await? {
+            if let Next::Stop = self.follow(self.said(&line), run).await? {
                 return Ok(Next::Stop);
             }
             self.ask()?;
@@ -368,12 +436,33 @@ impl<'a> Viewer<'a> {
         Ok(Next::Go)
     }
 
+    /// An answer that came as a line.
+    fn said(&self, line: &str) -> Said {
+        match self.ended {
+            Some(_) => prompt::line_of_ended(line),
+            None => prompt::line(line),
+        }
+    }
+
     async fn follow(&mut self, said: Said, run: &HeadlessRun) -> anyhow::Result<Next> {
         match said {
             Said::Quit if self.stopping => return Ok(Next::Stop),
+            // Whatever waits goes on waiting.
+            Said::Quit if self.ended.is_some() => {
+                self.stopping = true;
+                return Ok(Next::Stop);
+            }
             Said::Quit => self.stop(run).await?,
             Said::Verdict(verdict) => self.answer(run, verdict).await?,
-            Said::Help => self.screen.say(&[Line::plain(CHOICES)])?,
+            Said::Skip => {
+                if let (Some(_), Some(ended)) = (self.state.answered(), &mut self.ended) {
+                    ended.skipped += 1;
+                }
+                if let Next::Stop = self.through() {
+                    return Ok(Next::Stop);
+                }
+            }
+            Said::Help => self.screen.say(&[Line::plain(self.state.choices())])?,
         }
         self.screen.draw(&self.state, &self.prompt)?;
         Ok(Next::Go)
@@ -385,6 +474,9 @@ impl<'a> Viewer<'a> {
                 .say(&[Line::plain("nothing waits for an answer")])?;
             return Ok(());
         };
+        if let (Some(ended), Review::Proposal { id, .. }) = (&mut self.ended, &review) {
+            ended.answered(*id);
+        }
         let target = review.target();
         let answered = match verdict {
             Verdict::Accept => self.editor.accept(&run.id, target).await,
@@ -403,7 +495,7 @@ impl<'a> Viewer<'a> {
         self.stopping = true;
         let note = "stopping; once more to quit at once";
         self.screen.say(&[Line::of(Style::Warning, note)])?;
-        self.editor.cancel(&run.id).await?;
+        self.editor.cancel_keeping_reviews(&run.id).await?;
         Ok(())
     }
 }
@@ -441,19 +533,22 @@ pub fn read_stdin() -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Keeps the whole change beside the trajectory, so that it can be taken back later.
-fn write_patch(state: &RunState, trajectory: &Path) -> Option<PathBuf> {
-    let diff = &state.finished.as_ref()?.diff;
+/// The project, if the current directory does not lead to it.
+pub fn to_name(root: &Path) -> Option<&Path> {
+    let here = project::root(None);
+    Some(root).filter(|root| here.is_err() || here.is_ok_and(|here| here != *root))
+}
+
+/// Keeps the whole change beside the trajectory, for other programs.
+fn write_patch(state: &RunState, trajectory: &Path) {
+    let diff = state.finished.as_ref().map_or("", |one| &one.diff);
     if diff.is_empty() {
-        return None;
+        return;
     }
     let path = trajectory.with_extension("patch");
-    match private_file(&path).and_then(|mut file| file.write_all(diff.as_bytes())) {
-        Ok(()) => Some(path),
-        Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "the patch is not written");
-            None
-        }
+    let written = private_file(&path).and_then(|mut file| file.write_all(diff.as_bytes()));
+    if let Err(error) = written {
+        tracing::warn!(path = %path.display(), %error, "the patch is not written");
     }
 }
 
@@ -465,6 +560,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::cli::view::prompt::CHOICES;
     use crate::cli::view::text::Paint;
     use crate::headless::testing::{
         Scene, editor, finished, folder, review_asked, said, symbol, task,
@@ -635,6 +731,7 @@ mod tests {
                 diff: String::new(),
                 spent: Spent::default(),
                 ending,
+                waiting: 0,
             })
         };
         for (proof, expected) in [

@@ -10,7 +10,7 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
-use super::view::prompt::{CHOICES, Prompt};
+use super::view::prompt::Prompt;
 use super::view::state::{Review, RunState};
 use super::view::story;
 use super::view::text::{Line, Paint};
@@ -97,7 +97,7 @@ impl Screen {
     pub fn ask(&mut self, review: &Review, state: &RunState) -> io::Result<()> {
         let mut lines = story::question(review, state);
         if let Kind::Lines(_) = self.kind {
-            lines.push(Line::plain(CHOICES));
+            lines.push(Line::plain(state.choices()));
         }
         self.say(&lines)
     }
@@ -199,6 +199,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::cli::view::prompt::CHOICES;
     use crate::ports::IntentView;
     use crate::server::protocol::{EventParams, IntentParams};
     use crate::swarm::{Event, RunId};

@@ -16,9 +16,10 @@ use crate::config::{self, Config, Loaded, ProjectFile, Sources};
 use crate::index::Index;
 use crate::lang::{OwnPrograms, Places, ServerPool, Wanted};
 use crate::model::registry::Models;
+use crate::model::weights::{self, Progress};
 use crate::ports::{ProblemKind, TestRunner};
 use crate::runner::{ProjectTests, TestSettings};
-use crate::server::{Defaults, Opened, Opening, Services, swarm};
+use crate::server::{Defaults, Opened, Opening, Restore, Services, swarm};
 use crate::swarm::{Approval, AskIntent, Driver, RoleModels};
 use crate::workspace::{
     Bounds, Container, Policy, Shadows, Unconfined, Workspace, cache_dir, sweep_leftovers,
@@ -29,7 +30,7 @@ use crate::workspace::{
 ///
 /// # Errors
 /// There is no place for a cache.
-pub fn services(args: &WorldArgs, workers: Handle) -> anyhow::Result<Services> {
+pub fn services(args: &WorldArgs, workers: Handle, restore: Restore) -> anyhow::Result<Services> {
     let cache = cache_dir().context(
         "there is no home directory to keep a cache in: set STARLING_CACHE_DIR to a directory",
     )?;
@@ -48,9 +49,22 @@ pub fn services(args: &WorldArgs, workers: Handle) -> anyhow::Result<Services> {
             Box::pin(async move { world.open(opening).await })
         }),
         start: swarm(),
+        fetch: Arc::new(fetch),
         trajectories: cache.join("runs"),
+        restore,
         workers,
     })
+}
+
+/// Fetches the weights of a known model for an editor.
+fn fetch(model: &str, report: &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> {
+    weights::pull(model, &mut |progress| match progress {
+        Progress::Waiting => {}
+        Progress::Fetching { bytes, total, .. } | Progress::Checking { bytes, total } => {
+            report(bytes, total);
+        }
+    })?;
+    Ok(())
 }
 
 /// Reads the configuration for a project.
@@ -104,11 +118,15 @@ impl World {
         let cache = self.cache.clone();
         let open = move || Index::open(workspace.snapshot(overlay), cache);
         let index = Arc::new(spawn_blocking(open).await?);
+        let read = index.clone();
+        // Reading all files takes a while, and the run needs them anyway.
+        spawn_blocking(move || read.warn_of_skipped());
         let shadows = self
             .shadows
             .get_or_try_init(|| self.first_shadows(workspace_root.clone(), policy(&config.sandbox)))
             .await?
             .clone();
+        let shadows = shadows.hiding(self.args.hide_from_tests.iter().cloned());
         let shadows = match container(&config.sandbox) {
             Some(container) => shadows.in_containers(container),
             None => shadows,

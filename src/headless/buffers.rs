@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::{
 use crate::server::{file_of, path_of};
 use crate::syntax::FilePath;
 use crate::text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
-use crate::workspace::{MAX_FILE_BYTES, read_text, write_atomically};
+use crate::workspace::{MAX_FILE_BYTES, read_source, write_atomically};
 
 /// Longer files are not opened. An edit may have made a file longer than those that agents read.
 const MAX_OPEN_BYTES: u64 = 8 * MAX_FILE_BYTES;
@@ -125,7 +125,7 @@ impl Buffers {
             return Ok(buffer.text.clone());
         }
         let path = path_of(&self.root, file).ok_or_else(|| outside(file))?;
-        read_text(&path, MAX_OPEN_BYTES).map_err(|error| format!("{file}: {error}"))
+        read_source(&path, MAX_OPEN_BYTES).map_err(|error| format!("{file}: {error}"))
     }
 
     /// Makes a whole workspace edit or nothing of it; open documents are saved after it.

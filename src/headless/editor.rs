@@ -221,6 +221,20 @@ impl HeadlessEditor {
         let params = CancelParams {
             run: Some(run.clone()),
             ask: None,
+            keep_reviews: false,
+        };
+        self.tell(CANCEL, params).await
+    }
+
+    /// Ends a run; its proposals that wait for review can be reviewed later.
+    ///
+    /// # Errors
+    /// There is no such run.
+    pub async fn cancel_keeping_reviews(&self, run: &RunId) -> Result<(), HeadlessError> {
+        let params = CancelParams {
+            run: Some(run.clone()),
+            ask: None,
+            keep_reviews: true,
         };
         self.tell(CANCEL, params).await
     }

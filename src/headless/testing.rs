@@ -22,7 +22,7 @@ use crate::ports::{
     ToolCalling,
 };
 use crate::server::protocol::RunParams;
-use crate::server::{Defaults, Opened, Opener, Run, Services, Starter};
+use crate::server::{Defaults, Opened, Opener, Restore, Run, Services, Starter};
 use crate::swarm::{
     Approval, AskIntent, DiagnosticEvidence, Driver, Event, EventLog, Evidence, Limits, Outside,
     Party, ProposalId, RoleModels, Spent, StopReason, Task, TestEvidence, UndoError,
@@ -149,7 +149,9 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
     Services {
         open,
         start,
+        fetch: Arc::new(|model, _| anyhow::bail!("nothing is fetched here: {model}")),
         trajectories: trajectories.to_owned(),
+        restore: Restore::All,
         ignored: Arc::new(|_| Vec::new()),
         workers: tokio::runtime::Handle::current(),
     }
@@ -201,6 +203,7 @@ impl TestRunner for Nothing {
             exit: None,
             command: String::new(),
             cases: Vec::new(),
+            source: Default::default(),
             output: String::new(),
             millis: 0,
         }
@@ -265,6 +268,7 @@ pub fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        test_callers: 0,
         needs_person: Vec::new(),
         together: None,
         texts: Default::default(),

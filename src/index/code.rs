@@ -1,5 +1,6 @@
 //! All code of one snapshot: the files of some segments that are still as they were read.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::facts::{Counts, Field, is_test, module_of};
@@ -56,7 +57,12 @@ pub(super) struct Code {
     parts: Vec<Part>,
     files: Vec<Entry>,
     symbols: u32,
+    /// Directories that hold a top-level package or module, by its name; made on the first question.
+    packages: OnceLock<HashMap<String, Vec<String>>>,
 }
+
+/// Names of directories whose modules are imported without the directory's name.
+const SOURCE_ROOTS: [&str; 3] = ["src", "lib", "python"];
 
 impl Code {
     /// The code of these files, in any order.
@@ -263,6 +269,11 @@ impl Source for Code {
         Code::mentioning(self, identifier)
     }
 
+    fn roots_of(&self, package: &str) -> &[String] {
+        let packages = self.packages.get_or_init(|| packages(self));
+        packages.get(package).map_or(&[], Vec::as_slice)
+    }
+
     fn names(&self, file: FileId) -> Option<Arc<Names>> {
         let entry = self.entry(file);
         let decode = || {
@@ -282,6 +293,49 @@ impl Source for Code {
         let place = symbols.position(|number| self.symbol(number).name == symbol.name)?;
         Some((file, InFile(place as u32)))
     }
+}
+
+/// The directories that hold top-level packages, and modules of source directories, by the names of
+/// the packages and modules.
+fn packages(code: &Code) -> HashMap<String, Vec<String>> {
+    let mut found: HashMap<String, Vec<String>> = HashMap::new();
+    let mut add = |directory: &str, name: &str| {
+        let roots = found.entry(name.to_owned()).or_default();
+        if !roots.iter().any(|root| root == directory) {
+            roots.push(directory.to_owned());
+        }
+    };
+    let is_source_root = |directory: &str| {
+        let name = directory.rsplit('/').next().unwrap_or(directory);
+        SOURCE_ROOTS.contains(&name)
+    };
+    for known in code.known() {
+        let directory = known.file.directory();
+        let name = known.file.name();
+        if name == "__init__.py" {
+            let (above, package) = directory.rsplit_once('/').unwrap_or(("", directory));
+            let is_inner = Source::file(code, &format!("{above}/__init__.py")).is_some();
+            if package.is_empty() || is_inner {
+                continue;
+            }
+            add(above, package);
+            // A package without `__init__.py` around it.
+            if let Some((root, namespace)) = above.rsplit_once('/')
+                && is_source_root(root)
+            {
+                add(root, namespace);
+            }
+        } else if is_source_root(directory)
+            && let Some(module) = name.strip_suffix(".py")
+        {
+            add(directory, module);
+        } else if let Some((root, namespace)) = directory.rsplit_once('/')
+            && is_source_root(root)
+        {
+            add(root, namespace);
+        }
+    }
+    found
 }
 
 /// Whether it is a test by itself, in a file of tests.

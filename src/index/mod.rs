@@ -30,7 +30,7 @@ pub use importable::Importable;
 pub use locate::{Candidate, Located, LocatedFile};
 pub use lookup::{Definition, Description, Usage, Usages};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
-pub use names::{binds, undefined_names};
+pub use names::{Rebound, binds, rebound, undefined_names};
 pub use position::{Definitions, NoName, Position};
 pub use search::{Hit, Hits};
 pub use tokens::count_tokens;
@@ -39,12 +39,15 @@ pub use trace::{Frame, frame, frames};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::syntax::{FilePath, SymbolPath};
-use crate::workspace::Snapshot;
+use crate::syntax::{FilePath, Language, SymbolPath};
+use crate::workspace::{ReadError, Snapshot};
 use code::Code;
 use read::Reading;
 pub use resolve::Certainty;
 use store::Store;
+
+/// Skipped files that one warning names.
+const SKIPPED_MOST: usize = 3;
 
 /// The code of one snapshot.
 #[derive(Debug)]
@@ -164,6 +167,19 @@ impl Index {
         report
     }
 
+    /// Text files that are not in the index, with the reasons: files that are too long, have a deceptive
+    /// name, or are not text in the encoding that they declare.
+    pub fn skipped(&self) -> Vec<ReadError> {
+        let code = self.code();
+        let is_missing =
+            |file: &&FilePath| Language::of(file) != Language::Plain && code.find(file).is_none();
+        let missing = self.snapshot.files().iter().filter(is_missing);
+        let unreadable = missing.filter_map(|file| self.snapshot.read(file).err());
+        let mut skipped = self.snapshot.skipped().to_vec();
+        skipped.extend(unreadable);
+        skipped
+    }
+
     /// Lines with all words of `query`, in any case, the best `limit` of them.
     pub fn search(&self, query: &str, limit: usize) -> Hits {
         search::search(self.code(), &self.snapshot, query, "", limit)
@@ -277,6 +293,28 @@ impl Index {
             Origin::Earlier(code) => Opened::of(Reading::in_memory(&self.snapshot, code)),
             Origin::Store(store) => open(store, &self.snapshot),
         })
+    }
+
+    /// Logs which files are not in the index, once for each opening of the folder.
+    pub fn warn_of_skipped(&self) {
+        let skipped = self.skipped();
+        let shown: Vec<String> = skipped
+            .iter()
+            .take(SKIPPED_MOST)
+            .map(ToString::to_string)
+            .collect();
+        let more = match skipped.len().saturating_sub(SKIPPED_MOST) {
+            0 => String::new(),
+            more => format!("; and {more} more (`starling index --skipped` lists them)"),
+        };
+        match skipped.len() {
+            0 => {}
+            1 => tracing::warn!("1 file is not in the index: {}", shown[0]),
+            count => tracing::warn!(
+                "{count} files are not in the index: {}{more}",
+                shown.join("; ")
+            ),
+        }
     }
 }
 

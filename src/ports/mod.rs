@@ -18,4 +18,6 @@ pub use model::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, Finish, Message, ModelError,
     ModelNotice, ModelProfile, NoWatch, Role, Tokens, ToolCall, ToolCalling, ToolSpec, Usage,
 };
-pub use tests::{Chosen, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus};
+pub use tests::{
+    Chosen, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
+};

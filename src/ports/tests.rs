@@ -72,6 +72,27 @@ impl TestOutcome {
     }
 }
 
+/// How the results of a test run were found out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultSource {
+    /// By a reporter of Starling's own inside the test runner.
+    #[default]
+    Reporter,
+    /// Read from what the command printed, which the code under test can print as well.
+    Printed,
+}
+
+impl ResultSource {
+    /// Whether the code under test cannot have printed the results.
+    pub fn is_reporter(&self) -> bool {
+        match self {
+            ResultSource::Reporter => true,
+            ResultSource::Printed => false,
+        }
+    }
+}
+
 /// What a test run showed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestReport {
@@ -82,9 +103,32 @@ pub struct TestReport {
     /// The command as a person would type it.
     pub command: String,
     pub cases: Vec<TestCase>,
+    #[serde(default, skip_serializing_if = "ResultSource::is_reporter")]
+    pub source: ResultSource,
     /// The end of the output, capped.
     pub output: String,
     pub millis: u64,
+}
+
+#[cfg(test)]
+impl TestReport {
+    /// What `pytest` showed of these tests, without messages.
+    pub(crate) fn of_cases(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
+        let case = |(id, status): &(&str, TestStatus)| TestCase {
+            id: (*id).to_owned(),
+            status: *status,
+            message: String::new(),
+        };
+        TestReport {
+            outcome,
+            exit: Some(0),
+            command: "pytest".to_owned(),
+            cases: cases.iter().map(case).collect(),
+            source: ResultSource::Reporter,
+            output: String::new(),
+            millis: 1,
+        }
+    }
 }
 
 /// Who chose the command that runs the tests.

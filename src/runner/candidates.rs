@@ -175,6 +175,7 @@ mod tests {
             exit: Some(0),
             command: "runner".into(),
             cases: vec![case; cases],
+            source: Default::default(),
             output: output.into(),
             millis: 0,
         }

@@ -3,6 +3,8 @@
 mod manifests;
 mod styles;
 
+pub(super) use manifests::sources;
+
 use crate::syntax::FilePath;
 use crate::workspace::Snapshot;
 

@@ -89,6 +89,45 @@ fn passed_on(
     kept
 }
 
+/// Lets Python find modules in these directories of a project, after those of the user's `PYTHONPATH`.
+pub(super) fn find_modules_in(
+    environment: &mut BTreeMap<OsString, OsString>,
+    root: &Path,
+    directories: &[String],
+) {
+    if directories.is_empty() {
+        return;
+    }
+    let given = environment.get(OsStr::new("PYTHONPATH"));
+    let given = given.into_iter().flat_map(std::env::split_paths);
+    let found = directories.iter().map(|directory| root.join(directory));
+    let all: Vec<PathBuf> = given.chain(found).collect();
+    if let Ok(path) = std::env::join_paths(all) {
+        environment.insert("PYTHONPATH".into(), path);
+    }
+}
+
+/// Why tests do not see a variable that is set: the user may name it in `sandbox.environment`, unless
+/// it sounds like a secret.
+pub(super) fn withheld(
+    environment: &BTreeMap<OsString, OsString>,
+    name: &str,
+) -> Option<&'static str> {
+    let is_set = std::env::var_os(name).is_some();
+    if !is_set || environment.contains_key(OsStr::new(name)) {
+        return None;
+    }
+    Some(match is_secret(name) {
+        true => "its name sounds like a secret, so tests never see it",
+        false => "tests see it when `sandbox.environment` names it",
+    })
+}
+
+fn is_secret(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    SECRET.iter().any(|part| upper.contains(part))
+}
+
 fn passes(name: &OsStr, further: &[String]) -> bool {
     let Some(name) = name.to_str() else {
         return false;
@@ -97,9 +136,7 @@ fn passes(name: &OsStr, further: &[String]) -> bool {
         Some(start) => name.starts_with(start),
         None => name == *known,
     });
-    let upper = name.to_ascii_uppercase();
-    let secret = SECRET.iter().any(|part| upper.contains(part));
-    !secret && (known || further.iter().any(|one| one == name))
+    !is_secret(name) && (known || further.iter().any(|one| one == name))
 }
 
 /// Parts of directories in a home that tests need; beside them lie keys.

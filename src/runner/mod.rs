@@ -20,7 +20,7 @@ pub use command::quote;
 pub use message::frames;
 pub use results::ResultsFrom;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -28,13 +28,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::ports::{Chosen, TestCase, TestOutcome, TestReport, TestRequest, TestRunner};
+use crate::ports::{
+    Chosen, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner,
+};
 use crate::workspace::{Captured, End, ShadowCommand, ShadowError, Shadows, Snapshot};
 use candidates::Candidates;
 use command::Suite;
 use detect::Framework;
 use redact::SecretValues;
-use results::Recorder;
+use results::{Recorder, Reporters};
 
 /// How much of an output is read for results; its middle is left out when it is longer.
 const READ_BYTES: usize = 8 << 20;
@@ -74,18 +76,23 @@ pub struct ProjectTests {
     secrets: SecretValues,
     /// Whether pytest loads our plugin; unset while nothing told.
     loads: Arc<OnceLock<bool>>,
+    /// Set when unittest used our reporter.
+    reports: Arc<OnceLock<()>>,
 }
 
 impl ProjectTests {
     /// Finds the tests of a workspace, or takes the user's command.
     pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
-        let environment = environment::inherited(&settings.environment);
+        let mut environment = environment::inherited(&settings.environment);
         let root = snapshot.root().to_owned();
         let suites = match settings.command {
             Some(line) => Ok(Candidates::given(line)),
             None => {
                 let python = settings.python.as_deref();
-                own_suites(snapshot, python, &environment, &shadows).await
+                let suites = own_suites(snapshot, python, &environment, &shadows).await;
+                let sources = detect::sources(snapshot);
+                environment::find_modules_in(&mut environment, &root, &sources);
+                suites
             }
         };
         let mut keep = environment::directories(&environment);
@@ -108,6 +115,7 @@ impl ProjectTests {
             results: ResultsFrom::default(),
             secrets: SecretValues::default(),
             loads: Arc::default(),
+            reports: Arc::default(),
         }
     }
 
@@ -116,52 +124,90 @@ impl ProjectTests {
         ProjectTests { results, ..self }
     }
 
-    /// Whether a command may run pytest with our plugin.
-    fn may_record(&self, suite: &Suite) -> bool {
-        let by_pytest = match suite {
-            Suite::Given(_) => true,
-            Suite::Own { framework, .. } => *framework == Framework::Pytest,
+    /// The reporters that a command may use; `None` where there is none for it.
+    fn reporters(&self, suite: &Suite) -> Option<Reporters> {
+        let is_refused = self.loads.get() == Some(&false);
+        let reporters = match suite {
+            Suite::Given(_) if is_refused => Reporters::Unittest,
+            Suite::Given(_) => Reporters::Both,
+            Suite::Own { framework, .. } => match framework {
+                Framework::Pytest if is_refused => return None,
+                Framework::Pytest => Reporters::Pytest,
+                Framework::Unittest { .. } | Framework::ManagePy { .. } | Framework::Django => {
+                    Reporters::Unittest
+                }
+                Framework::SymPy => return None,
+            },
         };
-        let refused = self.loads.get() == Some(&false);
-        by_pytest && self.results == ResultsFrom::Plugin && !refused
+        (self.results == ResultsFrom::Plugin).then_some(reporters)
     }
 
-    /// The report of a command that ran with our plugin; `None` where pytest cannot load the plugin.
+    /// The report of a command that ran with reporters; `None` where pytest cannot load the plugin.
     fn recorded_report(
         &self,
         suite: &Suite,
-        recorder: &Recorder,
+        (recorder, reporters): (&Recorder, Reporters),
         line: &str,
         done: Captured,
     ) -> Option<TestReport> {
         let (output, recorded) = recorder.part(&done.output);
         let done = Captured { output, ..done };
         let recorded = recorded.filter(|recorded| recorded.begun > 0);
+        let is_pytest = reporters == Reporters::Pytest;
         let Some(recorded) = recorded else {
-            if self.loads.get().is_none() && recorder.is_refused(&done.output) {
+            let is_unknown = self.loads.get().is_none() && reporters != Reporters::Unittest;
+            if is_unknown && recorder.is_refused(&done.output) {
                 let _ = self.loads.set(false);
                 return None;
             }
             let mut report = self.report(line.to_owned(), &done);
+            let did_report = match is_pytest {
+                true => self.loads.get() == Some(&true),
+                false => self.reports.get().is_some(),
+            };
             let is_own = matches!(suite, Suite::Own { .. });
-            if is_own && self.loads.get() == Some(&true) && report.outcome == TestOutcome::Passed {
-                fail(&mut report, "pytest did not start its session");
+            if is_own && did_report && report.outcome == TestOutcome::Passed {
+                let runner = runner_of(reporters);
+                fail(&mut report, &format!("{runner} did not start its session"));
             }
             return Some(report);
         };
-        let _ = self.loads.set(true);
+        if is_pytest {
+            let _ = self.loads.set(true);
+        } else {
+            let _ = self.reports.set(());
+        }
         let mut cases = parse::Cases::default();
         recorded.note(&self.root, &mut cases);
-        if matches!(suite, Suite::Given(_)) {
-            // It may run other tests besides.
-            parse::others(&done.output, &self.root, &mut cases);
+        let mut source = ResultSource::Reporter;
+        if matches!(suite, Suite::Given(_)) && self.add_printed(&done.output, &mut cases) {
+            source = ResultSource::Printed;
         }
-        let mut report = self.report_of(line.to_owned(), &done, cases.list);
+        let mut report = self.report_of(line.to_owned(), &done, cases.list, source);
         let stopped_well = matches!(report.outcome, TestOutcome::Passed | TestOutcome::NotRun);
         if !recorded.is_whole() && stopped_well && done.end == End::Exited(0) {
-            fail(&mut report, "pytest did not come to the end of its session");
+            let runner = runner_of(reporters);
+            let why = format!("{runner} did not come to the end of its session");
+            fail(&mut report, &why);
         }
         Some(report)
+    }
+
+    /// Adds the tests that a command ran besides those of a reporter, by what it printed; says whether
+    /// there were any.
+    fn add_printed(&self, output: &str, cases: &mut parse::Cases) -> bool {
+        let mut printed = parse::Cases::default();
+        parse::others(output, &self.root, &mut printed);
+        let reported: BTreeSet<String> = cases.list.iter().map(|case| case.id.clone()).collect();
+        let others = printed.list.into_iter();
+        let others: Vec<TestCase> = others.filter(|case| !reported.contains(&case.id)).collect();
+        for case in &others {
+            cases
+                .note(&case.id, case.status)
+                .message
+                .clone_from(&case.message);
+        }
+        !others.is_empty()
     }
 
     /// For the user: why the interpreter or the runner that the project is made for is not used.
@@ -174,27 +220,33 @@ impl ProjectTests {
 
     async fn run_with(&self, suite: &Suite, request: &TestRequest) -> TestReport {
         let line = suite.line(&request.select);
-        if self.may_record(suite) {
+        if let Some(reporters) = self.reporters(suite) {
             let recorder = Recorder::new();
-            let recording = recorder.around(&self.with_setup(&line));
+            let recording = recorder.around(&self.with_setup(&line), reporters);
             let done = match self.capture(suite, recording, request).await {
                 Ok(done) => done,
                 Err(error) => return not_run(line, error.to_string()),
             };
-            if let Some(report) = self.recorded_report(suite, &recorder, &line, done) {
-                return report;
+            let used = (&recorder, reporters);
+            if let Some(report) = self.recorded_report(suite, used, &line, done) {
+                return self.noted(report);
             }
         }
         match self.capture(suite, self.with_setup(&line), request).await {
             Ok(done) => {
-                let mut report = self.report(line, &done);
-                if self.loads.get() == Some(&false) {
-                    report.output.push_str(PRINTED);
-                }
-                report
+                let report = self.report(line, &done);
+                self.noted(report)
             }
             Err(error) => not_run(line, error.to_string()),
         }
+    }
+
+    /// The report, with a note where pytest could not load the plugin.
+    fn noted(&self, mut report: TestReport) -> TestReport {
+        if self.loads.get() == Some(&false) && !report.source.is_reporter() {
+            report.output.push_str(PRINTED);
+        }
+        report
     }
 
     fn with_setup(&self, line: &str) -> String {
@@ -240,12 +292,18 @@ impl ProjectTests {
 
     fn report(&self, command: String, done: &Captured) -> TestReport {
         let cases = parse::cases(&done.output, &self.root);
-        self.report_of(command, done, cases)
+        self.report_of(command, done, cases, ResultSource::Printed)
     }
 
-    fn report_of(&self, command: String, done: &Captured, mut cases: Vec<TestCase>) -> TestReport {
+    fn report_of(
+        &self,
+        command: String,
+        done: &Captured,
+        mut cases: Vec<TestCase>,
+        source: ResultSource,
+    ) -> TestReport {
         for case in &mut cases {
-            sandbox::explain(&mut case.message);
+            sandbox::explain(&mut case.message, &self.environment);
         }
         TestReport {
             outcome: parse::outcome(done.end, &cases, &done.output),
@@ -259,7 +317,8 @@ impl ProjectTests {
             },
             command,
             cases,
-            output: said(&done.output),
+            source,
+            output: said(&done.output, &self.environment),
             millis: millis(done.elapsed),
         }
     }
@@ -289,13 +348,21 @@ async fn own_suites(
 }
 
 /// The end of an output, with what the sandbox has to do with it.
-fn said(output: &str) -> String {
+fn said(output: &str, environment: &BTreeMap<OsString, OsString>) -> String {
     let mut said = message::last(output, REPORT_BYTES).to_owned();
-    sandbox::explain(&mut said);
+    sandbox::explain(&mut said, environment);
     said
 }
 
-/// A run that says that all is well, although pytest did not say so.
+fn runner_of(reporters: Reporters) -> &'static str {
+    match reporters {
+        Reporters::Pytest => "pytest",
+        Reporters::Unittest => "unittest",
+        Reporters::Both => "the test runner",
+    }
+}
+
+/// A run that says that all is well, although the test runner did not say so.
 fn fail(report: &mut TestReport, why: &str) {
     report.outcome = TestOutcome::Failed;
     let output = report.output.trim_end();
@@ -313,6 +380,7 @@ fn not_run(command: String, reason: String) -> TestReport {
         exit: None,
         command,
         cases: Vec::new(),
+        source: ResultSource::default(),
         output: reason,
         millis: 0,
     }

@@ -15,6 +15,8 @@ _owner = os.getpid()
 _folder = os.path.dirname(os.path.abspath(__file__))
 _name = os.path.splitext(os.path.basename(__file__))[0]
 _path = os.path.join(_folder, "results")
+# A runner of unittest that a test starts is no session of its own, either.
+_unittest = os.path.join(_folder, "unittest")
 _pending = []
 
 
@@ -28,7 +30,7 @@ def _leave_environment():
         os.environ.pop("PYTEST_PLUGINS", None)
     sys.path[:] = [path for path in sys.path if path != _folder]
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    paths = [path for path in paths if path != _folder]
+    paths = [path for path in paths if path not in (_folder, _unittest)]
     if any(paths):
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     else:
@@ -101,6 +103,8 @@ class _Results(object):
         outcome = report.outcome
         if hasattr(report, "wasxfail") and outcome == "skipped":
             outcome = "xfailed"
+        elif hasattr(report, "wasxfail") and outcome == "passed":
+            outcome = "xpassed"
         duration = "%.3f" % getattr(report, "duration", 0)
         fields = (outcome, report.when, duration, self._id(report), _message(report))
         _note(u"test", *fields)

@@ -1,35 +1,39 @@
 //! Replaces the values of the project's secrets in the output of tests, before a model, a log or a
-//! person sees it.
+//! person sees it. All output of tests goes through `ProjectTests::capture`, which asks this module.
 
+mod values;
+
+use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
-use crate::workspace::is_secret;
+use crate::workspace::{is_secret, read_regular};
+use values::values_of;
 
 /// Stands for a value.
 const REPLACED: &str = "[secret]";
-/// Shorter values would be found in ordinary words.
-const SHORTEST: usize = 8;
 /// Limits of what is read.
-const FILES_MOST: usize = 64;
+const FILES_MOST: usize = 256;
 const FILE_BYTES: u64 = 64 << 10;
-const VALUES_MOST: usize = 500;
-/// From this length on, what looks like words is a secret under a telling name. A shorter one, such as
-/// `postgres`, would be found in the names of tests.
-const PHRASE: usize = 16;
-/// Words of names whose values are secrets even where they look like words.
-const TELLING: [&str; 9] = [
-    "key",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "pass",
-    "pwd",
-    "credential",
-    "auth",
+const ALL_BYTES: u64 = 4 << 20;
+const VALUES_MOST: usize = 2000;
+/// Limits of how far files of secrets are looked for, those nearest to the root first.
+const ENTRIES_MOST: usize = 100_000;
+const LOOK: Duration = Duration::from_secs(2);
+/// Directories that hold no secrets of the project.
+const PASSED_OVER: [&str; 10] = [
+    ".git",
+    ".hg",
+    ".svn",
+    ".tox",
+    ".nox",
+    "__pycache__",
+    "node_modules",
+    "site-packages",
+    "dist-packages",
+    ".mypy_cache",
 ];
 
 /// The values of secrets of one project. They are read again when one of their files was changed.
@@ -41,7 +45,7 @@ pub(super) struct SecretValues {
 #[derive(Debug, Default)]
 struct Read {
     files: Vec<SecretFile>,
-    /// The longest first.
+    /// As they may be printed, the longest first.
     values: Vec<String>,
 }
 
@@ -53,12 +57,12 @@ struct SecretFile {
 }
 
 impl SecretValues {
-    /// `text` without the values that stand in the secret files of `root` and of its directories.
+    /// `text` without the values that stand in the secret files of `root` and below it.
     pub(super) fn redact(&self, root: &Path, text: String) -> String {
         let files = secret_files(root);
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.files != files {
-            read.values = values_of(&files);
+            read.values = all_values(&files);
             read.files = files;
         }
         let found = read.values.iter().filter(|value| text.contains(*value));
@@ -68,153 +72,93 @@ impl SecretValues {
     }
 }
 
-/// The files of secrets in a directory and in the directories right below it.
+/// The files of secrets of a project, and all files in its directories of secrets (`.ssh`).
 fn secret_files(root: &Path) -> Vec<SecretFile> {
+    let start = Instant::now();
     let mut files = Vec::new();
-    add_secret_files(root, &mut files);
-    let directories = fs::read_dir(root).into_iter().flatten().flatten();
-    let directories = directories.filter(|entry| entry.file_type().is_ok_and(|of| of.is_dir()));
-    for directory in directories {
-        add_secret_files(&directory.path(), &mut files);
+    let mut waiting = VecDeque::from([(root.to_owned(), false)]);
+    let (mut entries_seen, mut is_cut) = (0, false);
+    while let Some((directory, all_are_secret)) = waiting.pop_front() {
+        if files.len() >= FILES_MOST || entries_seen >= ENTRIES_MOST || start.elapsed() > LOOK {
+            is_cut = true;
+            break;
+        }
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            entries_seen += 1;
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            let is_secret = all_are_secret || is_secret(&name);
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            if kind.is_dir() {
+                let is_installed = path.join("pyvenv.cfg").exists();
+                if !PASSED_OVER.contains(&&*name) && !is_installed {
+                    waiting.push_back((path, is_secret));
+                }
+            } else if is_secret && files.len() < FILES_MOST {
+                files.extend(secret_file(path));
+            }
+        }
+    }
+    if is_cut {
+        tracing::warn!(
+            root = %root.display(),
+            "the project is large: secrets far below its root may not be replaced in the output of tests"
+        );
     }
     files.sort_by(|one, other| one.path.cmp(&other.path));
     files
 }
 
-fn add_secret_files(directory: &Path, files: &mut Vec<SecretFile>) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if files.len() >= FILES_MOST {
-            return;
-        }
-        let path = entry.path();
-        let is_named = is_secret(&entry.file_name().to_string_lossy());
-        let Some(found) = is_named.then(|| fs::metadata(&path).ok()).flatten() else {
-            continue;
-        };
-        if found.is_file() && found.len() <= FILE_BYTES {
-            files.push(SecretFile {
-                path,
-                bytes: found.len(),
-                modified: found.modified().ok(),
-            });
-        }
-    }
+/// A file of secrets that is short enough to be read; a link is followed.
+fn secret_file(path: PathBuf) -> Option<SecretFile> {
+    let found = fs::metadata(&path).ok()?;
+    let is_read = found.is_file() && found.len() <= FILE_BYTES;
+    is_read.then(|| SecretFile {
+        path,
+        bytes: found.len(),
+        modified: found.modified().ok(),
+    })
 }
 
-fn values_of(files: &[SecretFile]) -> Vec<String> {
-    let texts = files.iter().filter_map(|one| fs::read(&one.path).ok());
-    let mut values: Vec<String> = texts
-        .flat_map(|text| {
-            let text = String::from_utf8_lossy(&text).into_owned();
-            text.lines().flat_map(values_in).collect::<Vec<_>>()
-        })
-        .take(VALUES_MOST)
-        .collect();
+/// The values in the files, as they stand there and as they are written in JSON and by Python's `repr`.
+fn all_values(files: &[SecretFile]) -> Vec<String> {
+    let mut values = Vec::new();
+    let mut bytes = 0;
+    for file in files {
+        bytes += file.bytes;
+        if bytes > ALL_BYTES || values.len() >= VALUES_MOST {
+            break;
+        }
+        let Ok(text) = read_regular(&file.path, FILE_BYTES) else {
+            continue;
+        };
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        values.extend(values_of(&name, &String::from_utf8_lossy(&text)));
+    }
+    values.truncate(VALUES_MOST);
+    let escaped: Vec<String> = values.iter().flat_map(|value| escaped(value)).collect();
+    values.extend(escaped);
     values.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
     values.dedup();
     values
 }
 
-/// The secrets of a line such as `KEY=VALUE`, `key: value` or `"key": "value",`.
-fn values_in(line: &str) -> Vec<String> {
-    let line = line.trim();
-    let line = line.strip_prefix("export ").unwrap_or(line);
-    let Some((name, value)) = line
-        .split_once(['=', ':'])
-        .filter(|_| !line.starts_with('#'))
-    else {
-        return Vec::new();
-    };
-    let quotes = ['"', '\'', '`'];
-    let value = value.trim().trim_end_matches(',').trim();
-    let value = match value.chars().next().filter(|first| quotes.contains(first)) {
-        Some(quote) => value[1..].split(quote).next().unwrap_or_default(),
-        None => value.split(" #").next().unwrap_or_default().trim(),
-    };
-    let name = name.to_ascii_lowercase();
-    let is_telling = TELLING.iter().any(|word| name.contains(word));
-    let is_phrase = is_telling && value.len() >= PHRASE;
-    let mut values = Vec::new();
-    if let Some(password) = password_of(value) {
-        values.push(password.to_owned());
-        values.push(value.to_owned());
-    } else if !value.contains("://") && !is_path(value) && (is_phrase || !is_plain(value)) {
-        values.push(value.to_owned());
-    }
-    values.retain(|value| value.len() >= SHORTEST && !is_number(value));
-    values
-}
-
-/// `secret` of `scheme://user:secret@host`.
-fn password_of(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let (user, _) = rest.split('/').next()?.rsplit_once('@')?;
-    user.split_once(':').map(|(_, password)| password)
-}
-
-fn is_path(value: &str) -> bool {
-    ["/", "./", "../", "~/"]
-        .iter()
-        .any(|start| value.starts_with(start))
-        && !value.contains(' ')
-}
-
-fn is_number(value: &str) -> bool {
-    value.parse::<f64>().is_ok()
-}
-
-/// Words, names of hosts and of modules, with a port perhaps: `production`, `my-app`, `db.local:5432`.
-fn is_plain(value: &str) -> bool {
-    let (name, port) = value.rsplit_once(':').unwrap_or((value, ""));
-    let is_port = port.chars().all(|c| c.is_ascii_digit());
-    let name = if is_port { name } else { value };
-    let is_word = |c: char| c.is_alphabetic() || "-_., ".contains(c);
-    let is_mixed = name.chars().any(char::is_uppercase) && name.chars().any(char::is_lowercase);
-    let is_name = !is_mixed || name.contains([' ', '-', '_', '.']);
-    name.chars().all(is_word) && is_name
+/// A value as it stands in quotation marks, where that is another text.
+fn escaped(value: &str) -> Vec<String> {
+    let json = serde_json::to_string(value).unwrap_or_default();
+    let json = json.get(1..json.len().saturating_sub(1));
+    let json = json.unwrap_or_default().to_owned();
+    let by_python = value.replace('\\', "\\\\").replace('\n', "\\n");
+    let mut forms = vec![by_python.replace('\'', "\\'"), by_python, json];
+    forms.retain(|form| form != value);
+    forms
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn secrets_are_told_from_settings() {
-        for (line, secrets) in [
-            ("TOKEN=abcd1234efgh", &["abcd1234efgh"][..]),
-            (
-                "export API_KEY='sk-live-9f8e7d'  # mine",
-                &["sk-live-9f8e7d"],
-            ),
-            (
-                "PASSPHRASE=correct-horse-battery",
-                &["correct-horse-battery"],
-            ),
-            ("DB_PASSWORD=postgres", &[]),
-            ("NAME=correct-horse-battery", &[]),
-            ("  \"secret\": \"q9w8e7r6t5\",", &["q9w8e7r6t5"]),
-            ("session: aZbYcXdWeV", &["aZbYcXdWeV"]),
-            (
-                "DB=postgres://me:s3cr3tpw@db/x",
-                &["s3cr3tpw", "postgres://me:s3cr3tpw@db/x"],
-            ),
-            ("# TOKEN=abcd1234efgh", &[]),
-            ("TOKEN=short", &[]),
-            ("MODE=production", &[]),
-            ("NAME=my-own-app", &[]),
-            ("HOST=database.local:5432", &[]),
-            ("DEBUG=true", &[]),
-            ("PORT=12345678", &[]),
-            ("RATE=0.12345678", &[]),
-            ("HOME=/home/me/project", &[]),
-            ("KEY_FILE=./keys/a1b2c3d4", &[]),
-            ("URL=https://example.org/a1b2", &[]),
-            ("no value", &[]),
-            ("TOKEN=", &[]),
-        ] {
-            assert_eq!(values_in(line), secrets, "{line}");
-        }
-    }
 
     #[test]
     fn values_are_replaced_and_read_again_when_their_file_changes() {
@@ -226,14 +170,37 @@ mod tests {
         };
         write(".env", "TOKEN=abcd1234\nLONG_TOKEN=abcd1234efgh\n");
         write("api/secrets.yml", "password: zyxw9876\n");
+        write("a/b/c/d/.netrc", "machine x login me password deep4567\n");
+        write("a/.ssh/config_of_mine", "Token = inside789\n");
+        write("a/venv/pyvenv.cfg", "");
+        write("a/venv/.env", "TOKEN=installed1\n");
         write(".env.example", "OTHER=example99\n");
         write("code.py", "SHOWN = 'visible11'\n");
         let values = SecretValues::default();
         let redact = |text: &str| values.redact(dir.path(), text.to_owned());
         let told = redact("abcd1234efgh abcd1234 zyxw9876 example99 visible11");
         assert_eq!(told, "[secret] [secret] [secret] example99 visible11");
+        let told = redact("deep4567 inside789 installed1");
+        assert_eq!(told, "[secret] [secret] installed1");
         assert_eq!(redact("newer55555"), "newer55555");
         write(".env", "TOKEN=newer55555\n");
         assert_eq!(redact("newer55555 abcd1234"), "[secret] abcd1234");
+    }
+
+    #[test]
+    fn a_value_is_recognized_where_quotation_marks_changed_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"{"token": "ab\"cd\\ef'12", "lines": "first1111\nsecond222"}"#;
+        fs::write(dir.path().join("credentials.json"), text).unwrap();
+        let redact = |text: &str| SecretValues::default().redact(dir.path(), text.to_owned());
+        for printed in [
+            r#"ab"cd\ef'12"#,
+            r#"ab\"cd\\ef'12"#,
+            r#"ab"cd\\ef\'12"#,
+            "first1111\nsecond222",
+            "first1111\\nsecond222",
+        ] {
+            assert_eq!(redact(&format!("<{printed}>")), "<[secret]>", "{printed}");
+        }
     }
 }

@@ -1,5 +1,6 @@
-//! Results by pytest's own report: a plugin of ours writes a record for each test to a private file of
-//! the run. What the code under test prints is never taken for a result.
+//! Results by the test runner's own report: a plugin of pytest, or a result class of unittest, writes a
+//! record for each test to a private file of the run. What the code under test prints is never taken for
+//! a result.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -8,8 +9,9 @@ use super::message::shorten;
 use super::parse::Cases;
 use crate::ports::{TestCase, TestStatus};
 
-/// Runs in the project's Python.
+/// Run in the project's Python.
 const PLUGIN: &str = include_str!("pytest_report.py");
+const UNITTEST: &str = include_str!("unittest_report.py");
 /// Between the fields of a record, and between the lines of a message.
 const FIELD: char = '\u{1f}';
 const LINE: char = '\u{1e}';
@@ -24,7 +26,16 @@ pub enum ResultsFrom {
     PrintedText,
 }
 
-/// The plugin of one run. Its name is random: no project can name it in its configuration.
+/// Which reporters a command gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reporters {
+    Pytest,
+    /// Of unittest, and of Django's runners.
+    Unittest,
+    Both,
+}
+
+/// The reporters of one run. Their name is random: no project can name it in its configuration.
 pub(super) struct Recorder {
     name: String,
 }
@@ -54,16 +65,30 @@ impl Recorder {
         }
     }
 
-    /// A line for a shell that runs `line` with the plugin; when the shell exits, it prints what the
-    /// plugin wrote. The plugin lies in a temporary directory of the shadow; without one, `line` runs as
-    /// it is. `line` runs in the same shell: a command that kills all others must not end its own.
-    pub(super) fn around(&self, line: &str) -> String {
+    /// A line for a shell that runs `line` with reporters; when the shell exits, it prints what they
+    /// wrote. They lie in a temporary directory of the shadow; without one, `line` runs as it is. `line`
+    /// runs in the same shell: a command that kills all others must not end its own.
+    pub(super) fn around(&self, line: &str, reporters: Reporters) -> String {
         let name = &self.name;
-        format!(
-            r#"S=$(mktemp -d "${{TMPDIR:-/tmp}}/results.XXXXXX") && cat >"$S/{name}.py" <<'@{name}' && export PYTHONPATH="$S${{PYTHONPATH:+:$PYTHONPATH}}" PYTEST_PLUGINS="{name}${{PYTEST_PLUGINS:+,$PYTEST_PLUGINS}}"
+        let pytest = format!(
+            r#" && cat >"$S/{name}.py" <<'@{name}' && export PYTHONPATH="$S${{PYTHONPATH:+:$PYTHONPATH}}" PYTEST_PLUGINS="{name}${{PYTEST_PLUGINS:+,$PYTEST_PLUGINS}}"
 {PLUGIN}
 @{name}
-trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; cat "$S/results" 2>/dev/null; printf "%s\n" "@{name} end"; rm -rf "$S"; exit "$R"' EXIT
+"#
+        );
+        let unittest = format!(
+            r#"[ -n "$S" ] && mkdir "$S/unittest" && cat >"$S/unittest/sitecustomize.py" <<'@{name}' && export PYTHONPATH="$S/unittest${{PYTHONPATH:+:$PYTHONPATH}}"
+{UNITTEST}
+@{name}
+"#
+        );
+        let (pytest, unittest) = match reporters {
+            Reporters::Pytest => (pytest, String::new()),
+            Reporters::Unittest => ("\n".to_owned(), unittest),
+            Reporters::Both => (pytest, unittest),
+        };
+        format!(
+            r#"S=$(mktemp -d "${{TMPDIR:-/tmp}}/results.XXXXXX"){pytest}{unittest}trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; cat "$S/results" 2>/dev/null; printf "%s\n" "@{name} end"; rm -rf "$S"; exit "$R"' EXIT
 {line}"#
         )
     }
@@ -146,7 +171,8 @@ fn status(outcome: &str, phase: &str) -> Option<TestStatus> {
         ("passed", _) => Some(TestStatus::Passed),
         ("failed", "call") => Some(TestStatus::Failed),
         ("failed", _) => Some(TestStatus::Error),
-        ("skipped" | "xfailed", _) => Some(TestStatus::Skipped),
+        // A test that is expected to fail shows nothing, whether it fails or not.
+        ("skipped" | "xfailed" | "xpassed", _) => Some(TestStatus::Skipped),
         _ => None,
     }
 }
@@ -170,7 +196,7 @@ mod tests {
         let (recorded, cases) = read(
             "begin|9.0\ntest|passed|call|0.1|t.py::a|\ntest|failed|teardown|0|t.py::a|E  x\n\
              test|failed|call|0|t.py::b|/w/t.py:3: in b~E  no\ntest|skipped|setup|0|t.py::c|why\n\
-             test|xfailed|call|0|t.py::d|\ntest|failed|collect|0|u.py|E  y\ntest|rerun|call|0|t.py::e|\n\
+             test|xfailed|call|0|t.py::d|\ntest|xpassed|call|0|t.py::f|\ntest|failed|collect|0|u.py|E  y\ntest|rerun|call|0|t.py::e|\n\
              nonsense\nend|1|4\n",
         );
         assert!(recorded.is_whole());
@@ -179,6 +205,7 @@ mod tests {
             ("t.py::b", Failed, "t.py:3: in b\nE  no"),
             ("t.py::c", Skipped, "why"),
             ("t.py::d", Skipped, ""),
+            ("t.py::f", Skipped, ""),
             ("u.py", Error, "E  y"),
         ];
         let expected = expected.map(|(id, status, why)| (id.to_owned(), status, why.to_owned()));

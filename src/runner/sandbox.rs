@@ -1,5 +1,10 @@
 //! Failures that come of the sandbox, said to be so: nobody should look for their cause in the code.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use super::environment::withheld;
+
 /// What the system and Python say of a network that is not there.
 const NO_NETWORK: [&str; 9] = [
     "Network is unreachable",
@@ -21,8 +26,9 @@ const NO_FORK: [&str; 4] = [
     "can't start new thread",
 ];
 
-/// Adds to a message what the sandbox has to do with it; nothing where it has not.
-pub(super) fn explain(message: &mut String) {
+/// Adds to the message of a failing test what the sandbox has to do with it; nothing where it has not.
+/// The environment is that of the tests.
+pub(super) fn explain(message: &mut String, environment: &BTreeMap<OsString, OsString>) {
     let notes = [
         (
             &NO_NETWORK[..],
@@ -39,15 +45,26 @@ pub(super) fn explain(message: &mut String) {
         ),
     ];
     let said = |marks: &[&str]| marks.iter().any(|mark| message.contains(mark));
-    let notes: String = notes
+    let mut notes: String = notes
         .iter()
         .filter(|(marks, _)| said(marks))
         .map(|(_, note)| format!("\nnote: {note}"))
         .collect();
+    let missing = missing_variable(message);
+    if let Some((name, why)) = missing.and_then(|name| Some((name, withheld(environment, name)?))) {
+        notes.push_str(&format!("\nnote: the variable {name} is set, but {why}"));
+    }
     if !notes.is_empty() {
         message.truncate(message.trim_end().len());
         message.push_str(&notes);
     }
+}
+
+/// The variable that `os.environ` did not have: its `KeyError` ends the message.
+fn missing_variable(message: &str) -> Option<&str> {
+    let (before, after) = message.rsplit_once("KeyError: '")?;
+    let (name, _) = after.split_once('\'')?;
+    before.contains("environ").then_some(name)
 }
 
 #[cfg(test)]
@@ -56,7 +73,7 @@ mod tests {
 
     fn explained(message: &str) -> String {
         let mut message = message.to_owned();
-        explain(&mut message);
+        explain(&mut message, &BTreeMap::new());
         message
     }
 
@@ -68,6 +85,20 @@ mod tests {
         assert_eq!(explained(message), expected);
         let all = explained("[Errno 30] Read-only file system: '/a'; then EFBIG; Cannot fork");
         assert_eq!(all.lines().count(), 4, "{all}");
+    }
+
+    #[test]
+    fn a_variable_that_tests_are_not_given_is_named() {
+        // Cargo sets this one.
+        let message =
+            "t.py:7: in test_a\n    os.environ[\"CARGO_PKG_NAME\"]\nE   KeyError: 'CARGO_PKG_NAME'";
+        let note = "note: the variable CARGO_PKG_NAME is set, but tests see it when \
+                    `sandbox.environment` names it";
+        assert_eq!(explained(message), format!("{message}\n{note}"));
+        let other = message.replace("CARGO_PKG_NAME", "SET_BY_NOBODY");
+        assert_eq!(explained(&other), other);
+        let no_variable = message.replace("os.environ", "table");
+        assert_eq!(explained(&no_variable), no_variable);
     }
 
     #[test]

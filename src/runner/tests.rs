@@ -3,7 +3,6 @@
 mod hostile;
 mod private;
 mod results;
-mod zoo;
 
 use super::*;
 use crate::ports::{TestCase, TestStatus};

@@ -80,7 +80,7 @@ impl Backend {
 
     /// `window/workDoneProgress/cancel`, which tower-lsp does not know.
     pub async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
-        let cancelled = run_of(&params.token).map(|run| self.runs.cancel(&run));
+        let cancelled = run_of(&params.token).map(|run| self.runs.cancel(&run, false));
         if !matches!(cancelled, Some(Ok(()))) {
             tracing::info!(token = ?params.token, "no run has this progress token");
         }
@@ -148,7 +148,18 @@ impl Backend {
             Command::Diff(params) => self.runs.diff(&params).map(nothing),
             Command::Why(params) => self.runs.why(&params).map(nothing),
             Command::Steer { run, to, text } => self.runs.steer(&run, to, text).map(nothing),
-            Command::Cancel(run) => self.runs.cancel(&run).map(nothing),
+            Command::Cancel { run, keep_reviews } => {
+                self.runs.cancel(&run, keep_reviews).map(nothing)
+            }
+            Command::Forget => {
+                self.runs.forget();
+                Ok(None)
+            }
+            Command::Retry(params) => {
+                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
+                let reply = self.runs.retry(&params, &agreed.settings, &agreed.editor)?;
+                Ok(Some(serde_json::json!(reply)))
+            }
             Command::Undo { run, proposal } => self.runs.undo(&run, proposal).map(nothing),
         }
     }
@@ -190,12 +201,10 @@ impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let settings = Settings::negotiate(&params);
         let capabilities = capabilities(&settings);
-        self.runs.agree(&settings);
         let editor = ClientEditor::new(self.client.clone(), self.desk.clone(), &settings);
-        let agreed = Agreed {
-            settings,
-            editor: Arc::new(editor),
-        };
+        let editor = Arc::new(editor);
+        self.runs.agree(&settings, &editor);
+        let agreed = Agreed { settings, editor };
         if self.agreed.set(agreed).is_err() {
             return Err(Error::invalid_request());
         }

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::approvals::Review;
 use super::protocol::{
     ACCEPT, ACCEPT_ALL, ASK, AcceptAllParams, AcceptParams, AskId, AskParams, CANCEL, COMMANDS,
-    CancelParams, DIFF, ProposalParams, REJECT, REVIEW, RUN, RejectParams, RunParams, STEER,
-    SteerParams, Target, UNDO, UndoParams, WHY,
+    CancelParams, DIFF, FORGET, ForgetParams, ProposalParams, REJECT, RETRY, REVIEW, RUN,
+    RejectParams, RetryParams, RunParams, STEER, SteerParams, Target, UNDO, UndoParams, WHY,
 };
 use crate::ports::Verdict;
 use crate::swarm::{ProposalId, RunId};
@@ -33,7 +33,10 @@ pub enum Command {
         run: RunId,
         review: Review,
     },
-    Cancel(RunId),
+    Cancel {
+        run: RunId,
+        keep_reviews: bool,
+    },
     CancelAsk(AskId),
     Ask(Box<AskParams>),
     /// Of a client without views of its own.
@@ -44,6 +47,8 @@ pub enum Command {
         run: RunId,
         proposal: Option<ProposalId>,
     },
+    Retry(RetryParams),
+    Forget,
 }
 
 /// A command that was not.
@@ -68,7 +73,9 @@ impl Command {
         }
         let found = arguments.len();
         let arguments = match (name, arguments) {
-            (ACCEPT_ALL, none) if none.is_empty() => vec![Value::Object(Default::default())],
+            (ACCEPT_ALL | FORGET, none) if none.is_empty() => {
+                vec![Value::Object(Default::default())]
+            }
             (_, arguments) => arguments,
         };
         let Ok([argument]) = <[Value; 1]>::try_from(arguments) else {
@@ -130,22 +137,28 @@ fn read(name: &str, argument: Value) -> Result<Command, String> {
         REVIEW => Ok(Command::Review(from(argument)?)),
         DIFF => Ok(Command::Diff(from(argument)?)),
         WHY => Ok(Command::Why(from(argument)?)),
+        FORGET => from::<ForgetParams>(argument).map(|ForgetParams {}| Command::Forget),
+        RETRY => Ok(Command::Retry(from(argument)?)),
         CANCEL => match from(argument)? {
             CancelParams {
                 run: Some(run),
                 ask: None,
-            } => Ok(Command::Cancel(run)),
+                keep_reviews,
+            } => Ok(Command::Cancel { run, keep_reviews }),
             CancelParams {
                 run: None,
                 ask: Some(ask),
+                ..
             } => Ok(Command::CancelAsk(ask)),
             CancelParams {
                 run: Some(_),
                 ask: Some(_),
+                ..
             } => Err("give `run` or `ask`, not both".to_owned()),
             CancelParams {
                 run: None,
                 ask: None,
+                ..
             } => Err("`run` (or `ask`) is missing".to_owned()),
         },
         UNDO => {

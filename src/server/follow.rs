@@ -97,6 +97,8 @@ pub fn told(run: &RunId, record: &Stamped) -> Option<EventParams> {
     let mut event = event.clone();
     if let Event::ReviewAsked { parts, .. } = &mut event {
         parts.clear();
+    } else if let Event::ProposalApplied { change, .. } = &mut event {
+        *change = None;
     }
     Some(EventParams {
         run: run.clone(),
@@ -266,6 +268,7 @@ mod tests {
             proposal: crate::swarm::ProposalId(1),
             symbols: vec![symbol("a.py::f"), symbol("a.py::")],
             diff: String::new(),
+            change: None,
         };
         assert_eq!(doing(&applied).unwrap(), "changed a.py::f, a.py::");
         let missed = |count: usize| Event::FollowUpMissed {

@@ -18,6 +18,7 @@ mod outgoing;
 mod paths;
 pub mod protocol;
 mod pulse;
+mod remedy;
 mod restore;
 mod revived;
 mod runs;
@@ -40,7 +41,10 @@ use tower_lsp::LspService;
 
 pub use documents::splice;
 pub use paths::{file_of, path_of};
-pub use services::{Defaults, Opened, Opener, Opening, Run, Services, Starter, swarm};
+pub use restore::{WaitingReview, WaitingRun, waiting};
+pub use services::{
+    Defaults, Fetcher, Opened, Opener, Opening, Restore, Run, Services, Starter, swarm,
+};
 
 /// How a client took its leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use tower_lsp::lsp_types::Url;
 
 use crate::syntax::FilePath;
 use crate::text::is_deceptive;
-use crate::workspace::{MAX_FILE_BYTES, load_text};
+use crate::workspace::{MAX_FILE_BYTES, load_source};
 
 /// Longer files are not compared with what an editor shows. An edit may have made a file longer than
 /// those that agents read.
@@ -39,9 +39,9 @@ pub fn path_of(root: &Path, file: &FilePath) -> Option<PathBuf> {
 /// The text of a file on disk.
 ///
 /// # Errors
-/// The file cannot be read, or is not a regular UTF-8 text file of moderate size.
+/// The file cannot be read, or is not a regular text file of moderate size.
 pub async fn disk_text(path: PathBuf) -> std::io::Result<String> {
-    load_text(path, MAX_DISK_BYTES).await
+    load_source(path, MAX_DISK_BYTES).await
 }
 
 fn stays_inside(path: &Path) -> bool {

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::notification::Notification;
 
+pub use super::remedy::Remedy;
 use crate::ports::{Dollars, IntentView, Tokens};
 use crate::swarm::{Approval, AskIntent, Driver, Event, Limits, ProposalId, RunId};
 use crate::syntax::SymbolPath;
@@ -37,10 +38,12 @@ pub const ASK: &str = "starling.ask";
 pub const REVIEW: &str = "starling.review";
 pub const DIFF: &str = "starling.diff";
 pub const WHY: &str = "starling.why";
+pub const RETRY: &str = "starling.retry";
+pub const FORGET: &str = "starling.forget";
 
 /// All commands, as the server announces them.
-pub const COMMANDS: [&str; 11] = [
-    RUN, ACCEPT, ACCEPT_ALL, REJECT, STEER, CANCEL, UNDO, ASK, REVIEW, DIFF, WHY,
+pub const COMMANDS: [&str; 13] = [
+    RUN, ACCEPT, ACCEPT_ALL, REJECT, STEER, CANCEL, UNDO, ASK, REVIEW, DIFF, WHY, RETRY, FORGET,
 ];
 
 /// Arguments of `starling.run`. What is left out comes from the configuration.
@@ -174,6 +177,9 @@ pub struct CancelParams {
     pub run: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<AskId>,
+    /// Proposals of the run that wait for review are offered again later, instead of being rejected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_reviews: bool,
 }
 
 /// Arguments of `starling.undo`: one applied proposal, or all of the run.
@@ -183,6 +189,42 @@ pub struct UndoParams {
     pub run: RunId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<ProposalId>,
+}
+
+/// Arguments of `starling.retry`: the task of a run is begun again as a new run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetryParams {
+    pub run: RunId,
+    /// Fetch the weights of the local model first, which the run did not find.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub download: bool,
+}
+
+/// Arguments of `starling.forget`: an empty object, or nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForgetParams {}
+
+/// `starling/remedy`: a run ended because its model could not be asked. The task is kept:
+/// `starling.retry` begins it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemedyParams {
+    pub run: RunId,
+    pub task: String,
+    /// What went wrong.
+    pub message: String,
+    #[serde(flatten)]
+    pub remedy: Remedy,
+}
+
+/// `starling/download`: how far the weights are that a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DownloadParams {
+    pub run: RunId,
+    pub model: String,
+    pub bytes: u64,
+    pub total: u64,
 }
 
 /// `starling/event`: one thing that happened in a run. `seq` rises within a run.
@@ -231,6 +273,20 @@ impl Notification for EventNotification {
 }
 
 #[derive(Debug)]
+pub enum RemedyNotification {}
+impl Notification for RemedyNotification {
+    type Params = RemedyParams;
+    const METHOD: &'static str = "starling/remedy";
+}
+
+#[derive(Debug)]
+pub enum DownloadNotification {}
+impl Notification for DownloadNotification {
+    type Params = DownloadParams;
+    const METHOD: &'static str = "starling/download";
+}
+
+#[derive(Debug)]
 pub enum IntentNotification {}
 impl Notification for IntentNotification {
     type Params = IntentParams;
@@ -268,6 +324,8 @@ mod tests {
             EventNotification::METHOD,
             IntentNotification::METHOD,
             UndoneNotification::METHOD,
+            RemedyNotification::METHOD,
+            DownloadNotification::METHOD,
             AnswerNotification::METHOD,
             StatusNotification::METHOD,
             STATE,

@@ -1,12 +1,15 @@
-//! Runs of earlier servers that ended while something waited for review, found by their trajectories.
+//! Runs of earlier servers that were interrupted, or ended while something waited for review, found by
+//! their trajectories.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::board::Board;
-use crate::swarm::{Event, Record, RunId, Stamped, StopReason};
+use super::services::Restore;
+use crate::swarm::{Event, Part, ProposalId, Record, RunId, Stamped, StopReason};
+use crate::workspace::private_file;
 
 /// Older trajectories are not looked at.
 const AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
@@ -14,6 +17,12 @@ const AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 const MOST: usize = 200;
 /// Of the end of a trajectory, in bytes: it holds the last line.
 const TAIL: u64 = 256 << 10;
+/// Interrupted runs that nothing waits of are offered for this long after their last event.
+const INTERRUPTED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// At most so many of them, the last ones.
+const INTERRUPTED_MOST: usize = 5;
+/// The ending of the file that marks a run as ended by its server, beside its trajectory.
+const MARK: &str = "interrupted";
 
 /// A run to be offered again. Its file stays locked, so that no other server offers it.
 #[derive(Debug)]
@@ -23,27 +32,79 @@ pub struct Found {
     pub records: Vec<Stamped>,
     pub path: PathBuf,
     pub file: File,
+    /// Whether something waits for review. Else the run was interrupted, and can be run again.
+    pub waits: bool,
+}
+
+/// Notes that a run ends with its server, in the middle of its work.
+pub fn mark_interrupted(trajectory: &Path) {
+    if let Err(error) = private_file(&trajectory.with_extension(MARK)) {
+        tracing::warn!(%error, "a run that is interrupted cannot be marked");
+    }
+}
+
+/// An interrupted run that is offered to be run again. Its trajectory stays locked meanwhile.
+#[derive(Debug)]
+pub struct Interrupted {
+    pub path: PathBuf,
+    pub file: File,
+}
+
+impl Interrupted {
+    /// Ends the trajectory, so that no later server offers the run again.
+    pub fn close(mut self, end: Option<&Stamped>) {
+        let mut written = || -> std::io::Result<()> {
+            if let Some(end) = end {
+                let line = serde_json::to_string(end)?;
+                writeln!(self.file, "{line}")?;
+            }
+            match std::fs::remove_file(self.path.with_extension(MARK)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                Ok(()) | Err(_) => Ok(()),
+            }
+        };
+        if let Err(error) = written() {
+            tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
+        }
+    }
 }
 
 /// Looks through a folder of trajectories for runs about a project.
-pub fn find(trajectories: &Path, root: &Path) -> Vec<Found> {
+pub fn find(trajectories: &Path, root: &Path, wanted: &Restore) -> Vec<Found> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
     };
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
-        .filter(|path| is_young(path))
+        .filter(|path| is_wanted(path, wanted) && is_young(path))
         .collect();
     paths.sort();
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let last = paths.into_iter().rev().take(MOST);
     let mut found: Vec<Found> = last.filter_map(|path| open(path, &root)).collect();
+    let mut interrupted = 0;
+    found.retain(|one| {
+        interrupted += usize::from(!one.waits);
+        one.waits || interrupted <= INTERRUPTED_MOST
+    });
     found.reverse();
     found
 }
 
+fn is_wanted(path: &Path, wanted: &Restore) -> bool {
+    match wanted {
+        Restore::All => true,
+        Restore::Nothing => false,
+        Restore::Only(run) => path.file_stem().is_some_and(|name| name == run.0.as_str()),
+    }
+}
+
 fn is_young(path: &Path) -> bool {
+    is_younger(path, AGE)
+}
+
+fn is_younger(path: &Path, most: Duration) -> bool {
     // Nothing else is opened: a pipe would never end.
     let data = path.metadata().ok().filter(std::fs::Metadata::is_file);
     let Some(data) = data else {
@@ -53,7 +114,7 @@ fn is_young(path: &Path) -> bool {
     let age = changed
         .ok()
         .and_then(|changed| SystemTime::now().duration_since(changed).ok());
-    age.is_none_or(|age| age < AGE)
+    age.is_none_or(|age| age < most)
 }
 
 fn open(path: PathBuf, root: &Path) -> Option<Found> {
@@ -91,7 +152,9 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
         end += read.ok()? as u64;
         records.push(record);
     }
-    if !waits(&records) {
+    let waits = waits(&records);
+    let can_run_again = was_interrupted(&records, &path) && is_younger(&path, INTERRUPTED_AGE);
+    if !waits && !can_run_again {
         return None;
     }
     file.set_len(end).ok()?;
@@ -101,6 +164,7 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
         records,
         path,
         file,
+        waits,
     })
 }
 
@@ -122,7 +186,16 @@ fn ended_by_itself(path: &Path) -> bool {
 fn is_end(record: &Stamped) -> bool {
     match &record.record {
         Record::Event(Event::RunFinished { stop_reason, .. }) => {
-            *stop_reason != StopReason::Cancelled
+            match stop_reason {
+                // What waited then was not answered.
+                StopReason::Cancelled
+                | StopReason::LedgerEmpty { .. }
+                | StopReason::Failed { .. } => false,
+                StopReason::Settled
+                | StopReason::NothingChanged { .. }
+                | StopReason::TestsFail { .. }
+                | StopReason::ProblemsRemain { .. } => true,
+            }
         }
         Record::Event(_) | Record::Exchange(_) => false,
     }
@@ -133,6 +206,13 @@ fn waits(records: &[Stamped]) -> bool {
     let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
     let ended = records.iter().any(is_end);
     in_order && !ended && board(records).leading().any(|(_, one)| one.part.is_some())
+}
+
+/// Whether a run ended with its server: it has no end, or one that the server's end brought about.
+fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
+    let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
+    let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
+    in_order && (!records.iter().any(ends) || path.with_extension(MARK).exists())
 }
 
 /// The run as it was before its server ended.
@@ -146,4 +226,62 @@ pub fn board(records: &[Stamped]) -> Board {
     }
     board.nobody_works();
     board
+}
+
+/// A run that is over, and in which proposals wait for review.
+#[derive(Debug, Clone)]
+pub struct WaitingRun {
+    pub id: RunId,
+    pub task: String,
+    pub path: PathBuf,
+    pub records: Vec<Stamped>,
+    pub reviews: Vec<WaitingReview>,
+}
+
+/// What is reviewed at once: a proposal, or several that pass only together.
+#[derive(Debug, Clone)]
+pub struct WaitingReview {
+    /// The proposal that is asked about.
+    pub lead: ProposalId,
+    pub parts: Vec<Part>,
+    /// When the user was asked, in milliseconds since the run began.
+    pub at_ms: u64,
+}
+
+/// The runs of a project in which something waits for review, the newest first. Those that another
+/// program has open are not among them.
+pub fn waiting(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
+    let found = find(trajectories, root, &Restore::All);
+    let run = |found: Found| WaitingRun {
+        reviews: reviews(&found.records),
+        id: found.id,
+        task: found.task,
+        path: found.path,
+        records: found.records,
+    };
+    let found = found.into_iter().rev().filter(|one| one.waits);
+    found.map(run).collect()
+}
+
+fn reviews(records: &[Stamped]) -> Vec<WaitingReview> {
+    let board = board(records);
+    let asked = |lead: ProposalId| {
+        records
+            .iter()
+            .rev()
+            .find_map(|record| match &record.record {
+                Record::Event(Event::ReviewAsked {
+                    proposal, parts, ..
+                }) if *proposal == lead => Some(WaitingReview {
+                    lead,
+                    parts: parts.clone(),
+                    at_ms: record.at_ms,
+                }),
+                Record::Event(_) | Record::Exchange(_) => None,
+            })
+    };
+    board
+        .leading()
+        .filter_map(|(lead, _)| asked(lead))
+        .collect()
 }

@@ -1,7 +1,9 @@
 //! A run of an earlier server without its agents: what waited for review waits again, and what was
 //! accepted can be taken back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,14 +12,16 @@ use tokio_util::sync::CancellationToken;
 use super::approvals::{Approvals, Review};
 use super::restore::board;
 use super::services::Run;
-use crate::ports::{Editor, Verdict};
-use crate::swarm::sending::{Failure, Purpose, send};
+use crate::history::{self, take_back};
+use crate::ports::{Editor, Effect, Verdict};
+use crate::swarm::sending::{Failure, Purpose, Sent, send};
 use crate::swarm::{
-    Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record, Spent, Stamped, StopReason,
-    UndoError, ids,
+    AppliedChange, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record, Spent, Stamped,
+    StopReason, UndoError, ids,
 };
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff};
+use crate::workspace::missing_directories;
 
 /// The run.
 pub struct Revived {
@@ -26,6 +30,8 @@ pub struct Revived {
     editor: Arc<dyn Editor>,
     /// All changes that were ever asked about.
     parts: BTreeMap<ProposalId, Part>,
+    /// Of the open folder.
+    root: Option<PathBuf>,
     /// One acceptance or undo at a time.
     applying: Arc<tokio::sync::Mutex<()>>,
 }
@@ -43,6 +49,8 @@ struct Made<'p> {
     part: &'p Part,
     before: Arc<str>,
     after: Arc<str>,
+    created: bool,
+    directories: Vec<String>,
 }
 
 /// A file that the part made goes with it.
@@ -58,6 +66,7 @@ pub fn revive(
     records: Vec<Stamped>,
     editor: Arc<dyn Editor>,
     approvals: Approvals,
+    root: Option<PathBuf>,
 ) -> Arc<Revived> {
     let offers = offers(&records);
     let revived = Arc::new(Revived {
@@ -65,6 +74,7 @@ pub fn revive(
         log: EventLog::resumed(records),
         cancel: CancellationToken::new(),
         editor,
+        root,
         applying: Arc::default(),
     });
     let run = Arc::clone(&revived);
@@ -193,12 +203,20 @@ impl Revived {
         }
         let mut made = Vec::new();
         for part in missing {
+            let missing = |root| missing_directories(root, &part.file);
+            let directories = self.root.as_deref().map(missing).unwrap_or_default();
             let sent = self.send(part, &part.base, &part.changes, Purpose::Propose);
             match sent.await {
-                Ok((before, after)) => made.push(Made {
+                Ok(Sent {
+                    before,
+                    after,
+                    effect,
+                }) => made.push(Made {
                     part,
                     before,
                     after,
+                    created: effect == Effect::Create,
+                    directories,
                 }),
                 Err(Failure::Conflict { why, .. } | Failure::Editor { why }) => {
                     self.unmake(made).await;
@@ -229,6 +247,8 @@ impl Revived {
             part,
             before,
             after,
+            created,
+            directories,
         } = made;
         self.log.event(Event::ProposalReviewed {
             proposal: part.proposal,
@@ -239,6 +259,13 @@ impl Revived {
             proposal: part.proposal,
             symbols: part.symbols.clone(),
             diff: unified_diff(part.file.as_str(), before, after),
+            change: Some(AppliedChange {
+                file: part.file.clone(),
+                before: Arc::clone(before),
+                changes: ChangeSet::between(before, after),
+                created: *created,
+                directories: directories.clone(),
+            }),
         });
     }
 
@@ -248,10 +275,9 @@ impl Revived {
         base: &Arc<str>,
         changes: &ChangeSet,
         purpose: Purpose,
-    ) -> Result<(Arc<str>, Arc<str>), Failure> {
+    ) -> Result<Sent, Failure> {
         let label = part.symbol.to_string();
-        let sent = send(&self.editor, &part.file, base, changes, &label, purpose).await?;
-        Ok((sent.before, sent.after))
+        send(&self.editor, &part.file, base, changes, &label, purpose).await
     }
 
     fn finish(&self) {
@@ -266,15 +292,35 @@ impl Revived {
             stop_reason: StopReason::Cancelled,
             ending: Some(Ending {
                 proof: Proof::NotDone,
-                headline: format!("Stopped: its server had ended; {changed}"),
+                headline: format!("Interrupted: its server ended in the middle; {changed}"),
             }),
             summary: format!("{changed}; its server had ended"),
             applied: symbols,
             diff: String::new(),
-            spent: Spent::default(),
+            spent: self.spent(),
             tally: Vec::new(),
         });
         self.log.close();
+    }
+
+    /// What the turns before the interruption used.
+    fn spent(&self) -> Spent {
+        let mut spent = Spent::default();
+        for event in self.log.events() {
+            let (calls, usage, dollars) = match &event {
+                Event::TurnFinished {
+                    calls, usage, cost, ..
+                } => (*calls, usage, *cost),
+                Event::TurnFailed { spent, .. } => (spent.calls, &spent.usage, spent.dollars),
+                _ => continue,
+            };
+            spent.calls += calls;
+            spent.prompt_tokens += usage.prompt;
+            spent.cached_tokens += usage.cached;
+            spent.output_tokens += usage.output;
+            spent.dollars += dollars;
+        }
+        spent
     }
 
     /// The parts that are in the user's text, in the order in which they came there.
@@ -289,27 +335,6 @@ impl Revived {
         }
         let part = |id: &ProposalId| self.parts.get(id);
         applied.iter().filter_map(part).collect()
-    }
-
-    async fn take_back(&self, part: &Part) -> Result<(), UndoError> {
-        let conflict = |why: String| UndoError::Conflict {
-            symbol: part.symbol.clone(),
-            why,
-        };
-        let made = part.changes.apply(&part.base);
-        let made: Arc<str> = made.map_err(|error| conflict(error.to_string()))?.into();
-        let inverse = part.changes.invert(&part.base);
-        let inverse = inverse.map_err(|error| conflict(error.to_string()))?;
-        let purpose = take_back_purpose(part);
-        let sent = self.send(part, &made, &inverse, purpose).await;
-        sent.map_err(|failure| match failure {
-            Failure::Conflict { why, .. } => conflict(why),
-            Failure::Editor { why } => UndoError::Editor(why),
-        })?;
-        self.log.event(Event::ProposalUndone {
-            proposal: part.proposal,
-        });
-        Ok(())
     }
 }
 
@@ -330,20 +355,38 @@ impl Run for Revived {
 
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         let _one_at_a_time = self.applying.lock().await;
-        let chosen: Vec<&Part> = self
-            .applied()
-            .into_iter()
-            .rev()
-            .filter(|part| proposal.is_none_or(|id| id == part.proposal))
+        let changes = history::changes(self.log.events());
+        let chosen: BTreeSet<ProposalId> = changes
+            .iter()
+            .filter(|change| change.state == history::State::Applied)
+            .map(|change| change.proposal)
+            .filter(|applied| proposal.is_none_or(|id| id == *applied))
             .collect();
         if let (Some(id), true) = (proposal, chosen.is_empty()) {
             return Err(UndoError::Unknown(id));
         }
-        let mut undone = Vec::new();
-        for part in chosen {
-            self.take_back(part).await?;
-            undone.push(part.proposal);
+        let ended = |undone: &[ProposalId]| {
+            for proposal in undone {
+                self.log.event(Event::ProposalUndone {
+                    proposal: *proposal,
+                });
+            }
+            Ok::<(), Infallible>(())
+        };
+        let root = self.root.as_deref();
+        let Ok(outcome) = take_back(&self.editor, root, &changes, &chosen, ended).await;
+        match outcome.refused.into_iter().next() {
+            None => Ok(outcome.undone),
+            Some(refused) => {
+                let symbol = self.parts.get(&refused.proposal);
+                Err(match symbol.filter(|_| refused.lines.is_some()) {
+                    Some(part) => UndoError::Conflict {
+                        symbol: part.symbol.clone(),
+                        why: refused.why,
+                    },
+                    None => UndoError::Editor(refused.why),
+                })
+            }
         }
-        Ok(undone)
     }
 }

@@ -19,11 +19,13 @@ use super::approvals::{Approvals, Review};
 use super::board::Board;
 use super::documents::Desk;
 use super::editor::ClientEditor;
-use super::protocol::{RunParams, RunReply, UndoneNotification, UndoneParams};
+use super::protocol::{Remedy, RetryParams, RunParams, RunReply, UndoneNotification, UndoneParams};
 use super::pulse::{Around, Pulse};
+use super::restore::{self, Interrupted};
 use super::services::{Run, Services};
 use super::settings::Settings;
 use super::windows::Windows;
+use crate::history;
 use crate::ports::Verdict;
 use crate::swarm::{Event, Party, ProposalId, RunId};
 use crate::syntax::SymbolPath;
@@ -49,6 +51,10 @@ pub enum RunError {
     UnknownAsk(String),
     #[error("run `{0}` has ended")]
     Ended(String),
+    #[error("run `{0}` still goes: stop it before you run it again")]
+    StillGoing(String),
+    #[error("run `{0}` misses no weights that could be fetched")]
+    NothingToFetch(String),
     #[error("run `{0}` has changed nothing yet")]
     NotStarted(String),
 }
@@ -65,9 +71,12 @@ struct Entry {
     stage: Stage,
     cancel: CancellationToken,
     approvals: Approvals,
-    task: String,
+    /// What the run was begun with, for *Run again*.
+    params: RunParams,
     board: Board,
     origin: Origin,
+    /// Of an interrupted run: its trajectory, which ends when the run is run again or forgotten.
+    interrupted: Option<Interrupted>,
 }
 
 /// Where a run comes from.
@@ -94,6 +103,7 @@ struct Shared {
     /// Fired when the client goes.
     closing: CancellationToken,
     agreed: OnceLock<Settings>,
+    editor: OnceLock<Arc<ClientEditor>>,
     /// What of the project's settings is not followed.
     ignored: OnceLock<Vec<String>>,
     entries: Mutex<BTreeMap<String, Entry>>,
@@ -111,6 +121,7 @@ impl Runs {
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             agreed: OnceLock::new(),
+            editor: OnceLock::new(),
             ignored: OnceLock::new(),
             entries: Mutex::default(),
         };
@@ -124,7 +135,8 @@ impl Runs {
     }
 
     /// What was agreed with the client.
-    pub fn agree(&self, settings: &Settings) {
+    pub fn agree(&self, settings: &Settings, editor: &Arc<ClientEditor>) {
+        self.shared.editor.get_or_init(|| Arc::clone(editor));
         self.shared.agreed.get_or_init(|| settings.clone());
         self.shared.windows.agree(settings.documents);
     }
@@ -136,11 +148,63 @@ impl Runs {
         settings: &Settings,
         editor: &Arc<ClientEditor>,
     ) -> Result<RunReply, RunError> {
+        self.begin_after(params, None, settings, editor)
+    }
+
+    /// Begins the task of a run that has ended once more, as a new run.
+    pub fn retry(
+        &self,
+        asked: &RetryParams,
+        settings: &Settings,
+        editor: &Arc<ClientEditor>,
+    ) -> Result<RunReply, RunError> {
+        let run = &asked.run;
+        let (params, remedy) = {
+            let entries = self.lock();
+            let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+            if !matches!(entry.stage, Stage::Ended(_)) {
+                return Err(RunError::StillGoing(run.0.clone()));
+            }
+            (entry.params.clone(), entry.board.remedy())
+        };
+        let download = match remedy {
+            Some((Remedy::Download { model, .. }, _)) if asked.download => Some(model),
+            _ if asked.download => return Err(RunError::NothingToFetch(run.0.clone())),
+            _ => None,
+        };
+        let reply = self.begin_after(params, download, settings, editor)?;
+        if let Some(entry) = self.lock().get_mut(&run.0) {
+            close(entry);
+        }
+        Ok(reply)
+    }
+
+    /// Forgets the runs that have ended and of which nothing waits.
+    pub fn forget(&self) {
+        self.lock().retain(|_, entry| {
+            let is_over = matches!(entry.stage, Stage::Ended(_));
+            if is_over {
+                close(entry);
+            }
+            !is_over
+        });
+        self.shared.pulse.beat();
+    }
+
+    /// Begins a run, if need be after the weights of a model were fetched.
+    fn begin_after(
+        &self,
+        params: RunParams,
+        download: Option<String>,
+        settings: &Settings,
+        editor: &Arc<ClientEditor>,
+    ) -> Result<RunReply, RunError> {
         let buffers = self.shared.desk.read_all();
         let root = settings.root.clone().ok_or(RunError::NoRoot)?;
         let plan = Plan {
             id: next_id(),
             params,
+            download,
             progress: settings.progress,
             root,
             approvals: Approvals::default(),
@@ -156,9 +220,10 @@ impl Runs {
             stage: Stage::Opening(Vec::new()),
             cancel: plan.cancel.clone(),
             approvals: plan.approvals.clone(),
-            task: plan.params.task.clone(),
+            params: plan.params.clone(),
             board: Board::default(),
             origin: Origin::Begun,
+            interrupted: None,
         };
         self.lock().insert(plan.id.0.clone(), entry);
         self.shared.tasks.spawn(self.clone().carry(plan));
@@ -185,11 +250,12 @@ impl Runs {
     }
 
     /// Ends a run; a run that has ended already stays as it is. What waited for review is rejected by
-    /// it: nothing of a run that the user stopped comes again.
-    pub fn cancel(&self, run: &RunId) -> Result<(), RunError> {
+    /// it, so that nothing of a run that the user stopped comes again, unless it is to be kept.
+    pub fn cancel(&self, run: &RunId, keep_reviews: bool) -> Result<(), RunError> {
         let entries = self.lock();
         let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
-        if let (Stage::Going(handle), false) = (&entry.stage, entry.cancel.is_cancelled()) {
+        let is_first = !entry.cancel.is_cancelled() && !keep_reviews;
+        if let (Stage::Going(handle), true) = (&entry.stage, is_first) {
             for (proposal, _) in entry.board.leading() {
                 handle.log().event(Event::ProposalReviewed {
                     proposal,
@@ -222,6 +288,7 @@ impl Runs {
                 proposals.iter().for_each(|id| entry.board.undone(*id));
             }
             runs.shared.pulse.beat();
+            runs.record_undone(&run, handle.as_ref()).await;
             client
                 .send_notification::<UndoneNotification>(UndoneParams {
                     run,
@@ -233,10 +300,41 @@ impl Runs {
         Ok(())
     }
 
+    /// The trajectory of a run that has ended is closed: what is undone after that is added to it, so
+    /// that `starling undo` does not undo it again.
+    async fn record_undone(&self, run: &RunId, handle: &dyn Run) {
+        let is_ended = |entry: &Entry| matches!(entry.stage, Stage::Ended(_));
+        if !self.lock().get(&run.0).is_some_and(is_ended) {
+            return;
+        }
+        let changes = history::changes(handle.log().events());
+        let undone = changes
+            .iter()
+            .filter(|one| one.state == history::State::Undone);
+        let undone: Vec<ProposalId> = undone.map(|one| one.proposal).collect();
+        if undone.is_empty() {
+            return;
+        }
+        let found = history::Found {
+            id: run.clone(),
+            path: self.trajectory(run),
+        };
+        let record = move || history::record_undone(&found, &undone);
+        match tokio::task::spawn_blocking(record).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "an undo is not recorded"),
+            Err(error) => tracing::error!(%error, "an undo is not recorded"),
+        }
+    }
+
     /// Ends all runs, and gives their trajectories a moment to be written.
     pub async fn farewell(&self) {
         self.shared.closing.cancel();
-        for entry in self.lock().values() {
+        for (id, entry) in self.lock().iter() {
+            let is_over = matches!(entry.stage, Stage::Ended(_)) || entry.cancel.is_cancelled();
+            if !is_over && entry.origin == Origin::Begun {
+                restore::mark_interrupted(&self.trajectory(&RunId(id.clone())));
+            }
             stop(entry);
         }
         self.shared.tasks.close();
@@ -266,6 +364,15 @@ fn stop(entry: &Entry) {
     entry.cancel.cancel();
     if let Stage::Going(run) = &entry.stage {
         run.cancel();
+    }
+}
+
+/// Ends the trajectory of an interrupted run.
+fn close(entry: &mut Entry) {
+    if let (Some(interrupted), Stage::Ended(run)) = (entry.interrupted.take(), &entry.stage) {
+        let records = run.as_ref().map(|run| run.log().records(0));
+        let end = records.as_ref().and_then(|records| records.last());
+        interrupted.close(end.map(AsRef::as_ref));
     }
 }
 

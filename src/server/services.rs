@@ -58,6 +58,9 @@ pub type Opener = Arc<dyn Fn(Opening) -> BoxFuture<'static, anyhow::Result<Opene
 /// Looks at a project as it is opened; reads the disk.
 pub type Look = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
 
+/// Fetches the weights of a known model; blocks, and reports how many bytes of how many are here.
+pub type Fetcher = Arc<dyn Fn(&str, &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> + Send + Sync>;
+
 /// Starts a run: [`crate::swarm::start`], or a scripted one.
 pub type Starter = Arc<dyn Fn(RunId, Task, Outside) -> Arc<dyn Run> + Send + Sync>;
 
@@ -89,13 +92,23 @@ impl Run for RunHandle {
     }
 }
 
+/// Which runs of earlier servers are offered again where something waits for review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Restore {
+    All,
+    Nothing,
+    Only(RunId),
+}
+
 /// Everything that the server needs besides its client.
 #[derive(Clone)]
 pub struct Services {
     pub open: Opener,
     pub start: Starter,
+    pub fetch: Fetcher,
     /// Trajectories are written to `<trajectories>/<run id>.jsonl`.
     pub trajectories: PathBuf,
+    pub restore: Restore,
     /// What a project's own settings ask for and do not get, in words.
     pub ignored: Look,
     /// Where runs and questions work; the client is answered elsewhere.

@@ -23,6 +23,7 @@ pub fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        test_callers: 0,
         needs_person: Vec::new(),
         together: None,
         texts: Default::default(),

@@ -6,6 +6,7 @@ mod keystrokes;
 mod lenses;
 mod plain;
 mod restart;
+mod retry;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,6 +11,7 @@ use super::event::{AgentOutcome, Event, Party};
 use super::hub::Hub;
 use super::propose::{self, Outcome};
 use super::protocol::{Action, Asked, FinishWork, Propose};
+use super::reason::ReturnReason;
 use super::repeats::Repeat;
 use super::{ask, request, tools};
 
@@ -41,6 +42,15 @@ pub(super) async fn act(
     let mut turn = Turn::default();
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let warnings = count_repeats(hub, mind, &asked, &mut results, &mut turn);
+    // Noted before anything is waited for: the results show these texts or later ones.
+    for (at, one) in asked.iter().enumerate() {
+        match &one.action {
+            Ok(Action::Read(read)) if results[at].is_none() => {
+                context::remember_view(hub, mind, &read.symbols);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
     let party = &mind.party;
     let reading = asked
         .iter()
@@ -52,11 +62,6 @@ pub(super) async fn act(
     });
     for (at, text) in join_all(reading).await {
         results[at] = text;
-    }
-    for one in &asked {
-        if let Ok(Action::Read(read)) = &one.action {
-            context::remember_view(hub, mind, &read.symbols);
-        }
     }
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
@@ -233,15 +238,18 @@ fn repeated(hub: &Hub, mind: &mut Mind, change: &Propose) -> Option<Proposed> {
     let why = mind.attempts.earlier_refusal(epoch, change, times)?;
     let text =
         format!("You proposed the same before; nothing changed since. It was refused: {why}");
+    let why = ReturnReason::new(text, "the same answer as before");
     hub.event(Event::ProposalRefused {
         agent: mind.party.clone(),
-        why: "the same answer as before".to_owned(),
+        why: why.to_user().to_owned(),
+        shown: Some(why.to_user().to_owned()),
     });
-    Some(sent_back(hub, mind, change, text))
+    Some(sent_back(hub, mind, change, &why))
 }
 
-fn sent_back(hub: &Hub, mind: &mut Mind, change: &Propose, text: String) -> Proposed {
-    mind.attempts.record(hub.state().epoch, change, &text);
+fn sent_back(hub: &Hub, mind: &mut Mind, change: &Propose, why: &ReturnReason) -> Proposed {
+    mind.attempts.record(hub.state().epoch, change, why);
+    let text = why.to_agent().to_owned();
     match mind.attempts.count() <= hub.ledger.limits().repairs {
         true => Proposed::SentBack { text },
         false => {
@@ -281,10 +289,12 @@ pub(super) async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) 
             let ending = (!change.more).then_some((AgentOutcome::Changed, summary));
             Proposed::Applied { text, ending }
         }
-        Outcome::SentBack { why } => sent_back(hub, mind, change, why),
+        Outcome::SentBack { why } => sent_back(hub, mind, change, &why),
         // A further part of the same change is no further attempt.
-        Outcome::Kept { why } if mind.kept.len() > 1 => Proposed::Kept { text: why },
-        Outcome::Kept { why } => match sent_back(hub, mind, change, why) {
+        Outcome::Kept { why } if mind.kept.len() > 1 => Proposed::Kept {
+            text: why.to_agent().to_owned(),
+        },
+        Outcome::Kept { why } => match sent_back(hub, mind, change, &why) {
             Proposed::SentBack { text } => Proposed::Kept { text },
             other => other,
         },

@@ -1,6 +1,5 @@
 //! An agent: the owner of one symbol, working turn by turn.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::act::{Proposed, act, proposed};
@@ -14,12 +13,13 @@ use super::parts::Kept;
 use super::proposal::ProposalId;
 use super::protocol::{self, Propose, Seat};
 use super::repeats::Repeats;
+use super::views::Views;
 use super::{context, followup};
 use crate::ports::{Role, ToolCalling};
 use crate::prompts::{
     AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
 };
-use crate::syntax::FilePath;
+use crate::syntax::SymbolPath;
 use crate::workspace::Snapshot;
 
 /// How often in a row a reply may be unusable.
@@ -32,12 +32,12 @@ const SAMPLING: f32 = 0.7;
 pub(super) struct Mind {
     pub party: Party,
     pub conversation: Option<Conversation>,
-    /// The text of a file as it was when the agent saw it.
-    pub view: HashMap<FilePath, Arc<str>>,
+    /// What the agent was shown of the user's texts.
+    pub views: Views,
     /// What the results of this turn show. What the turn proposes was written before.
-    pub told: Vec<Told>,
-    /// The workspace when the model was last asked.
-    pub asked_in: Option<Snapshot>,
+    pub told: Views,
+    /// The workspace that the agent means where it was shown nothing.
+    pub unread: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
     /// The state of the workspace in which its last piece of work ended without a result.
@@ -67,9 +67,9 @@ impl Mind {
         Mind {
             party,
             conversation: None,
-            view: HashMap::new(),
-            told: Vec::new(),
-            asked_in: None,
+            views: Views::default(),
+            told: Views::default(),
+            unread: None,
             attempts: Attempts::default(),
             gave_up_at: None,
             entangled: false,
@@ -85,22 +85,16 @@ impl Mind {
         }
     }
 
-    /// The text that the agent means when it speaks of a file; of one that it has not read, the text
-    /// when its model was asked.
-    pub fn seen(&self, file: &FilePath) -> Option<Arc<str>> {
-        let asked_in = || self.asked_in.as_ref()?.read(file).ok();
-        self.view.get(file).cloned().or_else(asked_in)
+    /// The text of the file that the agent means when it speaks of a symbol. `None`: the agent has not
+    /// seen the file.
+    pub fn seen(&self, symbol: &SymbolPath) -> Option<Arc<str>> {
+        let unread = || self.unread.as_ref()?.read(&symbol.file).ok();
+        self.views.of(symbol).or_else(unread)
     }
 
-    /// Before its model is asked: it sees what it was told, and the workspace as it is.
-    fn begin_turn(&mut self, world: Snapshot) {
-        for told in self.told.drain(..) {
-            match told.replaces {
-                true => drop(self.view.insert(told.file, told.text)),
-                false => drop(self.view.entry(told.file).or_insert(told.text)),
-            }
-        }
-        self.asked_in = Some(world);
+    /// Before its model is asked: the model sees what the results of the last turn show.
+    fn begin_turn(&mut self) {
+        self.views.extend(std::mem::take(&mut self.told));
     }
 
     pub fn seat(&self) -> Seat {
@@ -111,14 +105,6 @@ impl Mind {
             }
         }
     }
-}
-
-/// A text that an agent is shown by the results of its turn.
-pub(super) struct Told {
-    pub file: FilePath,
-    pub text: Arc<str>,
-    /// Whether it takes the place of a text that was seen before.
-    pub replaces: bool,
 }
 
 /// Works until nothing is left to do for this agent.
@@ -190,8 +176,10 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         | Cause::Declined { .. } => false,
     });
     mind.wave = causes.iter().map(wave_of).max().unwrap_or_default();
+    // What was typed since the run began is not known to an agent that was not shown it.
+    mind.unread = Some(hub.outside.index.snapshot().clone());
     context::begin_work(hub, mind, causes);
-    mind.begin_turn(hub.state().world.clone());
+    mind.begin_turn();
     if let Some(ending) = propose_draft(hub, mind).await {
         return ending;
     }
@@ -236,12 +224,13 @@ async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let draft = mind.draft.take()?;
     // It is meant for the texts that the scout saw, not for those that the agent was shown since.
     let scouted_in = hub.state().scouted_in.clone();
-    let shown = std::mem::take(&mut mind.view);
-    mind.asked_in = scouted_in.or(mind.asked_in.take());
+    let mut shown = std::mem::take(&mut mind.views);
+    let unread = mind.unread.clone();
+    mind.unread = scouted_in.or(mind.unread.take());
     let proposed = proposed(hub, mind, &draft).await;
-    for (file, text) in shown {
-        mind.view.entry(file).or_insert(text);
-    }
+    shown.extend(std::mem::take(&mut mind.views));
+    mind.views = shown;
+    mind.unread = unread;
     let text = match proposed {
         Proposed::Applied { text, ending } => match ending {
             Some(ending) => return Some(ending),
@@ -270,7 +259,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let model = &hub.outside.models.agent;
     let calling = model.profile().tool_calling;
     let seat = mind.seat();
-    mind.begin_turn(hub.state().world.clone());
+    mind.begin_turn();
     let conversation = mind.conversation.as_mut()?;
     if is_small(model.profile()) && mind.attempts.count() > 1 {
         // The reason of the first refusal did not help. Repeat the first prompt at a higher

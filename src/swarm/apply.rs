@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::event::Event;
+use super::event::{AppliedChange, Event};
 use super::expected;
 use super::gate::Draft;
 use super::hub::{Hub, State};
@@ -14,7 +14,7 @@ use super::send::{Failure, Purpose, Sent, send};
 use crate::ports::{Effect, TestReport};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::text::{ChangeSet, new_file_diff, unified_diff};
-use crate::workspace::{Snapshot, WriteRule};
+use crate::workspace::{Snapshot, WriteRule, missing_directories, remove_empty_directories};
 
 /// An applied proposal, as it is needed to take it back.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub(super) struct Applied {
     after: Arc<str>,
     /// Whether the file was there before.
     effect: Effect,
+    /// The directories that were created with the file, the outermost first.
+    directories: Vec<String>,
     /// Failing tests that it mended, and others that it broke.
     pub fixed: Vec<String>,
     pub broken: Vec<String>,
@@ -126,6 +128,7 @@ pub(super) async fn edit(
     let tested = Arc::clone(&draft.text);
     let draft = mend::without_makeshifts(hub, mend::beside_other_imports(hub, draft));
     let changes = ChangeSet::between(&draft.base, &draft.text);
+    let directories = missing_directories(hub.policy().root(), &draft.file);
     let sent = send(
         &hub.outside.editor,
         &draft.file,
@@ -140,6 +143,13 @@ pub(super) async fn edit(
         effect,
     } = sent.await?;
     let diff = diff_of(effect, &draft.file, &before, &after);
+    let change = AppliedChange {
+        file: draft.file.clone(),
+        before: Arc::clone(&before),
+        changes: ChangeSet::between(&before, &after),
+        created: effect == Effect::Create,
+        directories: directories.clone(),
+    };
     let mut state = hub.state();
     let as_checked = state.epoch == draft.epoch && after == tested;
     let missing = report.as_ref().map(expected::marked).unwrap_or_default();
@@ -165,9 +175,14 @@ pub(super) async fn edit(
         before,
         after,
         effect,
+        directories,
         fixed: Vec::new(),
         broken: Vec::new(),
     });
+    if state.latest.is_some() {
+        let found = tests.only_as_changed().cloned().unwrap_or_default();
+        state.only_as_changed = Some((state.epoch, found));
+    }
     // At once: whoever is checked on this world must know what fails in it.
     state.note_tests(id, &tests);
     drop(state);
@@ -175,6 +190,7 @@ pub(super) async fn edit(
         proposal: id,
         symbols: draft.symbols,
         diff,
+        change: Some(change),
     });
     Ok(text)
 }
@@ -289,6 +305,9 @@ pub(super) async fn take_back(
             }
         })?;
         let text = (sent.effect != Effect::Delete).then_some(&sent.after);
+        if text.is_none() {
+            remove_empty_directories(hub.policy().root(), &applied.directories);
+        }
         let mut state = hub.state();
         state.change_world(&applied.file, text);
         state.epoch.changes += 1;

@@ -2,6 +2,7 @@
 
 use super::hub::Epoch;
 use super::protocol::Propose;
+use super::reason::ReturnReason;
 
 /// Counts refused proposals and recognizes repeated ones. While the workspace stays unchanged, an
 /// identical proposal would be refused again.
@@ -14,7 +15,7 @@ pub(super) struct Attempts {
     /// The workspace state in which `refused` is valid.
     epoch: Epoch,
     refused: Vec<Refused>,
-    /// First line of the latest reason.
+    /// First line of the latest reason, in the words for the user.
     last_reason: String,
 }
 
@@ -45,7 +46,7 @@ impl Attempts {
     }
 
     /// Records a refused proposal.
-    pub fn record(&mut self, epoch: Epoch, change: &Propose, why: &str) {
+    pub fn record(&mut self, epoch: Epoch, change: &Propose, why: &ReturnReason) {
         self.count += 1;
         if self.epoch != epoch {
             self.epoch = epoch;
@@ -56,11 +57,11 @@ impl Attempts {
             Some(refused) => refused.count += 1,
             None => {
                 self.distinct += 1;
-                self.last_reason = why.lines().next().unwrap_or_default().to_owned();
+                self.last_reason = why.to_user().lines().next().unwrap_or_default().to_owned();
                 self.refused.push(Refused {
                     change,
                     count: 1,
-                    why: why.to_owned(),
+                    why: why.to_agent().to_owned(),
                 });
             }
         }
@@ -109,7 +110,11 @@ mod tests {
         );
         let mut attempts = Attempts::default();
         assert_eq!(attempts.earlier_refusal(first, &change("a"), 1), None);
-        attempts.record(first, &change("a"), "it breaks t\nat length");
+        attempts.record(
+            first,
+            &change("a"),
+            &ReturnReason::for_both("it breaks t\nat length"),
+        );
         assert_eq!(attempts.earlier_refusal(first, &change("b"), 1), None);
         assert_eq!(attempts.earlier_refusal(first, &change("a"), 2), None);
         assert_eq!(attempts.earlier_refusal(second, &change("a"), 1), None);
@@ -121,7 +126,7 @@ mod tests {
             attempts.earlier_refusal(first, &again, 1),
             Some("it breaks t\nat length")
         );
-        attempts.record(second, &change("a"), "it breaks t");
+        attempts.record(second, &change("a"), &ReturnReason::for_both("it breaks t"));
         assert_eq!(attempts.earlier_refusal(first, &change("a"), 1), None);
     }
 
@@ -129,11 +134,15 @@ mod tests {
     fn summary_is_one_line() {
         let epoch = Epoch::default();
         let mut attempts = Attempts::default();
-        attempts.record(epoch, &change("a"), "it breaks t\nat length");
+        attempts.record(
+            epoch,
+            &change("a"),
+            &ReturnReason::for_both("it breaks t\nat length"),
+        );
         assert_eq!(attempts.summary(), "1 attempt did not help: it breaks t");
-        attempts.record(epoch, &change("a"), "the same");
+        attempts.record(epoch, &change("a"), &ReturnReason::for_both("the same"));
         assert_eq!(attempts.summary(), "2 attempts, same answer: it breaks t");
-        attempts.record(epoch, &change("b"), "it breaks u");
+        attempts.record(epoch, &change("b"), &ReturnReason::for_both("it breaks u"));
         assert_eq!(attempts.summary(), "3 attempts did not help: it breaks u");
     }
 }

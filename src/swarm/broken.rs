@@ -47,10 +47,34 @@ pub(super) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
     gone.map(mentions).collect()
 }
 
+/// Which files are looked at for what a change breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    Code,
+    Tests,
+}
+
+impl Scope {
+    fn includes(self, file: &FilePath) -> bool {
+        is_test_file(file) == (self == Scope::Tests)
+    }
+}
+
 /// The places, outside tests and outside the symbol itself, that a draft breaks by what it does to the
 /// contract of `changed`. `lookup` is the workspace before the draft, or after it with the mentions of
 /// what is gone.
 pub(super) fn broken(
+    lookup: &Lookup,
+    draft: &Draft,
+    changed: &SymbolPath,
+    gone: &Mentions,
+) -> Vec<Site> {
+    broken_in(Scope::Code, lookup, draft, changed, gone)
+}
+
+/// The same in the files of one scope.
+pub(super) fn broken_in(
+    scope: Scope,
     lookup: &Lookup,
     draft: &Draft,
     changed: &SymbolPath,
@@ -61,7 +85,7 @@ pub(super) fn broken(
         tree.find(&changed.name)
             .map(|symbol| symbol.contract.clone())
     };
-    let elsewhere = |symbol: &SymbolPath| !changed.encloses(symbol) && !is_test_file(&symbol.file);
+    let elsewhere = |symbol: &SymbolPath| !changed.encloses(symbol) && scope.includes(&symbol.file);
     if let Some(places) = gone.get(changed) {
         let mut sites = still_mentioned(lookup, places);
         sites.retain(|site| elsewhere(&site.symbol));
@@ -78,7 +102,10 @@ pub(super) fn broken(
         line: usage.line,
         is_override: false,
     });
-    let mut sites = overrides(lookup, changed, &new);
+    let mut sites = match scope {
+        Scope::Code => overrides(lookup, changed, &new),
+        Scope::Tests => Vec::new(),
+    };
     sites.extend(calls);
     sites
 }

@@ -132,6 +132,7 @@ async fn write(
             let why = format!("candidate of {name}: {refusal}");
             hub.event(Event::ProposalRefused {
                 agent: mind.party.clone(),
+                shown: Some(format!("candidate of {name}: {}", refusal.to_user())),
                 why,
             });
             None
@@ -143,7 +144,12 @@ async fn rank(hub: &Arc<Hub>, draft: &Draft) -> Rank {
     let (evidence, _) = gate::check(hub, draft, Vec::new()).await;
     let (broken, fixed) = match &evidence.tests {
         TestEvidence::Unknown { .. } => (0, 0),
-        TestEvidence::Known { broken, fixed, .. } => (broken.len(), fixed.len()),
+        TestEvidence::Known {
+            broken,
+            fixed,
+            only_as_changed,
+            ..
+        } => (broken.len() + only_as_changed.tests.len(), fixed.len()),
     };
     let edits = ChangeSet::between(&draft.base, &draft.text);
     let bytes = edits

@@ -169,12 +169,17 @@ impl Drop for Place {
 }
 
 /// Whether a proposal should be looked at with others: it breaks tests, or mends none of those that it
-/// is to mend, or it brings problems that have to be mended.
+/// is to mend, or it brings problems that have to be mended. Where nobody reviews, also one with which
+/// tests pass only as the run changed them.
 pub(super) fn stage(
     tests: &TestEvidence,
     diagnostics: &DiagnosticEvidence,
     required: &BTreeSet<String>,
+    approval: Approval,
 ) -> Stage {
+    if approval == Approval::Auto && tests.only_as_changed().is_some() {
+        return Stage::NeedsOthers;
+    }
     if diagnostics.stopping().next().is_some() {
         return Stage::NeedsOthers;
     }
@@ -245,14 +250,11 @@ where
                 (needs, found) = (reviewed, Some(with_them));
             }
         }
-        let Some(Found {
+        let Found {
             tests,
             diagnostics,
             passes,
-        }) = found
-        else {
-            return None;
-        };
+        } = found?;
         if !passes && !group.pending.is_empty() && !person_reviews {
             one_is_judged(hub, id, group.put_off()).await;
             continue;
@@ -655,7 +657,12 @@ pub(super) async fn checked_together(
     with: &[(ProposalId, Waiting)],
 ) -> Found {
     let (tests, diagnostics) = tokio::join!(tested(hub, id, with), diagnosed(hub, with));
-    let passes = stage(&tests, &diagnostics, &hub.state().required) == Stage::Passes;
+    let passes = stage(
+        &tests,
+        &diagnostics,
+        &hub.state().required,
+        hub.task.approval,
+    ) == Stage::Passes;
     Found {
         tests,
         diagnostics,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::agent::{self, Mind, Told};
+use super::agent::{self, Mind};
 use super::ask::party_name;
 use super::callees::callees;
 use super::event::{Cause, Driver, Party};
@@ -15,6 +15,7 @@ use super::lookup::{Lookup, cap};
 use super::material::{Material, material, shown};
 use super::proposal::{TestEvidence, tail};
 use super::required;
+use super::views::Views;
 use crate::index::{Certainty, Usage, frames, is_test_file};
 use crate::ports::{
     ModelProfile, Role, TestCase, TestOutcome, TestReport, TestStatus, Tokens, ToolCalling,
@@ -156,6 +157,10 @@ pub(super) fn failures(report: &TestReport, most: Tokens) -> String {
 /// new later.
 pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
     let party = mind.party.clone();
+    // Noted before the prompt is written: it shows this text or a later one.
+    if let Party::Agent(symbol) = &party {
+        remember_view(hub, mind, &[symbol.to_string()]);
+    }
     let cause = causes
         .iter()
         .filter(|cause| weighs(&party, cause))
@@ -190,12 +195,13 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
         (None, Party::Agent(symbol)) => first_prompt(hub, symbol, cause),
         (None, _) => {
             let frozen = hub.frozen.get().cloned().unwrap_or_default();
-            format!("{frozen}\n{}", solo_prompt(hub, cause))
+            let lookup = hub.lookup();
+            let material = material(hub, Role::Agent);
+            let shown = material.shown.iter().map(|one| one.symbol.as_str());
+            note_shown(&lookup, &mut mind.told, shown);
+            format!("{frozen}\n{}", solo_prompt(hub, material, cause))
         }
     };
-    if let Party::Agent(symbol) = &party {
-        remember_view(hub, mind, &[symbol.to_string()]);
-    }
     mind.conversation
         .get_or_insert_with(|| agent::conversation_of(hub, &party))
         .user(text);
@@ -218,23 +224,16 @@ fn weighs(party: &Party, cause: &Cause) -> bool {
     !matches!((party, cause), (Party::Solo, Cause::Picked { .. }))
 }
 
-/// Notes the text of the files that an agent has just been shown. A file's first view stays, so that a
-/// later change can be rebased over what happened since, unless the shown symbols are unchanged.
+/// Notes the texts of the symbols that an agent is about to be shown.
 pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
-    let world = hub.state().world.clone();
-    let lookup = hub.lookup();
-    for target in shown {
-        let Ok(symbol) = lookup.address(target) else {
-            continue;
-        };
-        if let Ok(text) = world.read(&symbol.file) {
-            let replaces = matches!(&mind.party, Party::Agent(own) if own == &symbol);
-            let file = symbol.file;
-            mind.told.push(Told {
-                file,
-                text,
-                replaces,
-            });
+    let shown = shown.iter().map(String::as_str);
+    note_shown(&hub.lookup(), &mut mind.told, shown);
+}
+
+fn note_shown<'s>(lookup: &Lookup, views: &mut Views, shown: impl Iterator<Item = &'s str>) {
+    for symbol in shown.filter_map(|target| lookup.address(target).ok()) {
+        if let Ok(tree) = lookup.tree(&symbol.file) {
+            views.show(symbol, Arc::clone(tree.text()));
         }
     }
 }
@@ -488,9 +487,9 @@ fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt>
         .collect()
 }
 
-fn solo_prompt(hub: &Hub, cause: String) -> String {
+fn solo_prompt(hub: &Hub, material: Material, cause: String) -> String {
     debug_assert_eq!(hub.task.driver, Driver::Single);
-    let Material { shown, imports } = material(hub, Role::Agent);
+    let Material { shown, imports } = material;
     SoloPrompt {
         candidates: shown,
         imports,
@@ -511,6 +510,7 @@ mod tests {
             exit: None,
             command: "pytest".into(),
             cases: Vec::new(),
+            source: Default::default(),
             output,
             millis: 30_000,
         };

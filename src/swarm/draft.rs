@@ -1,6 +1,7 @@
 //! From an agent's words to a draft: the change of one file, made against what the agent saw, guarded,
 //! and rebased over what happened since.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::agent::Mind;
@@ -12,6 +13,8 @@ use super::gate::{Draft, contract_changes};
 use super::hub::Hub;
 use super::mend;
 use super::protocol::{AddSymbol, Propose};
+use super::reason::ReturnReason;
+use super::rebinding;
 use super::run::Approval;
 use crate::ports::EditorError;
 use crate::syntax::{
@@ -19,19 +22,46 @@ use crate::syntax::{
     omission_marks, rewrite,
 };
 use crate::text::ChangeSet;
-use crate::workspace::WriteRule;
+use crate::workspace::{WriteRule, encode};
 
 /// Why a draft was not made. The text tells the agent what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("{why}")]
-    Unusable { why: String },
+    Unusable { why: ReturnReason },
     #[error("{why}")]
     EditorGone { why: String },
+    /// The user changed the place, and `why` shows the symbol in this text of its file.
+    #[error("{why}")]
+    Moved {
+        why: ReturnReason,
+        symbol: SymbolPath,
+        text: Arc<str>,
+    },
 }
 
-fn unusable<T>(why: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal::Unusable { why: why.into() })
+impl Refusal {
+    /// The reason in words for the user.
+    pub(super) fn to_user(&self) -> &str {
+        match self {
+            Refusal::Unusable { why } | Refusal::Moved { why, .. } => why.to_user(),
+            Refusal::EditorGone { why } => why,
+        }
+    }
+}
+
+/// Refuses a draft, with the words for the agent and those for the user.
+fn unusable<T>(to_agent: impl Into<String>, to_user: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Unusable {
+        why: ReturnReason::new(to_agent, to_user),
+    })
+}
+
+/// Refuses a draft with the same words for the agent and for the user.
+fn unusable_as<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Unusable {
+        why: ReturnReason::for_both(why),
+    })
 }
 
 /// Makes the draft of a proposal.
@@ -40,7 +70,15 @@ fn unusable<T>(why: impl Into<String>) -> Result<T, Refusal> {
 /// A [`Refusal`] for the agent; nothing was changed.
 pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
     let draft = written(hub, mind, change).await?;
-    Ok(mend::mended(hub, draft).await)
+    if let Some(why) = rebinding::refusal(hub, mind, &draft) {
+        return Err(Refusal::Unusable { why });
+    }
+    let mended = mend::mended(hub, draft.clone()).await;
+    // An import that nobody asked for is left out rather than refused.
+    match rebinding::refusal(hub, mind, &mended) {
+        Some(_) => Ok(draft),
+        None => Ok(mended),
+    }
 }
 
 /// The draft as the agent wrote it.
@@ -57,7 +95,7 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         None => return new_file(hub, file, change, needs_person),
     };
     let tree = parse(&file, &current);
-    let base = base_text(mind, &target, &tree);
+    let base = base_text(mind, &target, change, &tree);
     let base_tree = if Arc::ptr_eq(&base, &current) {
         tree.clone()
     } else {
@@ -70,12 +108,17 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         ..change.clone()
     };
     let rewrites = rewrites(&base_tree, &target, change)?;
-    let done = rewrite(&base_tree, &rewrites).map_err(|error| Refusal::Unusable {
-        why: error.to_string(),
+    let done = rewrite(&base_tree, &rewrites).map_err(|error| match base == current {
+        true => Refusal::Unusable {
+            why: ReturnReason::new(error.to_string(), error.in_short()),
+        },
+        false => moved(&target, &tree, &error.to_string()),
     })?;
     guard(hub, mind, change, &base_tree, &rewrites, &done)?;
-    let text = rebased(&target, &base, &current, &done)?;
+    let text = rebased(&target, &base, &tree, &done)?;
+    can_be_written(&file, &text)?;
     let after = parse(&file, &text);
+    needs_person.extend(may_be_brought(hub, &file, &current, &text)?);
     needs_person.extend(hidden(hub, change, &current, &after)?);
     let symbols = paths(&file, &done.touched);
     let (contract, breaking) = contract_changes(&tree, &after, &symbols);
@@ -136,14 +179,20 @@ fn target(hub: &Hub, mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusa
         None => None,
         Some(name) => match hub.lookup().address(name) {
             Ok(path) => Some(path),
-            Err(error) => return unusable(error),
+            Err(error) => {
+                let to_user = format!("the address `{name}` cannot be read");
+                return unusable(error, to_user);
+            }
         },
     };
     match (named, &mind.party) {
         (Some(path), _) => Ok(path),
         (None, Party::Agent(own)) => Ok(own.clone()),
         (None, Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo) => {
-            unusable("Say in `symbol` what you change: path/to/file.py::Class.method")
+            unusable(
+                "Say in `symbol` what you change: path/to/file.py::Class.method",
+                "the proposal does not say what it changes",
+            )
         }
     }
 }
@@ -151,15 +200,39 @@ fn target(hub: &Hub, mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusa
 /// Why only a person may accept a change of this file; empty where anybody may. Asked before the text
 /// is read: what is refused here is not known to the run.
 fn may_be_changed(hub: &Hub, file: &FilePath) -> Result<Vec<String>, Refusal> {
-    match (hub.policy().may_write(file), hub.task.approval) {
+    needed_person(hub, file, hub.policy().may_write(file))
+}
+
+/// Why only a person may accept this text of a file; empty where anybody may.
+fn may_be_brought(
+    hub: &Hub,
+    file: &FilePath,
+    before: &str,
+    after: &str,
+) -> Result<Vec<String>, Refusal> {
+    needed_person(hub, file, hub.policy().may_bring(file, before, after))
+}
+
+/// Why the rule needs a person's yes.
+///
+/// # Errors
+/// Nobody may make the change, or a person would have to accept it and none is asked in this run.
+fn needed_person(hub: &Hub, file: &FilePath, rule: WriteRule) -> Result<Vec<String>, Refusal> {
+    match (rule, hub.task.approval) {
         (WriteRule::Allowed, _) => Ok(Vec::new()),
         (WriteRule::NeedsPerson { why }, Approval::Ask) => Ok(vec![why.to_owned()]),
-        (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => unusable(format!(
-            "Not changed: {file} is changed only after a person accepted that very change ({why}), and \
-             nobody is asked in this run. Do without it, and say in your summary what should be changed \
-             there. The user can allow it by --allow-write '{file}'."
-        )),
-        (WriteRule::Never { why }, _) => unusable(format!("Not changed: {why}.")),
+        (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => unusable(
+            format!(
+                "Not changed: {file} is changed only after a person accepted that very change ({why}), and \
+                 nobody is asked in this run. Do without it, and say in your summary what should be changed \
+                 there. The user can allow it by --allow-write '{file}'."
+            ),
+            format!(
+                "{file} is changed only after you accepted that very change ({why}); allow it by \
+                 --allow-write '{file}'"
+            ),
+        ),
+        (WriteRule::Never { why }, _) => unusable_as(format!("Not changed: {why}.")),
     }
 }
 
@@ -169,7 +242,7 @@ async fn current_text(hub: &Arc<Hub>, file: &FilePath) -> Result<Option<Arc<str>
         Ok(text) => Ok(Some(text)),
         Err(EditorError::Missing { .. }) => Ok(None),
         Err(error @ (EditorError::Unreadable { .. } | EditorError::Forbidden { .. })) => {
-            unusable(error.to_string())
+            unusable_as(error.to_string())
         }
         Err(error @ EditorError::Gone) => Err(Refusal::EditorGone {
             why: error.to_string(),
@@ -184,22 +257,25 @@ fn new_file(
     mut needs_person: Vec<String>,
 ) -> Result<Draft, Refusal> {
     let Some(source) = &change.source else {
-        return unusable(format!(
-            "There is no file {file}. To make it, give its whole text as `source`."
-        ));
+        return unusable(
+            format!("There is no file {file}. To make it, give its whole text as `source`."),
+            format!("there is no file {file}"),
+        );
     };
     let text: Arc<str> = if source.ends_with('\n') {
         source.as_str().into()
     } else {
         format!("{source}\n").into()
     };
+    can_be_written(&file, &text)?;
     let tree = parse(&file, &text);
     if let Some(error) = tree.errors().first() {
         let line = text[..error.start].lines().count().max(1);
-        return unusable(format!(
+        return unusable_as(format!(
             "The new file {file} has a syntax error at line {line}."
         ));
     }
+    needs_person.extend(may_be_brought(hub, &file, "", &text)?);
     needs_person.extend(hidden(hub, change, "", &tree)?);
     let symbols = vec![SymbolPath::module(file.clone())];
     let epoch = hub.state().epoch;
@@ -218,23 +294,63 @@ fn new_file(
     })
 }
 
-/// The text that the agent meant: the current one, unless the symbol changed since it was seen.
-fn base_text(mind: &Mind, target: &SymbolPath, current: &SymbolTree) -> Arc<str> {
-    let Some(seen) = mind.seen(&target.file) else {
-        return Arc::clone(current.text());
-    };
+/// Refuses a character that the declared encoding of the file lacks.
+fn can_be_written(file: &FilePath, text: &str) -> Result<(), Refusal> {
+    encode(Path::new(file.as_str()), text).map_or_else(
+        |error| unusable_as(format!("Not changed: {file}: {error}.")),
+        |_| Ok(()),
+    )
+}
+
+/// The text that the agent meant: the current one, unless what it changes is not as the agent saw it.
+fn base_text(mind: &Mind, target: &SymbolPath, change: &Propose, current: &SymbolTree) -> Arc<str> {
+    // Of a file that the agent has not seen, it means nothing.
+    let seen = mind.seen(target).unwrap_or_default();
     if &seen == current.text() {
         return seen;
     }
-    let old = SymbolTree::parse(target.file.clone(), Arc::clone(&seen));
-    let source = |tree: &SymbolTree| {
-        tree.find(&target.name)
-            .map(|symbol| symbol.span.of(tree.text()).to_owned())
+    let is_as_seen = |symbol: &SymbolPath| {
+        let seen = mind.seen(symbol).unwrap_or_default();
+        let old = parse(&symbol.file, &seen);
+        source_of(&old, &symbol.name) == source_of(current, &symbol.name)
     };
-    if source(&old) == source(current) {
-        Arc::clone(current.text())
-    } else {
-        seen
+    match changed_symbols(target, change, current)
+        .iter()
+        .all(is_as_seen)
+    {
+        true => Arc::clone(current.text()),
+        false => seen,
+    }
+}
+
+/// The symbols that a proposal changes: its target, or those below it that hold its hunks.
+fn changed_symbols(target: &SymbolPath, change: &Propose, tree: &SymbolTree) -> Vec<SymbolPath> {
+    let is_whole = change.source.is_some() || change.hunks.is_empty();
+    if is_whole || !target.is_module() {
+        return vec![target.clone()];
+    }
+    let holders = change.hunks.iter().map(|hunk| holder(tree, &hunk.old));
+    let path = |name| SymbolPath::new(target.file.clone(), name);
+    holders.map(path).collect()
+}
+
+fn source_of<'t>(tree: &'t SymbolTree, name: &str) -> Option<&'t str> {
+    let symbol = tree.find(name)?;
+    Some(symbol.span.of(tree.text()))
+}
+
+/// The user changed the place since the agent saw it: shows it as it is now.
+fn moved(target: &SymbolPath, now: &SymbolTree, place: &str) -> Refusal {
+    let source = source_of(now, &target.name).unwrap_or("(gone)");
+    Refusal::Moved {
+        why: ReturnReason::new(
+            format!(
+                "The user changed the same place meanwhile ({place}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
+            ),
+            format!("you changed the same place meanwhile ({place}); your text stands"),
+        ),
+        symbol: target.clone(),
+        text: Arc::clone(now.text()),
     }
 }
 
@@ -246,7 +362,10 @@ fn rewrites(
 ) -> Result<Vec<Rewrite>, Refusal> {
     let mut rewrites = Vec::new();
     if change.source.is_some() && !change.hunks.is_empty() {
-        return unusable("Give either `source` or `hunks`, not both.");
+        return unusable(
+            "Give either `source` or `hunks`, not both.",
+            "the proposal has two forms of the same change",
+        );
     }
     if let Some(source) = &change.source {
         rewrites.push(Rewrite::Whole {
@@ -272,6 +391,7 @@ fn rewrites(
     if rewrites.is_empty() {
         return unusable(
             "The proposal is empty: give `source`, `hunks`, `add`, `delete` or `imports`.",
+            "the proposal is empty",
         );
     }
     Ok(rewrites)
@@ -358,7 +478,7 @@ fn in_file(target: &SymbolPath, name: &str) -> Result<String, Refusal> {
     match name.split_once("::") {
         None => Ok(name.to_owned()),
         Some((file, name)) if FilePath::new(file) == target.file => Ok(name.to_owned()),
-        Some(_) => unusable(format!(
+        Some(_) => unusable_as(format!(
             "One proposal changes one file, here {}; `{name}` is in another.",
             target.file
         )),
@@ -371,10 +491,13 @@ fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
     let added = change.add.iter().map(|add| &add.source);
     for text in change.source.iter().chain(hunks).chain(added) {
         if let Some((line, mark)) = omission_marks(base, text).first() {
-            return unusable(format!(
-                "Line {line} of your code stands for code left out (`{}`). It would be taken literally: write all of the code, or use `hunks`.",
-                mark.trim()
-            ));
+            let mark = mark.trim();
+            return unusable(
+                format!(
+                    "Line {line} of your code stands for code left out (`{mark}`). It would be taken literally: write all of the code, or use `hunks`."
+                ),
+                format!("the code is not complete: `{mark}` stands for the rest of it"),
+            );
         }
     }
     Ok(())
@@ -400,16 +523,23 @@ fn hidden(
         more => format!(" and {more} more"),
     };
     let places = format!("{}{more}", places.join(", "));
+    let to_user = format!("the change brings invisible characters: {places}");
     match (hub.task.approval, change.insist) {
         (Approval::Ask, true) => Ok(Some(format!("it brings invisible characters ({places})"))),
-        (Approval::Ask, false) => unusable(format!(
-            "The proposal brings invisible characters: {places}. Leave them out, or write them as \
-             escapes in a string. Repeat it with `insist` to show it to the person all the same."
-        )),
-        (Approval::Proxy | Approval::Auto, _) => unusable(format!(
-            "The proposal brings invisible characters: {places}. Leave them out, or write them as \
-             escapes in a string."
-        )),
+        (Approval::Ask, false) => unusable(
+            format!(
+                "The proposal brings invisible characters: {places}. Leave them out, or write them as \
+                 escapes in a string. Repeat it with `insist` to show it to the person all the same."
+            ),
+            to_user,
+        ),
+        (Approval::Proxy | Approval::Auto, _) => unusable(
+            format!(
+                "The proposal brings invisible characters: {places}. Leave them out, or write them as \
+                 escapes in a string."
+            ),
+            to_user,
+        ),
     }
 }
 
@@ -423,22 +553,25 @@ fn guard(
     done: &Rewritten,
 ) -> Result<(), Refusal> {
     if done.changes.is_empty() {
-        return unusable("The proposal changes nothing: the text is the same as before.");
+        return unusable_as("The proposal changes nothing: the text is the same as before.");
     }
     if let Party::Agent(own) = &mind.party {
         for touched in paths(base.file(), &done.touched) {
             if let Some(why) = foreign(hub, own, rewrites, &touched, base) {
-                return unusable(why);
+                return Err(Refusal::Unusable { why });
             }
         }
     }
     let by_accident = change.source.is_some() && !change.intended_losses;
     let lost: Vec<String> = done.losses.iter().map(ToString::to_string).collect();
     if by_accident && !lost.is_empty() {
-        return unusable(format!(
-            "The proposal loses {}. Keep it, or set `intended_losses` when it is meant to go.",
-            lost.join(", ")
-        ));
+        let lost = lost.join(", ");
+        return unusable(
+            format!(
+                "The proposal loses {lost}. Keep it, or set `intended_losses` when it is meant to go."
+            ),
+            format!("the change would lose {lost}"),
+        );
     }
     Ok(())
 }
@@ -466,7 +599,7 @@ fn foreign(
     rewrites: &[Rewrite],
     touched: &SymbolPath,
     base: &SymbolTree,
-) -> Option<String> {
+) -> Option<ReturnReason> {
     let is_new = base.find(&touched.name).is_none();
     let in_passing = touches_in_passing(rewrites, touched);
     if touched == own || is_new || (in_passing && touched.is_module()) {
@@ -475,12 +608,16 @@ fn foreign(
     let advice = format!("use `request_change` with symbol {touched}");
     match hub.owner_of(touched) {
         Some(owner) if &owner == own => None,
-        Some(owner) => Some(format!(
-            "{touched} belongs to the owner of {owner}: {advice}."
-        )),
+        Some(owner) => {
+            let what = format!("{touched} belongs to the owner of {owner}");
+            Some(ReturnReason::new(format!("{what}: {advice}."), what))
+        }
         None if in_passing && touched.encloses(own) => None,
         None if own.encloses(touched) && !own.is_module() => None,
-        None => Some(format!("{touched} is not your symbol: {advice}.")),
+        None => Some(ReturnReason::new(
+            format!("{touched} is not your symbol: {advice}."),
+            format!("{touched} belongs to another agent"),
+        )),
     }
 }
 
@@ -488,26 +625,20 @@ fn foreign(
 fn rebased(
     target: &SymbolPath,
     base: &Arc<str>,
-    current: &Arc<str>,
+    now: &SymbolTree,
     done: &Rewritten,
 ) -> Result<Arc<str>, Refusal> {
+    let current = now.text();
     if Arc::ptr_eq(base, current) || base == current {
         return Ok(done.text.as_str().into());
     }
     let ours = ChangeSet::between(base, &done.text);
     let text = match ours.over(base, current) {
         Ok(changes) => changes.apply(current).map_err(|error| Refusal::Unusable {
-            why: error.to_string(),
+            why: ReturnReason::for_both(error.to_string()),
         })?,
         Err(conflict) => {
-            let place = conflict.in_lines(base);
-            let now = SymbolTree::parse(target.file.clone(), Arc::clone(current));
-            let source = now
-                .find(&target.name)
-                .map_or("(gone)", |symbol| symbol.span.of(now.text()));
-            return unusable(format!(
-                "The user changed the same place meanwhile ({place}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
-            ));
+            return Err(moved(target, now, &conflict.in_lines(base)));
         }
     };
     Ok(text.into())

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::party_name;
 use super::event::{AgentOutcome, Event, Party, StopReason};
+use super::goal::{self, Goal};
 use super::proposal::{WHOLE_RUN, failing_ids, tail};
 use crate::ports::{TestOutcome, TestReport, TestStatus, Verdict};
 use crate::syntax::{FilePath, SymbolPath};
@@ -51,6 +52,9 @@ impl Ending {
                 why: "the run never began",
             },
             failed_before: &BTreeSet::new(),
+            required: &BTreeSet::new(),
+            only_as_changed: &[],
+            report_before: None,
             nothing_to_change: false,
         })
     }
@@ -66,6 +70,12 @@ pub(super) struct RunFacts<'a> {
     pub taken_back: TakenBack<'a>,
     pub last_check: LastCheck<'a>,
     pub failed_before: &'a BTreeSet<String>,
+    /// Failing tests that the task is about.
+    pub required: &'a BTreeSet<String>,
+    /// Tests that pass only with test files that the run changed.
+    pub only_as_changed: &'a [String],
+    /// The test run before anything was changed.
+    pub report_before: Option<&'a TestReport>,
     /// Every agent says that its symbol needs no change, and no test says otherwise.
     pub nothing_to_change: bool,
 }
@@ -96,7 +106,10 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
             };
             (Proof::NothingToProve, headline)
         }
-        StopReason::NothingChanged { why } => not_done(facts, first_line(why)),
+        StopReason::NothingChanged { why } => not_done(
+            facts,
+            &format!("{}{}", still_failing(facts), first_line(why)),
+        ),
         StopReason::TestsFail { failing } => tests_fail(facts, failing),
         StopReason::ProblemsRemain { problems } => {
             let count = counted(problems.len(), "new problem");
@@ -119,6 +132,7 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
 pub(super) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
     match checked(facts) {
         Checked::Passes(_) => None,
+        Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => None,
         Checked::Fails(_) | Checked::Untested(_) if is_all_documentation(facts) => None,
         Checked::Fails(why) | Checked::Untested(why) => Some(why),
     }
@@ -131,6 +145,19 @@ fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
         false => format!("; {}", left_behind(facts)),
     };
     (Proof::NotDone, format!("Not done: {why}{rest}"))
+}
+
+/// `1 test still fails: a; `: what the task is about, where a run changed nothing.
+fn still_failing(facts: &RunFacts<'_>) -> String {
+    let failing = facts.report_before.map(failing_ids).unwrap_or_default();
+    let required = failing.into_iter();
+    let required = required.filter(|id| *id != WHOLE_RUN && facts.required.contains(id));
+    let required: Vec<String> = required.collect();
+    match required.len() {
+        0 => String::new(),
+        1 => format!("1 test still fails: {}; ", required[0]),
+        many => format!("{many} tests still fail: {}; ", some_of(&required)),
+    }
 }
 
 fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
@@ -146,13 +173,38 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
         LastCheck::Known(report) => report.command.as_str(),
         LastCheck::Absent { .. } => "the test command",
     };
-    not_done(facts, &failures(failing, command))
+    let others = match facts.last_check {
+        LastCheck::Known(report) => other_failures(report, failing),
+        LastCheck::Absent { .. } => String::new(),
+    };
+    not_done(facts, &format!("{}{others}", failures(failing, command)))
+}
+
+/// The failing tests of a report that are no part of the task, in parentheses.
+fn other_failures(report: &TestReport, required: &[String]) -> String {
+    let is_other = |id: &&String| *id != WHOLE_RUN && !required.contains(id);
+    match failing_ids(report).iter().filter(is_other).count() {
+        0 => String::new(),
+        1 => " (1 other test fails, no part of the task)".to_owned(),
+        many => format!(" ({many} other tests fail, no part of the task)"),
+    }
 }
 
 /// Of a run that settled.
 fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     let is_documentation = is_all_documentation(facts);
+    let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
     match checked(facts) {
+        Checked::Fails(what) if beside.is_some() => {
+            let passed = beside.unwrap_or_default();
+            let passed = match goal::of(facts.task) == Goal::NewTest {
+                // The tests that were added ran and pass, or the change would not have been accepted.
+                true => "the new test passes".to_owned(),
+                false => format!("{} {}", counted(passed, "test"), pass(passed)),
+            };
+            let headline = format!("Done and proven: {passed}; {what}, no part of the task");
+            (Proof::Proven, headline)
+        }
         Checked::Passes(what) => (Proof::Proven, format!("Done and proven: {what}")),
         Checked::Fails(what) if is_documentation => (
             Proof::NothingToProve,
@@ -165,6 +217,32 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
         Checked::Fails(what) => (Proof::Unproven, format!("Done, but {what}")),
         Checked::Untested(why) => (Proof::Unproven, format!("Done, untested: {why}")),
     }
+}
+
+/// The number of tests that pass, where all that fail failed before and are no part of the task. A bug
+/// of which no failing test tells may be the cause of any of them.
+fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
+    let LastCheck::Known(report) = facts.last_check else {
+        return None;
+    };
+    let is_told = match goal::of(facts.task) {
+        Goal::Bug | Goal::RedTests => !facts.required.is_empty(),
+        Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => true,
+    };
+    let is_other = |id: &String| {
+        *id != WHOLE_RUN && facts.failed_before.contains(id) && !facts.required.contains(id)
+    };
+    let is_proven = is_told
+        && report.outcome == TestOutcome::Failed
+        && report.source.is_reporter()
+        && facts.only_as_changed.is_empty()
+        && failing_ids(report).iter().all(is_other);
+    let passed = with_status(report, TestStatus::Passed);
+    (is_proven && passed > 0).then_some(passed)
 }
 
 /// What the last check shows, in words.
@@ -184,16 +262,17 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
     }
     let passed = with_status(report, TestStatus::Passed);
     match report.outcome {
+        TestOutcome::Passed if !facts.only_as_changed.is_empty() => {
+            Checked::Fails(pass_as_changed(facts.only_as_changed, &report.command))
+        }
         TestOutcome::Passed if passed == 0 && !report.cases.is_empty() => {
             let skipped = counted(report.cases.len(), "test");
             Checked::Untested(format!("no test ran ({skipped} skipped)"))
         }
-        TestOutcome::Passed if passed == 0 => {
-            Checked::Passes(format!("`{}` passes", report.command))
-        }
-        TestOutcome::Passed => {
+        TestOutcome::Passed if passed > 0 && report.source.is_reporter() => {
             Checked::Passes(format!("{} {}", counted(passed, "test"), pass(passed)))
         }
+        TestOutcome::Passed => by_command(facts, report, passed),
         TestOutcome::NotRun => Checked::Untested(format!(
             "no test ran (`{}`: {})",
             report.command,
@@ -209,6 +288,30 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
             let before = failed_before(&failing, facts.failed_before);
             Checked::Fails(format!("{}{before}", failures(&failing, &report.command)))
         }
+    }
+}
+
+/// Of a command that passes without a reporter. The code under test can print what looks like results;
+/// that the command failed before the run is known from its exit status.
+fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Checked {
+    let command = &report.command;
+    let printed = format!("{} {}", counted(passed, "test"), pass(passed));
+    let did_fail = facts.report_before.is_some_and(|before| {
+        let is_same = before.command == report.command;
+        is_same && before.outcome == TestOutcome::Failed && before.exit != Some(0)
+    });
+    match (did_fail, passed) {
+        (true, 0) => Checked::Passes(format!("`{command}` failed before and passes now")),
+        (true, _) => Checked::Passes(format!(
+            "`{command}` failed before and passes now ({printed} by what it printed)"
+        )),
+        (false, 0) => {
+            let status = report.exit.unwrap_or_default();
+            Checked::Untested(format!(
+                "the test command ran no test that Starling can see (its exit status was {status})"
+            ))
+        }
+        (false, _) => Checked::Fails(format!("{printed} only by what `{command}` printed")),
     }
 }
 
@@ -239,6 +342,19 @@ fn failures(failing: &[String], command: &str) -> String {
         0 => format!("`{command}` fails"),
         1 => format!("1 test fails: {}", named[0]),
         many => format!("{many} tests fail: {}", some_of(&named)),
+    }
+}
+
+/// `2 tests pass only as they were changed: a, b`.
+fn pass_as_changed(ids: &[String], command: &str) -> String {
+    let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
+    match named.len() {
+        0 => format!("`{command}` passes only with test files that were changed"),
+        1 => format!("1 test passes only as it was changed: {}", named[0]),
+        many => format!(
+            "{many} tests pass only as they were changed: {}",
+            some_of(&named)
+        ),
     }
 }
 
@@ -389,351 +505,4 @@ pub(super) fn unchanged(events: &[Event]) -> Unchanged {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ports::TestCase;
-
-    fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
-        let case = |(id, status): &(&str, TestStatus)| TestCase {
-            id: (*id).to_owned(),
-            status: *status,
-            message: String::new(),
-        };
-        TestReport {
-            outcome,
-            exit: None,
-            command: "make check".to_owned(),
-            cases: cases.iter().map(case).collect(),
-            output: "usage: make\nno rule\n".to_owned(),
-            millis: 5_400,
-        }
-    }
-
-    fn passing(count: usize) -> TestReport {
-        let ids: Vec<String> = (0..count).map(|at| format!("t{at}")).collect();
-        let cases: Vec<(&str, TestStatus)> = ids
-            .iter()
-            .map(|id| (id.as_str(), TestStatus::Passed))
-            .collect();
-        report(TestOutcome::Passed, &cases)
-    }
-
-    fn failing(ids: &[&str]) -> TestReport {
-        let cases: Vec<_> = ids.iter().map(|id| (*id, TestStatus::Failed)).collect();
-        report(TestOutcome::Failed, &cases)
-    }
-
-    /// Facts of a run that changed these symbols.
-    struct Run<'a> {
-        stop_reason: StopReason,
-        task: &'a str,
-        changed: &'a [&'a str],
-        taken_back: TakenBack<'a>,
-        last: Option<TestReport>,
-        before: &'a [&'a str],
-        nothing_to_change: bool,
-    }
-
-    impl Default for Run<'_> {
-        fn default() -> Self {
-            Run {
-                stop_reason: StopReason::Settled,
-                task: "mend it",
-                changed: &["a.py::f"],
-                taken_back: TakenBack::No,
-                last: None,
-                before: &[],
-                nothing_to_change: false,
-            }
-        }
-    }
-
-    fn ends(run: &Run<'_>) -> (Proof, String) {
-        let changed: Vec<SymbolPath> = run.changed.iter().map(|one| one.parse().unwrap()).collect();
-        let before = run.before.iter().map(|id| (*id).to_owned()).collect();
-        let ending = ending(&RunFacts {
-            stop_reason: &run.stop_reason,
-            task: run.task,
-            changed: &changed,
-            taken_back: run.taken_back,
-            last_check: match &run.last {
-                Some(report) => LastCheck::Known(report),
-                None => LastCheck::Absent {
-                    why: "no tests were found",
-                },
-            },
-            failed_before: &before,
-            nothing_to_change: run.nothing_to_change,
-        });
-        (ending.proof, ending.headline)
-    }
-
-    fn settled(last: TestReport, before: &[&str]) -> (Proof, String) {
-        ends(&Run {
-            last: Some(last),
-            before,
-            ..Run::default()
-        })
-    }
-
-    fn is(proof: Proof, headline: &str) -> (Proof, String) {
-        (proof, headline.to_owned())
-    }
-
-    #[test]
-    fn passing_tests_prove_a_change() {
-        let proven = |what: &str| is(Proof::Proven, &format!("Done and proven: {what}"));
-        assert_eq!(settled(passing(12), &[]), proven("12 tests pass"));
-        assert_eq!(settled(passing(1), &[]), proven("1 test passes"));
-        assert_eq!(settled(passing(0), &[]), proven("`make check` passes"));
-    }
-
-    #[test]
-    fn without_a_test_that_ran_a_change_is_untested() {
-        let untested = |why: &str| is(Proof::Unproven, &format!("Done, untested: {why}"));
-        let none = untested("no test ran (no tests were found)");
-        assert_eq!(ends(&Run::default()), none);
-        let skipped = report(TestOutcome::Passed, &[("a", TestStatus::Skipped)]);
-        assert_eq!(
-            settled(skipped, &[]),
-            untested("no test ran (1 test skipped)")
-        );
-        let not_run = report(TestOutcome::NotRun, &[]);
-        assert_eq!(
-            settled(not_run, &[]),
-            untested("no test ran (`make check`: no rule)")
-        );
-        let hanging = report(TestOutcome::TimedOut, &[("a", TestStatus::Passed)]);
-        assert_eq!(
-            settled(hanging, &[WHOLE_RUN]),
-            untested("the tests timed out after 6 s")
-        );
-    }
-
-    #[test]
-    fn tests_that_failed_before_leave_a_change_unproven() {
-        let but = |what: &str| is(Proof::Unproven, &format!("Done, but {what}"));
-        assert_eq!(
-            settled(failing(&["a", "b"]), &["a", "b"]),
-            but("2 tests fail: a, b (both failed before)")
-        );
-        assert_eq!(
-            settled(failing(&["a"]), &["a"]),
-            but("1 test fails: a (it failed before)")
-        );
-        let many = ["a", "b", "c", "d", "e"];
-        assert_eq!(
-            settled(failing(&many), &many),
-            but("5 tests fail: a, b, c, d and 1 more (all failed before)")
-        );
-        assert_eq!(
-            settled(failing(&["a", "b"]), &["a"]),
-            but("2 tests fail: a, b (1 failed before)")
-        );
-        assert_eq!(
-            settled(failing(&[]), &[WHOLE_RUN]),
-            but("`make check` fails (it failed before)")
-        );
-    }
-
-    #[test]
-    fn documentation_needs_no_proof() {
-        let only = "Done: only documentation was changed";
-        let docs = |changed, last| {
-            ends(&Run {
-                changed,
-                last,
-                before: &["a"],
-                ..Run::default()
-            })
-        };
-        assert_eq!(
-            docs(&["README.md::"], None),
-            is(Proof::NothingToProve, only)
-        );
-        assert_eq!(
-            docs(&["docs/a.rst::"], Some(failing(&["a"]))),
-            is(
-                Proof::NothingToProve,
-                &format!("{only}; 1 test fails: a (it failed before)")
-            )
-        );
-        assert_eq!(docs(&["README.md::", "a.py::f"], None).0, Proof::Unproven);
-    }
-
-    #[test]
-    fn a_task_that_needs_no_change_has_nothing_to_prove() {
-        let unchanged = |task, nothing_to_change| {
-            ends(&Run {
-                stop_reason: StopReason::NothingChanged {
-                    why: "f returns 2 already\nsee line 3".to_owned(),
-                },
-                task,
-                changed: &[],
-                nothing_to_change,
-                ..Run::default()
-            })
-        };
-        assert_eq!(
-            unchanged("What does f return?\n", true),
-            is(Proof::NothingToProve, "Answered; nothing was changed")
-        );
-        assert_eq!(
-            unchanged("Make f return 2.", true),
-            is(
-                Proof::NothingToProve,
-                "Nothing to change: f returns 2 already"
-            )
-        );
-        assert_eq!(
-            unchanged("What does f return?", false),
-            is(Proof::NotDone, "Not done: f returns 2 already")
-        );
-    }
-
-    #[test]
-    fn what_is_left_behind_is_said_of_a_run_that_is_not_done() {
-        let fails = |ids: &[&str]| StopReason::TestsFail {
-            failing: ids.iter().map(|id| (*id).to_owned()).collect(),
-        };
-        let run = Run {
-            stop_reason: fails(&["a", "b"]),
-            changed: &[],
-            taken_back: TakenBack::Yes(Some("/c/1.patch")),
-            last: Some(failing(&["a", "b"])),
-            ..Run::default()
-        };
-        let taken_back = "the changes were taken back and are kept in /c/1.patch";
-        assert_eq!(
-            ends(&run),
-            is(
-                Proof::NotDone,
-                &format!("Not done: 2 tests fail: a, b; {taken_back}")
-            )
-        );
-        let kept = Run {
-            stop_reason: StopReason::ProblemsRemain {
-                problems: vec!["a.py:1: undefined name `x`".to_owned()],
-            },
-            last: Some(passing(2)),
-            ..Run::default()
-        };
-        let expected = "Not done: 1 new problem: a.py:1: undefined name `x`; changed a.py::f (2 \
-                        tests pass)";
-        assert_eq!(ends(&kept), is(Proof::NotDone, expected));
-        let failed = Run {
-            stop_reason: StopReason::Failed {
-                error: "no answer\nmore".to_owned(),
-            },
-            changed: &[],
-            ..Run::default()
-        };
-        assert_eq!(ends(&failed), is(Proof::NotDone, "Not done: no answer"));
-    }
-
-    #[test]
-    fn tests_that_hang_with_a_change_leave_it_untested_or_end_without_it() {
-        let hanging = |changed: &'static [&'static str], taken_back| {
-            ends(&Run {
-                stop_reason: StopReason::TestsFail {
-                    failing: vec![WHOLE_RUN.to_owned()],
-                },
-                changed,
-                taken_back,
-                last: Some(report(TestOutcome::TimedOut, &[])),
-                ..Run::default()
-            })
-        };
-        assert_eq!(
-            hanging(&["a.py::f"], TakenBack::No),
-            is(
-                Proof::Unproven,
-                "Done, untested: the tests timed out after 6 s"
-            )
-        );
-        let (proof, headline) = hanging(&[], TakenBack::Yes(None));
-        assert_eq!(proof, Proof::NotDone);
-        assert!(
-            headline.starts_with("Not done: the tests timed out after 6 s; the changes were"),
-            "{headline}"
-        );
-    }
-
-    #[test]
-    fn a_stop_names_who_stopped_and_what_stays() {
-        let stopped = |stop_reason, changed, last| {
-            ends(&Run {
-                stop_reason,
-                changed,
-                last,
-                ..Run::default()
-            })
-        };
-        assert_eq!(
-            stopped(StopReason::Cancelled, &[], None),
-            is(Proof::NotDone, "Stopped by you; nothing was changed")
-        );
-        assert_eq!(
-            stopped(StopReason::Cancelled, &["a.py::f"], None),
-            is(Proof::NotDone, "Stopped by you; changed a.py::f (untested)")
-        );
-        let what = "2 of 2 model calls".to_owned();
-        assert_eq!(
-            stopped(
-                StopReason::LedgerEmpty { what },
-                &["a.py::f", "a.py::g"],
-                Some(passing(1))
-            ),
-            is(
-                Proof::NotDone,
-                "Stopped by the limit: 2 of 2 model calls; changed a.py::f, a.py::g (1 test passes)"
-            )
-        );
-    }
-
-    fn finished(agent: &str, outcome: AgentOutcome, summary: &str) -> Event {
-        Event::AgentFinished {
-            agent: Party::Agent(agent.parse().unwrap()),
-            outcome,
-            summary: summary.to_owned(),
-        }
-    }
-
-    #[test]
-    fn the_last_words_of_the_agents_say_why_nothing_was_changed() {
-        let nothing = |agent, summary| finished(agent, AgentOutcome::NothingToChange, summary);
-        let gave_up = |agent, why: &str| {
-            let why = why.to_owned();
-            finished(agent, AgentOutcome::GaveUp { why }, "")
-        };
-        let by_all = unchanged(&[
-            gave_up("a.py::f", "no time"),
-            nothing("a.py::f", "f is right"),
-            nothing("b.py::g", "f is right"),
-        ]);
-        assert_eq!((by_all.why.as_str(), by_all.by_all), ("f is right", true));
-        let one_gave_up = unchanged(&[
-            nothing("b.py::g", "g is right"),
-            gave_up("a.py::f", "20 turns without an end"),
-        ]);
-        assert_eq!(one_gave_up.why, "a.py::f gave up: 20 turns without an end");
-        assert!(!one_gave_up.by_all);
-        assert!(!unchanged(&[]).by_all, "nobody looked");
-        let missed = Event::NotWoken {
-            symbol: "b.py::g".to_owned(),
-            from: Party::Scout,
-            why: "no room".to_owned(),
-        };
-        assert!(!unchanged(&[nothing("a.py::f", "fine"), missed]).by_all);
-        let rejected = Event::ProposalReviewed {
-            proposal: super::super::ProposalId(1),
-            by: Party::User,
-            verdict: Verdict::Reject {
-                reason: "too long\nby far".to_owned(),
-            },
-        };
-        let refused = unchanged(&[rejected, nothing("a.py::f", "given up")]);
-        assert_eq!(refused.why, "no proposal was accepted: too long");
-        assert!(!refused.by_all);
-    }
-}
+mod tests;

@@ -15,6 +15,7 @@ use crate::ports::{
     Cost, Dollars, Exchange, Finish, ModelNotice, Role, TestReport, Usage, Verdict,
 };
 use crate::syntax::{FilePath, SymbolPath};
+use crate::text::ChangeSet;
 
 /// Names a run, unique on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -185,6 +186,21 @@ pub struct Candidate {
     pub why: Vec<String>,
 }
 
+/// A change as it was made in the user's text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedChange {
+    pub file: FilePath,
+    /// The whole text before the change; empty if the file was created.
+    pub before: Arc<str>,
+    pub changes: ChangeSet,
+    /// Whether the change created the file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub created: bool,
+    /// The directories that were created with the file, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
+}
+
 /// One thing that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -317,7 +333,11 @@ pub enum Event {
     /// The gate sent it back.
     ProposalRefused {
         agent: Party,
+        /// For the agent.
         why: String,
+        /// For the user; absent in older recordings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
     },
     ProposalChecked {
         proposal: ProposalId,
@@ -353,6 +373,9 @@ pub enum Event {
         proposal: ProposalId,
         symbols: Vec<SymbolPath>,
         diff: String,
+        /// The change itself, which outlives the run so that it can be undone. Absent in older recordings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<AppliedChange>,
     },
     /// The user's text changed in the same place; the symbol went back to its agent.
     ProposalConflicted {
@@ -384,7 +407,7 @@ pub enum Event {
         from: Party,
         why: String,
     },
-    /// The run did not settle and nobody reviewed its changes: they were taken back.
+    /// The run did not settle and no person reviewed its changes: they were taken back.
     TakenBack {
         /// The changes, as a unified diff.
         diff: String,

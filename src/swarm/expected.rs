@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::asked::{self, name_of};
 use super::gate::run_tests;
 use super::hub::Hub;
 use super::proposal::{WHOLE_RUN, failing_ids};
@@ -17,12 +18,6 @@ use crate::workspace::Snapshot;
 const DID_NOT_RUN: &str = "ran before, did not run now: it must stay, run and keep its name";
 /// If more tests or files would have to be selected, the whole command runs.
 const SELECT_MOST: usize = 20;
-/// Words of a task that asks for a test to be taken away or renamed.
-const REMOVAL: [&str; 12] = [
-    "remove", "removes", "removed", "delete", "deletes", "deleted", "drop", "drops", "rename",
-    "renames", "renamed", "skip",
-];
-
 /// The tests of a report that ran. An error may stand for a file that cannot be loaded.
 pub(super) fn ran(report: &TestReport) -> BTreeSet<String> {
     let did_run = |case: &&TestCase| match case.status {
@@ -172,7 +167,7 @@ fn not_asked_for(
     let only_tests = changed.iter().all(is_test_file);
     let is_asked_for = |id: &String| {
         let in_own_file = changed.iter().any(|file| is_in(id, file.as_str()));
-        only_tests && in_own_file && asks_to_remove(&hub.task.text, id)
+        only_tests && in_own_file && asked::to_remove(&hub.task.text, id)
     };
     let asked: Vec<String> = missing
         .iter()
@@ -185,28 +180,14 @@ fn not_asked_for(
 }
 
 /// The files in which two states of the workspace differ.
-fn changed_files(one: &Snapshot, other: &Snapshot) -> BTreeSet<FilePath> {
+pub(super) fn changed_files(one: &Snapshot, other: &Snapshot) -> BTreeSet<FilePath> {
     let files = one.overlay().keys().chain(other.overlay().keys());
     let differs = |file: &&FilePath| one.read(file).ok() != other.read(file).ok();
     files.filter(differs).cloned().collect()
 }
 
-/// Whether a task names a test, and asks to remove or rename something.
-fn asks_to_remove(task: &str, id: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let words = || task.split(|c: char| !is_part(c));
-    let wants = words().any(|word| REMOVAL.contains(&word.to_lowercase().as_str()));
-    wants && words().any(|word| word == name_of(id))
-}
-
-/// The function of a test: `test_x` of `tests/test_a.py::T::test_x[1]`.
-fn name_of(id: &str) -> &str {
-    let plain = id.split('[').next().unwrap_or(id);
-    plain.rsplit([':', '.']).next().unwrap_or(plain)
-}
-
 /// Whether a test lies in a file: its id begins with the path, or holds the module's name.
-fn is_in(id: &str, file: &str) -> bool {
+pub(super) fn is_in(id: &str, file: &str) -> bool {
     let module = file.rsplit('/').next().unwrap_or(file);
     let module = module.strip_suffix(".py").unwrap_or(module);
     let mut parts = id.split([':', '.', '/', '(', ')', ' ']);
@@ -266,18 +247,9 @@ mod tests {
     use super::*;
 
     fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
-        let case = |(id, status): &(&str, TestStatus)| TestCase {
-            id: (*id).to_owned(),
-            status: *status,
-            message: String::new(),
-        };
         TestReport {
-            outcome,
-            exit: Some(0),
-            command: "pytest".to_owned(),
-            cases: cases.iter().map(case).collect(),
             output: "conftest.py: SyntaxError\n".to_owned(),
-            millis: 1,
+            ..TestReport::of_cases(outcome, cases)
         }
     }
 
@@ -328,14 +300,8 @@ mod tests {
     }
 
     #[test]
-    fn a_task_may_ask_to_remove_a_test_that_it_names() {
+    fn a_test_lies_in_the_file_of_its_id_or_module() {
         let id = "tests/test_a.py::T::test_old[1-2]";
-        for task in ["Remove test_old.", "rename `T.test_old` to test_new"] {
-            assert!(asks_to_remove(task, id), "{task}");
-        }
-        for task in ["fix test_old", "Remove test_older", "Delete the cache", ""] {
-            assert!(!asks_to_remove(task, id), "{task}");
-        }
         assert!(is_in(id, "tests/test_a.py") && is_in("tests.test_a.T.x", "tests/test_a.py"));
         assert!(!is_in(id, "tests/test.py") && !is_in(id, "a.py"));
     }

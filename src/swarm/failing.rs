@@ -1,19 +1,26 @@
 //! Failing tests in words: small models understand "`f(1)` must be `2`, but it is `3`." better than
 //! the output of a test runner.
 
+use std::fmt::Write;
+
+use crate::index::frames;
 use crate::ports::TestCase;
 
 /// Longest message that is quoted where no words are found for it, in characters.
 const QUOTED: usize = 600;
 
 /// Describes a failing test by its source code, the expected value and the actual value. Where the
-/// message does not say these values, the message alone.
+/// message does not say these values, by its source code and the error.
 pub(super) fn with_source(case: &TestCase, language: &str, source: &str) -> String {
     match sentence(&case.message) {
         Some(sentence) => {
             format!("This test fails:\n```{language}\n{source}\n```\n{sentence}")
         }
-        None => in_words(case),
+        None => format!(
+            "The test `{}` fails:\n```{language}\n{source}\n```\n{}",
+            case.id,
+            failure_in_short(&case.message)
+        ),
     }
 }
 
@@ -23,6 +30,51 @@ pub(super) fn in_words(case: &TestCase) -> String {
         let quoted: String = case.message.chars().take(QUOTED).collect();
         format!("The test `{}` fails:\n{}", case.id, quoted.trim_end())
     })
+}
+
+/// One line of the message of a failing test: the assertion with its values or the exception, and where
+/// it was raised.
+pub fn failure_in_short(message: &str) -> String {
+    let place = frames(message)
+        .last()
+        .map(|frame| format!("{}:{}: ", frame.path, frame.line));
+    let error = by_pytest(message).unwrap_or_else(|| last_error(message).to_owned());
+    format!("{}{error}", place.unwrap_or_default())
+}
+
+/// The last error that pytest marks by `E`: its first line, the assertion, and what its values are.
+fn by_pytest(message: &str) -> Option<String> {
+    let lines: Vec<&str> = message.lines().collect();
+    let marked = |line: &&str| line.starts_with("E  ");
+    let end = lines.iter().rposition(marked)? + 1;
+    let others = lines[..end].iter().rposition(|line| !marked(line));
+    let start = others.map_or(0, |at| at + 1);
+    let mut error = lines[start..end].iter().map(|line| line[1..].trim());
+    let first = error.next()?;
+    let bare = first.strip_prefix("AssertionError: ").unwrap_or(first);
+    let is_bare = bare.starts_with("assert ");
+    let mut told = if is_bare { bare } else { first }.to_owned();
+    for line in error {
+        if let Some(values) = line.strip_prefix("+  where ") {
+            let _ = write!(told, " (where {values})");
+            break;
+        }
+        if line.starts_with("assert ") && !is_bare {
+            let _ = write!(told, ": {line}");
+        }
+    }
+    Some(told)
+}
+
+/// The line that names an error, or else the last one.
+fn last_error(message: &str) -> &str {
+    let names_error = |line: &&str| {
+        let name = line.split(':').next().unwrap_or_default();
+        !name.contains(' ') && (name.ends_with("Error") || name.ends_with("Exception"))
+    };
+    let mut lines = message.trim().lines().map(str::trim);
+    let named = lines.clone().rev().find(names_error);
+    named.or_else(|| lines.next_back()).unwrap_or_default()
 }
 
 /// The function whose result a failing test compares, by its bare name.
@@ -206,8 +258,34 @@ mod tests {
         case.message = "SystemExit: 2".into();
         assert_eq!(
             with_source(&case, "python", source),
-            "The test `t` fails:\nSystemExit: 2"
+            format!("The test `t` fails:\n```python\n{source}\n```\nSystemExit: 2")
         );
+    }
+
+    #[test]
+    fn a_failure_is_one_line_with_its_values_and_its_place() {
+        for (message, line) in [
+            (
+                "    def test_total():\n>       assert c.total() == 360\nE       assert 105 == 360\nE        +  where 105 = total()\nE        +    where total = c.total\n\ntest_a.py:7: AssertionError",
+                "test_a.py:7: assert 105 == 360 (where 105 = total())",
+            ),
+            (
+                ">       assert x == y, 'sum'\nE       AssertionError: sum\nE       assert 'abc' == 'abd'\nE         \nE         - abd\nE         ?   ^\nE         + abc\n\ntests/test_a.py:3: AssertionError",
+                "tests/test_a.py:3: AssertionError: sum: assert 'abc' == 'abd'",
+            ),
+            (
+                "E   KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n>   f()\nE   ValueError: no such key\n\na.py:2: ValueError",
+                "a.py:2: ValueError: no such key",
+            ),
+            (
+                "Traceback (most recent call last):\n  File \"test_b.py\", line 9, in test_x\n    self.assertEqual(f(), 60)\nAssertionError: 500 != 60\n",
+                "test_b.py:9: AssertionError: 500 != 60",
+            ),
+            ("no words\nSystemExit: 2\n", "SystemExit: 2"),
+            ("", ""),
+        ] {
+            assert_eq!(failure_in_short(message), line);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::broken::{Mentions, Site, broken, mentions_of_the_gone};
+use super::broken::{Mentions, Scope, Site, broken, broken_in, mentions_of_the_gone};
 use super::company;
 use super::event::{Cause, Driver, Event, Party};
 use super::gate::Draft;
@@ -41,6 +41,23 @@ pub(super) fn owners_of_broken(hub: &Hub, draft: &Draft) -> Vec<SymbolPath> {
     owners.sort();
     owners.dedup();
     owners
+}
+
+/// The number of tests that call what a draft changes in a way that it breaks.
+pub(super) fn broken_tests(hub: &Hub, draft: &Draft) -> usize {
+    if draft.breaking.is_empty() {
+        return 0;
+    }
+    let lookup = hub.lookup();
+    let gone = mentions_of_the_gone(&lookup, draft);
+    let sites = draft.breaking.iter().flat_map(|changed| {
+        let sites = broken_in(Scope::Tests, &lookup, draft, changed, &gone);
+        sites.into_iter().map(|site| site.symbol)
+    });
+    let mut tests: Vec<SymbolPath> = sites.filter(|symbol| !symbol.is_module()).collect();
+    tests.sort();
+    tests.dedup();
+    tests.len()
 }
 
 /// Where what a draft takes away is mentioned; to be asked before it is applied.

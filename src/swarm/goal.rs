@@ -45,6 +45,8 @@ const RULES: &[(Goal, &[&str])] = &[
             "make|get|have|turn|bring .. pytest|suite .. pass|green|work|run",
             "@test|suite|ci must|should|shall|to|can pass|succeed",
             "@test|suite|ci must|should|shall|to be green",
+            "so that @test|suite|ci pass|passes|succeed|succeeds|work",
+            "until|till @test|suite|ci pass|passes|succeed|succeeds|work",
             "fix|repair|mend|solve|resolve .. @test",
             "^run @test",
             "@test ... say|specify|define|describe what|how",

@@ -19,7 +19,7 @@ use super::gate::Draft;
 use super::goal::{self, Goal};
 use super::ledger::{Exhausted, Ledger};
 use super::lookup::{Lookup, Served};
-use super::proposal::{ProposalId, TestEvidence};
+use super::proposal::{OnlyAsChanged, ProposalId, TestEvidence};
 use super::protocol::Propose;
 use super::run::{Outside, Task};
 use super::selection::{Habit, Reach};
@@ -93,6 +93,8 @@ pub(super) struct State {
     pub habit: Habit,
     /// The last test run over the world as it is now.
     pub latest: Option<TestReport>,
+    /// The tests that pass only as the run changed them, in the world of that epoch.
+    pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
     pub applied: Vec<Applied>,
     /// Proposals between their drafts and their ends.
     pub waiting: BTreeMap<ProposalId, Waiting>,
@@ -119,8 +121,12 @@ pub(super) struct State {
     pub taken_back: Option<Option<String>>,
     pub proposals: u32,
     pub questions: u32,
+    /// Applied parts of a set that could neither be completed nor taken back.
+    pub left_alone: BTreeSet<ProposalId>,
     /// How often a conversation of a name was begun.
     names: HashMap<String, u32>,
+    /// The run ends: nobody is woken any more.
+    is_ending: bool,
 }
 
 /// Which state of the workspace something is about.
@@ -217,6 +223,7 @@ impl Hub {
             reach: Reach::WHOLE,
             habit: Habit::default(),
             latest: None,
+            only_as_changed: None,
             applied: Vec::new(),
             waiting: BTreeMap::new(),
             sets: Sets::default(),
@@ -233,7 +240,9 @@ impl Hub {
             taken_back: None,
             proposals: 0,
             questions: 0,
+            left_alone: BTreeSet::new(),
             names: HashMap::new(),
+            is_ending: false,
         };
         Arc::new(Hub {
             goal: goal::of(&task.text),
@@ -359,6 +368,9 @@ impl Hub {
         };
         let start = {
             let mut state = self.state();
+            if state.is_ending {
+                return Err(WakeError::Ending);
+            }
             let is_counted = state.agents.get(&party).is_some_and(|slot| slot.is_counted);
             if !is_counted && draft.is_none() {
                 self.ledger.count_agent()?;
@@ -523,6 +535,13 @@ impl Hub {
             .filter(|(_, slot)| slot.working)
             .map(|(party, _)| party.clone())
             .collect()
+    }
+
+    /// Lets nobody be woken any more, unless an agent is at work; says whether the run can end.
+    pub fn end_unless_at_work(&self) -> bool {
+        let mut state = self.state();
+        state.is_ending = !state.agents.values().any(|slot| slot.working);
+        state.is_ending
     }
 
     /// Symbols of all agents woken so far.

@@ -99,6 +99,7 @@ async fn take_back(
             },
             Err(error) => {
                 tracing::warn!(proposal = %part.id, %error, "a part of a set stays applied");
+                hub.state().left_alone.insert(part.id);
                 let why = format!("{why}; {error}");
                 Landed::Stays { text, why }
             }

@@ -6,6 +6,7 @@ mod alone;
 mod answers;
 mod apply;
 mod ask;
+mod asked;
 mod attempts;
 mod beginning;
 mod broken;
@@ -36,10 +37,13 @@ mod material;
 mod mend;
 mod new_tests;
 mod objection;
+mod original_tests;
 mod parts;
 pub mod proposal;
 mod propose;
 mod protocol;
+mod reason;
+mod rebinding;
 mod repeats;
 mod request;
 mod required;
@@ -54,24 +58,27 @@ mod tools;
 mod trial;
 mod unsettled;
 mod verdict;
+mod views;
 
 pub use alone::Gate;
 pub use ending::{Ending, Proof};
 pub use event::{
-    AgentOutcome, AnswerSource, Candidate, Cause, Cursor, Driver, Event, EventLog, Party, Record,
-    RunId, Stamped, StopReason, TestPhase,
+    AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog,
+    Party, Record, RunId, Stamped, StopReason, TestPhase,
 };
+pub use failing::failure_in_short;
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
 pub use proposal::{
-    CheckedTexts, Evidence, Fate, NeedsPerson, Part, ProposalId, TestEvidence, Together, Tried, ids,
+    CheckedTexts, Evidence, Fate, NeedsPerson, OnlyAsChanged, Part, ProposalId, TestEvidence,
+    Together, Tried, ids,
 };
 pub use protocol::described;
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
 
 /// How changes reach the user's text; proposals that outlive their run take the same way.
 pub(crate) mod sending {
-    pub(crate) use super::send::{Failure, Purpose, send};
+    pub(crate) use super::send::{Failure, Purpose, Sent, send};
 }
 
 /// What those share with a run who only read: looking things up, and how tools are described.

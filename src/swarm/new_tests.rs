@@ -3,13 +3,18 @@
 use super::gate::Draft;
 use super::goal::Goal;
 use super::hub::Hub;
+use super::reason::ReturnReason;
 use crate::index::is_test_file;
 use crate::ports::{TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolKind, SymbolPath, SymbolTree};
 
 /// Why a proposal for a new test is sent back: a test that it adds is not among those that ran. `None`
 /// where all of them ran, or where the report does not list the tests that passed.
-pub(super) fn not_run(hub: &Hub, draft: &Draft, report: Option<&TestReport>) -> Option<String> {
+pub(super) fn not_run(
+    hub: &Hub,
+    draft: &Draft,
+    report: Option<&TestReport>,
+) -> Option<ReturnReason> {
     if hub.goal != Goal::NewTest || !is_test_file(&draft.file) {
         return None;
     }
@@ -32,11 +37,16 @@ pub(super) fn not_run(hub: &Hub, draft: &Draft, report: Option<&TestReport>) -> 
     let names: Vec<String> = added.iter().map(ToString::to_string).collect();
     match names.is_empty() {
         true => None,
-        false => Some(format!(
-            "Not shown to the approver: the test command does not run {}. Put the test where the other \
-             tests of the file are, with a name that the test runner finds.",
-            names.join(", ")
-        )),
+        false => {
+            let names = names.join(", ");
+            Some(ReturnReason::new(
+                format!(
+                    "Not shown to the approver: the test command does not run {names}. Put the test where \
+                     the other tests of the file are, with a name that the test runner finds."
+                ),
+                format!("the test command does not run {names}"),
+            ))
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::hub::Hub;
 use super::parts;
 use super::proposal::{Evidence, TestEvidence};
 use super::protocol::Propose;
+use super::reason::ReturnReason;
 use super::run::Approval;
 use crate::ports::{TestOutcome, ToolCalling};
 use crate::syntax::SymbolPath;
@@ -23,7 +24,7 @@ pub(super) enum Judgement {
     /// The checks speak against it, and a person decides. The text says what is overridden, and why.
     PersonDecides { overridden: String },
     /// It goes back to its agent.
-    SentBack { why: String },
+    SentBack { why: ReturnReason },
 }
 
 /// Judges a proposal that was checked.
@@ -44,16 +45,23 @@ pub(super) fn judge(
                 overridden: format!("{} ({reason})", objection.in_short),
             },
             None => Judgement::SentBack {
-                why: objection.text,
+                why: ReturnReason::new(objection.text, objection.in_short),
             },
         };
     }
+    if hub.task.approval == Approval::Auto
+        && let Some(why) = weakened(evidence)
+    {
+        return Judgement::SentBack { why };
+    }
     if hub.must_prove()
         && !ending::is_documentation(&draft.file)
-        && let Some(why) = shows_nothing(evidence.counting().0)
+        && let Some(why) = shows_nothing(hub, evidence.counting().0)
     {
         return Judgement::SentBack {
-            why: format!("Not applied: tests are required, and none proves this change: {why}"),
+            why: ReturnReason::for_both(format!(
+                "Not applied: tests are required, and none proves this change: {why}"
+            )),
         };
     }
     match helpless(hub, evidence) {
@@ -67,8 +75,11 @@ pub(super) fn judge(
                 }
             };
             Judgement::SentBack {
-                why: format!(
-                    "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
+                why: ReturnReason::new(
+                    format!(
+                        "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
+                    ),
+                    "none of the failing tests passes with this change",
                 ),
             }
         }
@@ -139,23 +150,57 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
     })
 }
 
-/// Why the tests show nothing of a change.
-fn shows_nothing(tests: &TestEvidence) -> Option<String> {
-    match tests {
-        TestEvidence::Unknown { reason } => Some(reason.clone()),
+/// Why a change is not applied with which tests pass only as the run changed them.
+fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
+    let found = evidence.counting().0.only_as_changed()?;
+    let ids = found.tests.join(", ");
+    let details = match found.details.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", found.details),
+    };
+    let what = "tests pass only as this run changed the test files; with the original ones they do not pass";
+    Some(ReturnReason::new(
+        format!(
+            "Not applied: {what} ({ids}).{details}\nExisting tests must pass as they were, and the task does not ask to change them. Put their original text back and change the code until they pass; add new tests beside them. If the task cannot be done without changing them, finish and say so."
+        ),
+        format!("{what} ({ids})"),
+    ))
+}
+
+/// Why the tests show nothing of a change. What the code under test could have printed shows something
+/// only where the command failed before the run.
+fn shows_nothing(hub: &Hub, tests: &TestEvidence) -> Option<String> {
+    let (outcome, passed, source) = match tests {
+        TestEvidence::Unknown { reason } => return Some(reason.clone()),
         TestEvidence::Known {
-            outcome, passed, ..
-        } => match outcome {
-            TestOutcome::Passed => None,
-            TestOutcome::Failed if *passed > 0 => None,
-            TestOutcome::Failed => Some("no test passes with it".to_owned()),
-            TestOutcome::TimedOut
-            | TestOutcome::OutOfMemory
-            | TestOutcome::TooManyProcesses
-            | TestOutcome::OutputTooLong
-            | TestOutcome::WroteTooMuch
-            | TestOutcome::NotRun => Some(format!("the tests {}", outcome.word())),
-        },
+            outcome,
+            passed,
+            source,
+            ..
+        } => (*outcome, *passed, source),
+    };
+    let failed_before = {
+        let state = hub.state();
+        let before = state.before.as_ref().map(|report| report.outcome);
+        before == Some(TestOutcome::Failed)
+    };
+    match outcome {
+        TestOutcome::Passed if failed_before => None,
+        TestOutcome::Passed if passed == 0 => {
+            Some("the test command ran no test that Starling can see".to_owned())
+        }
+        TestOutcome::Passed | TestOutcome::Failed if passed > 0 && !source.is_reporter() => {
+            Some("the results are only what the test command printed".to_owned())
+        }
+        TestOutcome::Passed => None,
+        TestOutcome::Failed if passed > 0 => None,
+        TestOutcome::Failed => Some("no test passes with it".to_owned()),
+        TestOutcome::TimedOut
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch
+        | TestOutcome::NotRun => Some(format!("the tests {}", outcome.word())),
     }
 }
 

@@ -14,6 +14,7 @@ use super::landing::Landed;
 use super::proposal::{Evidence, ProposalId, Together, ids};
 use super::propose::{self, Made, Outcome};
 use super::protocol::Propose;
+use super::reason::ReturnReason;
 use crate::ports::Verdict;
 use crate::syntax::SymbolPath;
 
@@ -37,19 +38,27 @@ pub(super) fn replace(mind: &mut Mind, newer: &Draft) {
 }
 
 /// Keeps a part that fails by itself, and says so to the agent.
-pub(super) fn keep(mind: &mut Mind, change: &Propose, made: &Made, why: &str) -> Outcome {
+pub(super) fn keep(
+    hub: &Hub,
+    mind: &mut Mind,
+    change: &Propose,
+    made: &Made,
+    why: &ReturnReason,
+) -> Outcome {
+    propose::tell_refused(hub, mind, why);
     mind.kept.push(Kept {
         id: made.id,
         change: change.clone(),
         symbols: made.draft.symbols.clone(),
     });
     let kept: Vec<ProposalId> = mind.kept.iter().map(|kept| kept.id).collect();
+    let to_agent = format!(
+        "{why}\nIf it is one part of a change, propose the other parts: what you propose next is \
+         checked together with {}, and applied together with it.",
+        ids(&kept)
+    );
     Outcome::Kept {
-        why: format!(
-            "{why}\nIf it is one part of a change, propose the other parts: what you propose next is \
-             checked together with {}, and applied together with it.",
-            ids(&kept)
-        ),
+        why: ReturnReason::new(to_agent, why.to_user()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::findings::{DiagnosticEvidence, ImportMends};
-use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Tokens};
+use crate::ports::{ResultSource, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::syntax::{FilePath, Loss, SymbolPath};
 use crate::text::{ChangeSet, Conflict, ContentHash};
 use crate::workspace::Snapshot;
@@ -75,7 +75,26 @@ pub enum TestEvidence {
         millis: u64,
         #[serde(default, skip_serializing_if = "Tried::is_all")]
         tried: Tried,
+        #[serde(default, skip_serializing_if = "OnlyAsChanged::is_empty")]
+        only_as_changed: Box<OnlyAsChanged>,
+        #[serde(default, skip_serializing_if = "ResultSource::is_reporter")]
+        source: ResultSource,
     },
+}
+
+/// Tests that pass with test files that the run changed, and do not pass with the original ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnlyAsChanged {
+    pub tests: Vec<String>,
+    /// Why they do not pass with their original text, capped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub details: String,
+}
+
+impl OnlyAsChanged {
+    pub fn is_empty(&self) -> bool {
+        self.tests.is_empty()
+    }
 }
 
 /// Which tests were run.
@@ -146,6 +165,9 @@ pub struct Evidence {
     pub contract: Vec<String>,
     /// Owners of references that a changed contract can break.
     pub callers: Vec<SymbolPath>,
+    /// The number of tests that call it in a way that the changed contract breaks.
+    #[serde(default)]
+    pub test_callers: usize,
     /// What only a person may accept in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_person: Vec<NeedsPerson>,
@@ -268,6 +290,7 @@ impl fmt::Display for Together {
                 for (fate, ids) in self.tests.fates() {
                     writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
                 }
+                write_changed(f, &self.tests)?;
                 if !broken.is_empty() || !still_failing.is_empty() {
                     writeln!(f, "{details}")?;
                 }
@@ -352,6 +375,8 @@ impl TestEvidence {
             details,
             millis: after.millis,
             tried: Tried::All,
+            only_as_changed: Box::default(),
+            source: after.source,
         }
     }
 
@@ -365,6 +390,38 @@ impl TestEvidence {
             }
         }
         self
+    }
+
+    /// The same, with the tests that pass only as the run changed them.
+    pub fn with_changed(mut self, found: OnlyAsChanged) -> TestEvidence {
+        match &mut self {
+            TestEvidence::Unknown { .. } => {}
+            TestEvidence::Known {
+                only_as_changed, ..
+            } => **only_as_changed = found,
+        }
+        self
+    }
+
+    /// What is said behind counts that are read from printed text.
+    pub fn by_print(&self) -> &'static str {
+        match self {
+            TestEvidence::Known {
+                source: ResultSource::Printed,
+                ..
+            } => ", by what the command printed",
+            TestEvidence::Known { .. } | TestEvidence::Unknown { .. } => "",
+        }
+    }
+
+    /// The tests that pass only as the run changed them; `None` where there are none.
+    pub fn only_as_changed(&self) -> Option<&OnlyAsChanged> {
+        match self {
+            TestEvidence::Unknown { .. } => None,
+            TestEvidence::Known {
+                only_as_changed, ..
+            } => Some(&**only_as_changed).filter(|found| !found.is_empty()),
+        }
     }
 
     /// Whether it speaks of all that the command runs.
@@ -549,9 +606,10 @@ impl fmt::Display for Evidence {
         }
         writeln!(f, "contract: {}", self.contract.join("; "))?;
         let callers: Vec<String> = self.callers.iter().map(ToString::to_string).collect();
-        let callers = match callers.is_empty() {
-            true => "none".to_owned(),
-            false => few(&callers),
+        let callers = match (callers.is_empty(), self.test_callers) {
+            (true, 0) => "none".to_owned(),
+            (true, tests) => format!("only tests ({tests})"),
+            (false, _) => few(&callers),
         };
         writeln!(f, "callers to follow up: {callers}")
     }
@@ -571,6 +629,8 @@ impl fmt::Display for TestEvidence {
                 millis,
                 tried,
                 fixed: _,
+                only_as_changed: _,
+                source: _,
             } => {
                 let fails = !broken.is_empty() || !still_failing.is_empty();
                 (command, outcome, passed, tried, fails, details, millis)
@@ -578,8 +638,9 @@ impl fmt::Display for TestEvidence {
         };
         let seconds = *millis as f64 / 1000.0;
         let passed = match passed {
+            0 if *outcome == TestOutcome::Passed => ": no test that Starling can see".to_owned(),
             0 => String::new(),
-            passed => format!(": {passed} pass"),
+            passed => format!(": {passed} pass{}", self.by_print()),
         };
         let outcome = outcome.word();
         let some = tried
@@ -605,10 +666,25 @@ impl fmt::Display for TestEvidence {
         for (fate, ids) in self.fates() {
             writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
         }
+        write_changed(f, self)?;
         match fails {
             false => Ok(()),
             true => writeln!(f, "{details}"),
         }
+    }
+}
+
+/// The line about tests that pass only as they were changed.
+fn write_changed(f: &mut fmt::Formatter<'_>, tests: &TestEvidence) -> fmt::Result {
+    match tests.only_as_changed() {
+        Some(found) => {
+            let (count, ids) = (found.tests.len(), few(&found.tests));
+            writeln!(
+                f,
+                "  PASS ONLY AS THE RUN CHANGED THE TESTS ({count}): {ids}; with the original test files they do not pass"
+            )
+        }
+        None => Ok(()),
     }
 }
 

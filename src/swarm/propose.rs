@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agent::{Mind, Told};
+use super::agent::Mind;
 use super::apply;
 use super::candidates::{self, Chosen};
 use super::company::{self, Company, Decision, Place, Stage, Waiting};
@@ -21,6 +21,7 @@ use super::objection::{self, Judgement};
 use super::parts;
 use super::proposal::{Evidence, Part, ProposalId, TestEvidence, Together};
 use super::protocol::{Intent, Propose};
+use super::reason::ReturnReason;
 use super::review;
 use super::run::{Approval, AskIntent};
 use super::send::Failure;
@@ -38,11 +39,11 @@ pub(super) enum Outcome {
     },
     /// To be mended by the agent.
     SentBack {
-        why: String,
+        why: ReturnReason,
     },
     /// It fails by itself. It is checked again with what the agent proposes next.
     Kept {
-        why: String,
+        why: ReturnReason,
     },
     /// The work cannot go on.
     Stopped {
@@ -51,14 +52,29 @@ pub(super) enum Outcome {
 }
 
 pub(super) fn sent_back(why: impl Into<String>) -> Outcome {
-    Outcome::SentBack { why: why.into() }
+    let why = ReturnReason::for_both(why);
+    Outcome::SentBack { why }
+}
+
+/// Sends a proposal back, and tells it.
+fn refuse(hub: &Hub, mind: &Mind, why: ReturnReason) -> Outcome {
+    tell_refused(hub, mind, &why);
+    Outcome::SentBack { why }
+}
+
+pub(super) fn tell_refused(hub: &Hub, mind: &Mind, why: &ReturnReason) {
+    hub.event(Event::ProposalRefused {
+        agent: mind.party.clone(),
+        why: why.to_agent().to_owned(),
+        shown: Some(why.to_user().to_owned()),
+    });
 }
 
 /// Takes one proposal through all stages.
 pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> Outcome {
     let draft = match draft::make(hub, mind, change).await {
         Ok(draft) => draft,
-        Err(refusal) => return refused(hub, mind, &refusal),
+        Err(refusal) => return refused(hub, mind, refusal),
     };
     if let Some(why) = unasked_intent(hub, mind, change, &draft).await {
         return sent_back(why);
@@ -69,7 +85,8 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     let mut place = Place::take(hub, id, waiting(mind, change, draft.clone()));
     let (mut made, mut report) = checked(hub, mind, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
-    let stage = company::stage(tests, diagnostics, &hub.state().required);
+    let approval = hub.task.approval;
+    let stage = company::stage(tests, diagnostics, &hub.state().required, approval);
     if stage == Stage::NeedsOthers {
         // Where it cannot be applied before its callers, they are told of it now.
         followup::before_it_is_applied(hub, &mind.party, mind.wave, &made.draft);
@@ -128,11 +145,7 @@ async fn with_parts(
         && let Judgement::SentBack { why } =
             objection::judge(hub, mind, change, &made.draft, &made.evidence)
     {
-        hub.event(Event::ProposalRefused {
-            agent: mind.party.clone(),
-            why: why.clone(),
-        });
-        return parts::keep(mind, change, &made, &why);
+        return parts::keep(hub, mind, change, &made, &why);
     }
     alone(hub, mind, change, made, report).await
 }
@@ -168,6 +181,7 @@ pub(super) fn unchecked(draft: &Draft) -> Evidence {
         losses: draft.losses.clone(),
         contract: draft.contract.clone(),
         callers: Vec::new(),
+        test_callers: 0,
         needs_person: gate::needs_person(draft),
         together: None,
         texts: Default::default(),
@@ -186,22 +200,12 @@ async fn alone(
     match objection::judge(hub, mind, change, &made.draft, &made.evidence) {
         Judgement::Passes => {}
         Judgement::PersonDecides { overridden } => made.evidence.overridden = Some(overridden),
-        Judgement::SentBack { why } => {
-            hub.event(Event::ProposalRefused {
-                agent: mind.party.clone(),
-                why: why.clone(),
-            });
-            return sent_back(why);
-        }
+        Judgement::SentBack { why } => return refuse(hub, mind, why),
     }
     if let Some(why) = new_tests::not_run(hub, &made.draft, report.as_ref())
         && !(change.insist && hub.task.approval.is_by_person())
     {
-        hub.event(Event::ProposalRefused {
-            agent: mind.party.clone(),
-            why: why.clone(),
-        });
-        return sent_back(why);
+        return refuse(hub, mind, why);
     }
     let verdict = decide(hub, mind, change, &made).await;
     let known = (made.evidence.tests.clone(), report);
@@ -318,7 +322,8 @@ async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Opti
     learn::for_follow_ups(hub, &draft.breaking).await;
     let owners = followup::owners_of_broken(hub, draft);
     let callers = owners.into_iter().take(followup::OWNERS_MOST).collect();
-    let (evidence, report) = gate::check(hub, draft, callers).await;
+    let (mut evidence, report) = gate::check(hub, draft, callers).await;
+    evidence.test_callers = followup::broken_tests(hub, draft);
     if let Some(report) = report.clone() {
         hub.event(Event::TestsRun {
             phase: TestPhase::Proposal,
@@ -329,15 +334,18 @@ async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Opti
     (evidence, report)
 }
 
-fn refused(hub: &Hub, mind: &Mind, refusal: &Refusal) -> Outcome {
-    let why = refusal.to_string();
-    hub.event(Event::ProposalRefused {
-        agent: mind.party.clone(),
-        why: why.clone(),
-    });
+fn refused(hub: &Hub, mind: &mut Mind, refusal: Refusal) -> Outcome {
     match refusal {
-        Refusal::EditorGone { .. } => Outcome::Stopped { why },
-        Refusal::Unusable { .. } => sent_back(why),
+        Refusal::EditorGone { why } => {
+            let told = ReturnReason::for_both(why.as_str());
+            let _ = refuse(hub, mind, told);
+            Outcome::Stopped { why }
+        }
+        Refusal::Unusable { why } => refuse(hub, mind, why),
+        Refusal::Moved { why, symbol, text } => {
+            mind.told.show(symbol, text);
+            refuse(hub, mind, why)
+        }
     }
 }
 
@@ -626,14 +634,13 @@ pub(super) fn ended(
                 text: format!("Proposal {id} was accepted and applied."),
             }
         }
-        Landed::Failed(Failure::Conflict { why, current }) => {
-            mind.told.push(Told {
-                file: draft.file.clone(),
-                text: current,
-                replaces: true,
-            });
+        Landed::Failed(Failure::Conflict { why, .. }) => {
             let now = main_symbol(mind, &draft);
-            let source = hub.lookup().read(&[now.to_string()]);
+            let lookup = hub.lookup();
+            let source = lookup.read(&[now.to_string()]);
+            if let Ok(tree) = lookup.tree(&now.file) {
+                mind.told.show(now, Arc::clone(tree.text()));
+            }
             sent_back(format!(
                 "The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."
             ))
@@ -656,15 +663,21 @@ pub(super) fn ended(
 /// The agent knows of its own change now, but not of what the user typed meanwhile: a later proposal must
 /// not take that away.
 fn see_own_change(mind: &mut Mind, draft: &Draft, text: Arc<str>) {
-    let seen = match mind.seen(&draft.file) {
-        Some(seen) => draft.over(&seen).unwrap_or(seen),
-        None => text,
-    };
-    mind.view.insert(draft.file.clone(), seen);
-    for told in mind.told.iter_mut().filter(|told| told.file == draft.file) {
-        told.text = draft
-            .over(&told.text)
-            .unwrap_or_else(|| Arc::clone(&told.text));
+    let seen: Vec<(SymbolPath, Arc<str>)> = draft
+        .symbols
+        .iter()
+        .filter_map(|symbol| {
+            let seen = match mind.seen(symbol) {
+                Some(seen) => draft.over(&seen)?,
+                None => Arc::clone(&text),
+            };
+            Some((symbol.clone(), seen))
+        })
+        .collect();
+    mind.views.follow(draft);
+    mind.told.follow(draft);
+    for (symbol, seen) in seen {
+        mind.views.show(symbol, seen);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which failing tests a run has to repair. The others are context: they may stay as they are.
 //!
 //! - A task about failing tests requires those that it names; without a name all of them, except those
-//!   that fail because a module outside the project is missing.
-//! - A bug requires the tests that it names or whose error it quotes, and those that reach a symbol that
-//!   the task names or that the scout picks: by a traceback, by a use, or by an import.
+//!   that fail because a module outside the project, or a fixture, is missing.
+//! - A bug requires the tests that it names or whose error it quotes; without any, those that reach a
+//!   symbol that the task names or that the scout picks: by a traceback, by a use, or by an import.
 //! - Every other goal requires only tests that the task names or whose error it quotes.
 
 use std::collections::BTreeSet;
@@ -127,14 +127,16 @@ fn required(
             match (named.is_empty(), in_files.is_empty()) {
                 (false, _) => named,
                 (true, false) => in_files,
-                (true, true) => ids(&|case| !lacks_foreign_module(lookup, case)),
+                (true, true) => {
+                    ids(&|case| !lacks_foreign_module(lookup, case) && !lacks_fixture(case))
+                }
             }
         }
+        // A test that the task names or quotes is the only one that is meant.
+        Goal::Bug if !named.is_empty() => named,
         Goal::Bug => {
-            let mut required = named;
             let reach = Reach::of(lookup, targets);
-            required.extend(ids(&|case| reach.includes(lookup, case)));
-            required
+            ids(&|case| !lacks_fixture(case) && reach.includes(lookup, case))
         }
         Goal::NewTest
         | Goal::Feature
@@ -180,7 +182,15 @@ fn is_in_named_file(task: &str, case: &TestCase) -> bool {
 /// Whether a task holds the error of a test.
 fn is_quoted(task: &str, case: &TestCase) -> bool {
     let lines = case.message.lines().rev();
-    let error = lines.map(|line| line.trim_start_matches("E ").trim());
+    let error = lines.map(|line| {
+        line.trim_start_matches("E ")
+            .trim_start_matches("> ")
+            .trim()
+    });
+    let mut assertions = error.clone().filter(|line| line.starts_with("assert "));
+    if assertions.any(|line| line.len() >= SHORTEST_ERROR && task.contains(line)) {
+        return true;
+    }
     let mut errors = error.filter(|line| line.contains("Error: ") || line.contains("Exception: "));
     errors
         .next()
@@ -201,6 +211,15 @@ fn lacks_foreign_module(lookup: &Lookup, case: &TestCase) -> bool {
         parts.any(|part| part.trim_end_matches(".py") == module)
     };
     !lookup.files().iter().any(is_part)
+}
+
+/// Whether a test could not be set up, because no plugin or conftest.py defines a fixture of it.
+fn lacks_fixture(case: &TestCase) -> bool {
+    let lines = case.message.lines();
+    let mut errors = lines
+        .filter_map(|line| line.strip_prefix("E "))
+        .map(str::trim);
+    errors.any(|error| error.starts_with("fixture '") && error.ends_with("' not found"))
 }
 
 /// The symbols and files that a text names: names in code style first; where there are none, words that

@@ -19,7 +19,9 @@ use super::protocol::Pick;
 use super::scout::NoPick;
 use super::selection::{self, Extent, Reach};
 use super::settle::Left;
-use super::{apply, context, expected, gate, new_tests, required, scout, settle, unsettled};
+use super::{
+    apply, context, expected, gate, new_tests, original_tests, required, scout, settle, unsettled,
+};
 use crate::index::Index;
 use crate::ports::{
     Approver, ChatModel, Chosen, Editor, LanguageService, Role, TestOutcome, TestReport,
@@ -312,6 +314,7 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
     wake_first(hub).await?;
     let mut left = settle::settle(hub).await;
     left.problems.extend(new_tests::missing(hub));
+    left.problems.extend(original_tests::at_end(hub).await);
     Ok(stop_reason(hub, left))
 }
 
@@ -421,13 +424,22 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
             .map_err(|error| failed(&error));
     }
     let picks = if hub.task.begin.is_empty() {
-        scout::pick(hub).await.map_err(|error| match error {
-            NoPick::Call(CallFailed::Ledger(exhausted)) => StopReason::LedgerEmpty {
-                what: exhausted.what,
-            },
-            NoPick::Call(CallFailed::Model(error)) => failed(&error),
-            NoPick::Unknown(why) => StopReason::NothingChanged { why },
-        })?
+        match scout::pick(hub).await {
+            Ok(picks) => picks,
+            Err(NoPick::Call(CallFailed::Ledger(exhausted))) => {
+                return Err(StopReason::LedgerEmpty {
+                    what: exhausted.what,
+                });
+            }
+            Err(NoPick::Call(CallFailed::Model(error))) => return Err(failed(&error)),
+            // The user may have steered an agent meanwhile.
+            Err(NoPick::Unknown(why)) => {
+                return match hub.end_unless_at_work() {
+                    true => Err(StopReason::NothingChanged { why }),
+                    false => Ok(()),
+                };
+            }
+        }
     } else {
         let named = |symbol: &SymbolPath| Pick {
             symbol: symbol.to_string(),
@@ -468,7 +480,7 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
             }
         }
     }
-    if woken == 0 && hub.at_work().is_empty() {
+    if woken == 0 && hub.end_unless_at_work() {
         Err(StopReason::NothingChanged { why: last })
     } else {
         Ok(())
@@ -553,6 +565,7 @@ fn with_facts<R>(
     let by_all = unchanged(&hub.log.events()).by_all;
     let has_command = hub.outside.tests.command().is_some();
     let count = hub.lookup().index().test_count();
+    let only_as_changed = original_tests::known(hub).unwrap_or_default();
     let state = hub.state();
     let untested = match (has_command, state.reach.end) {
         (false, _) => no_tests(hub),
@@ -576,6 +589,9 @@ fn with_facts<R>(
             None => LastCheck::Absent { why: &untested },
         },
         failed_before: &state.failing_before,
+        required: &state.required,
+        only_as_changed: &only_as_changed.tests,
+        report_before: state.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise,
     })
 }

@@ -26,7 +26,8 @@ const ROUNDS: u32 = 2;
 const OUTPUT_MOST: usize = 4_000;
 
 /// Waits until all is quiet, tests and diagnoses what came of it, and wakes owners of failures while that
-/// may help: nobody is asked twice about the same text.
+/// may help: nobody is asked twice about the same text. Agents that the user steers meanwhile are waited
+/// for.
 pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
     let mut round = 0;
     let mut asked = Asked::default();
@@ -43,7 +44,10 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
             problems: last_look::news(hub, &problems),
         };
         if round >= ROUNDS || hub.state().exhausted.is_some() {
-            return left;
+            match hub.end_unless_at_work() {
+                true => return left,
+                false => continue,
+            }
         }
         let mut woken = last_look::wake_owners(hub, &problems);
         if let Some(report) = report.filter(|_| !left.failing.is_empty()) {
@@ -51,10 +55,11 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
             asked.owners.extend(hub.gave_up_on_this());
             woken |= wake_owners(hub, &report, &mut asked);
         }
-        if !woken {
+        if woken {
+            round += 1;
+        } else if hub.end_unless_at_work() {
             return left;
         }
-        round += 1;
     }
 }
 

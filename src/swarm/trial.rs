@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::expected::{self, Worlds};
 use super::gate::{run_tests, run_tests_within};
 use super::hub::{Epoch, Hub};
+use super::original_tests;
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids};
 use super::required;
 use super::run::no_tests;
@@ -32,13 +33,15 @@ pub(super) async fn of_change(
     }
     required::note_change(hub, symbols);
     let checks = hub.state().reach.checks;
-    match checks {
+    let (evidence, report) = match checks {
         Extent::Whole => {
             let (evidence, report) = by_all(hub, before, after).await;
             (evidence, Some(report))
         }
         Extent::Nearest => by_nearest(hub, before, after, symbols).await,
-    }
+    };
+    let evidence = original_tests::judged(hub, after, evidence, report.as_ref()).await;
+    (evidence, report)
 }
 
 /// By the whole command. Of what newly fails, single tests are run again without the change, where they
@@ -120,7 +123,8 @@ async fn by_nearest(
             report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new);
         let mut unseen = expected::unseen(&selection.entries(), &report);
         unseen.retain(|entry| !hub.state().never_run.contains(entry));
-        if fails || !unseen.is_empty() {
+        // A test that a change switches off hides among the others of its file.
+        if fails || !unseen.is_empty() || original_tests::differ(before, after) {
             let without = run(before).await;
             let habit = hub.state().habit;
             let other = habit.instead(&report, &without).filter(|_| fails);

@@ -1,4 +1,4 @@
-//! The end of a run that nobody reviewed and that did not settle: the user's tree becomes what it was,
+//! The end of a run that no person reviewed and that did not settle: the user's tree becomes what it was,
 //! and the changes are kept as a patch.
 
 use std::path::Path;
@@ -7,18 +7,22 @@ use std::sync::Arc;
 use super::apply;
 use super::event::{Event, StopReason};
 use super::hub::Hub;
-use super::proposal::ProposalId;
+use super::proposal::{ProposalId, failing_ids};
 use super::run::{Approval, UndoError, unproven};
 use crate::syntax::FilePath;
 use crate::workspace::write_atomically;
 
-/// Takes back what was applied, where nobody reviewed it and the run did not settle; where tests are
-/// required, also what a model reviewed and no test proves. What the user typed
-/// since stays; where the user changed the same place, the change stays as well and is told.
+/// Takes back what was applied, where nobody reviewed it and the run did not settle. What a model
+/// reviewed is taken back where it leaves the workspace worse than before the run and, where tests are
+/// required, where no test proves it. What the user typed since stays; where the user changed the same
+/// place, the change stays as well and is told.
 pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
     let is_reviewed = match hub.task.approval {
         Approval::Ask => true,
-        Approval::Proxy => !(hub.must_prove() && unproven(hub, stop_reason).is_some()),
+        Approval::Proxy => {
+            let is_unproven = hub.must_prove() && unproven(hub, stop_reason).is_some();
+            !is_unproven && !is_worse(hub, stop_reason)
+        }
         Approval::Auto => false,
     };
     let applied: Vec<ProposalId> = {
@@ -49,6 +53,18 @@ pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
     }
     hub.state().taken_back = Some(patch.clone());
     hub.event(Event::TakenBack { diff, patch, left });
+}
+
+/// Whether a test fails, or a problem is there, that was not before the run, as far as is known. What
+/// passes only as a whole set, and stayed alone, may break what no test has shown yet.
+fn is_worse(hub: &Hub, stop_reason: &StopReason) -> bool {
+    let state = hub.state();
+    let mut failing = state.latest.iter().flat_map(failing_ids);
+    let has_new_failures = failing.any(|id| !state.failing_before.contains(&id));
+    let has_new_problems = matches!(stop_reason, StopReason::ProblemsRemain { .. });
+    let mut applied = state.applied.iter();
+    let is_in_part = applied.any(|one| state.left_alone.contains(&one.id));
+    has_new_failures || has_new_problems || is_in_part
 }
 
 /// Writes the patch; gives where it is.

@@ -139,6 +139,20 @@ impl ChangeSet {
         ChangeSet::new(old.len(), edits).expect("a diff yields ordered ranges inside the old text")
     }
 
+    /// The smallest change set of whole lines that turns `old` into `new`.
+    pub fn between_lines(old: &str, new: &str) -> Self {
+        let (old_lines, new_lines) = (lines(old), lines(new));
+        let (old_starts, new_starts) = (starts(&old_lines), starts(&new_lines));
+        let edit = |was: Range<usize>, is: Range<usize>| Edit {
+            range: ByteRange::new(old_starts[was.start], old_starts[was.end]),
+            insert: new[new_starts[is.start]..new_starts[is.end]].to_owned(),
+        };
+        let replaced = replaced_lines(&old_lines, &new_lines);
+        let edits = replaced.into_iter().map(|(was, is)| edit(was, is));
+        ChangeSet::new(old.len(), edits.collect())
+            .expect("a diff yields ordered ranges inside the old text")
+    }
+
     pub fn edits(&self) -> &[Edit] {
         &self.edits
     }

@@ -1,49 +1,134 @@
 //! The files of a project that its repository's own configuration names: hooks, monitors, filters,
 //! included configurations. Git runs them, or what they name, at the user's next command.
 
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
+use super::Stamp;
 use super::regular::read_text;
 
 /// A configuration is read up to here.
-const BYTES_MOST: u64 = 256 << 10;
+const BYTES_MOST: u64 = 1 << 20;
 /// How deep configurations that include others are followed.
 const DEPTH_MOST: u32 = 4;
+/// How many configurations are read at most.
+const FILES_MOST: usize = 64;
 
-/// Whether the configuration of the repository that holds `root` names `file`, or a directory that
-/// holds it.
-pub(super) fn names(root: &Path, file: &Path) -> bool {
-    let Some((top, git)) = repository(root) else {
-        return false;
-    };
-    let mut configurations = vec![git.join("config"), git.join("config.worktree")];
-    let mut named = Vec::new();
-    for _ in 0..DEPTH_MOST {
-        let mut found = Vec::new();
-        for configuration in std::mem::take(&mut configurations) {
-            let Ok(text) = read_text(&configuration, BYTES_MOST) else {
-                continue;
-            };
-            let beside = configuration.parent().unwrap_or(&git);
-            found.extend(paths(&text, &top, beside));
+/// Whether git's configuration names a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    No,
+    Yes,
+    /// A configuration is too long, or there are too many.
+    Unknown,
+}
+
+/// What the configurations of a repository name. They are read again when one of them was changed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct GitNames {
+    last: Arc<Mutex<Option<Configuration>>>,
+}
+
+/// The configurations of a repository as they were read.
+#[derive(Debug)]
+struct Configuration {
+    repository: Repository,
+    /// The files, those that were missing among them, as they were before they were read.
+    files: Vec<(PathBuf, Option<Stamp>)>,
+    read_at: SystemTime,
+    /// Without repeats.
+    named: BTreeSet<PathBuf>,
+    is_whole: bool,
+}
+
+/// Where a repository is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Repository {
+    /// The top of the work tree.
+    top: PathBuf,
+    /// The data that all its work trees share.
+    git: PathBuf,
+}
+
+impl GitNames {
+    /// Whether the configuration of the repository that holds `root` names `file`, or a directory that
+    /// holds it.
+    pub(super) fn names(&self, root: &Path, file: &Path) -> Named {
+        let Some(repository) = repository(root) else {
+            return Named::No;
+        };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last.take().filter(|known| known.holds(&repository));
+        let known = last.insert(known.unwrap_or_else(|| Configuration::read(repository)));
+        if !known.is_whole {
+            return Named::Unknown;
         }
-        if found.is_empty() {
-            break;
+        let file = plain(&root.join(file));
+        let mut folders = file.ancestors();
+        match folders.any(|path| known.named.contains(path)) {
+            true => Named::Yes,
+            false => Named::No,
         }
-        configurations.clone_from(&found);
-        named.extend(found);
     }
-    let file = plain(&root.join(file));
-    let inside = |path: &&PathBuf| path.starts_with(&top) && **path != top;
-    named
-        .iter()
-        .filter(inside)
-        .any(|path| file.starts_with(path))
+}
+
+impl Configuration {
+    fn read(repository: Repository) -> Self {
+        let Repository { top, git } = &repository;
+        let read_at = SystemTime::now();
+        let mut waiting = vec![git.join("config"), git.join("config.worktree")];
+        let (mut files, mut named, mut is_whole) = (Vec::new(), BTreeSet::new(), true);
+        for _ in 0..DEPTH_MOST {
+            let mut included = Vec::new();
+            for path in std::mem::take(&mut waiting) {
+                if files.len() >= FILES_MOST {
+                    is_whole = false;
+                    break;
+                }
+                files.push((path.clone(), stamp(&path)));
+                let text = match read_text(&path, BYTES_MOST) {
+                    Ok(text) => text,
+                    Err(error) => {
+                        is_whole &= error.kind() != ErrorKind::FileTooLarge;
+                        continue;
+                    }
+                };
+                let beside = path.parent().unwrap_or(git);
+                let found = Found::in_text(&text, top, beside);
+                let inside = |path: &PathBuf| path.starts_with(top) && path != top;
+                named.extend(found.named.into_iter().filter(inside));
+                included.extend(found.included);
+            }
+            waiting = included;
+        }
+        Configuration {
+            repository,
+            files,
+            read_at,
+            named,
+            is_whole,
+        }
+    }
+
+    /// Whether nothing was changed since.
+    fn holds(&self, repository: &Repository) -> bool {
+        let is_same = |(path, known): &(PathBuf, Option<Stamp>)| {
+            stamp(path) == *known && known.is_none_or(|known| known.is_settled(self.read_at))
+        };
+        self.repository == *repository && self.files.iter().all(is_same)
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    path.metadata().ok().map(|found| Stamp::of(&found))
 }
 
 /// The nearest directory upward with a repository, and the repository's data that all its work trees
 /// share.
-fn repository(root: &Path) -> Option<(PathBuf, PathBuf)> {
+fn repository(root: &Path) -> Option<Repository> {
     let top = root
         .ancestors()
         .find(|folder| folder.join(".git").exists())?;
@@ -54,7 +139,8 @@ fn repository(root: &Path) -> Option<(PathBuf, PathBuf)> {
     if let Ok(common) = read_text(&git.join("commondir"), BYTES_MOST) {
         git = plain(&git.join(common.trim()));
     }
-    Some((top.to_owned(), git))
+    let top = top.to_owned();
+    Some(Repository { top, git })
 }
 
 /// What the keys have in their names whose values are paths or commands.
@@ -64,23 +150,38 @@ const KEYS: [&str; 20] = [
     "smudge", "textconv",
 ];
 
-/// The paths in the values of a configuration: each word of a value that is a path, a command or an
-/// alias may be one, from the top of the work tree or from beside the configuration.
-fn paths(text: &str, top: &Path, beside: &Path) -> Vec<PathBuf> {
-    let text = text.replace("\\\n", " ");
-    let values = text.lines().filter_map(|line| line.split_once('='));
-    let values = values.filter(|(key, value)| {
-        let key = key.to_ascii_lowercase();
-        value.contains('!') || KEYS.iter().any(|part| key.contains(part))
-    });
-    let words = values.flat_map(|(_, value)| {
-        let is_border =
-            |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '&' | '|' | '!');
-        value.split(is_border).filter(|word| !word.is_empty())
-    });
-    words
-        .flat_map(|word| [plain(&top.join(word)), plain(&beside.join(word))])
-        .collect()
+/// The paths in the values of one configuration.
+#[derive(Debug, Default)]
+struct Found {
+    named: Vec<PathBuf>,
+    /// Those that are configurations themselves.
+    included: Vec<PathBuf>,
+}
+
+impl Found {
+    /// Each word of a value that is a path, a command or an alias may be a path, from the top of the
+    /// work tree or from beside the configuration.
+    fn in_text(text: &str, top: &Path, beside: &Path) -> Self {
+        let text = text.replace("\\\n", " ");
+        let mut found = Found::default();
+        for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
+            let key = key.trim().to_ascii_lowercase();
+            let is_run = value.contains('!') || KEYS.iter().any(|part| key.contains(part));
+            if !is_run {
+                continue;
+            }
+            let is_border =
+                |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '&' | '|' | '!');
+            for word in value.split(is_border).filter(|word| !word.is_empty()) {
+                let paths = [plain(&top.join(word)), plain(&beside.join(word))];
+                if key.ends_with("path") {
+                    found.included.extend(paths.clone());
+                }
+                found.named.extend(paths);
+            }
+        }
+        found
+    }
 }
 
 /// The path without `.` and `..`.
@@ -100,6 +201,10 @@ fn plain(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
+    fn names(root: &Path, file: &str) -> bool {
+        GitNames::default().names(root, Path::new(file)) == Named::Yes
+    }
+
     #[test]
     fn what_the_configuration_names_is_known() {
         let dir = tempfile::tempdir().unwrap();
@@ -111,7 +216,7 @@ mod tests {
                       [core]\n\tautocrlf = input\n[diff \"y\"]\n\ttextconv = sh \\\n  tools/text.sh\n";
         std::fs::write(root.join(".git/config"), config).unwrap();
         std::fs::write(root.join("extra.cfg"), "[alias]\n\tx = !scripts/x.sh\n").unwrap();
-        let is_named = |file: &str| names(root, Path::new(file));
+        let is_named = |file: &str| names(root, file);
         for file in [
             "tools/hk/pre-commit",
             "tools/fsm.sh",
@@ -133,13 +238,52 @@ mod tests {
         }
         // A project below the top of its repository.
         std::fs::create_dir_all(root.join("tools")).unwrap();
-        assert!(names(&root.join("tools"), Path::new("fsm.sh")));
-        assert!(!names(&root.join("tools"), Path::new("a.py")));
+        assert!(names(&root.join("tools"), "fsm.sh"));
+        assert!(!names(&root.join("tools"), "a.py"));
     }
 
     #[test]
     fn without_a_repository_nothing_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(!names(dir.path(), Path::new("a.py")));
+        assert!(!names(dir.path(), "a.py"));
+    }
+
+    #[test]
+    fn a_changed_configuration_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        let write = |file: &str, text: &str| {
+            std::fs::write(root.join(file), text).unwrap();
+        };
+        write(".git/config", "[include]\n\tpath = ../extra.cfg\n");
+        let known = GitNames::default();
+        let named = |file: &str| known.names(root, Path::new(file));
+        assert_eq!(named("x.sh"), Named::No);
+        write("extra.cfg", "[alias]\n\tx = !./x.sh\n");
+        assert_eq!(named("x.sh"), Named::Yes);
+        write("extra.cfg", "[alias]\n\tx = !./y.sh\n");
+        assert_eq!((named("x.sh"), named("y.sh")), (Named::No, Named::Yes));
+        let long = " ".repeat(BYTES_MOST as usize + 1);
+        write("extra.cfg", &long);
+        assert_eq!(named("x.sh"), Named::Unknown);
+    }
+
+    #[test]
+    fn a_settled_configuration_is_read_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        std::fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = f.sh\n").unwrap();
+        let known = GitNames::default();
+        let read_at = || known.last.lock().unwrap().as_ref().unwrap().read_at;
+        assert_eq!(known.names(root, Path::new("f.sh")), Named::Yes);
+        // As if the file had not been changed for a while.
+        let later = SystemTime::now() + std::time::Duration::from_secs(60);
+        known.last.lock().unwrap().as_mut().unwrap().read_at = later;
+        for _ in 0..50 {
+            assert_eq!(known.names(root, Path::new("f.sh")), Named::Yes);
+        }
+        assert_eq!(read_at(), later);
     }
 }

@@ -1,7 +1,11 @@
 //! The workspace on disk: its files, snapshots of it with unsaved buffers laid over, whole writes, and
 //! the shadows in which commands run. Knows neither models nor the LSP.
 
+mod dependencies;
+mod directories;
+mod encoding;
 mod git_names;
+mod guarded;
 mod ignore_rules;
 mod paths;
 mod policy;
@@ -15,12 +19,16 @@ mod stamp;
 mod walk;
 mod write;
 
+pub use directories::{missing_directories, remove_empty_directories};
+pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use paths::ReadError;
 pub use paths::{MAX_FILE_BYTES, is_secret};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
 pub use private::{private_directory, private_file};
 pub use program::{HostPrograms, ProgramError, Variables};
-pub use regular::{load_text, open_regular, read_bounded, read_given, read_regular, read_text};
+pub use regular::{
+    load_source, open_regular, read_bounded, read_given, read_regular, read_source, read_text,
+};
 pub use sandbox::{Bounds, Confinement, take_part};
 pub use shadow::process::{Captured, End};
 pub use shadow::scratch::{Scratch, cache_dir, sweep_scratch};

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::encoding::DecodeError;
 use crate::syntax::FilePath;
 use crate::text::is_deceptive;
 
@@ -27,8 +28,8 @@ pub enum ReadError {
     Name(FilePath),
     #[error("{file}: {bytes} bytes; files over 1 MiB are not read")]
     TooLarge { file: FilePath, bytes: u64 },
-    #[error("{0}: not UTF-8 text; convert it to UTF-8 to work on it")]
-    NotUtf8(FilePath),
+    #[error("{file}: {reason}")]
+    NotText { file: FilePath, reason: DecodeError },
     #[error("{file}: {message}")]
     Io { file: FilePath, message: String },
 }

@@ -5,12 +5,14 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::Gitignore;
 use rustix::fs::OFlags;
 
-use super::git_names;
+use super::dependencies::new_source;
+use super::git_names::{GitNames, Named};
+use super::guarded::{INSTALLED, OWN, matcher, runs};
 use super::paths::{ReadError, is_linked_secret, resolve};
 use crate::syntax::FilePath;
 
@@ -41,6 +43,7 @@ pub struct PathPolicy {
     root: Arc<Path>,
     /// Files that agents may change although they need a person's word elsewhere.
     allowed: Arc<Gitignore>,
+    git_names: GitNames,
 }
 
 impl PathPolicy {
@@ -50,6 +53,7 @@ impl PathPolicy {
         PathPolicy {
             root: root.into(),
             allowed: Arc::new(Gitignore::empty()),
+            git_names: GitNames::default(),
         }
     }
 
@@ -131,431 +135,56 @@ impl PathPolicy {
             let why = format!("{file}: only people change the configuration of Starling itself");
             return WriteRule::Never { why };
         }
-        let needs = |path: &&Path| {
-            let allowed = self.allowed.matched_path_or_any_parents(path, false);
-            runs(path).filter(|_| !allowed.is_ignore())
-        };
-        let is_allowed = || {
-            let allowed = self.allowed.matched_path_or_any_parents(relative, false);
-            allowed.is_ignore()
-        };
+        let needs = |path: &&Path| runs(path).filter(|_| !self.is_allowed(path));
         if let Some(why) = names.iter().find_map(needs) {
-            WriteRule::NeedsPerson { why }
-        } else if git_names::names(&self.root, relative) && !is_allowed() {
-            WriteRule::NeedsPerson {
-                why: "the configuration of the repository names it: git runs it",
-            }
-        } else if self.is_installed(&real) && !is_allowed() {
-            WriteRule::NeedsPerson { why: INSTALLED }
-        } else if real
-            .symlink_metadata()
-            .is_ok_and(|found| found.is_file() && found.nlink() > 1)
-            && !is_allowed()
-        {
-            WriteRule::NeedsPerson {
+            return WriteRule::NeedsPerson { why };
+        }
+        if self.is_allowed(relative) {
+            return WriteRule::Allowed;
+        }
+        let named = match self.git_names.names(&self.root, relative) {
+            Named::No => None,
+            Named::Yes => Some("the configuration of the repository names it: git runs it"),
+            Named::Unknown => Some("the configuration of the repository is too long to be read"),
+        };
+        let has_other_name = || {
+            let found = real.symlink_metadata();
+            found.is_ok_and(|found| found.is_file() && found.nlink() > 1)
+        };
+        match named {
+            Some(why) => WriteRule::NeedsPerson { why },
+            None if self.is_installed(&real) => WriteRule::NeedsPerson { why: INSTALLED },
+            None if has_other_name() => WriteRule::NeedsPerson {
                 why: "it has another name (a hard link), which may be anything",
-            }
-        } else {
-            WriteRule::Allowed
-        }
-    }
-}
-
-const INSTALLED: &str = "it is installed, and runs by its name";
-
-/// Files of one kind, as globs of `.gitignore` without regard to case. A glob that ends in `/` stands
-/// for all that is in a directory, any other for files alone.
-struct Kind {
-    why: &'static str,
-    directories: Gitignore,
-    files: Gitignore,
-}
-
-impl Kind {
-    fn new(why: &'static str, globs: &[&str]) -> Self {
-        let (directories, files): (Vec<&str>, Vec<&str>) =
-            globs.iter().partition(|glob| glob.ends_with('/'));
-        // A test reads them all.
-        let read = |globs| matcher(globs).unwrap_or_else(|_| Gitignore::empty());
-        Kind {
-            why,
-            directories: read(directories),
-            files: read(files),
+            },
+            None => WriteRule::Allowed,
         }
     }
 
-    fn matches(&self, path: &Path) -> bool {
-        let inside = self.directories.matched_path_or_any_parents(path, false);
-        inside.is_ignore() || self.files.matched(path, false).is_ignore()
+    /// Whether an agent may change the text of a file in this way, where [`PathPolicy::may_write`]
+    /// allows a change of the file: a list of dependencies may name another version, but no other place
+    /// to install from.
+    pub fn may_bring(&self, file: &FilePath, before: &str, after: &str) -> WriteRule {
+        let Ok(real) = self.may_read(file) else {
+            return WriteRule::Allowed;
+        };
+        let relative = real.strip_prefix(&self.root).unwrap_or(&real);
+        let names = [Path::new(file.as_str()), relative];
+        let brings = |path: &&Path| new_source(path, before, after) && !self.is_allowed(path);
+        match names.iter().any(brings) {
+            true => WriteRule::NeedsPerson {
+                why: "it changes where packages are installed from, or how",
+            },
+            false => WriteRule::Allowed,
+        }
+    }
+
+    /// Whether the user lets agents change a file that needs a person elsewhere.
+    fn is_allowed(&self, path: &Path) -> bool {
+        let allowed = self.allowed.matched_path_or_any_parents(path, false);
+        allowed.is_ignore()
     }
 }
-
-fn matcher(globs: Vec<&str>) -> Result<Gitignore, BadGlob> {
-    let bad = |glob: &str, error: ignore::Error| BadGlob {
-        glob: glob.to_owned(),
-        message: error.to_string(),
-    };
-    let mut builder = GitignoreBuilder::new("");
-    builder.allow_unclosed_class(false);
-    let setting = builder.case_insensitive(true);
-    setting.map_err(|error| bad("", error))?;
-    for glob in globs {
-        let added = builder.add_line(None, glob);
-        added.map_err(|error| bad(glob, error))?;
-    }
-    builder.build().map_err(|error| bad("", error))
-}
-
-/// Why a file runs outside the sandbox, by itself or at an ordinary step of the user: opening the
-/// folder, a commit, a build, an installation. `None` when it does not.
-fn runs(path: &Path) -> Option<&'static str> {
-    if path.file_name().is_some_and(|name| name == "conftest.py") && !is_in_test_folder(path) {
-        return Some("pytest runs it although it lies outside the tests");
-    }
-    let kind = KINDS.iter().find(|kind| kind.matches(path))?;
-    Some(kind.why)
-}
-
-fn is_in_test_folder(path: &Path) -> bool {
-    let mut folders = path.components().rev().skip(1);
-    folders.any(|part| {
-        let name = part.as_os_str().to_string_lossy().to_ascii_lowercase();
-        let words = || name.split(['_', '-', '.']);
-        words().any(|word| matches!(word, "test" | "tests" | "testing"))
-    })
-}
-
-/// Starling's own files: a project's, and the user's where the root is a home directory.
-static OWN: LazyLock<Kind> = LazyLock::new(|| {
-    let globs = [".starling", ".config/starling", ".local/state/starling"];
-    Kind::new(
-        "",
-        &globs
-            .map(|path| format!("**/{path}/"))
-            .each_ref()
-            .map(String::as_str),
-    )
-});
-
-static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-    let table = TABLE.iter();
-    table.map(|(why, globs)| Kind::new(why, globs)).collect()
-});
-
-/// The files that run, by who runs them. `docs/security.md` explains the choice and lists them.
-const TABLE: &[(&str, &[&str])] = &[
-    (
-        "continuous integration runs it",
-        &[
-            ".github/workflows/",
-            ".github/actions/",
-            ".gitea/workflows/",
-            ".forgejo/workflows/",
-            "*.gitlab-ci.yml",
-            ".gitlab/",
-            ".circleci/",
-            "Jenkinsfile*",
-            "azure-pipelines*.y*ml",
-            ".azure-pipelines/",
-            ".travis.yml",
-            "bitbucket-pipelines.yml",
-            ".drone.*",
-            ".woodpecker.*",
-            ".woodpecker/",
-            ".buildkite/",
-            "appveyor.yml",
-            ".appveyor.yml",
-            ".cirrus.*",
-            ".semaphore/",
-            ".teamcity/",
-            ".builds/",
-            ".build.yml",
-            "cloudbuild.y*ml",
-            "buildspec.y*ml",
-            ".readthedocs.y*ml",
-            "netlify.toml",
-            "vercel.json",
-        ],
-    ),
-    (
-        "editors run what it names when the folder is opened",
-        &[
-            ".vscode/",
-            "*.code-workspace",
-            ".idea/",
-            ".fleet/",
-            ".zed/",
-            ".vs/",
-            ".helix/",
-            "*.sublime-project",
-            ".devcontainer/",
-            ".devcontainer.json",
-            ".nvim.lua",
-            ".nvimrc",
-            ".exrc",
-            ".vimrc",
-            "_vimrc",
-            ".gvimrc",
-            ".lvimrc",
-            ".dir-locals*.el",
-            ".lazy.lua",
-            ".vim/",
-            "coc-settings.json",
-            ".ycm_extra_conf.py",
-            ".gdbinit",
-            ".lldbinit",
-            ".gitpod.yml",
-            ".theia/",
-            ".replit",
-        ],
-    ),
-    (
-        "coding agents run what it names",
-        &[
-            ".claude/",
-            ".codex/",
-            ".cursor/",
-            ".continue/",
-            ".gemini/",
-            ".kiro/",
-            ".roo/",
-            ".windsurf/",
-            ".mcp.json",
-            "mcp.json",
-            "opencode.json*",
-            ".opencode/",
-            ".aider.conf.yml",
-        ],
-    ),
-    (
-        "git runs what it names",
-        &[
-            ".gitattributes",
-            ".gitmodules",
-            ".gitconfig",
-            ".githooks/",
-            ".git-hooks/",
-            "git-hooks/",
-            "githooks/",
-            ".husky/",
-            ".hooks/",
-            // The names of hooks, wherever they lie.
-            "applypatch-msg",
-            "commit-msg",
-            "fsmonitor-watchman*",
-            "post-applypatch",
-            "post-checkout",
-            "post-commit",
-            "post-index-change",
-            "post-merge",
-            "post-rewrite",
-            "pre-applypatch",
-            "pre-auto-gc",
-            "pre-commit",
-            "pre-merge-commit",
-            "pre-push",
-            "pre-rebase",
-            "prepare-commit-msg",
-            "reference-transaction",
-            "sendemail-validate",
-            ".pre-commit-config.yaml",
-            ".pre-commit-hooks.yaml",
-            "lefthook*.y*ml",
-            ".lefthook.*",
-            ".lefthook/",
-            ".overcommit.yml",
-            // With `objects` and `refs` beside it, a directory is a repository to git.
-            "HEAD",
-        ],
-    ),
-    (
-        "shells and tool managers run it when the folder is entered",
-        &[
-            "mise.toml",
-            "mise.*.toml",
-            ".mise.*",
-            ".mise/",
-            ".rtx.toml",
-            ".autoenv*",
-            ".direnvrc",
-            "devbox.json",
-            "flake.nix",
-            "shell.nix",
-            "default.nix",
-            "devenv.nix",
-            ".bashrc",
-            ".bash_*",
-            ".profile",
-            ".zshrc",
-            ".zshenv",
-            ".zprofile",
-            ".zlogin",
-            ".config/",
-            ".local/",
-        ],
-    ),
-    (
-        "builds run it",
-        &[
-            "Makefile",
-            "Makefile.*",
-            "GNUmakefile",
-            "*.mk",
-            "*.mak",
-            "CMakeLists.txt",
-            "*.cmake",
-            "CMakePresets.json",
-            "meson.build",
-            "SConstruct",
-            "SConscript",
-            "wscript",
-            "configure",
-            "autogen.sh",
-            "BUILD",
-            "BUILD.bazel",
-            "WORKSPACE",
-            "WORKSPACE.bazel",
-            "MODULE.bazel",
-            "*.bzl",
-            ".bazelrc",
-            "justfile",
-            ".justfile",
-            "*.just",
-            "Taskfile*.y*ml",
-            "Rakefile",
-            "*.rake",
-            "*.gradle",
-            "*.gradle.kts",
-            "gradlew",
-            "gradlew.bat",
-            "mvnw",
-            "mvnw.cmd",
-            ".mvn/",
-            "pom.xml",
-            "build.xml",
-            "build.sbt",
-            "build.rs",
-            "build.zig",
-            ".cargo/",
-            "rust-toolchain",
-            "rust-toolchain.toml",
-            "mix.exs",
-            "Package.swift",
-            "*.csproj",
-            "*.fsproj",
-            "*.vcxproj",
-            "*.targets",
-            "*.props",
-            "Dockerfile",
-            "Dockerfile.*",
-            "*.Dockerfile",
-            "Containerfile",
-            "Containerfile.*",
-            "docker-compose*.y*ml",
-            "compose.y*ml",
-            "compose.*.y*ml",
-            "Vagrantfile",
-            "noxfile.py",
-            "/tasks.py",
-            "hatch_build.py",
-            "pdm_build.py",
-            "conanfile.*",
-            "Snakefile",
-            "Tiltfile",
-            "Earthfile",
-            "Podfile",
-            "Fastfile",
-            "Guardfile",
-            "Capfile",
-            "Thorfile",
-            "rakefile.rb",
-            "config.nims",
-            "build.ninja",
-            "wafscript",
-            "*.sbt",
-            "configure.ac",
-            "Setup.hs",
-            "ansible.cfg",
-            "tools/bazel",
-            "fabfile.py",
-            "dodo.py",
-            "tox.ini",
-        ],
-    ),
-    (
-        "package managers run what it names",
-        &[
-            "setup.py",
-            "setup.cfg",
-            "pyproject.toml",
-            "package.json",
-            ".yarnrc*",
-            ".yarn/",
-            ".pnpmfile.*",
-            "bunfig.toml",
-            "deno.json*",
-            "Cargo.toml",
-            "Gemfile",
-            "*.gemspec",
-            "composer.json",
-        ],
-    ),
-    (
-        "tools that read it run what it says",
-        &[
-            "*.config.js",
-            "*.config.cjs",
-            "*.config.mjs",
-            "*.config.ts",
-            ".*rc.js",
-            ".*rc.cjs",
-            ".*rc.mjs",
-            "Gruntfile.*",
-            "gulpfile.*",
-            ".eslintrc*",
-            ".prettierrc*",
-            ".stylelintrc*",
-            ".mocharc*",
-            ".lintstagedrc*",
-            ".babelrc*",
-            "tslint.json",
-            ".flake8",
-            ".pylintrc",
-            "pylintrc",
-            "mypy.ini",
-            ".mypy.ini",
-            ".rubocop.yml",
-        ],
-    ),
-    (
-        INSTALLED,
-        &[
-            ".venv/",
-            "venv/",
-            ".tox/",
-            ".nox/",
-            "node_modules/",
-            "site-packages/",
-            "dist-packages/",
-            "pyvenv.cfg",
-            "**/bin/python*",
-            "**/bin/activate*",
-        ],
-    ),
-    (
-        "Python runs it at every start",
-        &[
-            "sitecustomize.py",
-            "usercustomize.py",
-            "*.pth",
-            ".pdbrc",
-            ".pythonrc*",
-            ".ipython/",
-            "ipython_config.py",
-            "jupyter_*config.py",
-        ],
-    ),
-];
 
 #[cfg(test)]
 mod tests {
@@ -772,43 +401,33 @@ mod tests {
     }
 
     #[test]
+    fn a_new_place_to_install_from_needs_a_person() {
+        let (dir, policy) = policy();
+        std::fs::write(dir.path().join("requirements.txt"), "a==1\n").unwrap();
+        std::os::unix::fs::symlink("requirements.txt", dir.path().join("notes.md")).unwrap();
+        let brings = |policy: &PathPolicy, file: &str, after: &str| {
+            policy.may_bring(&FilePath::new(file), "a==1\n", after)
+        };
+        let evil = "a==1\n--index-url https://evil.example\n";
+        for file in ["requirements.txt", "notes.md", "new/requirements-dev.txt"] {
+            let rule = brings(&policy, file, evil);
+            assert!(
+                matches!(rule, WriteRule::NeedsPerson { .. }),
+                "{file}: {rule:?}"
+            );
+            assert_eq!(brings(&policy, file, "a==2\nb>=1\n"), WriteRule::Allowed);
+        }
+        assert_eq!(brings(&policy, "a.py", evil), WriteRule::Allowed);
+        let allowing = policy.allowing(&["requirements.txt".to_owned()]).unwrap();
+        let rule = brings(&allowing, "requirements.txt", evil);
+        assert_eq!(rule, WriteRule::Allowed);
+    }
+
+    #[test]
     fn a_bad_glob_is_named() {
         let error = policy().1.allowing(&["a".into(), "b[".into()]).unwrap_err();
         assert_eq!(error.glob, "b[");
         assert!(error.to_string().starts_with("b[: not a glob"), "{error}");
-    }
-
-    #[test]
-    fn every_glob_of_the_table_can_be_read() {
-        for (why, globs) in TABLE {
-            let kind = Kind::new(why, globs);
-            assert_eq!(
-                kind.directories.len() + kind.files.len(),
-                globs.len(),
-                "{why}"
-            );
-        }
-        assert_eq!(OWN.directories.len(), 3);
-    }
-
-    #[test]
-    fn the_manual_lists_every_glob() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md");
-        let manual = std::fs::read_to_string(&path).unwrap();
-        let (before, rest) = manual.split_once("src/workspace/policy.rs -->\n").unwrap();
-        let (kept, after) = rest.split_once("<!-- end of files -->").unwrap();
-        let mut table = "\n| files | why |\n|---|---|\n".to_owned();
-        for (why, globs) in TABLE {
-            let globs: Vec<String> = globs.iter().map(|glob| format!("`{glob}`")).collect();
-            table += &format!("| {} | {why} |\n", globs.join(", "));
-        }
-        table.push('\n');
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            let start = format!("{before}src/workspace/policy.rs -->\n");
-            std::fs::write(&path, format!("{start}{table}<!-- end of files -->{after}")).unwrap();
-        } else {
-            assert!(kept == table, "run the tests once with UPDATE_DOCS=1");
-        }
     }
 
     #[test]

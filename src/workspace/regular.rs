@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
+use super::encoding::decode;
+
 /// Opens a regular file for reading, never waiting for a pipe or a device.
 ///
 /// # Errors
@@ -37,12 +39,21 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "not UTF-8 text"))
 }
 
-/// Reads a text file as [`read_text`] does, on a thread where blocking is allowed.
+/// Reads a regular text file of at most `limit` bytes, in the encoding that it declares.
 ///
 /// # Errors
-/// Those of [`read_text`].
-pub async fn load_text(path: PathBuf, limit: u64) -> io::Result<String> {
-    let read = tokio::task::spawn_blocking(move || read_text(&path, limit));
+/// Those of [`read_regular`]; [`ErrorKind::InvalidData`]: the file is not text in its encoding.
+pub fn read_source(path: &Path, limit: u64) -> io::Result<String> {
+    decode(path, read_regular(path, limit)?)
+        .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}
+
+/// Reads a text file as [`read_source`] does, on a thread where blocking is allowed.
+///
+/// # Errors
+/// Those of [`read_source`].
+pub async fn load_source(path: PathBuf, limit: u64) -> io::Result<String> {
+    let read = tokio::task::spawn_blocking(move || read_source(&path, limit));
     read.await.map_err(io::Error::other)?
 }
 

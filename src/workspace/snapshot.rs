@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::PathPolicy;
 use super::Stamp;
+use super::encoding::decode;
 use super::paths::{MAX_FILE_BYTES, ReadError};
+use super::walk::Listing;
 use crate::syntax::{FilePath, SymbolTree};
 
 /// Texts that stand in place of the files on disk; `None`: the file does not exist.
@@ -40,6 +42,8 @@ struct Disk {
     policy: PathPolicy,
     /// Of the files that were listed, in order of their paths.
     stamps: Vec<(FilePath, Stamp)>,
+    /// Texts that were found and not listed.
+    skipped: Vec<ReadError>,
     entries: Mutex<HashMap<FilePath, Arc<Entry>>>,
 }
 
@@ -52,15 +56,16 @@ struct Entry {
 
 impl Snapshot {
     /// A snapshot of `files` under the root of `policy`.
-    pub(super) fn new(
-        policy: PathPolicy,
-        stamps: Vec<(FilePath, Stamp)>,
-        overlay: Overlay,
-    ) -> Self {
+    pub(super) fn new(policy: PathPolicy, listing: Listing, overlay: Overlay) -> Self {
+        let Listing {
+            files: stamps,
+            skipped,
+        } = listing;
         let files = stamps.iter().map(|(file, _)| file.clone()).collect();
         let disk = Disk {
             policy,
             stamps,
+            skipped,
             entries: Mutex::default(),
         };
         let bare = Snapshot {
@@ -143,12 +148,17 @@ impl Snapshot {
         &self.disk.stamps
     }
 
+    /// Text files that were found and not listed, with the reasons.
+    pub fn skipped(&self) -> &[ReadError] {
+        &self.disk.skipped
+    }
+
     /// What stands over the disk.
     pub fn overlay(&self) -> &Overlay {
         &self.overlay
     }
 
-    /// The text of a file, byte for byte. Files that are not listed (ignored ones) can be read as well.
+    /// The text of a file, with its line breaks and its byte order mark. Files that are not listed (ignored ones) can be read as well.
     ///
     /// # Errors
     /// See [`ReadError`]; a file that cannot be read stays unreadable in this snapshot.
@@ -231,7 +241,10 @@ fn read_disk(policy: &PathPolicy, path: &FilePath) -> Result<(String, Option<Sta
     }
     let after = Stamp::of(&file.metadata().map_err(failed)?);
     let stamp = (before == after && after.size == bytes.len() as u64).then_some(after);
-    let text = String::from_utf8(bytes).map_err(|_| ReadError::NotUtf8(path.clone()))?;
+    let text = decode(Path::new(path.as_str()), bytes).map_err(|reason| ReadError::NotText {
+        file: path.clone(),
+        reason,
+    })?;
     Ok((text, stamp))
 }
 
@@ -370,11 +383,16 @@ mod tests {
         let fixture = fixture(&[(".env", "SECRET=1")]);
         let root = fixture.dir.path();
         std::fs::write(root.join("latin.py"), b"caf\xe9").unwrap();
+        std::fs::write(root.join("wide.py"), b"\xff\xfea\0").unwrap();
+        std::fs::write(root.join("declared.py"), b"# coding: latin-1\n# \xe9\r\n").unwrap();
         std::fs::write(root.join("long.py"), vec![b'x'; 1 << 21]).unwrap();
         std::fs::create_dir(root.join("sub")).unwrap();
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         let message = |name: &str| snapshot.read(&path(name)).unwrap_err().to_string();
         assert!(message("latin.py").starts_with("latin.py: not UTF-8"));
+        assert!(message("wide.py").starts_with("wide.py: UTF-16 text"));
+        let declared = snapshot.read(&path("declared.py")).unwrap();
+        assert_eq!(&*declared, "# coding: latin-1\n# é\r\n");
         assert!(message("long.py").contains("2097152 bytes"));
         assert!(message(".env").contains("secrets"));
         assert!(message("missing.py").contains("no such file"));

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Stamp;
 use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, Verdict};
-use super::paths::{MAX_FILE_BYTES, is_secret};
+use super::paths::{MAX_FILE_BYTES, ReadError, is_secret};
 use super::regular::open_regular;
 use crate::syntax::FilePath;
 use crate::text::is_deceptive;
@@ -33,7 +33,7 @@ const ENVIRONMENT: &str = "pyvenv.cfg";
 
 /// The text files below `root` in order of their paths: what `.gitignore` and `.ignore` leave,
 /// without hidden files, links, installed environments, secrets, binaries and files over 1 MiB.
-pub(super) fn files(root: &Path) -> Vec<(FilePath, Stamp)> {
+pub(super) fn files(root: &Path) -> Listing {
     let walk = Walk {
         root,
         state: Mutex::new(State {
@@ -42,7 +42,7 @@ pub(super) fn files(root: &Path) -> Vec<(FilePath, Stamp)> {
                 rules: IgnoreRules::above(root),
             }],
             busy: 0,
-            found: Vec::new(),
+            found: Listing::default(),
         }),
         changed: Condvar::new(),
     };
@@ -53,9 +53,20 @@ pub(super) fn files(root: &Path) -> Vec<(FilePath, Stamp)> {
         }
         walk.work();
     });
-    let mut files = std::mem::take(&mut walk.lock().found);
-    files.sort_unstable_by(|(a, _), (b, _)| FilePath::cmp(a, b));
-    files
+    let mut found = std::mem::take(&mut walk.lock().found);
+    found
+        .files
+        .sort_unstable_by(|(a, _), (b, _)| FilePath::cmp(a, b));
+    found.skipped.sort_unstable_by_key(ToString::to_string);
+    found
+}
+
+/// What a walk found.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) files: Vec<(FilePath, Stamp)>,
+    /// Text files that are too long, and files with deceptive names.
+    pub(super) skipped: Vec<ReadError>,
 }
 
 /// A walk that several threads share.
@@ -70,7 +81,7 @@ struct State {
     waiting: Vec<Directory>,
     /// Threads that read a directory at the moment, and may add others.
     busy: usize,
-    found: Vec<(FilePath, Stamp)>,
+    found: Listing,
 }
 
 /// A directory to be read, with the rules that hold for the directory itself.
@@ -86,12 +97,13 @@ impl Walk<'_> {
 
     fn work(&self) {
         while let Some(directory) = self.next() {
-            let (mut inner, mut files) = (Vec::new(), Vec::new());
-            self.read(&directory, &mut inner, &mut files);
+            let (mut inner, mut found) = (Vec::new(), Listing::default());
+            self.read(&directory, &mut inner, &mut found);
             let mut state = self.lock();
             state.busy -= 1;
             state.waiting.append(&mut inner);
-            state.found.append(&mut files);
+            state.found.files.append(&mut found.files);
+            state.found.skipped.append(&mut found.skipped);
             self.changed.notify_all();
         }
     }
@@ -115,12 +127,7 @@ impl Walk<'_> {
     }
 
     /// Adds what a directory holds. One that cannot be read holds nothing.
-    fn read(
-        &self,
-        directory: &Directory,
-        inner: &mut Vec<Directory>,
-        files: &mut Vec<(FilePath, Stamp)>,
-    ) {
+    fn read(&self, directory: &Directory, inner: &mut Vec<Directory>, found: &mut Listing) {
         let Ok(entries) = fs::read_dir(&directory.path) else {
             return;
         };
@@ -151,7 +158,11 @@ impl Walk<'_> {
                 && !is_secret(&name)
                 && is_listed(&rules, &path, &name, EntryKind::Other)
             {
-                files.extend(text_file(self.root, &path, &entry));
+                match text_file(self.root, &path, &entry) {
+                    Some(Ok(file)) => found.files.push(file),
+                    Some(Err(skipped)) => found.skipped.push(skipped),
+                    None => {}
+                }
             }
         }
     }
@@ -170,24 +181,28 @@ pub(super) fn is_environment(directory: &Path) -> bool {
     directory.join(ENVIRONMENT).is_file()
 }
 
-fn text_file(root: &Path, path: &Path, entry: &DirEntry) -> Option<(FilePath, Stamp)> {
+/// `None`: the file is not a text.
+fn text_file(
+    root: &Path,
+    path: &Path,
+    entry: &DirEntry,
+) -> Option<Result<(FilePath, Stamp), ReadError>> {
     // A name that is not UTF-8 could not be named back to us.
     let relative = path.strip_prefix(root).ok()?.to_str()?;
     if relative.contains(is_deceptive) {
         tracing::warn!(file = ?relative, "not looked at: its name is not what it looks like");
-        return None;
+        return Some(Err(ReadError::Name(FilePath::new(relative))));
     }
+    let file = FilePath::new(relative);
     let stamp = Stamp::of(&entry.metadata().ok()?);
-    if stamp.size > MAX_FILE_BYTES {
-        return None;
-    }
     let ending = path.extension().unwrap_or_default();
-    let is_text = if TEXT.iter().any(|text| ending == *text) {
-        true
-    } else {
-        !BINARY.iter().any(|binary| ending == *binary) && !is_binary(path)
-    };
-    is_text.then(|| (FilePath::new(relative), stamp))
+    let is_known = TEXT.iter().any(|text| ending == *text);
+    if stamp.size > MAX_FILE_BYTES {
+        let bytes = stamp.size;
+        return is_known.then_some(Err(ReadError::TooLarge { file, bytes }));
+    }
+    let is_text = is_known || !BINARY.iter().any(|binary| ending == *binary) && !is_binary(path);
+    is_text.then_some(Ok((file, stamp)))
 }
 
 /// A file is binary when a zero byte stands near its beginning; one that cannot be opened counts so.
@@ -213,6 +228,7 @@ mod tests {
         std::os::unix::fs::symlink(".", root.join("loop")).unwrap();
         std::os::unix::fs::symlink("/etc", root.join("etc")).unwrap();
         super::files(&root)
+            .files
             .iter()
             .map(|(file, _)| file.as_str().to_owned())
             .collect()
@@ -234,6 +250,23 @@ mod tests {
             .map(|name| (*name, &b"x"[..]))
             .collect();
         assert_eq!(listed(&all), plain);
+    }
+
+    #[test]
+    fn tells_which_texts_it_skips() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = vec![b'x'; MAX_FILE_BYTES as usize + 1];
+        for name in ["long.py", "long.bin", "a\nb.py"] {
+            std::fs::write(dir.path().join(name), &long).unwrap();
+        }
+        let told: Vec<String> = files(dir.path())
+            .skipped
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with(r#""a\nb.py": the name"#), "{told:?}");
+        assert!(told[1].starts_with("long.py: 1048577 bytes"), "{told:?}");
     }
 
     #[test]
@@ -278,7 +311,7 @@ mod tests {
         let name = std::ffi::OsStr::from_bytes(b"bad\xff.py");
         std::fs::write(dir.path().join(name), "").unwrap();
         std::fs::write(dir.path().join("good.py"), "").unwrap();
-        let found = files(dir.path());
+        let found = files(dir.path()).files;
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].0, FilePath::new("good.py"));
     }
@@ -316,7 +349,11 @@ mod tests {
         // An endless line without any bytes on disk.
         let endless = fs::File::create(root.join("d/.git")).unwrap();
         endless.set_len(1 << 40).unwrap();
-        let listed: Vec<_> = files(&root).into_iter().map(|(file, _)| file).collect();
+        let listed: Vec<_> = files(&root)
+            .files
+            .into_iter()
+            .map(|(file, _)| file)
+            .collect();
         assert_eq!(
             listed,
             ["a/x.py", "b/x.py", "c/x.py", "d/x.py"].map(FilePath::new)

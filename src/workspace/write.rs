@@ -20,6 +20,7 @@ use std::time::Duration;
 use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
 
+use super::encoding::{EncodeError, encode};
 use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
 use super::regular::open_regular;
 use crate::syntax::FilePath;
@@ -40,6 +41,8 @@ const LOCKLESS_SWEEP_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 pub enum WriteError {
     #[error("not written: {0}")]
     Path(#[from] ReadError),
+    #[error("{file}: not written: {reason}")]
+    Encoding { file: FilePath, reason: EncodeError },
     #[error("{file}: not written: {source}")]
     Io { file: FilePath, source: io::Error },
     #[error(
@@ -55,14 +58,19 @@ pub enum WriteError {
 }
 
 /// Writes a file of the workspace. Everything but its text stays as it was; a link inside the workspace
-/// stays a link. Missing directories are made.
+/// stays a link. Missing directories are made. The text is written in the encoding that it declares.
 ///
 /// # Errors
+/// The declared encoding lacks a character.
 /// The path leads out of the workspace or names a secret, the file is read-only, or the disk refuses.
 pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), WriteError> {
     let path = resolve(root, file)?;
+    let bytes = encode(&path, text).map_err(|reason| WriteError::Encoding {
+        file: file.clone(),
+        reason,
+    })?;
     let target = path.canonicalize().unwrap_or(path);
-    write_with(&SYSTEM, &target, text).map_err(|failed| match failed {
+    write_with(&SYSTEM, &target, &bytes).map_err(|failed| match failed {
         Failed::ReadOnly => WriteError::ReadOnly(file.clone()),
         Failed::Torn { journal, source } => WriteError::Torn {
             file: file.clone(),
@@ -112,7 +120,7 @@ impl From<io::Error> for Failed {
     }
 }
 
-fn write_with(calls: &Calls, target: &Path, text: &str) -> Result<(), Failed> {
+fn write_with(calls: &Calls, target: &Path, text: &[u8]) -> Result<(), Failed> {
     let directory = target
         .parent()
         .ok_or(io::Error::from(ErrorKind::InvalidInput))?;
@@ -155,7 +163,7 @@ fn write_through(
     temporary: &Path,
     target: &Path,
     before: Option<File>,
-    text: &str,
+    text: &[u8],
 ) -> Result<(), Failed> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -166,7 +174,7 @@ fn write_through(
         Err(TryLockError::Error(error)) if !is_unsupported(&error) => return Err(error.into()),
         Ok(()) | Err(TryLockError::Error(_) | TryLockError::WouldBlock) => {}
     }
-    file.write_all(text.as_bytes())?;
+    file.write_all(text)?;
     let in_place = match &before {
         None => None,
         Some(old) => {
@@ -191,14 +199,14 @@ fn write_in_place(
     temporary: &Path,
     target: &Path,
     mut old: &File,
-    text: &str,
+    text: &[u8],
 ) -> Result<(), Failed> {
     let mut before = Vec::new();
     old.read_to_end(&mut before)?;
     let mut file = OpenOptions::new().write(true).open(target)?;
     let journal = beside(target, JOURNAL);
     fs::rename(temporary, &journal)?;
-    let written = (calls.overwrite)(&mut file, text.as_bytes());
+    let written = (calls.overwrite)(&mut file, text);
     let restored = match &written {
         Ok(()) => Ok(()),
         Err(_) => (calls.overwrite)(&mut file, &before),

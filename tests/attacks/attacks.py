@@ -284,8 +284,9 @@ run("unshare", "-Ur", "chroot", "/", "true")
 #: trace_init | filter | done
 call("ptrace", 16, 1, 0, 0)
 #: trace_a_child | filter | done | control
-pid = os.fork() or time.sleep(1) or os._exit(0)
-call("ptrace", 0x4206, pid, 0, 0)
+pid = os.fork() or time.sleep(LONG) or os._exit(0)
+try: call("ptrace", 0x4206, pid, 0, 0)
+finally: os.kill(pid, signal.SIGKILL)
 #: read_memory_of_init | filter | done
 buffer = ctypes.create_string_buffer(8)
 call("process_vm_readv", 1, struct.pack("QQ", ctypes.addressof(buffer), 8), 1, struct.pack("QQ", 0x400000, 8), 1, 0)
@@ -556,53 +557,53 @@ try:
     for _ in range(3000): threading.Thread(target=time.sleep, args=(20,)).start()
 except RuntimeError as error: refused(str(error))
 #: memory | limits | limit | alone
-held = [bytearray(os.urandom(1)) * (10 << 20) for _ in range(60)]; time.sleep(2)
+held = [bytearray(os.urandom(1)) * (10 << 20) for _ in range(60)]; time.sleep(LONG)
 #: memory_of_many | limits | limit | alone
 for _ in range(12):
-    if os.fork() == 0: held = b"x" * (50 << 20); time.sleep(5); os._exit(0)
-time.sleep(4)
+    if os.fork() == 0: held = b"x" * (50 << 20); time.sleep(LONG); os._exit(0)
+time.sleep(LONG)
 #: memory_behind_files | limits | limit | alone
 held = []
 for _ in range(60):
     fd = os.memfd_create("x"); held.append(fd)
     for _ in range(10): os.write(fd, b"x" * (1 << 20))
-time.sleep(5)
+time.sleep(LONG)
 #: memory_shared_with_the_dead | limits | limit | alone
 import mmap
 held = [mmap.mmap(-1, 600 << 20)]
 if os.fork() == 0:
     for at in range(0, 600 << 20, 4096): held[0][at] = 1
     os._exit(0)
-os.wait(); time.sleep(5)
+os.wait(); time.sleep(LONG)
 #: memory_in_segments | limits | limit | alone
 shmget, shmat = libc.shmget, libc.shmat; shmat.restype = ctypes.c_void_p
 for _ in range(12):
     number = shmget(0, ctypes.c_size_t(50 << 20), 0o1600)
     if number < 0: refused("shmget")
     at = shmat(number, None, 0); ctypes.memset(at, 1, 50 << 20); libc.shmdt(ctypes.c_void_p(at))
-time.sleep(5)
+time.sleep(LONG)
 #: files_in_tmp | limits | limit | alone
 for n in range(12): open("/tmp/%d" % n, "wb").write(b"x" * (50 << 20))
-time.sleep(2)
+time.sleep(LONG)
 #: files_in_var_tmp | limits | limit | alone
 for n in range(12): open("/var/tmp/%d" % n, "wb").write(b"x" * (50 << 20))
-time.sleep(2)
+time.sleep(LONG)
 #: files_in_run | limits | limit | alone
 for n in range(12): open("/run/%d" % n, "wb").write(b"x" * (50 << 20))
-time.sleep(2)
+time.sleep(LONG)
 #: files_in_shared_memory | limits | limit | alone
 for n in range(12): open("/dev/shm/%d" % n, "wb").write(b"x" * (50 << 20))
-time.sleep(2)
+time.sleep(LONG)
 #: files_here_and_there | limits | limit | alone
 for n in range(4):
     for place in ("/tmp", "/var/tmp", "/run", "/dev/shm"): open("%s/%d" % (place, n), "wb").write(b"x" * (40 << 20))
-time.sleep(2)
+time.sleep(LONG)
 #: files_in_devices | limits | limit | alone
 for n in range(12): open("/dev/%d" % n, "wb").write(b"x" * (50 << 20))
-time.sleep(2)
+time.sleep(LONG)
 #: disk | limits | limit | alone
 for n in range(12): open("fill-%d" % n, "wb").write(b"x" * (50 << 20))
-time.sleep(5)
+time.sleep(LONG)
 #: huge_file | limits | limit | alone
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 with open("huge", "wb") as file: file.truncate(1 << 40)

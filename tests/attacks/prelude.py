@@ -13,6 +13,11 @@ HOME = BED + "/home"
 OUTSIDE = BED + "/outside"
 PROJECT = BED + "/project"
 MACHINE = platform.machine()
+# How long an attack holds on to what it took: a busy machine may need seconds to see it. One that is
+# seen ends at once.
+LONG = 30
+# How long a program may take; no answer is no refusal.
+PATIENCE = 60
 libc = ctypes.CDLL(None, use_errno=True)
 
 NUMBERS = {
@@ -52,7 +57,7 @@ def refused(why):
 def run(*words, **options):
     """A program that has to end well; one that is not installed refuses nothing."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=20, **options)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, **options)
     except FileNotFoundError:
         raise OSError(words[0] + " is not here")
     if done.returncode != 0:
@@ -78,7 +83,7 @@ def put_back(path):
 
 def unix(path, kind=socket.SOCK_STREAM):
     s = socket.socket(socket.AF_UNIX, kind)
-    s.settimeout(5)
+    s.settimeout(LONG)
     s.connect(path)
     return s
 
@@ -100,11 +105,14 @@ def attempt(name, code):
     if pid == 0:
         os.close(read)
         said = Said()
-        signal.alarm(30)
+        signal.alarm(2 * PATIENCE)
         try:
             scope = dict(globals(), print=lambda *a: said.write(" ".join(map(str, a)) + "\n"))
             exec(compile(code, name, "exec"), scope)
             verdict = "done"
+        except subprocess.TimeoutExpired as error:
+            verdict = "broken"
+            said.write(str(error))
         except (OSError, MemoryError, subprocess.SubprocessError) as error:
             verdict = "refused"
             said.write("%s: %s" % (type(error).__name__, error))

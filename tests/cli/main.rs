@@ -1,6 +1,7 @@
 //! The shipped program from outside: what it prints, and how it exits.
 
 mod ask;
+mod undo;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -206,6 +207,8 @@ fn help_and_version_are_no_errors() {
     assert_eq!(help.code, Some(0));
     for command in [
         "run",
+        "review",
+        "undo",
         "demo",
         "lsp",
         "index",
@@ -515,6 +518,110 @@ fn the_exit_status_says_whether_tests_prove_the_change() {
     assert_eq!((code, work.as_str()), (Some(1), OLD), "{headline}");
 }
 
+/// A run without a person over this recording: exit status, headline, the texts of code and test.
+fn ends(bed: &Bed, exchanges: &[String], args: &[&str]) -> (Option<i32>, String, String, String) {
+    let path = bed.write("tape.jsonl", &exchanges.join("\n"));
+    let tape = format!("replay:{}", path.display());
+    let said = bed.say(&[&["run", "--json", "--model", &tape][..], args].concat());
+    let events = said.events();
+    let ending = &events[events.len() - 1]["event"]["ending"];
+    let headline = ending["headline"].as_str().unwrap().to_owned();
+    let test = std::fs::read_to_string(bed.root().join("test_work.py")).unwrap();
+    (said.code, headline, bed.work(), test)
+}
+
+fn picks(symbols: &[&str]) -> String {
+    let symbols: Vec<_> = symbols
+        .iter()
+        .map(|symbol| json!({"symbol": symbol, "why": "recorded"}))
+        .collect();
+    exchange("scout", "scout", 0, "wake", &json!({ "symbols": symbols }))
+}
+
+fn proposes(symbol: &str, ordinal: usize, source: &str) -> String {
+    let proposal = json!({"reason": "recorded", "source": source});
+    let conversation = format!("agent {symbol}");
+    exchange(&conversation, "agent", ordinal, "propose", &proposal)
+}
+
+const TEST: &str = "test_work.py::T.test_f";
+
+#[test]
+fn a_test_that_passes_only_as_it_was_changed_proves_nothing() {
+    let red = "def f():\n    return 2\n";
+    let other = "    def test_f(self):\n        self.assertTrue(True)\n";
+    let accept = json!({"verdict": "accept"});
+    let accepts = exchange(&format!("proxy {TEST}"), "proxy", 0, "decide", &accept);
+    let rewrites = [picks(&[TEST]), proposes(TEST, 0, other), accepts];
+    for (approve, status) in [("auto", 1), ("proxy", 3)] {
+        let bed = Bed::new();
+        bed.write("project/work.py", red);
+        let before = std::fs::read_to_string(bed.root().join("test_work.py")).unwrap();
+        let args = ["--approve", approve, "Make the tests pass"];
+        let (code, headline, work, test) = ends(&bed, &rewrites, &args);
+        assert_eq!((code, work.as_str()), (Some(status), red), "{headline}");
+        assert_eq!(test == before, approve == "auto", "{headline}");
+        if approve == "proxy" {
+            let expected = "Done, but 1 test passes only as it was changed: test_work.T.test_f";
+            assert_eq!(headline, expected);
+        }
+    }
+    // One agent guts the test, another breaks the code.
+    let bed = Bed::new();
+    let breaks = [
+        picks(&[TEST, "work.py::f"]),
+        proposes(TEST, 0, other),
+        proposes("work.py::f", 0, red),
+        proposes("work.py::f", 1, red),
+    ];
+    let args = ["--approve", "auto", "Make f faster"];
+    let (_, headline, work, _) = ends(&bed, &breaks, &args);
+    assert_eq!(work, OLD, "{headline}");
+}
+
+#[test]
+fn results_that_the_code_prints_and_commands_without_results_prove_nothing() {
+    let lie = "test_f (test_work.T.test_f) ... ok";
+    let ends_itself =
+        format!("def f():\n    import os\n    print('{lie}', flush=True)\n    os._exit(0)\n");
+    let lies = |source: &str| {
+        [
+            picks(&["work.py::f"]),
+            proposes("work.py::f", 0, source),
+            proposes("work.py::f", 1, source),
+        ]
+    };
+    let auto = ["--approve", "auto", "refactor f"];
+    let bed = Bed::new();
+    let (code, headline, work, _) = ends(&bed, &lies(&ends_itself), &auto);
+    assert_eq!((code, work.as_str()), (Some(1), OLD), "{headline}");
+    for (command, expected) in [
+        (
+            "true",
+            "Done, untested: the test command ran no test that Starling can see (its exit status was 0)"
+                .to_owned(),
+        ),
+        (
+            "cat results.txt",
+            "Done, but 1 test passes only by what `cat results.txt` printed".to_owned(),
+        ),
+    ] {
+        let bed = Bed::new();
+        bed.write("project/results.txt", &format!("{lie}\n"));
+        let args = [&["--test", command][..], &auto].concat();
+        let (code, headline, work, _) = ends(&bed, &lies(NEW), &args);
+        assert_eq!((code, work.as_str()), (Some(3), NEW), "{headline}");
+        assert_eq!(headline, expected);
+    }
+    // A command of the user that is red before and green after is evidence.
+    let bed = Bed::new();
+    let args = [&["--test", "grep -q '2 - 1' work.py"][..], &auto].concat();
+    let (code, headline, work, _) = ends(&bed, &lies(NEW), &args);
+    assert_eq!((code, work.as_str()), (Some(0), NEW), "{headline}");
+    let expected = "Done and proven: `grep -q '2 - 1' work.py` failed before and passes now";
+    assert_eq!(headline, expected);
+}
+
 #[test]
 fn the_help_of_a_run_lists_its_exit_statuses() {
     let help = Bed::new().say(&["run", "--help"]);
@@ -786,7 +893,7 @@ fn a_demo_replays_into_a_folder_of_its_own() {
     let (said, place) = demo(&["--keep"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("the project stays in "), "{said:?}");
-    assert!(said.out.contains("undo  git"), "{said:?}");
+    assert!(said.out.contains("undo  starling undo --repo "), "{said:?}");
     assert!(place.join("parcels/quote.py").is_file());
     // One that has changed something and did not come to its end is worth a look.
     let (said, place) = demo(&["-c", "limits.calls=6"]);
@@ -899,4 +1006,83 @@ fn a_project_that_is_not_trusted_is_told_of_and_not_asked_about_without_a_termin
     std::fs::write(bed.root().join("work.py"), OLD).unwrap();
     let said = bed.say(&args);
     assert!(said.out.contains("exit 7"), "{said:?}");
+}
+
+#[test]
+fn a_file_in_its_declared_encoding_is_read_and_changed() {
+    let bed = Bed::new();
+    let old =
+        b"# -*- coding: latin-1 -*-\r\nNAME = 'Ren\xe9'\r\n\r\ndef f():\r\n\treturn 2  # \xe9\r\n";
+    std::fs::write(bed.root().join("work.py"), old).unwrap();
+    std::fs::write(bed.root().join("wide.py"), b"\xff\xfed\0e\0f\0").unwrap();
+    let symbols = bed.say(&["symbols", "f"]);
+    assert!(symbols.out.contains("work.py:4"), "{symbols:?}");
+    assert!(
+        symbols
+            .err
+            .contains("1 file is not in the index: wide.py: UTF-16 text"),
+        "{symbols:?}"
+    );
+    let index = bed.say(&["index", "--skipped"]);
+    assert!(index.out.contains("1 file is left out"), "{index:?}");
+    assert!(
+        index.out.contains("\nwide.py: UTF-16 text; convert it"),
+        "{index:?}"
+    );
+
+    let tape = bed.tape(&[
+        "def f():\n\treturn len('\u{20ac}')  # \u{e9}\n",
+        "def f():\n\treturn len('\u{e8}')  # \u{e9}\n",
+    ]);
+    let run = bed.say(&[
+        "run",
+        "--approve",
+        "auto",
+        "--model",
+        &tape,
+        "make test_f pass",
+    ]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(
+        run.out
+            .contains("does not have the character '€' in line 5"),
+        "{run:?}"
+    );
+    let new =
+        b"# -*- coding: latin-1 -*-\r\nNAME = 'Ren\xe9'\r\n\r\ndef f():\r\n\treturn len('\xe8')  # \xe9\r\n";
+    let written = std::fs::read(bed.root().join("work.py")).unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&written),
+        String::from_utf8_lossy(new)
+    );
+    assert_eq!(written, new);
+}
+
+#[test]
+fn line_breaks_tabs_and_marks_are_kept() {
+    for (mark, end) in [("\u{feff}", "\r\n"), ("", "\r\n"), ("\u{feff}", "\n")] {
+        let bed = Bed::new();
+        let text = |value: u8| {
+            let lines = [
+                "x = '\t'  # \r",
+                "def f():",
+                &format!("\treturn {value}"),
+                "",
+                "y = 2 ",
+            ];
+            format!("{mark}{}", lines.join(end))
+        };
+        std::fs::write(bed.root().join("work.py"), text(2)).unwrap();
+        let tape = bed.tape(&["def f():\n\treturn 1\n"]);
+        let run = bed.say(&[
+            "run",
+            "--approve",
+            "auto",
+            "--model",
+            &tape,
+            "make test_f pass",
+        ]);
+        assert_eq!(run.code, Some(0), "{mark:?} {end:?} {run:?}");
+        assert_eq!(bed.work(), text(1), "{mark:?} {end:?}");
+    }
 }

@@ -42,12 +42,14 @@ impl SimulatedTests {
         texts
     }
 
-    fn report(outcome: TestOutcome, cases: Vec<TestCase>, took: Duration) -> TestReport {
+    /// A report that tells by its exit status which test run it is of.
+    fn report(key: &str, outcome: TestOutcome, cases: Vec<TestCase>, took: Duration) -> TestReport {
         TestReport {
             outcome,
-            exit: None,
+            exit: number_of(key),
             command: "simulated tests".to_owned(),
             cases,
+            source: Default::default(),
             output: String::new(),
             millis: u64::try_from(took.as_millis()).expect("short"),
         }
@@ -74,7 +76,7 @@ impl TestRunner for SimulatedTests {
         let key = world.next_key("tests");
         let texts = self.texts(&request);
         let now = world.desk().texts(&world.project);
-        world.judge().tests_start(&texts, &now);
+        world.judge().tests_start(number_of(&key), &texts, &now);
         let _at_work = AtWork {
             world: Arc::clone(world),
         };
@@ -84,12 +86,12 @@ impl TestRunner for SimulatedTests {
         if trouble("hang") {
             tokio::time::sleep(request.deadline).await;
             world.judge().checks_have_trouble();
-            return Self::report(TestOutcome::TimedOut, Vec::new(), request.deadline);
+            return Self::report(&key, TestOutcome::TimedOut, Vec::new(), request.deadline);
         }
         tokio::time::sleep(took.min(request.deadline)).await;
         if trouble("cannot run") {
             world.judge().checks_have_trouble();
-            return Self::report(TestOutcome::NotRun, Vec::new(), took);
+            return Self::report(&key, TestOutcome::NotRun, Vec::new(), took);
         }
         let mut failing = world.project.failures(&texts);
         let ids = world.project.test_ids();
@@ -114,8 +116,13 @@ impl TestRunner for SimulatedTests {
             true => TestOutcome::Passed,
             false => TestOutcome::Failed,
         };
-        Self::report(outcome, ids.into_iter().map(case).collect(), took)
+        Self::report(&key, outcome, ids.into_iter().map(case).collect(), took)
     }
+}
+
+/// The number of a test run.
+fn number_of(key: &str) -> Option<i32> {
+    key.rsplit('#').next()?.parse().ok()
 }
 
 /// Tells the judge that tests are over, however they end.

@@ -86,6 +86,8 @@ async fn act(world: &Arc<World>, handle: &RunHandle, key: &str) {
                     desk.typed.insert(file.clone(), now);
                 }
             }
+            drop(desk);
+            texts_changed(world);
         }
         69..=76 => {
             let now = world.now();
@@ -97,6 +99,8 @@ async fn act(world: &Arc<World>, handle: &RunHandle, key: &str) {
                 }
                 desk.open.insert(file, text);
             }
+            drop(desk);
+            texts_changed(world);
         }
         77..=82 => {
             let mut desk = world.desk();
@@ -139,8 +143,13 @@ fn type_into(world: &World, file: &str, change: impl FnOnce(&str, &str) -> Optio
         desk.set(file, &changed);
         desk.typed.insert(file.to_owned(), now);
     }
+    texts_changed(world);
+}
+
+/// Lets the judge see the texts that the user has now.
+fn texts_changed(world: &World) {
     let texts = world.desk().texts(&world.project);
-    world.judge().user_typed(texts);
+    world.judge().user_changed_texts(texts);
 }
 
 fn comment_on_line(world: &World, file: &str, name: &str) {

@@ -88,6 +88,13 @@ local function story()
   nvim:sees('+    return 2')
   nvim:sees('tests: unknown')
 
+  step('a proposal that is not on the screen is shown by the first accept')
+  nvim:keys('q')
+  nvim:no_longer_sees('a accept')
+  nvim:keys(':Starling accept<CR>')
+  nvim:sees('a accept')
+  nvim:sees('Twice the price')
+
   step('it is accepted: the buffer has it, the disk only after a save')
   nvim:keys('a')
   nvim:no_longer_sees('a accept')

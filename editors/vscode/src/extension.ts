@@ -7,10 +7,11 @@ import { storedKeys } from "./edge/keys.ts";
 import { Notifier } from "./edge/notify.ts";
 import { PictureView } from "./edge/pictureView.ts";
 import { Presence } from "./edge/presence.ts";
+import { Remedies } from "./edge/remedies.ts";
 import { Review } from "./edge/review.ts";
+import { Restarts } from "./edge/restarts.ts";
 import { Runs } from "./edge/runs.ts";
 import { Server, type ServerState } from "./edge/server.ts";
-import { needsRestart } from "./edge/settings.ts";
 import { Status } from "./edge/status.ts";
 import { Targets } from "./edge/targets.ts";
 import { TestsView } from "./edge/testsView.ts";
@@ -29,6 +30,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const ask = new AskView(context.extensionUri, started);
   const tree = new Tree(runs);
   const texts = new Told();
+  const restarts = new Restarts(started, runs);
+  const remedies = new Remedies(context, started);
   context.subscriptions.push(
     started,
     runs,
@@ -37,18 +40,15 @@ export function activate(context: vscode.ExtensionContext): void {
     ask,
     tree,
     texts,
+    remedies,
     new Status(started, runs),
     new Notifier(runs, review, tree),
     new TestsView(runs),
     new Presence(runs),
-    ...registerCommands({ context, server: started, runs, review, targets, picture, ask, texts }),
+    ...registerCommands({ context, server: started, runs, review, targets, picture, ask, texts, remedies, restarts }),
     started.onState(tellOfTrouble),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void started.start()),
-    vscode.workspace.onDidChangeConfiguration((event) => {
-      if (needsRestart(event)) {
-        void started.start();
-      }
-    }),
+    restarts,
   );
   void started.start();
 }

@@ -24,6 +24,10 @@ pub struct IndexArgs {
     /// Read everything anew, and keep nothing.
     #[arg(long)]
     pub no_cache: bool,
+    /// List the text files that are left out, with the reasons, and the files whose code has no symbols
+    /// here (notebooks, Cython).
+    #[arg(long)]
+    pub skipped: bool,
     #[command(flatten)]
     pub code: CodeArgs,
 }

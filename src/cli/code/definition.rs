@@ -8,7 +8,7 @@ use super::super::view::text::Line;
 use super::super::{Outcome, WrongUse};
 use super::args::DefinitionArgs;
 use super::output::{Place, note, print_json, print_lines};
-use super::{Cache, file_of, open};
+use super::{file_of, open_for_question};
 use crate::index::{Definitions, Position};
 
 #[derive(Debug, Serialize)]
@@ -25,7 +25,7 @@ struct Answer {
 /// Runs the command.
 pub fn definition(args: &DefinitionArgs) -> anyhow::Result<Outcome> {
     let began = Instant::now();
-    let index = open(&args.code, Cache::Used)?;
+    let index = open_for_question(&args.code)?;
     let position = Position {
         file: file_of(&index, &args.position.file),
         ..args.position.clone()

@@ -10,6 +10,7 @@ use super::super::view::text::Line;
 use super::args::IndexArgs;
 use super::output::{print_json, print_lines};
 use super::{Cache, open};
+use crate::index::Index;
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -20,7 +21,16 @@ struct Answer {
     seconds: f64,
     peak_rss_bytes: Option<u64>,
     from_cache: bool,
+    /// Text files that are left out, with the reasons.
+    skipped: Vec<String>,
 }
+
+/// Extensions of files that hold code without symbols of their own in the index.
+const WITHOUT_SYMBOLS: [(&str, &str); 3] = [
+    ("ipynb", "a notebook: read as plain text, without symbols"),
+    ("pyx", "Cython: read as plain text, without symbols"),
+    ("pxd", "Cython: read as plain text, without symbols"),
+];
 
 /// Runs the command.
 pub fn index(args: &IndexArgs) -> anyhow::Result<Outcome> {
@@ -29,7 +39,8 @@ pub fn index(args: &IndexArgs) -> anyhow::Result<Outcome> {
         true => Cache::LeftAlone,
         false => Cache::Used,
     };
-    let report = open(&args.code, cache)?.report();
+    let index = open(&args.code, cache)?;
+    let report = index.report();
     let answer = Answer {
         files: report.files,
         symbols: report.symbols,
@@ -38,11 +49,29 @@ pub fn index(args: &IndexArgs) -> anyhow::Result<Outcome> {
         seconds: began.elapsed().as_secs_f64(),
         peak_rss_bytes: peak_memory(),
         from_cache: report.from_cache,
+        skipped: skipped(&index),
     };
-    match args.code.json {
-        true => print_json(&answer),
-        false => print_lines(&[Line::plain(&in_words(&answer))]),
+    if args.code.json {
+        return print_json(&answer);
     }
+    let mut lines = vec![Line::plain(&in_words(&answer))];
+    if args.skipped {
+        lines.extend(answer.skipped.iter().map(|line| Line::plain(line)));
+    }
+    print_lines(&lines)
+}
+
+/// One line for each file whose code is not in the index.
+fn skipped(index: &Index) -> Vec<String> {
+    let mut lines: Vec<String> = index.skipped().iter().map(ToString::to_string).collect();
+    for file in index.snapshot().files() {
+        let extension = file.name().rsplit_once('.').map(|(_, extension)| extension);
+        let known = WITHOUT_SYMBOLS.iter();
+        let found = known.clone().find(|(one, _)| Some(*one) == extension);
+        lines.extend(found.map(|(_, reason)| format!("{file}: {reason}")));
+    }
+    lines.sort();
+    lines
 }
 
 fn in_words(answer: &Answer) -> String {
@@ -55,8 +84,13 @@ fn in_words(answer: &Answer) -> String {
         .peak_rss_bytes
         .map(|bytes| format!(", {} of memory at most", HumanBytes(bytes)))
         .unwrap_or_default();
+    let skipped = match answer.skipped.len() {
+        0 => String::new(),
+        1 => "; 1 file is left out (--skipped names it)".to_owned(),
+        count => format!("; {count} files are left out (--skipped lists them)"),
+    };
     format!(
-        "{} files, {} symbols, {} references, {} in {:.2} s{origin}{memory}",
+        "{} files, {} symbols, {} references, {} in {:.2} s{origin}{memory}{skipped}",
         HumanCount(answer.files as u64),
         HumanCount(answer.symbols),
         HumanCount(answer.references),
@@ -89,12 +123,16 @@ mod tests {
             seconds: 0.5,
             peak_rss_bytes: Some(1 << 20),
             from_cache: true,
+            skipped: Vec::new(),
         };
         let figures = "1,200 files, 3 symbols, 4,000 references, 2.00 KiB in 0.50 s";
         let all = format!("{figures}, from the cache, 1.00 MiB of memory at most");
         assert_eq!(in_words(&answer), all);
         (answer.from_cache, answer.peak_rss_bytes) = (false, None);
         assert_eq!(in_words(&answer), figures);
+        answer.skipped = vec![String::new()];
+        let named = format!("{figures}; 1 file is left out (--skipped names it)");
+        assert_eq!(in_words(&answer), named);
     }
 
     #[cfg(target_os = "linux")]

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::super::Outcome;
 use super::super::view::text::{Line, Style};
 use super::args::LocateArgs;
-use super::output::{Place, kind_name, note, print_json, print_lines};
-use super::{Cache, open, text};
+use super::output::{Place, kind_name, note, note_languages, print_json, print_lines};
+use super::{open_for_question, text};
 use crate::index::{Index, Located, LocatedFile};
 
 #[derive(Debug, Serialize)]
@@ -36,7 +36,7 @@ struct File {
 pub fn locate(args: &LocateArgs) -> anyhow::Result<Outcome> {
     let text = text(args.text.text.as_deref(), args.text.file.as_deref())?;
     let began = Instant::now();
-    let index = open(&args.code, Cache::Used)?;
+    let index = open_for_question(&args.code)?;
     let top = args.top as usize;
     let located = index.locate(&text, top);
     let files = files(&index, &text, top);
@@ -55,6 +55,7 @@ pub fn locate(args: &LocateArgs) -> anyhow::Result<Outcome> {
     }
     if symbols.is_empty() {
         note("nothing in this project fits the text");
+        note_languages(&index);
     }
     print_lines(&lines(&symbols, &files))
 }

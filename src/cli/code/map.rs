@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::super::Outcome;
 use super::super::view::text::{Line, Style};
 use super::args::MapArgs;
-use super::output::{note, print_json, print_lines};
-use super::{Cache, open, text};
+use super::output::{note, note_languages, print_json, print_lines};
+use super::{open_for_question, text};
 use crate::index::{MapFile, MapSymbol, RepositoryMap, Seed};
 use crate::syntax::SymbolKind;
 
@@ -44,7 +44,7 @@ pub fn map(args: &MapArgs) -> anyhow::Result<Outcome> {
         (query, file) => Some(text(query.as_deref(), file.as_deref())?),
     };
     let began = Instant::now();
-    let index = open(&args.code, Cache::Used)?;
+    let index = open_for_question(&args.code)?;
     let seed = text.as_deref().map_or(Seed::Central, Seed::Text);
     let map = index.repository_map(seed, args.tokens as usize);
     let seconds = began.elapsed().as_secs_f64();
@@ -53,6 +53,7 @@ pub fn map(args: &MapArgs) -> anyhow::Result<Outcome> {
     }
     if map.files.is_empty() {
         note("nothing in this project fits, or not into so few tokens");
+        note_languages(&index);
     }
     let lines: Vec<Line> = map.to_string().lines().map(line).collect();
     print_lines(&lines)

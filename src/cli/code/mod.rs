@@ -46,6 +46,13 @@ fn open(args: &CodeArgs, cache: Cache) -> anyhow::Result<Index> {
     })
 }
 
+/// The index of the project for a question; what is left out of it is told.
+fn open_for_question(args: &CodeArgs) -> anyhow::Result<Index> {
+    let index = open(args, Cache::Used)?;
+    index.warn_of_skipped();
+    Ok(index)
+}
+
 /// The text that is asked about: given, or read from a file or stdin.
 ///
 /// # Errors

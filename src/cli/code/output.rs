@@ -5,9 +5,17 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::super::Outcome;
+use super::super::languages;
 use super::super::view::text::{Line, Paint, Style};
 use crate::index::{Definition, Description, Index};
 use crate::syntax::{SymbolKind, SymbolPath};
+
+/// Says so where an answer is empty because no file of the project has symbols.
+pub fn note_languages(index: &Index) {
+    if !languages::has_symbols(index.snapshot().files()) {
+        note(languages::NO_SYMBOLS);
+    }
+}
 
 /// One symbol in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -8,7 +8,7 @@ use super::super::view::text::{Line, Style};
 use super::super::{Outcome, WrongUse};
 use super::args::ReferencesArgs;
 use super::output::{note, print_json, print_lines};
-use super::{Cache, file_of, open};
+use super::{file_of, open_for_question};
 use crate::index::{Certainty, Index, Usage, Usages};
 use crate::syntax::SymbolPath;
 
@@ -42,7 +42,7 @@ struct Reference {
 /// Runs the command.
 pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     let began = Instant::now();
-    let index = open(&args.code, Cache::Used)?;
+    let index = open_for_question(&args.code)?;
     let symbol = SymbolPath::new(file_of(&index, &args.symbol.file), args.symbol.name.clone());
     check(&index, &symbol)?;
     let limit = args.top.map_or(usize::MAX, |top| top as usize);

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::super::view::text::Line;
 use super::super::{Outcome, WrongUse};
 use super::args::SymbolsArgs;
-use super::output::{Place, note, print_json, print_lines};
-use super::{Cache, open};
+use super::open_for_question;
+use super::output::{Place, note, note_languages, print_json, print_lines};
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -27,7 +27,7 @@ pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
         return Err(WrongUse(message.to_owned()).into());
     }
     let began = Instant::now();
-    let index = open(&args.code, Cache::Used)?;
+    let index = open_for_question(&args.code)?;
     let (found, total) = index.symbols(&args.query, args.top as usize);
     let answer = Answer {
         complete: found.len() == total,
@@ -41,7 +41,10 @@ pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
     let lines: Vec<Line> = answer.symbols.iter().map(Place::line).collect();
     let printed = print_lines(&lines);
     match (answer.total, answer.complete) {
-        (0, _) => note(&format!("no symbol is called anything like {}", args.query)),
+        (0, _) => {
+            note(&format!("no symbol is called anything like {}", args.query));
+            note_languages(&index);
+        }
         (total, false) => note(&format!("partial: the best {} of {total}", lines.len())),
         (_, true) => {}
     }

@@ -9,10 +9,12 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::Finding;
+use crate::cli::languages;
 use crate::cli::services::policy;
 use crate::config::Config;
 use crate::ports::TestRunner;
 use crate::runner::{Collection, ProjectTests, TestSettings};
+use crate::syntax::FilePath;
 use crate::workspace::{
     Confinement, HostPrograms, Kind, Overlay, Shadows, Variables, Workspace, cache_dir,
 };
@@ -124,6 +126,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
         }
         Ok(workspace) => {
             let snapshot = workspace.snapshot(Overlay::default());
+            findings.push(code_finding(snapshot.files()));
             let settings = TestSettings {
                 command: config.tests.command,
                 setup: config.tests.setup,
@@ -136,6 +139,31 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Which files have symbols.
+fn code_finding(files: &[FilePath]) -> Finding {
+    const WHAT: &str = "code";
+    let number = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    match languages::count(files) {
+        (0, _) => Finding::warn(
+            WHAT,
+            languages::NO_SYMBOLS,
+            "run it in a Python project, or name the files to change in the task",
+        ),
+        (known, 0) => Finding::ok(WHAT, number(known, "Python file")),
+        (known, other) => Finding::ok(
+            WHAT,
+            format!(
+                "{}; {} that are read and changed as a whole",
+                number(known, "Python file"),
+                number(other, "other file")
+            ),
+        ),
+    }
 }
 
 /// What collecting the tests shows, and why a better interpreter or runner is not used.

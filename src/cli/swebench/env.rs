@@ -31,6 +31,11 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
             cache: cache.clone(),
             program: std::env::current_exe().context("this program cannot find itself")?,
             arguments: arguments(args),
+            hidden: [&args.data.dataset]
+                .into_iter()
+                .chain(&args.environments)
+                .cloned()
+                .collect(),
             oracle: None,
             seconds: args.budget_seconds,
             workers: 1,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
@@ -66,6 +66,7 @@ pub(super) async fn solve(
         cache: cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?,
         program: std::env::current_exe().context("this program cannot find itself")?,
         arguments: arguments(args),
+        hidden: hidden(args),
         oracle: oracle(args, instances).await,
         seconds: args.budget_seconds,
         workers: args.workers,
@@ -175,6 +176,12 @@ fn file_hash(file: &Path) -> anyhow::Result<String> {
 
 fn hash(bytes: &[u8]) -> String {
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(bytes))
+}
+
+/// What the tests of a run do not see: its own records, and where its hidden tests are named.
+fn hidden(args: &RunArgs) -> Vec<PathBuf> {
+    let all = [&args.out, &args.data.dataset].into_iter();
+    all.chain(&args.environments).cloned().collect()
 }
 
 /// What each `starling run` is given. Nobody is there to approve but a model.

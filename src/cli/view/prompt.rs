@@ -10,6 +10,8 @@ use crate::ports::Verdict;
 pub enum Said {
     /// About the first of the waiting reviews.
     Verdict(Verdict),
+    /// Leave the first of the waiting reviews for later.
+    Skip,
     /// End the run.
     Quit,
     /// Not understood: show how to answer.
@@ -27,6 +29,8 @@ pub enum Prompt {
 
 /// The answers that there are.
 pub const CHOICES: &str = "[a]ccept  [r]eject with a reason  [s]teer  [q]uit";
+/// The answers about a run that is over.
+pub const CHOICES_OF_ENDED: &str = "[a]ccept  [r]eject with a reason  [s]kip  [q]uit";
 
 impl Prompt {
     /// Takes a key; says what the user wants when that is complete. `asked`: something waits for an
@@ -64,10 +68,13 @@ impl Prompt {
         };
         match (char.to_ascii_lowercase(), asked) {
             ('q', _) => return Some(Said::Quit),
-            ('a' | 'y', Asked::Waiting) => return Some(Said::Verdict(Verdict::Accept)),
-            ('r', Asked::Waiting) => *self = Prompt::Rejecting(String::new()),
+            ('a' | 'y', Asked::Waiting | Asked::OfEnded) => {
+                return Some(Said::Verdict(Verdict::Accept));
+            }
+            ('r', Asked::Waiting | Asked::OfEnded) => *self = Prompt::Rejecting(String::new()),
             ('s', Asked::Waiting) => *self = Prompt::Steering(String::new()),
-            (_, Asked::Waiting | Asked::Nothing) => {}
+            ('s', Asked::OfEnded) => return Some(Said::Skip),
+            (_, Asked::Waiting | Asked::OfEnded | Asked::Nothing) => {}
         }
         None
     }
@@ -88,9 +95,9 @@ impl Prompt {
     }
 
     /// What there is to press, or what is being typed, all of it, however narrow the window.
-    pub fn lines(&self, width: usize) -> Vec<Line> {
+    pub fn lines(&self, width: usize, choices: &str) -> Vec<Line> {
         match self {
-            Prompt::Choosing => Line::plain(&format!("  {CHOICES}")).wrap(width),
+            Prompt::Choosing => Line::plain(&format!("  {choices}")).wrap(width),
             Prompt::Rejecting(text) => typing("reject, because: ", text, width),
             Prompt::Steering(text) => typing("instead: ", text, width),
         }
@@ -101,6 +108,8 @@ impl Prompt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     Waiting,
+    /// A proposal of a run that is over.
+    OfEnded,
     Nothing,
 }
 
@@ -149,6 +158,17 @@ pub fn line(text: &str) -> Said {
         "s" | "steer" if !rest.is_empty() => Said::Verdict(Verdict::Steer { text: rest }),
         "q" | "quit" => Said::Quit,
         _ => Said::Help,
+    }
+}
+
+/// The same about a run that is over: its agents are gone, so that nothing can be steered.
+pub fn line_of_ended(text: &str) -> Said {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "s" | "skip" => Said::Skip,
+        _ => match line(text) {
+            Said::Verdict(Verdict::Steer { .. }) => Said::Help,
+            said => said,
+        },
     }
 }
 
@@ -218,6 +238,18 @@ mod tests {
     }
 
     #[test]
+    fn a_proposal_of_an_ended_run_is_skipped_and_never_steered() {
+        assert_eq!(keys("s", Asked::OfEnded).1, [Said::Skip]);
+        assert_eq!(
+            keys("a", Asked::OfEnded).1,
+            [Said::Verdict(Verdict::Accept)]
+        );
+        assert_eq!(line_of_ended(" Skip "), Said::Skip);
+        assert_eq!(line_of_ended("s shorter"), Said::Help);
+        assert_eq!(line_of_ended("y"), Said::Verdict(Verdict::Accept));
+    }
+
+    #[test]
     fn control_c_quits_even_while_typing() {
         let mut prompt = Prompt::Steering("half".to_owned());
         let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
@@ -247,7 +279,7 @@ mod tests {
         let text = "keep the größte 🙂 fee, not the least; and round it as before";
         let prompt = Prompt::Rejecting(text.to_owned());
         for width in 2..140 {
-            let lines = prompt.lines(width);
+            let lines = prompt.lines(width, CHOICES);
             assert!(
                 lines.iter().all(|line| line.width() <= width.max(20)),
                 "{width}"
@@ -262,8 +294,8 @@ mod tests {
                 "the cursor is in the last line: {shown:?}"
             );
         }
-        assert_eq!(prompt.lines(200).len(), 1);
-        let choices = Prompt::Choosing.lines(20);
+        assert_eq!(prompt.lines(200, CHOICES).len(), 1);
+        let choices = Prompt::Choosing.lines(20, CHOICES);
         assert!(choices.len() > 1 && choices.iter().all(|line| line.width() <= 20));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::prompt::{CHOICES, CHOICES_OF_ENDED};
 use crate::ports::{Cost, Dollars, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::server::protocol::Target;
 use crate::swarm::{
@@ -72,6 +73,8 @@ pub struct Finished {
     pub spent: Spent,
     /// Absent in older recordings.
     pub ending: Option<Ending>,
+    /// The proposals that waited for the user, without an answer.
+    pub waiting: usize,
 }
 
 /// A run from outside.
@@ -88,6 +91,8 @@ pub struct RunState {
     /// In the order in which they first came.
     pub agents: Vec<Agent>,
     pub reviews: VecDeque<Review>,
+    /// The run is over: nobody is there to revise a proposal.
+    pub agents_are_gone: bool,
     /// Of the user's text.
     pub tests: Option<String>,
     pub finished: Option<Finished>,
@@ -106,9 +111,27 @@ pub struct Proposal {
     pub reason: String,
     pub diff: String,
     pub evidence: Option<Evidence>,
+    /// What changed since it was checked.
+    pub notes: Vec<String>,
 }
 
 impl RunState {
+    /// The answers that the user has.
+    pub fn choices(&self) -> &'static str {
+        match self.agents_are_gone {
+            true => CHOICES_OF_ENDED,
+            false => CHOICES,
+        }
+    }
+
+    /// The proposal as it would change the text now, and what changed since it was checked.
+    pub fn renew(&mut self, id: ProposalId, diff: String, notes: Vec<String>) {
+        if let Some(made) = self.proposals.get_mut(&id) {
+            made.diff = diff;
+            made.notes = notes;
+        }
+    }
+
     /// Takes in what happened at a time.
     pub fn take(&mut self, at_ms: u64, event: &Event) {
         self.at_ms = self.at_ms.max(at_ms);
@@ -144,7 +167,9 @@ impl RunState {
             | Event::ProposalChecked { .. }
             | Event::ReviewAsked { .. } => self.take_proposal(event),
             Event::ProposalReviewed { proposal, .. } => self.reviewed(*proposal),
-            Event::ProposalRefused { agent, why } => self.did(agent, Doing::Thinking, why),
+            Event::ProposalRefused { agent, why, shown } => {
+                self.did(agent, Doing::Thinking, shown.as_ref().unwrap_or(why));
+            }
             Event::ProposalApplied { proposal, .. } => {
                 self.did_about(*proposal, Doing::Thinking, "applied");
             }
@@ -200,13 +225,16 @@ impl RunState {
             ..
         } = event
         {
-            self.reviews.clear();
+            let proposals = self.reviews.drain(..);
+            let waiting = proposals.filter(|one| matches!(one, Review::Proposal { .. }));
+            let waiting = waiting.count();
             self.finished = Some(Finished {
                 stop_reason: stop_reason.clone(),
                 applied: applied.clone(),
                 diff: diff.clone(),
                 spent: spent.clone(),
                 ending: ending.clone(),
+                waiting,
             });
         }
     }
@@ -272,6 +300,7 @@ impl RunState {
                 reason: reason.clone(),
                 diff: diff.clone(),
                 evidence: None,
+                notes: Vec::new(),
             };
             self.proposals.insert(*proposal, made);
             self.did_about(*proposal, Doing::Checking, reason);
@@ -298,6 +327,7 @@ impl RunState {
                 reason: reason.clone(),
                 diff: diff.clone(),
                 evidence: None,
+                notes: Vec::new(),
             });
             // Of a set, one stands for all.
             if !with.is_empty() {
@@ -305,7 +335,10 @@ impl RunState {
                 made.reason.clone_from(reason);
             }
             made.evidence = Some(evidence.clone());
-            self.reviews.push_back(Review::Proposal { id, symbol });
+            let review = Review::Proposal { id, symbol };
+            if !self.reviews.contains(&review) {
+                self.reviews.push_back(review);
+            }
             self.did_about(id, Doing::InReview, "waits");
         }
     }

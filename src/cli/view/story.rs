@@ -6,7 +6,7 @@ use super::words;
 use crate::ports::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
 use crate::swarm::{
     AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Fate, Party,
-    ProposalId, TestEvidence, TestPhase, ids,
+    ProposalId, TestEvidence, TestPhase, failure_in_short, ids,
 };
 use crate::syntax::SymbolPath;
 
@@ -136,8 +136,8 @@ fn of_agent(event: &Event) -> Vec<Line> {
         line("!", Style::Bad, agent, error)
     } else if let Event::Notice { agent, notice } = event {
         line("!", Style::Warning, agent, &noticed(notice))
-    } else if let Event::ProposalRefused { agent, why } = event {
-        line("↺", Style::Warning, agent, why)
+    } else if let Event::ProposalRefused { agent, why, shown } = event {
+        line("↺", Style::Warning, agent, shown.as_ref().unwrap_or(why))
     } else if let Event::CandidateChosen {
         agent, model, why, ..
     } = event
@@ -242,21 +242,6 @@ fn started(task: &str, models: &[(crate::ports::Role, String)]) -> Vec<Line> {
     lines
 }
 
-/// The line of a failing test's message that names the error.
-fn error_line(message: &str) -> &str {
-    let names_error = |line: &&str| {
-        let name = line.split(':').next().unwrap_or_default();
-        !name.contains(' ') && (name.ends_with("Error") || name.ends_with("Exception"))
-    };
-    let mut lines = message.trim().lines().map(str::trim);
-    lines
-        .clone()
-        .rev()
-        .find(names_error)
-        .or_else(|| lines.next_back())
-        .unwrap_or_default()
-}
-
 fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
     let when = match phase {
         TestPhase::Before => "tests before",
@@ -285,7 +270,7 @@ fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
         .iter()
         .filter(|case| matches!(case.status, TestStatus::Failed | TestStatus::Error));
     for case in failing.take(LINES) {
-        let message = error_line(&case.message);
+        let message = failure_in_short(&case.message);
         lines.push(
             Line::of(Style::Bad, &format!("  ✗ {}", case.id))
                 .with(Style::Dim, &format!("  {message}")),
@@ -405,6 +390,8 @@ fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
     lines.extend(capped(&made.reason).map(|line| Line::plain(&format!("  {line}"))));
     lines.extend(diff(&made.diff));
     lines.extend(made.evidence.iter().flat_map(evidence));
+    let notes = made.notes.iter();
+    lines.extend(notes.map(|note| Line::of(Style::Warning, &format!("  {note}"))));
     lines
 }
 
@@ -436,7 +423,11 @@ fn evidence(found: &Evidence) -> Vec<Line> {
     if !found.contract.is_empty() {
         lines.push(fact("contract", Style::Warning, &found.contract.join("; ")));
         let callers: Vec<String> = found.callers.iter().map(ToString::to_string).collect();
-        lines.push(fact("callers", Style::Plain, &words::few(&callers)));
+        let callers = match (callers.is_empty(), found.test_callers) {
+            (true, tests) if tests > 0 => format!("only tests ({tests})"),
+            (_, _) => words::few(&callers),
+        };
+        lines.push(fact("callers", Style::Plain, &callers));
     }
     lines
 }
@@ -482,7 +473,8 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             let some = tried
                 .count()
                 .map_or(String::new(), |count| format!("{count}, "));
-            let text = format!("{passed} pass ({some}{seconds:.1} s)");
+            let by = found.by_print();
+            let text = format!("{passed} pass ({some}{seconds:.1} s){by}");
             let mut lines = vec![fact("tests", Style::Plain, &text)];
             lines.extend(found.fates().map(|(fate, ids)| {
                 let style = match fate {
@@ -493,6 +485,16 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
                 let name = format!("{} {}", ids.len(), fate.word());
                 fact(&name, style, &words::few(&short(ids)))
             }));
+            if let Some(changed) = found.only_as_changed() {
+                let name = format!(
+                    "{} pass only as the run changed the tests",
+                    changed.tests.len()
+                );
+                lines.push(fact(&name, Style::Bad, &words::few(&short(&changed.tests))));
+                lines.extend(
+                    capped(&changed.details).map(|line| Line::plain(&format!("    {line}"))),
+                );
+            }
             if !broken.is_empty() {
                 lines.extend(capped(details).map(|line| Line::plain(&format!("    {line}"))));
             }

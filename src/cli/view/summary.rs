@@ -8,14 +8,20 @@ use super::text::{Line, Style};
 use super::words;
 use crate::swarm::{Proof, StopReason};
 
-/// Files that tell more about a run.
+/// Whether the project is there after the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tree {
+    Stays,
+    Temporary,
+}
+
+/// What leads on from a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Traces<'a> {
-    /// The project.
-    pub root: &'a Path,
     pub trajectory: &'a Path,
-    /// The whole change, when there is one.
-    pub patch: Option<&'a Path>,
+    /// The project, where the current directory does not lead to it.
+    pub repo: Option<&'a Path>,
+    pub tree: Tree,
 }
 
 /// Everything to say at the end.
@@ -56,13 +62,35 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     let spent = words::spent(&finished.spent);
     let asked = words::count(u64::from(state.questions), "question");
     lines.push(field("spent", &format!("{spent} · {asked}")));
-    if let Some(patch) = traces.patch {
-        let undo = format!("git -C {} apply -R {}", quoted(traces.root), quoted(patch));
-        lines.push(field("undo", &undo));
+    // What is gone needs not be taken back.
+    if traces.tree == Tree::Stays && !finished.diff.is_empty() {
+        lines.push(field("undo", &command("undo", traces.repo)));
     }
     let trajectory = traces.trajectory.display().to_string();
     lines.push(field("story", &trajectory));
+    if traces.tree == Tree::Stays {
+        lines.extend(waiting(finished.waiting, traces.repo));
+    }
     lines
+}
+
+/// How to go on with proposals that wait for review.
+pub fn waiting(count: usize, repo: Option<&Path>) -> Option<Line> {
+    let what = match count {
+        0 => return None,
+        1 => "1 proposal waits for your review".to_owned(),
+        many => format!("{many} proposals wait for your review"),
+    };
+    let line = format!("{what}: `{}`", command("review", repo));
+    Some(Line::of(Style::Warning, &line))
+}
+
+/// A command of this program, as a shell takes it.
+pub fn command(name: &str, repo: Option<&Path>) -> String {
+    match repo {
+        Some(repo) => format!("starling {name} --repo {}", quoted(repo)),
+        None => format!("starling {name}"),
+    }
 }
 
 /// The headline; what it leaves of the reason stands below it.

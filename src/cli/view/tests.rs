@@ -7,7 +7,7 @@ use std::path::Path;
 use super::prompt::Prompt;
 use super::state::RunState;
 use super::story::{question, tell};
-use super::summary::{Traces, summary};
+use super::summary::{Traces, Tree, summary};
 use super::text::{Line, Paint};
 use super::tree::view;
 use crate::ports::*;
@@ -34,6 +34,8 @@ fn evidence() -> Evidence {
             details: String::new(),
             millis: 120,
             tried: Tried::All,
+            only_as_changed: Default::default(),
+            source: Default::default(),
         },
         diagnostics: DiagnosticEvidence::Unknown {
             reason: "no language server".to_owned(),
@@ -42,6 +44,7 @@ fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        test_callers: 0,
         needs_person: Vec::new(),
         together: None,
         texts: Default::default(),
@@ -69,6 +72,7 @@ fn report(failing: &[&str], passed: usize) -> TestReport {
         exit: Some(i32::from(!failing.is_empty())),
         command: "python3 -m unittest".to_owned(),
         cases: failed.chain(passed).collect(),
+        source: Default::default(),
         output: String::new(),
         millis: 140,
     }
@@ -230,6 +234,7 @@ fn ending(stop_reason: StopReason) -> Vec<Event> {
             proposal: ProposalId(1),
             symbols: vec![symbol("loans/fees.py::late_fee")],
             diff: DIFF.to_owned(),
+            change: None,
         },
         Event::ProposalReviewed {
             proposal: ProposalId(2),
@@ -265,6 +270,7 @@ fn ending(stop_reason: StopReason) -> Vec<Event> {
                 outside_seconds: 6.5,
                 messages: 2,
                 agents: 2,
+                ..Spent::default()
             },
             summary: "changed late_fee".to_owned(),
             tally: Vec::new(),
@@ -354,9 +360,9 @@ fn a_diff_has_colours() {
 #[test]
 fn the_end_says_everything() {
     let traces = Traces {
-        root: Path::new("/p"),
         trajectory: Path::new("/c/runs/1.jsonl"),
-        patch: Some(Path::new("/c d/runs/1.patch")),
+        repo: Some(Path::new("/c d")),
+        tree: Tree::Stays,
     };
     let settled = state(&[beginning(), talk(), reviews(), ending(StopReason::Settled)]);
     insta::assert_snapshot!(plain(&summary(&settled, traces)));
@@ -389,9 +395,9 @@ fn the_end_says_everything() {
 #[test]
 fn the_headline_comes_before_the_rest_of_the_reason() {
     let traces = Traces {
-        root: Path::new("/p"),
         trajectory: Path::new("/c/runs/1.jsonl"),
-        patch: None,
+        repo: None,
+        tree: Tree::Stays,
     };
     let shown = |stop_reason: StopReason, proof: Proof, headline: &str| {
         let mut events = ending(stop_reason);

@@ -128,6 +128,6 @@ fn question(state: &RunState, prompt: &Prompt, width: usize) -> Vec<Line> {
         .with(Style::Bold, &what)
         .and(&more);
     let mut lines = asked.wrap(width);
-    lines.extend(prompt.lines(width));
+    lines.extend(prompt.lines(width, state.choices()));
     lines
 }

@@ -1,6 +1,6 @@
 //! Names and numbers as a reader wants them.
 
-use crate::ports::{Dollars, Role, Verdict};
+use crate::ports::{Dollars, Role, Tokens, Verdict};
 use crate::swarm::{Party, Spent, StopReason};
 
 pub fn party(party: &Party) -> String {
@@ -52,11 +52,8 @@ pub fn stop_reason(reason: &StopReason) -> String {
 pub fn spent(spent: &Spent) -> String {
     let mut parts = vec![
         count(u64::from(spent.calls), "call"),
-        format!(
-            "{} tokens in ({} cached), {} out",
-            spent.prompt_tokens, spent.cached_tokens, spent.output_tokens
-        ),
-        dollars(spent.dollars),
+        tokens(spent),
+        cost(spent),
         format!("{:.1} s", spent.seconds - spent.waiting_seconds),
         count(u64::from(spent.agents), "agent"),
         count(u64::from(spent.messages), "message"),
@@ -65,6 +62,37 @@ pub fn spent(spent: &Spent) -> String {
         parts.push(format!("{:.0} s waiting for you", spent.waiting_seconds));
     }
     parts.join(" · ")
+}
+
+/// What was reported; where calls were cut, also the most that they can have taken.
+fn tokens(spent: &Spent) -> String {
+    let all = spent.prompt_tokens + spent.output_tokens;
+    match spent.assumed_tokens {
+        Tokens(0) => format!(
+            "{} tokens in ({} cached), {} out",
+            spent.prompt_tokens, spent.cached_tokens, spent.output_tokens
+        ),
+        assumed => {
+            let reported = Tokens(all.0.saturating_sub(assumed.0));
+            format!("about {reported} tokens, at most {all}")
+        }
+    }
+}
+
+/// A cost of nothing is told only where every model is known to be free.
+fn cost(spent: &Spent) -> String {
+    match (spent.unpriced_calls, spent.dollars.0 > 0.0) {
+        (0, _) if spent.assumed_tokens.0 > 0 && spent.dollars.0 > 0.0 => {
+            format!("at most {}", dollars(spent.dollars))
+        }
+        (0, _) => dollars(spent.dollars),
+        (_, true) => format!(
+            "{}, and the cost of {} is unknown",
+            dollars(spent.dollars),
+            count(u64::from(spent.unpriced_calls), "call")
+        ),
+        (_, false) => "cost unknown".to_owned(),
+    }
 }
 
 pub fn dollars(amount: Dollars) -> String {

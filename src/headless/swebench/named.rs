@@ -83,6 +83,7 @@ mod tests {
                 .map(case(TestStatus::Passed))
                 .chain(failed)
                 .collect(),
+            source: Default::default(),
             output: "last line".into(),
             millis: 1,
         }

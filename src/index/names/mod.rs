@@ -9,6 +9,7 @@ mod model;
 mod pack;
 mod pattern;
 mod reader;
+mod rebound;
 mod statement;
 mod table;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use model::{
     ImportId, Imported, Loop, Narrowing, Occurrence, OccurrenceId, Place, Role, Run, Scope,
     ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
 };
+pub use rebound::{Rebound, rebound};
 pub use table::NameId;
 pub use undefined::{binds, undefined_names};
 

@@ -23,8 +23,10 @@ const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseExcept
     delattr dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr \
     hash help hex id input int isinstance issubclass iter len license list locals map max memoryview min \
     next object oct open ord pow print property quit range repr reversed round set setattr slice sorted \
-    staticmethod str sum super tuple type vars zip \
-    reveal_type reveal_locals basestring cmp coerce execfile file intern long raw_input reduce reload \
+    staticmethod str sum super tuple type vars zip";
+
+/// What type checkers and earlier Pythons know, and names that are common in fragments.
+const NEARLY_BUILT_IN: &str = "reveal_type reveal_locals basestring cmp coerce execfile file intern long raw_input reduce reload \
     unichr unicode xrange apply buffer self cls _";
 
 /// Names that a file reads, that nothing in it binds, and that are not built in. None where the file
@@ -58,13 +60,21 @@ impl Names {
         plain
             .filter(|found| !bound.contains(&found.name))
             .map(|found| self.name(found.name))
-            .filter(|name| !name.starts_with("__") && !is_built_in(name))
+            .filter(|name| {
+                !name.starts_with("__") && !is_built_in(name) && !is_nearly_built_in(name)
+            })
             .collect()
     }
 }
 
-fn is_built_in(name: &str) -> bool {
+pub(super) fn is_built_in(name: &str) -> bool {
     BUILTINS.split_whitespace().any(|known| known == name)
+}
+
+fn is_nearly_built_in(name: &str) -> bool {
+    NEARLY_BUILT_IN
+        .split_whitespace()
+        .any(|known| known == name)
 }
 
 #[cfg(test)]

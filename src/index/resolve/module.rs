@@ -9,6 +9,63 @@ use crate::syntax::FilePath;
 /// Directories below the root that often hold the packages.
 const ROOTS: [&str; 4] = ["", "src/", "lib/", "python/"];
 
+/// Modules of Python's library that projects call their own packages after, too. An import of such a
+/// name from another project means Python's.
+const STANDARD: &[&str] = &[
+    "abc",
+    "array",
+    "ast",
+    "asyncio",
+    "calendar",
+    "code",
+    "codecs",
+    "collections",
+    "compression",
+    "concurrent",
+    "contextlib",
+    "copy",
+    "csv",
+    "ctypes",
+    "dataclasses",
+    "datetime",
+    "email",
+    "encodings",
+    "enum",
+    "functools",
+    "graphlib",
+    "html",
+    "http",
+    "importlib",
+    "inspect",
+    "io",
+    "itertools",
+    "json",
+    "logging",
+    "math",
+    "multiprocessing",
+    "numbers",
+    "operator",
+    "os",
+    "pathlib",
+    "platform",
+    "profile",
+    "queue",
+    "random",
+    "re",
+    "resource",
+    "select",
+    "signal",
+    "site",
+    "sqlite3",
+    "string",
+    "test",
+    "time",
+    "token",
+    "types",
+    "typing",
+    "xml",
+];
+
 /// A module: its path without the ending, and its file. A directory without `__init__.py` has none.
 #[derive(Debug, Clone)]
 pub(super) struct Module {
@@ -109,13 +166,29 @@ impl<S: Source> Resolver<'_, S> {
             Imported::Name(name) => Some(names.name(name)),
             Imported::First | Imported::Whole | Imported::Star => None,
         };
-        roots.into_iter().find(|root| {
-            let module = self.module_at(&joined(root, parts));
-            let file = self.module_file(module);
-            let has_it = |name| self.submodule(module, name).is_some();
-            let is_file = file.is_some() || name.is_some_and(has_it);
-            is_file && !parts.is_empty()
-        })
+        let known = roots.into_iter().find(|root| self.holds(root, parts, name));
+        known.or_else(|| self.root_elsewhere(parts, name))
+    }
+
+    /// Whether a dotted name, or `name` in it, is a module below a directory.
+    fn holds(&mut self, root: &str, parts: &[&str], name: Option<&str>) -> bool {
+        let module = self.module_at(&joined(root, parts));
+        let file = self.module_file(module);
+        let has_it = |name| self.submodule(module, name).is_some();
+        let is_file = file.is_some() || name.is_some_and(has_it);
+        is_file && !parts.is_empty()
+    }
+
+    /// The only other directory of the workspace in which a dotted name is a module: that of another
+    /// project in a monorepo.
+    fn root_elsewhere(&mut self, parts: &[&str], name: Option<&str>) -> Option<String> {
+        let first = parts.first().filter(|first| !is_standard(first))?;
+        let roots = self.source.roots_of(first).to_vec();
+        let mut fitting = roots
+            .into_iter()
+            .filter(|root| self.holds(root, parts, name));
+        let only = fitting.next()?;
+        fitting.next().is_none().then_some(only)
     }
 
     /// Directories around a file that are no packages: scripts and tests import from there.
@@ -134,6 +207,11 @@ impl<S: Source> Resolver<'_, S> {
         }
         roots
     }
+}
+
+/// Whether a top-level module is one of Python's library.
+pub(super) fn is_standard(name: &str) -> bool {
+    STANDARD.contains(&name)
 }
 
 fn joined(base: &str, parts: &[&str]) -> String {

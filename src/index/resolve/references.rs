@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::module::is_standard;
 use super::resolver::Resolver;
 use super::search::Search;
 use super::source::{FileId, Source};
 use super::value::Target;
-use crate::index::names::{NameId, Names, OccurrenceId, Role, ScopeId, SymbolNumber};
+use crate::index::names::{Import, NameId, Names, OccurrenceId, Role, ScopeId, SymbolNumber};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// A place that refers to a symbol.
@@ -53,6 +54,7 @@ impl<S: Source> Resolver<'_, S> {
         let (file, number) = self.source.find(symbol)?;
         let (wanted, name) = self.wanted(file, number)?;
         let mut search = Search::new(wanted, name);
+        search.module_parts = parts_of(&symbol.file);
         self.search_calls(&mut search);
         while let Some(word) = search.next_word() {
             for file in self.source.mentioning(&word) {
@@ -64,7 +66,7 @@ impl<S: Source> Resolver<'_, S> {
         uses.dedup_by(|a, b| (&a.file, a.offset) == (&b.file, b.offset));
         Some(References {
             uses,
-            complete: !self.is_exhausted(),
+            complete: !self.is_exhausted() && !search.is_partial,
         })
     }
 
@@ -84,6 +86,9 @@ impl<S: Source> Resolver<'_, S> {
     fn search_file(&mut self, file: FileId, word: &str, search: &mut Search) {
         let names = self.names(file);
         self.add_heirs(file, &names, search);
+        let mut imports = names.imports().iter();
+        let is_open = imports.any(|import| self.is_unresolved(file, &names, import, search));
+        search.is_partial |= is_open;
         let mut wanted: Vec<NameId> = names.find(word).into_iter().collect();
         let mut next = 0;
         while let Some(name) = wanted.get(next).copied() {
@@ -115,8 +120,12 @@ impl<S: Source> Resolver<'_, S> {
         }
         let targets = self.targets(file, id);
         if !targets.list.contains(&search.wanted) {
+            let import = found.import().and_then(|id| names.import(id));
+            let import = import.filter(|_| found.role == Role::ImportedName);
             if targets.is_unknown {
                 search.found.push((file, id, Certainty::Possible));
+            } else if import.is_some_and(|one| self.is_unresolved(file, names, one, search)) {
+                search.unresolved.push((file, id));
             }
             return None;
         }
@@ -128,10 +137,33 @@ impl<S: Source> Resolver<'_, S> {
         Some(alias)
     }
 
+    /// Whether an import names a module that is not found in the workspace, although a part of its name
+    /// is one of the path of the wanted symbol.
+    fn is_unresolved(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        import: &Import,
+        search: &Search,
+    ) -> bool {
+        let is_part = |part: &str| search.module_parts.iter().any(|one| one == part);
+        let first = names.module_parts(import).next();
+        let is_foreign = import.level > 0 || first.is_none_or(is_standard);
+        let may_be_it = !is_foreign && names.module_parts(import).any(is_part);
+        let parts = import.parts as usize;
+        may_be_it && self.imported_module(file, names, import, parts).is_none()
+    }
+
     fn uses(&mut self, search: &Search) -> Vec<Use> {
         let certainty = self.judge(search);
-        let mut uses = Vec::with_capacity(search.found.len());
-        for ((file, id, _), certainty) in search.found.iter().zip(certainty) {
+        let judged = search.found.iter().zip(certainty);
+        let judged = judged.map(|((file, id, _), certainty)| ((*file, *id), certainty));
+        let unresolved = search.unresolved.iter();
+        let unresolved = unresolved.map(|place| (*place, Some(Certainty::Possible)));
+        let places: Vec<_> = judged.chain(unresolved).collect();
+        let mut uses = Vec::with_capacity(places.len());
+        for ((file, id), certainty) in &places {
+            let certainty = *certainty;
             let names = self.names(*file);
             let (Some(found), Some(certainty)) = (names.occurrence(*id), certainty) else {
                 continue;
@@ -149,6 +181,15 @@ impl<S: Source> Resolver<'_, S> {
         }
         uses
     }
+}
+
+/// The names of the packages and the module of a file.
+fn parts_of(file: &FilePath) -> Vec<String> {
+    const NO_PARTS: [&str; 5] = ["", "src", "lib", "python", "__init__"];
+    let path = file.as_str();
+    let path = path.rsplit_once('.').map_or(path, |(path, _)| path);
+    let parts = path.split('/').filter(|part| !NO_PARTS.contains(part));
+    parts.map(str::to_owned).collect()
 }
 
 /// The other name that an import gives to the name at `id`.

@@ -15,6 +15,13 @@ pub(super) struct Search {
     /// The symbol's own name.
     pub(super) name: String,
     pub(super) found: Vec<(FileId, OccurrenceId, Certainty)>,
+    /// Imports of the name from modules that are not found, but called as the symbol's own.
+    pub(super) unresolved: Vec<(FileId, OccurrenceId)>,
+    /// The parts of the path of the symbol's module.
+    pub(super) module_parts: Vec<String>,
+    /// Whether a file that mentions the name imports a module that is not found, but may be the
+    /// symbol's own.
+    pub(super) is_partial: bool,
     /// Whether an `__init__` is wanted: then the names of classes are searched for as well.
     is_init: bool,
     /// Identifiers that can mean the symbol, each searched for once.
@@ -31,6 +38,9 @@ impl Search {
             wanted,
             name,
             found: Vec::new(),
+            unresolved: Vec::new(),
+            module_parts: Vec::new(),
+            is_partial: false,
             is_init: false,
             words: Vec::new(),
             next: 0,

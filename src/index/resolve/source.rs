@@ -16,6 +16,9 @@ pub trait Source {
 
     fn path(&self, file: FileId) -> FilePath;
 
+    /// The directories that hold a top-level package or module of this name.
+    fn roots_of(&self, package: &str) -> &[String];
+
     /// The files that mention an identifier, in order.
     fn mentioning(&self, identifier: &str) -> Vec<FileId>;
 

@@ -483,3 +483,71 @@ fn methods_of_built_in_types_are_not_likely() {
     let expected = ["m.py:2:8", "m.py:4:6 possible", "m.py:5:6 likely"];
     check_references(&[("m.py", text)], "m.py::A.pop", &expected);
 }
+
+const CORE: &str = "packages/core/src/acme_core/money.py";
+
+#[test]
+fn imports_lead_to_other_packages_of_a_monorepo() {
+    check_references(
+        &[
+            ("packages/core/src/acme_core/__init__.py", ""),
+            (CORE, "def total(x): pass\n"),
+            ("packages/web/src/acme_web/__init__.py", ""),
+            (
+                "packages/web/src/acme_web/page.py",
+                "from acme_core.money import total\ntotal(1)\n",
+            ),
+            (
+                "packages/web/tests/test_page.py",
+                "import acme_core.money as m\nm.total(1)\n",
+            ),
+        ],
+        "packages/core/src/acme_core/money.py::total",
+        &[
+            "packages/core/src/acme_core/money.py:1:4",
+            "packages/web/src/acme_web/page.py:1:28",
+            "packages/web/src/acme_web/page.py:2:0",
+            "packages/web/tests/test_page.py:2:2",
+        ],
+    );
+    // A namespace package, and a name that is Python's.
+    check_definition(
+        &[
+            ("a/src/acme/core/__init__.py", "def f(): pass\n"),
+            ("b/src/acme/web/__init__.py", "from acme.core import f$\n"),
+        ],
+        &["a/src/acme/core/__init__.py::f"],
+    );
+    check_references(
+        &[
+            ("a/logging/__init__.py", "def info(): pass\n"),
+            ("b/main.py", "from logging import info\ninfo()\n"),
+        ],
+        "a/logging/__init__.py::info",
+        &["a/logging/__init__.py:1:4"],
+    );
+}
+
+#[test]
+fn an_import_that_is_not_found_makes_the_answer_partial() {
+    for (text, possible) in [
+        ("from acme_core.cash import total\ntotal(1)\n", 1),
+        ("import acme_core.cash\nacme_core.cash.total(1)\n", 0),
+    ] {
+        let files = [(CORE, "def total(x): pass\n"), ("web/page.py", text)];
+        let code = code_of(files);
+        let symbol = format!("{CORE}::total").parse().unwrap();
+        let found = Resolver::new(&code).references(&symbol).unwrap();
+        let others = found.uses.iter().filter(|one| one.file.as_str() != CORE);
+        let others: Vec<Certainty> = others.map(|one| one.certainty).collect();
+        assert_eq!(others, vec![Certainty::Possible; possible], "{text}");
+        assert!(!found.complete, "{text}");
+    }
+    let elsewhere = [
+        (CORE, "def total(x): pass\n"),
+        ("web/page.py", "from pandas import total\ntotal(1)\n"),
+    ];
+    let code = code_of(elsewhere);
+    let symbol = format!("{CORE}::total").parse().unwrap();
+    assert!(Resolver::new(&code).references(&symbol).unwrap().complete);
+}

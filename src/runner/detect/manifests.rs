@@ -37,6 +37,34 @@ const TABLES: [&[&str]; 5] = [
     &["dev-packages"],
 ];
 
+/// Maximum number of packages of one repository that are looked for.
+const PACKAGES: usize = 64;
+
+/// The directories from which the packages of a monorepo are imported, installed or not: the `src`
+/// beside each manifest below the root.
+pub(in crate::runner) fn sources(snapshot: &Snapshot) -> Vec<String> {
+    let files = snapshot.files();
+    let holds_code = |directory: &str| {
+        let start = format!("{directory}/");
+        let first = files.partition_point(|file| file.as_str() < start.as_str());
+        let inside = files[first..].iter().map(FilePath::as_str);
+        let mut inside = inside.take_while(|file| file.starts_with(&start));
+        inside.any(|file| file.ends_with(".py"))
+    };
+    let manifests = files
+        .iter()
+        .filter(|file| ["pyproject.toml", "setup.py", "setup.cfg"].contains(&file.name()))
+        .map(FilePath::directory)
+        .filter(|directory| !directory.is_empty());
+    let mut sources: Vec<String> = manifests
+        .map(|directory| format!("{directory}/src"))
+        .filter(|source| holds_code(source))
+        .collect();
+    sources.dedup();
+    sources.truncate(PACKAGES);
+    sources
+}
+
 /// The file that configures pytest, with its text.
 pub(super) fn configuration(snapshot: &Snapshot) -> Option<(&'static str, Arc<str>)> {
     CONFIGURATION.iter().find_map(|(file, mark)| {

@@ -77,10 +77,10 @@ fn progress(line: &str, cases: &mut Cases) {
 
 fn status_of(word: &str) -> Option<TestStatus> {
     match word {
-        "PASSED" | "XPASS" => Some(TestStatus::Passed),
+        "PASSED" => Some(TestStatus::Passed),
         "FAILED" => Some(TestStatus::Failed),
         "ERROR" => Some(TestStatus::Error),
-        "SKIPPED" | "XFAIL" => Some(TestStatus::Skipped),
+        "SKIPPED" | "XFAIL" | "XPASS" => Some(TestStatus::Skipped),
         _ if word.starts_with("SUBFAILED") => Some(TestStatus::Failed),
         _ => None,
     }

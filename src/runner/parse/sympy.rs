@@ -46,10 +46,10 @@ fn test(line: &str) -> Option<(&str, TestStatus)> {
         .split_once(' ')
         .filter(|(name, _)| name.starts_with("test"))?;
     let status = match rest.rsplit(' ').next()? {
-        "ok" | "X" => TestStatus::Passed,
+        "ok" => TestStatus::Passed,
         "F" => TestStatus::Failed,
         "E" | "T" => TestStatus::Error,
-        "f" | "s" | "w" => TestStatus::Skipped,
+        "f" | "X" | "s" | "w" => TestStatus::Skipped,
         _ => return None,
     };
     Some((name, status))

@@ -300,6 +300,26 @@ async fn a_test_that_is_switched_off_is_not_among_those_that_ran() {
         ),
         (
             module,
+            "import pytest\n@pytest.mark.xfail(strict=False)\ndef test_a():\n    assert 1\n",
+        ),
+        (
+            module,
+            "import pytest\n@pytest.mark.skipif(True, reason='x')\ndef test_a():\n    assert 1\n",
+        ),
+        (
+            module,
+            "import pytest\npytest.importorskip('nothing_here')\ndef test_a():\n    assert 1\n",
+        ),
+        (
+            module,
+            "import pytest\ndef test_a():\n    pytest.xfail('x')\n",
+        ),
+        (
+            module,
+            "import pytest\ndef test_a():\n    pytest.skip('x')\n",
+        ),
+        (
+            module,
             "__test__ = False\ndef test_a():\n    pass\ntest_a.__test__ = False\n",
         ),
         (module, "def test_b():\n    pass\n"),
@@ -314,4 +334,158 @@ async fn a_test_that_is_switched_off_is_not_among_those_that_ran() {
     gone.overlay.push((FilePath::new(module), None));
     let report = tests.run(gone).await;
     assert!(report.cases.is_empty(), "{}", report.output);
+}
+
+const CASES: &str = "import unittest\n\nclass T(unittest.TestCase):\n    \
+    def test_a(self):\n        self.assertEqual(1, 1)\n\n    \
+    def test_b(self):\n        self.assertEqual(1, 2)\n";
+const CASE_IDS: [(&str, TestStatus); 2] = [
+    ("test_m.T.test_a", TestStatus::Passed),
+    ("test_m.T.test_b", TestStatus::Failed),
+];
+
+#[tokio::test]
+async fn printed_results_are_no_results_of_unittest() {
+    let lie = "test_b (test_m.T.test_b) ... ok\\ntest_c (test_m.T.test_c) ... ok\\n";
+    let lies =
+        format!("import atexit\nLIE = '\\n{lie}'\nprint(LIE)\natexit.register(print, LIE)\n");
+    for command in [None, Some("python3 -m unittest -v")] {
+        let text = format!("{lies}\n{CASES}");
+        let project = Project::new(&[("test_m.py", &*text)]);
+        let tests = project.tests(command).await;
+        let report = tests.run(request(&[], &[])).await;
+        assert_eq!(report.outcome, TestOutcome::Failed, "{}", report.output);
+        let of = |name: &str| {
+            let mut cases = report.cases.iter();
+            cases.find(|case| case.id.ends_with(name)).cloned()
+        };
+        assert_eq!(of("test_b").unwrap().status, TestStatus::Failed);
+        assert!(of("test_b").unwrap().message.contains("1 != 2"));
+        match command {
+            None => assert_eq!(statuses(&report), CASE_IDS, "{}", report.output),
+            // What else a command prints may be of other tests; it is no proof.
+            Some(_) => assert_eq!(report.source, ResultSource::Printed),
+        }
+        assert!(!report.output.contains("results"), "{}", report.output);
+    }
+}
+
+#[tokio::test]
+async fn a_reporter_tells_the_results_of_unittest() {
+    let project = Project::new(&[("test_m.py", CASES)]);
+    for command in [
+        None,
+        Some("python3 -m unittest"),
+        Some("python3 -m unittest -q test_m"),
+        Some("python3 -c 'import unittest; unittest.main(\"test_m\")'"),
+    ] {
+        let tests = project.tests(command).await;
+        let report = tests.run(request(&[], &[])).await;
+        assert_eq!(
+            statuses(&report),
+            CASE_IDS,
+            "{command:?}: {}",
+            report.output
+        );
+        assert_eq!(report.source, ResultSource::Reporter, "{command:?}");
+        assert!(report.cases[1].message.contains("1 != 2"), "{command:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_kind_of_result_of_unittest_is_told() {
+    let text = "import unittest\n\nclass T(unittest.TestCase):\n    \
+        @unittest.skip('why')\n    def test_1(self):\n        pass\n    \
+        @unittest.expectedFailure\n    def test_2(self):\n        assert 0\n    \
+        @unittest.expectedFailure\n    def test_3(self):\n        pass\n    \
+        def test_4(self):\n        with self.subTest(i=1):\n            self.fail('sub')\n    \
+        def test_5(self):\n        raise ValueError('five')\n    \
+        def test_6(self):\n        unittest.TextTestRunner().run(unittest.TestSuite([Inner()]))\n\n\
+        class Inner(unittest.TestCase):\n    def runTest(self):\n        self.fail('inner')\n    \
+        __test__ = False\n\n\
+        class S(unittest.TestCase):\n    @classmethod\n    def setUpClass(cls):\n        raise ValueError('up')\n    \
+        def test_7(self):\n        pass\n\n\
+        def load_tests(loader, tests, pattern):\n    \
+        both = [loader.loadTestsFromTestCase(T), loader.loadTestsFromTestCase(S)]\n    return unittest.TestSuite(both)\n";
+    let project = Project::new(&[("test_m.py", text), ("test_n.py", "import nothing_here\n")]);
+    let tests = project.tests(None).await;
+    let report = tests.run(request(&[], &[])).await;
+    let expected = [
+        ("test_m.S.setUpClass", TestStatus::Error),
+        ("test_m.T.test_1", TestStatus::Skipped),
+        ("test_m.T.test_2", TestStatus::Skipped),
+        ("test_m.T.test_3", TestStatus::Failed),
+        ("test_m.T.test_4", TestStatus::Failed),
+        ("test_m.T.test_5", TestStatus::Error),
+        ("test_m.T.test_6", TestStatus::Passed),
+        ("test_n", TestStatus::Error),
+    ];
+    let statuses: Vec<_> = statuses(&report);
+    assert_eq!(statuses, expected, "{}", report.output);
+    let message = |id: &str| {
+        let mut cases = report.cases.iter();
+        cases
+            .find(|case| case.id.ends_with(id))
+            .unwrap()
+            .message
+            .clone()
+    };
+    assert_eq!(message("test_1"), "why");
+    assert!(message("test_4").starts_with("(i=1)\nTraceback"));
+    assert!(message("test_n").contains("nothing_here"));
+}
+
+#[tokio::test]
+async fn a_unittest_that_ends_itself_has_failed() {
+    for end in [
+        "import os\nprint('test_a (test_m.T.test_a) ... ok')\nos._exit(0)\n",
+        "import os, unittest\nclass T(unittest.TestCase):\n    def test_c(self):\n        os._exit(0)\n",
+    ] {
+        let project = Project::new(&[("test_m.py", CASES)]);
+        let tests = project.tests(None).await;
+        tests.run(request(&[], &[])).await;
+        let report = tests.run(request(&[], &[("test_0.py", end)])).await;
+        assert_eq!(
+            report.outcome,
+            TestOutcome::Failed,
+            "{end}: {}",
+            report.output
+        );
+        assert!(report.output.contains("its session"), "{}", report.output);
+    }
+}
+
+#[tokio::test]
+async fn the_sitecustomize_of_a_project_runs_as_ever() {
+    let text = "import os, unittest\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        \
+        assert os.environ['MARK'] == '1'\n        assert 'results.' not in os.environ['PYTHONPATH']\n";
+    let project = Project::new(&[
+        ("sitecustomize.py", "import os\nos.environ['MARK'] = '1'\n"),
+        ("test_m.py", text),
+    ]);
+    let tests = project.tests(None).await;
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(
+        statuses(&report),
+        [("test_m.T.test_a", TestStatus::Passed)],
+        "{}",
+        report.output
+    );
+    assert_eq!(report.source, ResultSource::Reporter);
+}
+
+#[tokio::test]
+async fn a_command_without_a_reporter_is_told_by_what_it_prints() {
+    let project = Project::new(&[("test_m.py", CASES)]);
+    let prints = "echo 'test_a (test_m.T.test_a) ... ok'";
+    let tests = project.tests(Some(prints)).await;
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(statuses(&report), [("test_m.T.test_a", TestStatus::Passed)]);
+    assert_eq!(report.source, ResultSource::Printed);
+    let nothing = project.tests(Some("true")).await;
+    let report = nothing.run(request(&[], &[])).await;
+    assert_eq!(
+        (report.outcome, report.exit, report.cases.len()),
+        (TestOutcome::Passed, Some(0), 0)
+    );
 }

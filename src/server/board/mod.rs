@@ -7,6 +7,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::remedy::Remedy;
 use crate::ports::{Dollars, Tokens, Verdict};
 use crate::swarm::{Event, Limits, Party, ProposalId, StopReason};
 use crate::syntax::FilePath;
@@ -47,6 +48,8 @@ pub struct Board {
     pub proposals: BTreeMap<ProposalId, Proposal>,
     pub spent: Spending,
     pub end: Option<End>,
+    /// Why a model did not answer, the last time that one did not.
+    no_answer: Option<String>,
     /// The number of the last event.
     pub seq: Option<u64>,
 }
@@ -68,7 +71,8 @@ impl Board {
             self.spent.calls += calls;
             self.spent.tokens += usage.prompt + usage.output;
             self.spent.dollars += *cost;
-        } else if let Event::TurnFailed { spent, .. } = event {
+        } else if let Event::TurnFailed { spent, error, .. } = event {
+            self.no_answer = Some(error.clone());
             self.spent.calls += spent.calls;
             self.spent.tokens += spent.usage.prompt + spent.usage.output;
             self.spent.dollars += spent.dollars;
@@ -85,6 +89,20 @@ impl Board {
                 headline: ending.as_ref().map(|ending| ending.headline.clone()),
             });
         }
+    }
+
+    /// What can be done about a run that ended because its model could not be asked, and the error.
+    pub fn remedy(&self) -> Option<(Remedy, String)> {
+        let error = match &self.end.as_ref()?.stop_reason {
+            StopReason::Failed { error } => error,
+            StopReason::NothingChanged { .. } => self.no_answer.as_ref()?,
+            StopReason::Settled
+            | StopReason::TestsFail { .. }
+            | StopReason::ProblemsRemain { .. }
+            | StopReason::LedgerEmpty { .. }
+            | StopReason::Cancelled => return None,
+        };
+        Some((Remedy::of(error)?, error.clone()))
     }
 
     fn ended(&mut self, end: End) {

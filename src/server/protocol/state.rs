@@ -7,6 +7,7 @@ use tower_lsp::lsp_types::{Range, Url};
 use super::{AskId, EventParams};
 use crate::ports::{Dollars, IntentView, Tokens};
 use crate::server::board::{Spending, State};
+use crate::server::remedy::Remedy;
 use crate::swarm::{Evidence, Limits, Party, ProposalId, RunId, StopReason};
 use crate::syntax::SymbolPath;
 
@@ -50,6 +51,9 @@ pub struct RunState {
     /// How the run ended, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
+    /// What can be done, where the model could not be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
 }
 
 /// What an agent does.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,7 @@ use crate::server::bridge::bridged;
 use crate::server::editor::ClientEditor;
 use crate::server::follow;
 use crate::server::paths::file_of;
-use crate::server::protocol::RunParams;
+use crate::server::protocol::{DownloadNotification, DownloadParams, RunParams};
 use crate::server::services::{Defaults, Opened, Opening, Run};
 use crate::swarm::{
     Approval, Cursor, Ending, Event, EventLog, Outside, RunId, Spent, StopReason, Task,
@@ -22,11 +23,15 @@ use crate::syntax::FilePath;
 
 /// How many ended runs can still be undone.
 const ENDED_KEPT: usize = 16;
+/// The least time between two words about a download.
+const DOWNLOAD_PAUSE: Duration = Duration::from_millis(250);
 
 /// What a run is opened with.
 pub(super) struct Plan {
     pub id: RunId,
     pub params: RunParams,
+    /// The model whose weights are fetched first.
+    pub download: Option<String>,
     /// Show a progress bar.
     pub progress: bool,
     pub root: PathBuf,
@@ -74,6 +79,7 @@ impl Runs {
         let note = |seq, event: &Event| self.note(id, seq, event, approval);
         follow::notify(cursor, id, &self.shared.client, earlier, note).await;
         self.ended(id);
+        self.offer_remedy(id).await;
     }
 
     async fn show(&self, id: &RunId, cursor: Cursor, title: Option<String>) {
@@ -145,6 +151,12 @@ impl Runs {
         let Ok(buffers) = plan.buffers.await else {
             return Err(StopReason::Cancelled);
         };
+        if let Some(model) = &plan.download {
+            tokio::select! {
+                fetched = self.fetch(&plan.id, model) => fetched?,
+                () = plan.cancel.cancelled() => return Err(StopReason::Cancelled),
+            }
+        }
         let opening = Opening {
             overlay: overlay(&plan.root, buffers),
             root: plan.root,
@@ -161,6 +173,34 @@ impl Runs {
                 error: format!("{error:#}"),
             }),
         }
+    }
+
+    /// Fetches the weights of a model, and tells the client how far it is.
+    async fn fetch(&self, id: &RunId, model: &str) -> Result<(), StopReason> {
+        let (tell, mut told) = tokio::sync::watch::channel((0, 0));
+        let (fetch, name) = (Arc::clone(&self.shared.services.fetch), model.to_owned());
+        let fetching = tokio::task::spawn_blocking(move || {
+            fetch(&name, &mut |bytes, total| {
+                tell.send_replace((bytes, total));
+            })
+        });
+        while told.changed().await.is_ok() {
+            let (bytes, total) = *told.borrow_and_update();
+            let params = DownloadParams {
+                run: id.clone(),
+                model: model.to_owned(),
+                bytes,
+                total,
+            };
+            self.shared
+                .client
+                .send_notification::<DownloadNotification>(params)
+                .await;
+            tokio::time::sleep(DOWNLOAD_PAUSE).await;
+        }
+        let failed = |error: String| StopReason::Failed { error };
+        let fetched = fetching.await.map_err(|error| failed(error.to_string()))?;
+        fetched.map_err(|error| failed(format!("{error:#}")))
     }
 
     fn started(&self, id: &RunId, run: Arc<dyn Run>) {

@@ -6,9 +6,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Entry, Origin, Runs, Stage};
 use crate::server::approvals::Approvals;
+use crate::server::board::short;
 use crate::server::editor::ClientEditor;
 use crate::server::follow;
-use crate::server::restore::{self, Found};
+use crate::server::protocol::RunParams;
+use crate::server::restore::{self, Found, Interrupted};
 use crate::server::revived::revive;
 use crate::server::services::Run;
 use crate::swarm::Approval;
@@ -22,7 +24,9 @@ impl Runs {
         let (runs, editor) = (self.clone(), Arc::clone(editor));
         self.shared.tasks.spawn(async move {
             let trajectories = runs.shared.services.trajectories.clone();
-            let look = tokio::task::spawn_blocking(move || restore::find(&trajectories, &root));
+            let wanted = runs.shared.services.restore.clone();
+            let find = move || restore::find(&trajectories, &root, &wanted);
+            let look = tokio::task::spawn_blocking(find);
             let found = match look.await {
                 Ok(found) => found,
                 Err(error) => {
@@ -34,6 +38,14 @@ impl Runs {
                 .iter()
                 .map(|one| restore::board(&one.records).leading().count())
                 .sum();
+            for one in &found {
+                if !one.waits {
+                    let task = short(&one.task);
+                    let text =
+                        format!("Starling: a run was interrupted, and can be run again: {task}");
+                    runs.shared.windows.say(&text).await;
+                }
+            }
             for one in found {
                 let (carrying, editor) = (runs.clone(), Arc::clone(&editor));
                 let carried = carrying.carry_restored(one, editor);
@@ -76,23 +88,37 @@ impl Runs {
             records,
             path,
             file,
+            waits,
         } = found;
         let approvals = Approvals::default();
         let before = records.len();
-        let run = revive(records, editor, approvals.clone());
+        let root = self.shared.agreed.get().and_then(|one| one.root.clone());
+        let run = revive(records, editor, approvals.clone(), root);
         let log = run.log();
         let entry = Entry {
             stage: Stage::Going(run),
             cancel: CancellationToken::new(),
             approvals,
-            task,
+            params: RunParams {
+                task,
+                ..RunParams::default()
+            },
             board: super::Board::default(),
             origin: Origin::Restored,
+            interrupted: None,
         };
-        self.lock().insert(id.0.clone(), entry);
-        tokio::join!(
-            follow::write(log.follow_from(before), file, &path),
-            self.tell(&id, log.follow(), before, Approval::Ask)
-        );
+        let told = self.tell(&id, log.follow(), before, Approval::Ask);
+        if waits {
+            self.lock().insert(id.0.clone(), entry);
+            tokio::join!(follow::write(log.follow_from(before), file, &path), told);
+        } else {
+            let interrupted = Some(Interrupted { path, file });
+            let entry = Entry {
+                interrupted,
+                ..entry
+            };
+            self.lock().insert(id.0.clone(), entry);
+            told.await;
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! Answers to what waits for review, and the windows of clients without views of their own.
 
-use super::{RunError, Runs, unknown};
+use super::{Origin, RunError, Runs, unknown};
 use crate::ports::Verdict;
 use crate::server::approvals::Review;
 use crate::server::board::{Proposal, State, short};
-use crate::server::protocol::{AcceptAllReply, ProposalParams};
+use crate::server::protocol::{
+    AcceptAllReply, ProposalParams, Remedy, RemedyNotification, RemedyParams, RetryParams,
+};
+use crate::server::remedy::size;
 use crate::server::why;
 use crate::swarm::{ProposalId, RunId, ids};
 
@@ -19,6 +22,7 @@ const REASONS: [&str; 3] = [
 const ACCEPT: &str = "Accept";
 const REJECT: &str = "Reject";
 const LATER: &str = "Later";
+const TRY_AGAIN: &str = "Try again";
 
 impl Runs {
     /// Answers a proposal (any of its set) or an intent.
@@ -186,6 +190,53 @@ impl Runs {
         };
         if is_plain && let Err(error) = self.review(params) {
             tracing::warn!(%error, "nobody is asked");
+        }
+    }
+
+    /// Says what can be done about a run whose model could not be asked. A client with a plugin offers
+    /// it itself; others are asked in a window.
+    pub(super) async fn offer_remedy(&self, run: &RunId) {
+        let found = self.lock().get(&run.0).and_then(|entry| {
+            let (remedy, message) = entry.board.remedy()?;
+            (entry.origin == Origin::Begun).then(|| RemedyParams {
+                run: run.clone(),
+                task: entry.params.task.clone(),
+                message,
+                remedy,
+            })
+        });
+        let Some(params) = found else {
+            return;
+        };
+        let agreed = self.shared.agreed.get();
+        if agreed.is_some_and(|one| one.commands.is_some()) {
+            let client = &self.shared.client;
+            client.send_notification::<RemedyNotification>(params).await;
+            return;
+        }
+        let runs = self.clone();
+        self.in_window(async move { runs.ask_for_remedy(params).await });
+    }
+
+    async fn ask_for_remedy(&self, params: RemedyParams) {
+        let fetch = match &params.remedy {
+            Remedy::Download { bytes, .. } => Some(format!("Download ({})", size(*bytes))),
+            Remedy::Key | Remedy::Endpoint | Remedy::Model => None,
+        };
+        let choices: Vec<&str> = fetch.as_deref().into_iter().chain([TRY_AGAIN]).collect();
+        let question = format!("Starling: {}", params.message);
+        let Some(chosen) = self.shared.windows.choose(&question, &choices).await else {
+            return;
+        };
+        let download = fetch.as_deref() == Some(chosen);
+        let run = params.run;
+        let (Some(agreed), Some(editor)) = (self.shared.agreed.get(), self.shared.editor.get())
+        else {
+            return;
+        };
+        let again = RetryParams { run, download };
+        if let Err(error) = self.retry(&again, agreed, editor) {
+            self.shared.windows.warn(&error.to_string()).await;
         }
     }
 

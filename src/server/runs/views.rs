@@ -60,7 +60,7 @@ impl Runs {
             RunState {
                 trajectory: self.trajectory(&run),
                 run,
-                task: entry.task.clone(),
+                task: entry.params.task.clone(),
                 stage: match entry.stage {
                     Stage::Opening(_) => RunStage::Opening,
                     Stage::Going(_) => RunStage::Going,
@@ -80,6 +80,7 @@ impl Runs {
                     .end
                     .as_ref()
                     .and_then(|end| end.headline.clone()),
+                remedy: entry.board.remedy().map(|(remedy, _)| remedy),
             }
         };
         entries.iter().map(state).collect()

@@ -52,6 +52,8 @@ const TASKS: &[(Goal, &[&str])] = &[
             "FAILED tests/test_cart.py::test_total - assert 105 == 360",
             "why is test_cart broken?",
             "all tests should pass",
+            "Write minutes, so that the tests pass.",
+            "change clock.py until all tests pass",
             "Mend load: (`test_7` fails)",
             "The tests of this project fail. Find the cause of each failure in the code, not in the \
              tests, and fix it.",

@@ -79,6 +79,12 @@ pub struct Spent {
     pub cached_tokens: Tokens,
     pub output_tokens: Tokens,
     pub dollars: Dollars,
+    /// Calls of models whose price is unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced_calls: u32,
+    /// Those of the tokens that no model reported: the worst cases of calls that were cut.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub assumed_tokens: Tokens,
     pub seconds: f64,
     /// Seconds in which the run waited for nothing but people; not counted against the limit.
     pub waiting_seconds: f64,
@@ -93,6 +99,14 @@ pub struct Spent {
     pub outside_seconds: f64,
     pub messages: u32,
     pub agents: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_none(tokens: &Tokens) -> bool {
+    tokens.0 == 0
 }
 
 /// The budget has no room for this.

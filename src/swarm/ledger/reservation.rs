@@ -18,6 +18,8 @@ pub struct Reservation {
     held: WorstCase,
     /// Booked when the reservation ends.
     cost: Cost,
+    /// The cost is the worst case: the model reported none.
+    is_assumed: bool,
 }
 
 impl Reservation {
@@ -27,6 +29,7 @@ impl Reservation {
             ledger,
             asked,
             held,
+            is_assumed: true,
         }
     }
 
@@ -38,6 +41,7 @@ impl Reservation {
     /// Books what an answer cost, as the model reports it.
     pub fn answered(mut self, reply: &ChatReply) -> Cost {
         self.cost = Cost::of_reply(reply);
+        self.is_assumed = false;
         if self.cost.calls == 1 {
             self.learn(reply.usage.prompt);
         }
@@ -85,6 +89,12 @@ impl Drop for Reservation {
         spent.prompt_tokens += self.cost.usage.prompt;
         spent.cached_tokens += self.cost.usage.cached;
         spent.output_tokens += self.cost.usage.output;
+        if self.is_assumed {
+            spent.assumed_tokens += self.cost.usage.prompt + self.cost.usage.output;
+        }
+        if self.held.price.is_none() {
+            spent.unpriced_calls = spent.unpriced_calls.saturating_add(self.cost.calls);
+        }
         drop(account);
         self.ledger.shared.freed.notify_waiters();
     }

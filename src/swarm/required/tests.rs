@@ -41,6 +41,7 @@ fn required_of(task: &str, picked: &[&str], cases: Vec<TestCase>) -> Vec<String>
         exit: Some(1),
         command: "pytest".to_owned(),
         cases,
+        source: Default::default(),
         output: String::new(),
         millis: 1,
     };
@@ -88,6 +89,23 @@ fn a_bug_requires_the_tests_that_use_what_the_scout_picks() {
     assert_eq!(required_of(task, &method, red()), ["test_cart"]);
     let module = ["stats.py::"];
     assert_eq!(required_of(task, &module, red()).len(), RED.len());
+}
+
+#[test]
+fn a_bug_with_a_named_or_quoted_test_requires_that_one_alone() {
+    let mut cases = red();
+    cases[1].message = ">   assert report([]) == '0'\nE   assert 'nan' == '0'".to_owned();
+    for task in [
+        "`mean` is wrong, see test_report",
+        "`mean` is wrong: assert 'nan' == '0'",
+        "`mean` is wrong: assert report([]) == '0'",
+    ] {
+        assert_eq!(
+            required_of(task, &[], cases.clone()),
+            ["test_report"],
+            "{task}"
+        );
+    }
 }
 
 #[test]

@@ -352,6 +352,7 @@ impl TestRunner for FakeTests {
             exit: None,
             command: command.clone(),
             cases: Vec::new(),
+            source: Default::default(),
             output: String::new(),
             millis,
         };
@@ -395,6 +396,7 @@ impl TestRunner for FakeTests {
                 exit: Some(status),
                 command,
                 cases: Vec::new(),
+                source: Default::default(),
                 output: output.clone(),
                 millis,
             };
@@ -454,6 +456,7 @@ impl TestRunner for FakeTests {
             exit: None,
             command,
             cases,
+            source: Default::default(),
             output: String::new(),
             millis,
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::bed::*;
+use crate::swarm::proposal::WHOLE_RUN;
 use crate::swarm::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
@@ -196,6 +197,48 @@ async fn where_tests_are_required_what_they_prove_is_applied_and_a_person_may_do
     let events = asked.run().await;
     assert_eq!(ending(&events).0, Proof::Unproven);
     assert!(asked.read("a.py").contains("x + 1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_runs_no_test_proves_nothing() {
+    let blind = || {
+        let mut bed = bed(changes()).tests(|_| Vec::new());
+        bed.lists = true;
+        bed
+    };
+    let events = blind().run().await;
+    assert_eq!(stop(&events), StopReason::Settled);
+    let expected = is(
+        Proof::Unproven,
+        "Done, untested: the test command ran no test that Starling can see (its exit status was 0)",
+    );
+    assert_eq!(ending(&events), expected);
+    let mut required = strict(Approval::Auto, blind());
+    let events = required.run().await;
+    assert_eq!(required.read("a.py"), TWO, "{events:#?}");
+    assert_eq!(ending(&events).0, Proof::NotDone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_failed_before_and_passes_now_proves_a_change() {
+    let red = |all: &str| match all.contains("x + 1") {
+        true => Vec::new(),
+        false => vec![(WHOLE_RUN.to_owned(), "make: *** [check] Error 1".to_owned())],
+    };
+    for strictly in [false, true] {
+        let mut bed = bed(changes()).tests(red);
+        bed.lists = true;
+        let mut bed = match strictly {
+            true => strict(Approval::Auto, bed),
+            false => bed,
+        };
+        let events = bed.run().await;
+        let expected = is(
+            Proof::Proven,
+            "Done and proven: `fake tests` failed before and passes now",
+        );
+        assert_eq!(ending(&events), expected, "{events:#?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,6 +18,7 @@ fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
         exit: None,
         command: "pytest".into(),
         cases: cases.iter().map(case).collect(),
+        source: Default::default(),
         output: "the output".into(),
         millis: 1_250,
     }
@@ -118,6 +119,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        test_callers: 0,
         needs_person: Vec::new(),
         together: None,
         texts: Default::default(),

@@ -275,3 +275,36 @@ async fn when_one_part_of_a_set_conflicts_with_the_user_none_is_applied() {
         .expect("told");
     assert!(of_total.contains("return fee(x) * 7"), "{of_total}");
 }
+
+/// The part that was applied first cannot be taken back at once, and the run is cancelled before a test
+/// shows what it breaks.
+#[tokio::test(start_paused = true)]
+async fn a_part_of_a_set_that_stayed_alone_is_taken_back_at_the_end_where_no_person_decides() {
+    for approval in [Approval::Auto, Approval::Proxy] {
+        let of_fee = [whole(WIDER), Line::Hang];
+        let of_total = [whole(FITS), Line::Hang];
+        let mut bed = pair(approval, &of_fee, &of_total);
+        *bed.editor.refuses.lock().unwrap() = Some("shop.py".to_owned());
+        *bed.editor.delays.lock().unwrap() = [0, 0, 5].map(std::time::Duration::from_secs).into();
+        let handle = bed.start();
+        let is_refused = |event: &Event| matches!(event, Event::ProposalNotApplied { .. });
+        until(&handle, is_refused).await;
+        *bed.editor.refuses.lock().unwrap() = Some("fees.py".to_owned());
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        assert!(
+            bed.read("fees.py").contains("rate"),
+            "{:#?}",
+            handle.log.events()
+        );
+        handle.cancel();
+        handle.finished().await;
+        for (file, text) in TWO {
+            assert_eq!(
+                bed.read(file),
+                text,
+                "{approval:?}: {:#?}",
+                handle.log.events()
+            );
+        }
+    }
+}

@@ -273,3 +273,66 @@ async fn a_person_is_shown_invisible_characters_written_out() {
     );
     assert_eq!(bed.read("a.py"), string);
 }
+
+/// An agent that adds a line to the list of dependencies.
+fn requires(line: &str, approval: Approval) -> Bed {
+    let hunk = json!([{"old": "flask==2.0", "new": format!("flask==2.0\n{line}")}]);
+    let propose = json!({"reason": "r", "symbol": "requirements.txt::", "hunks": hunk});
+    let lines = [call("propose", propose), finish("done")];
+    let model = Scripted::native().on("agent requirements.txt::", lines);
+    Bed::new(&[("requirements.txt", "flask==2.0\n")], model)
+        .begin(&["requirements.txt::"])
+        .with(|task| task.approval = approval)
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_add_packages_and_no_places_to_install_from() {
+    let mut bed = requires("django==4.2", Approval::Auto);
+    let events = bed.run().await;
+    assert!(
+        bed.read("requirements.txt").contains("django"),
+        "{events:#?}"
+    );
+    for line in [
+        "--index-url https://evil.example",
+        "-e git+https://evil.example/x.git",
+        "x @ file:///tmp/x",
+        "-r ../outside.txt",
+    ] {
+        let mut bed = requires(line, Approval::Auto);
+        let refused = malformed(&bed.run().await);
+        let why = "(it changes where packages are installed from, or how)";
+        assert!(refused[0].contains(why), "{line}: {refused:?}");
+        assert_eq!(bed.read("requirements.txt"), "flask==2.0\n");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_may_accept_another_place_to_install_from() {
+    let mut bed = requires("--index-url https://own.example", Approval::Ask);
+    let events = bed.run().await;
+    let evidence = bed.approver.seen.lock().unwrap()[0].evidence.clone();
+    let first =
+        "needs your own yes: requirements.txt: it changes where packages are installed from";
+    assert!(evidence.starts_with(first), "{evidence}");
+    assert!(
+        bed.read("requirements.txt").contains("own.example"),
+        "{events:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_list_of_dependencies_names_packages_alone() {
+    for (source, is_made) in [("flask==2.0\n", true), ("-e ./tool\n", false)] {
+        let propose = json!({"reason": "r", "symbol": "requirements-dev.txt::", "source": source});
+        let lines = [call("propose", propose), finish("done")];
+        let model = Scripted::native().on("agent a.py::f", lines);
+        let mut bed = Bed::new(&[("a.py", "def f():\n    return 1\n")], model).begin(&["a.py::f"]);
+        let events = bed.run().await;
+        assert_eq!(
+            bed.path("requirements-dev.txt").exists(),
+            is_made,
+            "{events:#?}"
+        );
+    }
+}

@@ -287,6 +287,7 @@ fn report(outcome: TestOutcome, millis: u64) -> TestReport {
         exit: None,
         command: String::new(),
         cases: Vec::new(),
+        source: Default::default(),
         output: String::new(),
         millis,
     }

@@ -219,3 +219,34 @@ async fn a_folder_without_files_is_told_before_a_call() {
     assert!(error.contains("holds no file"), "{error}");
     assert_eq!(bed.model.calls(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_steered_while_the_tests_run_at_the_end_ends_before_the_run() {
+    let mut model = Scripted::native().on(
+        "agent a.py::f",
+        [
+            whole("def f(x):\n    return x + 1\n"),
+            finish("no more to do"),
+        ],
+    );
+    model.latency = Duration::from_secs(30);
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(|_| Vec::new());
+    // What is typed while the change is applied is tested at the end, for ten seconds.
+    let typed = format!("# mine\n{TWO}");
+    *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed));
+    *bed.test_times.lock().unwrap() = [0, 0, 10].map(Duration::from_secs).into();
+    let handle = bed.start();
+    until(&handle, |event| {
+        matches!(event, Event::AgentFinished { .. })
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    handle.steer(Some("a.py::f".parse().unwrap()), "have another look".into());
+    handle.finished().await;
+    let events = handle.log.events();
+    let ends = |event: &&Event| matches!(event, Event::AgentFinished { .. });
+    assert_eq!(events.iter().filter(ends).count(), 2, "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
+}

@@ -46,3 +46,84 @@ async fn an_agent_that_is_steered_before_the_run_begins_knows_the_task_and_keeps
     let prompts = bed.model.prompts("agent a.py::f");
     assert!(prompts[0].contains("Make it right."), "{}", prompts[0]);
 }
+
+const F_AND_G: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n";
+
+/// The single agent is shown `f`, and the user changes `f` while its model thinks. A change of `g` that
+/// does not fit lets the run read the file again before the agent proposes these changes of `f`. Gives
+/// the prompts and the text at the end.
+async fn single_agent_proposes(
+    typed: &str,
+    changes: impl IntoIterator<Item = serde_json::Value>,
+) -> (Vec<String>, String) {
+    let nonsense =
+        json!({"symbol": "a.py::g", "reason": "r", "hunks": [{"old": "no", "new": "1"}]});
+    let changes = changes.into_iter().map(|change| call("propose", change));
+    let lines = std::iter::once(call("propose", nonsense)).chain(changes);
+    let mut model = Scripted::native().on("solo", lines);
+    model.latency = Duration::from_secs(5);
+    let mut bed = Bed::new(&[("a.py", F_AND_G)], model).with(|task| {
+        task.driver = Driver::Single;
+        task.text = "Let `f` return x + 1.".into();
+    });
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    std::fs::write(bed.path("a.py"), replace_body_of_f(typed)).unwrap();
+    handle.finished().await;
+    let prompts = bed.model.prompts("solo");
+    let shown = "def f(x):\n    return x\n";
+    assert!(prompts[0].contains(shown), "{}", prompts[0]);
+    (prompts, bed.read("a.py"))
+}
+
+fn replace_body_of_f(body: &str) -> String {
+    F_AND_G.replacen("    return x\n", body, 1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_single_agent_keeps_what_was_typed_in_a_function_after_it_was_shown() {
+    let source = "def f(x):\n    return x + 1\n";
+    let blind =
+        json!({"symbol": "a.py::f", "reason": "r", "source": source, "intended_losses": true});
+    let (_, text) = single_agent_proposes("    # mine\n    return x\n", [blind]).await;
+    let expected = replace_body_of_f("    # mine\n    return x + 1\n");
+    assert_eq!(text, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_single_agent_changes_a_line_that_was_typed_since_only_after_it_was_shown() {
+    let hunk = |new: &str| {
+        let hunks = json!([{"old": "return x", "new": new}]);
+        json!({"symbol": "a.py::f", "reason": "r", "hunks": hunks})
+    };
+    let changes = [hunk("return x + 1"), hunk("return 1 + x")];
+    let (prompts, text) = single_agent_proposes("    return x  # mine\n", changes).await;
+    let told = "The user changed the same place meanwhile";
+    assert!(prompts[2].contains(told), "{}", prompts[2]);
+    assert!(prompts[2].contains("return x  # mine"), "{}", prompts[2]);
+    assert_eq!(text, replace_body_of_f("    return 1 + x  # mine\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_typed_while_tests_run_is_not_seen_by_an_agent_that_reads_in_the_same_turn() {
+    let look = Line::Call(vec![
+        ("read".to_owned(), json!({"symbols": ["a.py::f"]})),
+        ("run_tests".to_owned(), json!({"select": []})),
+    ]);
+    let source = "def f(x):\n    return x + 1\n";
+    let blind = json!({"reason": "r", "source": source, "intended_losses": true});
+    let mut model = Scripted::native().on("agent a.py::f", [look, call("propose", blind)]);
+    model.latency = Duration::from_secs(5);
+    let mut bed = Bed::new(&[("a.py", F_AND_G)], model)
+        .begin(&["a.py::f"])
+        .tests(|_| Vec::new());
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    let typed = replace_body_of_f("    # mine\n    return x\n");
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    let unsaved = [("a.py".to_owned(), typed)].into();
+    *bed.editor.unsaved.lock().unwrap() = unsaved;
+    handle.finished().await;
+    let expected = replace_body_of_f("    # mine\n    return x + 1\n");
+    assert_eq!(bed.read("a.py"), expected, "{:#?}", handle.log.events());
+}

@@ -188,3 +188,35 @@ async fn a_change_after_which_no_test_runs_is_not_applied() {
         prompts[1]
     );
 }
+
+/// The change passes as it was checked, and fails with what the user typed while it was applied.
+#[tokio::test(start_paused = true)]
+async fn what_a_model_reviewed_is_taken_back_where_a_test_is_worse_than_before_the_run() {
+    let model = Scripted::native()
+        .on(
+            "agent a.py::f",
+            [whole("def f(x):\n    return x + 1\n"), finish("not mine")],
+        )
+        .always("agent", finish("not mine"))
+        .always("proxy", say("ACCEPT"));
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Proxy)
+        .tests(
+            |all| match all.contains("x + 1") && all.contains("# mine") {
+                true => vec![("t1".to_owned(), "AssertionError".to_owned())],
+                false => Vec::new(),
+            },
+        );
+    let typed = format!("# mine\n{TWO}");
+    *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed.clone()));
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::TestsFail { .. }),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), typed, "{events:#?}");
+    let (diff, _, left) = taken_back(&events).expect("it was taken back");
+    assert!(diff.contains("+    return x + 1"), "{diff}");
+    assert_eq!(left, 0);
+}

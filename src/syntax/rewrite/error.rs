@@ -92,6 +92,57 @@ pub enum RewriteError {
 }
 
 impl RewriteError {
+    /// What is wrong, without what to do about it.
+    pub fn in_short(&self) -> String {
+        match self {
+            RewriteError::NoSymbol { file, name, .. } => format!("{file} has no symbol `{name}`"),
+            RewriteError::WholeModule { file } => {
+                format!("the change would replace all of {file}")
+            }
+            RewriteError::NoDefinition { symbol } => {
+                format!("the new text of `{symbol}` holds no definition")
+            }
+            RewriteError::ManyDefinitions { symbol, names } => {
+                format!("the new text of `{symbol}` defines {names}")
+            }
+            RewriteError::CodeOutside { symbol, text, .. } => {
+                format!("the new text of `{symbol}` has code outside of it: `{text}`")
+            }
+            RewriteError::OtherKind {
+                symbol, old, new, ..
+            } => format!("`{symbol}` is a {old}, the new text defines a {new}"),
+            RewriteError::Syntax { .. } | RewriteError::SourceSyntax { .. } => {
+                let whole = self.to_string();
+                let told = whole.strip_suffix("; nothing was changed");
+                told.unwrap_or(&whole).to_owned()
+            }
+            RewriteError::EmptyHunk { symbol, .. } => {
+                format!("the change does not say which lines of `{symbol}` it replaces")
+            }
+            RewriteError::HunkNotFound { symbol, .. } => {
+                format!("the lines that the change replaces are not in `{symbol}`")
+            }
+            RewriteError::HunkAmbiguous { symbol, count, .. } => {
+                format!("the lines that the change replaces occur {count} times in `{symbol}`")
+            }
+            RewriteError::Exists { symbol } => format!("`{symbol}` is there already"),
+            RewriteError::NotAClass { symbol } => {
+                format!("`{symbol}` is no class: nothing can be added inside")
+            }
+            RewriteError::SharedLine { symbol } => {
+                format!("`{symbol}` shares its last line with other code")
+            }
+            RewriteError::DeleteModule { file } => format!("the change would delete all of {file}"),
+            RewriteError::NotAnImport { statement } => {
+                format!("`{statement}` is no import statement")
+            }
+            RewriteError::NoGrammar { file } => {
+                format!("{file} is of no language that has imports here")
+            }
+            RewriteError::Overlap { .. } => "two parts of the change overlap".to_owned(),
+        }
+    }
+
     /// Names what there is instead, the likeliest first.
     pub(super) fn no_symbol(tree: &SymbolTree, name: &str) -> Self {
         let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();

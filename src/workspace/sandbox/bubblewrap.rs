@@ -59,7 +59,7 @@ fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
     for file in &files {
         add("--ro-bind", &[Path::new("/dev/null"), file]);
     }
-    for kept in kept(plan) {
+    for kept in kept(plan, &hidden(plan)) {
         add("--ro-bind", &[&kept.source, &kept.at]);
     }
     add("--ro-bind", &[program, program]);
@@ -80,9 +80,10 @@ fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
 
 /// The secrets that are not hidden anyway.
 fn shown_secrets(plan: &Plan) -> Vec<PathBuf> {
-    let mut shown: Vec<PathBuf> = kept(plan).into_iter().map(|kept| kept.at).collect();
-    shown.push(plan.tree.root().to_owned());
     let hidden = hidden(plan);
+    let shown = kept(plan, &hidden).into_iter().map(|kept| kept.at);
+    let mut shown: Vec<PathBuf> = shown.collect();
+    shown.push(plan.tree.root().to_owned());
     let is_under = |path: &Path, all: &[PathBuf]| all.iter().any(|one| path.starts_with(one));
     let mut secrets = secrets(plan);
     secrets.retain(|path| {
@@ -116,6 +117,7 @@ mod tests {
             home: Some(home.clone()),
             keep: vec![home.clone(), home.join("py"), "/usr".into()],
             private: Vec::new(),
+            records: Vec::new(),
             user: 1,
             group: 1,
         };

@@ -94,6 +94,9 @@ pub(in crate::workspace) struct Plan {
     pub keep: Vec<PathBuf>,
     /// Files and directories that are hidden besides homes: what only an administrator may read.
     pub private: Vec<PathBuf>,
+    /// Files and directories of Starling's own that are hidden wherever they lie, also in the tree and
+    /// in what is kept: trajectories, caches, results.
+    pub records: Vec<PathBuf>,
     pub user: u32,
     pub group: u32,
 }

@@ -37,8 +37,8 @@ const NOTHING_ELSE: &str = "";
 /// The mode of directories that are for everybody's files. Not for devices: a shell's `> /dev/null`
 /// would be refused there.
 const OPEN_TO_ALL: u32 = 0o1777;
-/// Enough for the directories above what is kept in a hidden place.
-const HIDDEN_BYTES: u64 = 1 << 20;
+/// The mode of directories in place of hidden ones.
+const NOT_TO_WRITE: u32 = 0o755;
 
 /// Where the command's temporary files go.
 pub(super) fn temporary(plan: &Plan) -> PathBuf {
@@ -78,17 +78,28 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     make_read_only(&at).map_err(tried("read-only mounts"))?;
     room.processes(plan).map_err(tried("its own /proc"))?;
     room.devices().map_err(tried("its own /dev"))?;
-    room.temporary(plan).map_err(tried("its own /tmp"))?;
-    let hidden = room.hide(plan).map_err(tried("hiding homes"))?;
-    for kept in kept(plan) {
-        room.keep(&kept)
+    let memory = Memory::new(plan).map_err(tried("a file system in memory"))?;
+    room.temporary(&memory).map_err(tried("its own /tmp"))?;
+    let places = hidden(plan);
+    let kept = kept(plan, &places);
+    let inside: Vec<&Path> = kept
+        .iter()
+        .map(|kept| kept.at.as_path())
+        .chain([plan.tree.root()])
+        .collect();
+    let hidden = room
+        .hide(&places, &inside, &memory)
+        .map_err(tried("hiding homes"))?;
+    for kept in &kept {
+        room.keep(kept)
             .map_err(tried(&format!("keeping {}", kept.source.display())))?;
     }
     room.tree(plan).map_err(tried(&format!(
         "a shadow of {}",
         plan.tree.root().display()
     )))?;
-    room.cover(plan).map_err(tried("covering secrets"))?;
+    room.cover(plan, &memory)
+        .map_err(tried("covering secrets"))?;
     for place in hidden {
         seal(&place).map_err(tried("sealing hidden places"))?;
     }
@@ -154,33 +165,40 @@ impl Room<'_> {
         fs::create_dir(dev.join("shm"))
     }
 
-    /// Empty directories in memory, which share one file system and its limit.
-    fn temporary(&self, plan: &Plan) -> io::Result<()> {
-        let all = plan.scratch.join("memory");
-        fs::create_dir(&all)?;
-        memory(&all, "755", plan.bounds.memory)?;
+    /// Empty directories in memory.
+    fn temporary(&self, memory: &Memory) -> io::Result<()> {
         for (number, own) in own_directories().chain(["/dev/shm"]).enumerate() {
-            let part = all.join(number.to_string());
-            fs::create_dir(&part)?;
-            fs::set_permissions(&part, fs::Permissions::from_mode(OPEN_TO_ALL))?;
+            let part = memory.part(&number.to_string(), OPEN_TO_ALL)?;
             mount_bind(&part, self.of(Path::new(own)))?;
         }
         Ok(())
     }
 
-    /// Puts empty places over what the command does not see, and returns the directories among them.
-    fn hide(&self, plan: &Plan) -> io::Result<Vec<PathBuf>> {
-        let mut places = Vec::new();
-        for path in hidden(plan) {
-            let at = self.of(&path);
-            if at.is_dir() {
-                memory(&at, "755", HIDDEN_BYTES)?;
-                places.push(at);
-            } else if at.exists() {
+    /// Puts empty places over what the command does not see. Returns the directories in which something
+    /// of `inside` has to be shown, which are to be sealed afterwards; all others are.
+    fn hide(
+        &self,
+        places: &[PathBuf],
+        inside: &[&Path],
+        memory: &Memory,
+    ) -> io::Result<Vec<PathBuf>> {
+        let mut open = Vec::new();
+        for path in places {
+            let at = self.of(path);
+            let Ok(of) = fs::metadata(&at) else {
+                continue;
+            };
+            if !of.is_dir() {
                 mount_bind("/dev/null", &at)?;
+            } else if inside.iter().any(|more| more.starts_with(path)) {
+                let part = memory.part(&format!("hidden{}", open.len()), NOT_TO_WRITE)?;
+                mount_bind(&part, &at)?;
+                open.push(at);
+            } else {
+                mount_bind(&memory.empty, &at)?;
             }
         }
-        Ok(places)
+        Ok(open)
     }
 
     fn keep(&self, kept: &Kept) -> io::Result<()> {
@@ -189,14 +207,14 @@ impl Room<'_> {
         bind_read_only(&kept.source, &to)
     }
 
-    fn cover(&self, plan: &Plan) -> io::Result<()> {
+    fn cover(&self, plan: &Plan, memory: &Memory) -> io::Result<()> {
         for secret in secrets(plan) {
             let to = self.of(&secret);
             if !to.exists() {
                 continue;
             }
             if secret.is_dir() {
-                memory(&to, "500", 4 << 10)?;
+                mount_bind(&memory.empty, &to)?;
             } else {
                 mount_bind("/dev/null", &to)?;
             }
@@ -223,6 +241,37 @@ impl Room<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// One file system in memory, with one limit, for all directories of the room that begin empty: to make
+/// and to end one takes the system longer than to show a part of it.
+struct Memory {
+    at: PathBuf,
+    /// A directory to which nobody can write, wherever it is shown.
+    empty: PathBuf,
+}
+
+impl Memory {
+    fn new(plan: &Plan) -> io::Result<Memory> {
+        let at = plan.scratch.join("memory");
+        fs::create_dir(&at)?;
+        memory(&at, "755", plan.bounds.memory)?;
+        let empty = at.join("empty");
+        let memory = Memory { at, empty };
+        let empty = memory.part("empty", NOT_TO_WRITE)?;
+        // A mount that is made of a sealed one is sealed.
+        mount_bind(&empty, &empty)?;
+        seal(&empty)?;
+        Ok(memory)
+    }
+
+    /// A new directory in it.
+    fn part(&self, name: &str, mode: u32) -> io::Result<PathBuf> {
+        let part = self.at.join(name);
+        fs::create_dir(&part)?;
+        fs::set_permissions(&part, fs::Permissions::from_mode(mode))?;
+        Ok(part)
     }
 }
 

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
@@ -20,25 +22,57 @@ const ENTRIES: usize = 100_000;
 pub(super) struct SharedMemory {
     bytes: u64,
     next: Instant,
+    /// The look that is being taken: a process that is starting a program or changing its memory lets
+    /// nobody see its mappings, and the watch waits for none.
+    look: Option<Receiver<Found>>,
+}
+
+/// What a look found, and how long it took.
+#[derive(Debug)]
+struct Found {
+    bytes: u64,
+    took: Duration,
 }
 
 impl SharedMemory {
     pub(super) fn new() -> Self {
         SharedMemory {
             bytes: 0,
-            next: Instant::now(),
+            next: Instant::now() + LEAST,
+            look: None,
         }
     }
 
     /// Of these processes; looked at again only when it is time to. `segments` adds those of System V in
     /// this process's namespace.
     pub(super) fn bytes(&mut self, of: impl Iterator<Item = Pid>, segments: fn() -> u64) -> u64 {
-        let start = Instant::now();
-        if start >= self.next {
-            self.bytes = objects(of).saturating_add(segments());
-            self.next = Instant::now() + LEAST.max(start.elapsed() * SHARE);
+        if self.look.is_none() && Instant::now() >= self.next {
+            self.begin(of.collect(), segments);
+        }
+        let found = self.look.as_ref().map(Receiver::try_recv);
+        if let Some(Ok(Found { bytes, took })) = found {
+            self.bytes = bytes;
+            self.next = Instant::now() + LEAST.max(took * SHARE);
+        }
+        if !matches!(found, Some(Err(TryRecvError::Empty))) {
+            self.look = None;
         }
         self.bytes
+    }
+
+    fn begin(&mut self, of: Vec<Pid>, segments: fn() -> u64) {
+        let (send, look) = channel();
+        let find_out = move || {
+            let start = Instant::now();
+            let bytes = objects(of.into_iter()).saturating_add(segments());
+            let took = start.elapsed();
+            // Nobody asks any more when the command has ended.
+            let _ = send.send(Found { bytes, took });
+        };
+        // Where no thread can be started, the next look tries again.
+        if thread::Builder::new().spawn(find_out).is_ok() {
+            self.look = Some(look);
+        }
     }
 }
 
@@ -117,6 +151,27 @@ mod tests {
             "",
         ] {
             assert_eq!(shared_mapping(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_look_is_not_waited_for() {
+        let name = c"starling-test";
+        let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::io::write(&file, &vec![1; 1 << 20]).unwrap();
+        let mut shared = SharedMemory::new();
+        shared.next = Instant::now();
+        // The segments take as long to be counted as somebody makes them take.
+        let slow = || {
+            thread::sleep(Duration::from_millis(300));
+            5
+        };
+        let mut look = || shared.bytes([rustix::process::getpid()].into_iter(), slow);
+        let start = Instant::now();
+        assert_eq!(look(), 0);
+        assert!(start.elapsed() < Duration::from_millis(300));
+        while look() < (1 << 20) + 5 {
+            thread::yield_now();
         }
     }
 

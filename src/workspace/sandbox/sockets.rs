@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::thread;
 
 use libc::{seccomp_notif, seccomp_notif_resp};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, openat, statx};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -65,7 +66,7 @@ impl OwnMounts {
     }
 }
 
-/// Answers the kernel's questions until the process ends.
+/// Answers the kernel's questions until nobody is left who could cause one.
 pub(super) fn supervise(listener: OwnedFd, own: OwnMounts) {
     let shared = Arc::new((listener, own));
     while let Some(request) = next(&shared.0) {
@@ -82,9 +83,10 @@ pub(super) fn supervise(listener: OwnedFd, own: OwnMounts) {
     }
 }
 
-/// The next call of `connect`; none when the listener is broken.
+/// The next call of `connect`; none when there will be no more.
 fn next(listener: &OwnedFd) -> Option<seccomp_notif> {
-    loop {
+    // Asked for the next one when there is none left to come, the kernel would answer at once, each time.
+    while !is_abandoned(listener) {
         // SAFETY: all fields are numbers, and the kernel wants them to be zero.
         let mut request: seccomp_notif = unsafe { zeroed() };
         // SAFETY: the kernel writes a request of this type.
@@ -104,6 +106,14 @@ fn next(listener: &OwnedFd) -> Option<seccomp_notif> {
             },
         }
     }
+    None
+}
+
+/// Waits until something is asked; whether all who could ask have ended instead.
+fn is_abandoned(listener: &OwnedFd) -> bool {
+    let mut on = [PollFd::new(listener, PollFlags::IN)];
+    let waited = poll(&mut on, None);
+    waited.is_ok() && !on[0].revents().contains(PollFlags::IN)
 }
 
 fn answer(listener: &OwnedFd, request: &seccomp_notif, done: Result<(), Errno>) {
@@ -264,6 +274,16 @@ fn connect_to(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_is_waited_for_when_all_who_could_ask_have_ended() {
+        let asking = thread::spawn(|| {
+            rustix::thread::set_no_new_privs(true).unwrap();
+            super::super::filter::install(UnixSockets::Supervised).unwrap()
+        });
+        let listener = asking.join().unwrap().unwrap();
+        assert!(next(&listener).is_none());
+    }
 
     #[test]
     fn addresses_are_read_as_the_kernel_reads_them() {

@@ -6,6 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
 use super::plan::Plan;
 
 /// Where the command has an empty directory of its own.
@@ -71,7 +74,11 @@ pub(super) struct Kept {
 pub(super) fn hidden(plan: &Plan) -> Vec<PathBuf> {
     let homes = homes(plan).filter(|path| !is_of_the_system(path));
     let private = plan.private.iter().filter_map(|path| resolved(path));
-    let mut hidden: Vec<PathBuf> = homes.chain(private).chain(cache(plan)).collect();
+    // What lies in the tree is covered when the tree stands there.
+    let root = plan.tree.root();
+    let records = records(plan).filter(|path| !path.starts_with(root));
+    let hidden = homes.chain(private).chain(cache(plan)).chain(records);
+    let mut hidden: Vec<PathBuf> = hidden.collect();
     hidden.sort();
     hidden.dedup_by(|later, earlier| later.starts_with(earlier));
     hidden
@@ -79,17 +86,23 @@ pub(super) fn hidden(plan: &Plan) -> Vec<PathBuf> {
 
 /// The directories of hidden places that stay in sight, those above others first. A path is taken only
 /// by what it really is; the home itself, the cache and all that is above them stay hidden.
-pub(super) fn kept(plan: &Plan) -> Vec<Kept> {
+pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<Kept> {
     let own = OWN.iter().filter_map(|path| resolved(Path::new(path)));
-    let places: Vec<PathBuf> = own.chain(hidden(plan)).collect();
+    let places: Vec<PathBuf> = own.chain(hidden.iter().cloned()).collect();
     let is_below = |path: &Path| {
         places
             .iter()
             .any(|place| path.starts_with(place) && path != place)
     };
     let homes: Vec<PathBuf> = homes(plan).collect();
-    let is_too_much =
-        |path: &Path| plan.scratch.starts_with(path) || homes.iter().any(|h| h.starts_with(path));
+    // A record around the tree cannot be covered once it is in sight.
+    let around: Vec<PathBuf> = records(plan)
+        .filter(|path| plan.tree.root().starts_with(path))
+        .collect();
+    let is_too_much = |path: &Path| {
+        let holds = |place: &PathBuf| place.starts_with(path);
+        plan.scratch.starts_with(path) || homes.iter().any(holds) || around.iter().any(holds)
+    };
     let programs = PROGRAMS_IN_RUN.iter().map(PathBuf::from);
     let mut kept = Vec::new();
     for path in plan.keep.iter().cloned().chain(programs) {
@@ -112,12 +125,20 @@ pub(super) fn kept(plan: &Plan) -> Vec<Kept> {
     kept
 }
 
-/// The user's secrets that there are, by their real paths, except where the tree is among them.
+/// Starling's own records that there are, by their real paths.
+fn records(plan: &Plan) -> impl Iterator<Item = PathBuf> {
+    let found = plan.records.iter().filter_map(|path| resolved(path));
+    found.filter(|path| path.parent().is_some())
+}
+
+/// The user's secrets and Starling's records that there are, by their real paths, except where the tree
+/// is among them.
 pub(super) fn secrets(plan: &Plan) -> Vec<PathBuf> {
     let home = plan.home.iter();
     let paths = home.flat_map(|home| SECRETS.iter().map(move |name| home.join(name)));
     paths
         .filter_map(|path| resolved(&path))
+        .chain(records(plan))
         .filter(|path| !plan.tree.root().starts_with(path))
         .collect()
 }
@@ -173,8 +194,15 @@ fn cache(plan: &Plan) -> Option<PathBuf> {
     resolved(all.parent()?)
 }
 
+/// What a path really is; none where nothing lies there.
 fn resolved(path: &Path) -> Option<PathBuf> {
-    path.canonicalize().ok()
+    // Most lead through no link, which the system says in one call; to follow each component takes many.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        Ok(_) if is_plain(path) => Some(path.components().collect()),
+        Err(Errno::NOENT) => None,
+        Ok(_) | Err(_) => path.canonicalize().ok(),
+    }
 }
 
 fn is_of_the_system(path: &Path) -> bool {
@@ -214,6 +242,7 @@ mod tests {
             home: Some(home.to_owned()),
             keep: keep.to_vec(),
             private: Vec::new(),
+            records: Vec::new(),
             user: 1,
             group: 1,
         }
@@ -271,7 +300,8 @@ mod tests {
             "/".into(),
             "/run/../usr".into(),
         ];
-        let found = kept(&plan(&home, &keep));
+        let plan = plan(&home, &keep);
+        let found = kept(&plan, &hidden(&plan));
         let expected = [
             ("tools/current", &py),
             ("tools/py", &py),
@@ -286,6 +316,31 @@ mod tests {
             .filter(|kept| !kept.at.starts_with("/run"))
             .collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn paths_are_resolved_as_the_system_does_it() {
+        let (_dir, home) = home();
+        symlink(home.join("tools"), home.join("link")).unwrap();
+        symlink("nowhere", home.join("dangling")).unwrap();
+        for name in [
+            "",
+            "tools/py",
+            "tools/py/",
+            "tools/./py",
+            "tools/../.ssh",
+            "link",
+            "link/py",
+            "link/..",
+            "dangling",
+            "missing",
+            "missing/..",
+        ] {
+            let path = home.join(name);
+            assert_eq!(resolved(&path), path.canonicalize().ok(), "{name}");
+        }
+        let relative = Path::new("src");
+        assert_eq!(resolved(relative), relative.canonicalize().ok());
     }
 
     #[test]

@@ -36,6 +36,8 @@ impl Written {
             next: Instant::now(),
         };
         written.most = plan.bounds.disk.saturating_add(written.now());
+        // What was there is known.
+        written.next = Instant::now() + LEAST;
         Ok(written)
     }
 
@@ -125,6 +127,7 @@ mod tests {
             home: None,
             keep: Vec::new(),
             private: Vec::new(),
+            records: Vec::new(),
             user: 0,
             group: 0,
         }

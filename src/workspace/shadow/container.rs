@@ -93,7 +93,8 @@ impl Shadows {
         let tree = scratch.path().join("tree");
         let copying = {
             let (root, tree, overlay) = (root.to_owned(), tree.clone(), overlay.clone());
-            move || copy_tree(&root, &tree).and_then(|_| lay_over(&tree, &overlay))
+            let records = self.records();
+            move || copy_tree(&root, &tree, &records).and_then(|_| lay_over(&tree, &overlay))
         };
         blocking(copying).await.map_err(|source| self.io(source))?;
         let inside = Inside {

@@ -28,8 +28,9 @@ impl Shadows {
         let tree = scratch.path().join("tree");
         let copying = {
             let (root, tree, overlay) = (root.to_owned(), tree.clone(), overlay.clone());
+            let records = self.records();
             move || {
-                let linked = copy_tree(&root, &tree)?;
+                let linked = copy_tree(&root, &tree, &records)?;
                 lay_over(&tree, &overlay).map(|()| linked)
             }
         };
@@ -81,13 +82,16 @@ fn copy_environment(
 
 /// Copies the tree `from` to the new directory `to`, times and permissions included; a file system
 /// that can share blocks does. `.git` is left out; Python environments are linked, as they are
-/// installed, not edited; absolute links into `from` lead into `to`. Returns the environments.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<Vec<PathBuf>> {
+/// installed, not edited; absolute links into `from` lead into `to`. What is at one of the paths `without`
+/// is left out. Returns the environments.
+pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let without = without.iter().filter_map(|path| path.canonicalize().ok());
     let mut copy = Copy {
         from,
         to,
         left: MAX_BYTES,
         linked: Vec::new(),
+        without: without.collect(),
     };
     copy.directory(from, to)?;
     Ok(copy.linked)
@@ -99,6 +103,8 @@ struct Copy<'a> {
     left: u64,
     /// Directories of `from` that are linked in place of being copied.
     linked: Vec<PathBuf>,
+    /// Real paths of what is left out.
+    without: Vec<PathBuf>,
 }
 
 impl Copy<'_> {
@@ -108,6 +114,9 @@ impl Copy<'_> {
             let entry = entry?;
             let (path, target) = (entry.path(), to.join(entry.file_name()));
             let found = entry.metadata()?;
+            if self.without.contains(&path) {
+                continue;
+            }
             if found.is_symlink() {
                 self.link(&path, &target)?;
             } else if found.is_dir() {
@@ -170,7 +179,7 @@ mod tests {
     fn copies_a_tree_with_its_times_modes_and_links() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
-        for sub in ["pkg", ".git", "venv"] {
+        for sub in ["pkg", ".git", "venv", "records"] {
             fs::create_dir_all(from.join(sub)).unwrap();
         }
         fs::write(from.join("pkg/a.py"), "a").unwrap();
@@ -187,8 +196,10 @@ mod tests {
         symlink("pkg/a.py", from.join("relative")).unwrap();
         symlink("/dev/null", from.join("outside")).unwrap();
 
-        copy_tree(&from, &to).unwrap();
+        fs::write(from.join("records/1"), "").unwrap();
+        copy_tree(&from, &to, &[from.join("records")]).unwrap();
 
+        assert!(!to.join("records").exists());
         let link = |name: &str| fs::read_link(to.join(name)).unwrap();
         assert_eq!(link("absolute"), to.join("pkg/a.py"));
         assert_eq!(link("relative"), Path::new("pkg/a.py"));

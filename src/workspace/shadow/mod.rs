@@ -20,6 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::encoding::encode;
 use super::paths::{ReadError, inside};
 use super::sandbox::{Bounds, Confinement, Plan, Tree, administrators_files};
 use super::snapshot::Overlay;
@@ -89,6 +90,8 @@ pub struct Shadows {
     /// `None` where nothing may run.
     confinement: Option<Confinement>,
     reason: String,
+    /// What commands do not see, besides the cache.
+    hidden: Vec<PathBuf>,
     /// In place of all that.
     container: Option<Container>,
 }
@@ -118,6 +121,7 @@ impl Shadows {
                 kind,
                 confinement: Some(confinement),
                 reason: String::new(),
+                hidden: Vec::new(),
                 container: None,
             };
             match shadows.probe().await {
@@ -141,6 +145,7 @@ impl Shadows {
                 Unconfined::Refused => None,
             },
             reason: refusals.join("; "),
+            hidden: Vec::new(),
             container: None,
         })
     }
@@ -172,6 +177,18 @@ impl Shadows {
                 message: format!("{:?}: {}", done.end, done.output.trim()),
             }),
         }
+    }
+
+    /// These shadows, whose commands do not see these files and directories of the host either.
+    pub fn hiding(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.hidden.extend(paths);
+        self
+    }
+
+    /// The cache and what else commands do not see.
+    fn records(&self) -> Vec<PathBuf> {
+        let all = self.hidden.iter().chain([&self.cache]);
+        all.cloned().collect()
     }
 
     /// These shadows as copies.
@@ -267,6 +284,7 @@ impl Shadows {
                 home: std::env::home_dir(),
                 keep: command.keep.clone(),
                 private: administrators_files().to_vec(),
+                records: self.records(),
                 user: rustix::process::getuid().as_raw(),
                 group: rustix::process::getgid().as_raw(),
             },
@@ -309,7 +327,9 @@ pub(super) fn lay_over(tree: &Path, overlay: &Overlay) -> io::Result<()> {
         match text {
             Some(text) => {
                 fs::create_dir_all(path.parent().unwrap_or(tree))?;
-                fs::write(path, text.as_bytes())?;
+                // An editor saves what its encoding lacks as UTF-8, or not at all.
+                let bytes = encode(&path, text).unwrap_or(text.as_bytes().into());
+                fs::write(&path, bytes)?;
             }
             None => match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

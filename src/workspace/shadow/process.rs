@@ -320,6 +320,7 @@ mod tests {
                 home: None,
                 keep: Vec::new(),
                 private: Vec::new(),
+                records: Vec::new(),
                 user: 0,
                 group: 0,
             },

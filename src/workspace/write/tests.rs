@@ -150,7 +150,7 @@ fn a_file_system_without_locks_is_written_all_the_same() {
         calls.lock = |_| Err(TryLockError::Error(unsupported()));
         calls.sync = |_| Err(unsupported());
     });
-    write_with(&lockless, &path, "new").unwrap();
+    write_with(&lockless, &path, b"new").unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     assert_eq!(names(&root), ["a.py"]);
 }
@@ -161,7 +161,7 @@ fn what_was_renamed_is_written_though_the_directory_cannot_be_flushed() {
     let path = root.join("a.py");
     fs::write(&path, "old").unwrap();
     let unflushed = calls(|calls| calls.sync_directory = |_| Err(Errno::IO.into()));
-    write_with(&unflushed, &path, "new").unwrap();
+    write_with(&unflushed, &path, b"new").unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "new");
 }
 
@@ -171,7 +171,7 @@ fn a_text_that_did_not_reach_the_disk_replaces_nothing() {
     let path = root.join("a.py");
     fs::write(&path, "old").unwrap();
     let broken = calls(|calls| calls.sync = |_| Err(Errno::IO.into()));
-    let failed = write_with(&broken, &path, "new");
+    let failed = write_with(&broken, &path, b"new");
     assert!(matches!(failed, Err(Failed::Io(_))), "{failed:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     assert_eq!(names(&root), ["a.py"]);
@@ -253,7 +253,7 @@ fn a_file_that_cannot_be_made_alike_is_written_in_place() {
     fs::write(&path, "old").unwrap();
     let before = fs::metadata(&path).unwrap().ino();
     let owned = calls(|calls| calls.keep = |_, _, _| Err(Errno::PERM.into()));
-    write_with(&owned, &path, "new").unwrap();
+    write_with(&owned, &path, b"new").unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     assert_eq!(fs::metadata(&path).unwrap().ino(), before);
     assert_eq!(names(&root), ["a.py"]);
@@ -274,13 +274,13 @@ fn a_full_disk_in_the_middle_brings_the_old_text_back() {
             }
         };
     });
-    let failed = write_with(&full, &path, "new, and longer");
+    let failed = write_with(&full, &path, b"new, and longer");
     assert!(matches!(failed, Err(Failed::Io(_))), "{failed:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     assert_eq!(names(&root), ["a.py"]);
     // When not even that fits, the new text is kept.
     fs::write(&path, "also longer").unwrap();
-    let Err(Failed::Torn { journal, .. }) = write_with(&full, &path, "new, and longer") else {
+    let Err(Failed::Torn { journal, .. }) = write_with(&full, &path, b"new, and longer") else {
         panic!("neither text fits");
     };
     assert_eq!(fs::read_to_string(journal).unwrap(), "new, and longer");
@@ -303,4 +303,21 @@ fn the_journal_of_an_interrupted_writing_is_kept_until_its_text_is_written() {
     assert_eq!(fs::read_to_string(cut).unwrap(), "new text");
     // Nobody knows who put the journal there, so it changes nothing.
     assert_eq!(fs::read_to_string(root.join("cut.py")).unwrap(), "new");
+}
+
+#[test]
+fn writes_in_the_declared_encoding() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let file = FilePath::new("a.py");
+    write_atomically(&root, &file, "# coding: latin-1\r\ns = 'é'\r").unwrap();
+    let written = b"# coding: latin-1\r\ns = '\xe9'\r";
+    assert_eq!(std::fs::read(root.join("a.py")).unwrap(), written);
+    let error = write_atomically(&root, &file, "# coding: latin-1\n# €\n").unwrap_err();
+    let told = error.to_string();
+    assert!(
+        told.starts_with("a.py: not written: its declared encoding, latin-1"),
+        "{told}"
+    );
+    assert_eq!(std::fs::read(root.join("a.py")).unwrap(), written);
 }

@@ -66,6 +66,11 @@ impl Judge {
     /// An edit has changed a text: it is clear now whether the tests are worse.
     pub fn edit_arrived(&mut self, texts: super::Texts) {
         self.texts = texts;
+        for unit in &self.project.units {
+            if let Some(version) = self.project.version(&unit.name, &self.texts) {
+                self.arrived_versions.insert(unit.path(), version);
+            }
+        }
         let now = failing(&self.project, &self.texts);
         let is_worse =
             |id: &&String| !self.failing.contains(*id) && !self.failing_before.contains(*id);

@@ -97,15 +97,17 @@ impl Judge {
                 };
                 self.proposals.all.insert(proposal.0, made);
             }
-            Event::ProposalRefused { agent, why } => self.refused(&name_of(agent), why),
+            Event::ProposalRefused { agent, why, .. } => self.refused(&name_of(agent), why),
             Event::CandidateChosen { agent, model, .. } => {
                 self.proposals.chosen.insert(name_of(agent), model.clone());
             }
             Event::ProposalChecked { proposal, evidence } => self.checked(proposal.0, evidence),
             Event::TestsRun {
                 proposal: Some(proposal),
+                report,
                 ..
             } => {
+                self.check_that_texts_are_fresh(proposal.0, report.exit);
                 let waits = self
                     .proposals
                     .all
@@ -261,20 +263,24 @@ impl Judge {
         self.note_versions(id);
     }
 
-    /// The symbols of a proposal have these versions now.
+    /// The symbols of a proposal have the versions that the editor gave them last, unless the user
+    /// changed them since.
     fn note_versions(&mut self, id: u32) {
         let symbols = self.proposals.all.get(&id).map(|one| one.symbols.clone());
-        for symbol in symbols.unwrap_or_default() {
-            let version = self.project.version(&symbol.name, &self.texts);
-            if let Some(version) = version {
-                self.applied_versions.insert(symbol.to_string(), version);
-            }
+        for symbol in symbols.unwrap_or_default().iter().map(ToString::to_string) {
+            let arrived = self.arrived_versions.get(&symbol).copied();
+            let stands =
+                |version: &i64| super::has_version(&self.project, &self.texts, &symbol, *version);
+            match arrived.filter(stands) {
+                Some(version) => self.applied_versions.insert(symbol, version),
+                None => self.applied_versions.remove(&symbol),
+            };
         }
     }
 
     /// An answer from memory must not tell of a text that was changed since.
     fn answered(&mut self, from: &Party, text: &str, source: AnswerSource) {
-        if source != AnswerSource::Memory || self.user_changed_behaviour {
+        if source != AnswerSource::Memory {
             return;
         }
         let owner = name_of(from);

@@ -60,10 +60,16 @@ pub struct Judge {
     /// What the user typed and a model has seen.
     seen_tokens: BTreeSet<String>,
     typed: BTreeMap<String, Duration>,
+    /// By the number of a test run: the files that it had in another text than the user when it started,
+    /// and when the user had last typed in each of them.
+    older_texts: BTreeMap<Option<i32>, BTreeMap<String, Duration>>,
     /// Files that an agent tried to change: their texts were read anew for that.
     drafted_files: BTreeSet<String>,
-    /// The version that a symbol had after the last applied change.
+    /// The version that a symbol has since the last applied change. Without those that the user
+    /// changed after it.
     applied_versions: BTreeMap<String, i64>,
+    /// The version that a symbol had in the last text that the editor took.
+    arrived_versions: BTreeMap<String, i64>,
     /// Agents that were woken and have not ended since.
     awake: BTreeSet<String>,
     woken: BTreeSet<String>,
@@ -99,8 +105,10 @@ impl Judge {
             user_changed_behaviour: false,
             seen_tokens: BTreeSet::new(),
             typed: BTreeMap::new(),
+            older_texts: BTreeMap::new(),
             drafted_files: BTreeSet::new(),
             applied_versions: BTreeMap::new(),
+            arrived_versions: BTreeMap::new(),
             awake: BTreeSet::new(),
             woken: BTreeSet::new(),
             picks: Vec::new(),
@@ -127,12 +135,12 @@ impl Judge {
     /// Takes note of all events since the last time.
     pub fn catch_up(&mut self, log: &EventLog, desk: &Desk, now: Duration) {
         self.now = now;
+        self.typed.clone_from(&desk.typed);
         let records = log.records(self.seen);
         if records.is_empty() {
             return;
         }
         self.texts = desk.texts(&self.project);
-        self.typed.clone_from(&desk.typed);
         for stamped in records {
             if stamped.seq != self.seen as u64 {
                 let text = format!("record {} has the number {}", self.seen, stamped.seq);
@@ -198,9 +206,13 @@ impl Judge {
         self.spending.reported_nothing = true;
     }
 
-    pub fn tests_start(&mut self, texts: &Texts, desk_texts: &Texts) {
+    /// The test run of this number starts on `texts`, while the user has `desk_texts`.
+    pub fn tests_start(&mut self, number: Option<i32>, texts: &Texts, desk_texts: &Texts) {
         self.work_starts();
-        self.check_that_texts_are_fresh(texts, desk_texts);
+        let differs = |(file, text): &(&String, &String)| desk_texts.get(*file) != Some(text);
+        let differing = texts.iter().filter(differs).map(|(file, _)| file);
+        let typed = differing.filter_map(|file| Some((file.clone(), *self.typed.get(file)?)));
+        self.older_texts.insert(number, typed.collect());
     }
 
     pub fn tests_end(&mut self) {
@@ -211,9 +223,15 @@ impl Judge {
         self.checks_had_trouble = true;
     }
 
-    pub fn user_typed(&mut self, desk_texts: Texts) {
+    /// The user has other texts now: typed, reloaded, or closed without saving.
+    pub fn user_changed_texts(&mut self, desk_texts: Texts) {
         self.texts = desk_texts;
-        self.failing = failing(&self.project, &self.texts);
+        let now = failing(&self.project, &self.texts);
+        self.user_changed_behaviour |= now != self.failing;
+        self.failing = now;
+        let (project, texts) = (&self.project, &self.texts);
+        self.applied_versions
+            .retain(|symbol, version| has_version(project, texts, symbol, *version));
     }
 
     pub fn model_knows(&mut self, line: &str) {
@@ -236,21 +254,19 @@ impl Judge {
         self.undoing = false;
     }
 
-    /// A test run whose texts are older than the proposals that it speaks about.
-    fn check_that_texts_are_fresh(&mut self, texts: &Texts, now: &Texts) {
-        let Some(earliest) = self.proposals.earliest_open() else {
-            return;
+    /// The tests of a proposal ran on texts that were older than the proposal.
+    fn check_that_texts_are_fresh(&mut self, id: u32, number: Option<i32>) {
+        let made = self.proposals.all.get(&id).map(|one| one.made);
+        let older = self.older_texts.remove(&number).unwrap_or_default();
+        let is_stale = |file: &String, typed: Duration| {
+            !self.drafted_files.contains(file) && made.is_some_and(|made| typed < made)
         };
-        let mut stale = Vec::new();
-        for (file, text) in texts {
-            let typed = self.typed.get(file).copied();
-            let is_old = typed.is_some_and(|typed| typed < earliest);
-            if is_old && !self.drafted_files.contains(file) && now.get(file) != Some(text) {
-                stale.push(file.clone());
-            }
-        }
+        let stale = older
+            .into_iter()
+            .filter(|(file, typed)| is_stale(file, *typed));
+        let stale: Vec<String> = stale.map(|(file, _)| file).collect();
         if !stale.is_empty() {
-            let text = format!("{stale:?} were typed in before the proposals were made");
+            let text = format!("{stale:?} were typed in before #{id} was made");
             self.broken(
                 "evidence is of the current texts",
                 "buffers stay as at the start",
@@ -267,6 +283,12 @@ impl Judge {
         }
         self.broken("every run ends", "deadline", "no RunFinished".to_owned());
     }
+}
+
+fn has_version(project: &Project, texts: &Texts, symbol: &str, version: i64) -> bool {
+    let unit = project.unit(symbol);
+    let now = unit.and_then(|unit| project.version(&unit.name, texts));
+    now == Some(version)
 }
 
 /// The ids of the tests that fail on these texts.

@@ -97,11 +97,6 @@ impl Proposals {
             one.waits_since = one.waits_since.map(|_| now);
         }
     }
-
-    pub fn earliest_open(&self) -> Option<Duration> {
-        let open = self.all.values().filter(|one| one.ends.is_empty());
-        open.map(|one| one.made).min()
-    }
 }
 
 /// How an agent is named in conversations.

@@ -116,9 +116,23 @@ local all = {
   review = function()
     with_meant(review().open)
   end,
+  --- Nothing is accepted that was not shown: without an open review the first `:Starling accept` opens it.
   accept = function()
     with_meant(function(about)
-      client.execute('starling.accept', about)
+      if review().shows(about) then
+        client.execute('starling.accept', about)
+      else
+        review().open(about)
+      end
+    end)
+  end,
+  --- The task of the last run once more.
+  again = function()
+    meant_run(function(run)
+      client.execute('starling.retry', { run = run }, function(reply)
+        M.last = reply.run
+        state.refresh()
+      end)
     end)
   end,
   acceptall = function()

@@ -187,6 +187,14 @@ function M.open(about)
   end)
 end
 
+--- Whether the review of a proposal is on the screen.
+function M.shows(about)
+  return open ~= nil
+    and vim.api.nvim_win_is_valid(open.window)
+    and open.run == about.run
+    and open.proposal == about.proposal
+end
+
 --- The proposal that is meant: that of the review, the first in the buffer, or the oldest.
 ---@param buffer integer
 function M.meant(buffer)

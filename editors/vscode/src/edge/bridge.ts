@@ -33,6 +33,16 @@ export class Bridge implements vscode.Disposable {
     vscode.workspace.onDidCloseTextDocument(({ uri }) => this.#reports.forget(uri.toString())),
   ];
 
+  constructor() {
+    // Reports from before this extension began to listen are of the text as it was opened, where nobody
+    // has changed it.
+    for (const { uri, version } of vscode.workspace.textDocuments) {
+      if (version === 1 && vscode.languages.getDiagnostics(uri).length > 0) {
+        this.#reports.tell(uri.toString(), version);
+      }
+    }
+  }
+
   /** To be said before the client starts. */
   serve(client: LanguageClient): void {
     for (const [what, command] of Object.entries(PROVIDERS)) {

@@ -10,8 +10,10 @@ import { askForKey } from "./keys.ts";
 import { menu } from "./menu.ts";
 import type { PictureView } from "./pictureView.ts";
 import { activeFolder, chooseFolder, openSymbol, pathIn, symbolAt } from "./place.ts";
+import type { Restarts } from "./restarts.ts";
 import type { Review } from "./review.ts";
 import type { Runs } from "./runs.ts";
+import type { Remedies } from "./remedies.ts";
 import type { Server } from "./server.ts";
 import { changed } from "./settings.ts";
 import type { Told } from "./told.ts";
@@ -26,6 +28,8 @@ export interface Parts {
   picture: PictureView;
   ask: AskView;
   texts: Told;
+  remedies: Remedies;
+  restarts: Restarts;
 }
 
 /** What a lens or a code action says of a symbol. */
@@ -39,16 +43,20 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
     task: () => newTask(parts),
     change: (argument) => change(parts, argument as SymbolArgument | undefined),
     ask: (argument) => askAbout(ask, argument as SymbolArgument | undefined),
-    accept: (argument) => decide(parts, argument, async (about) => server.execute("starling.accept", about)),
+    accept: (argument) => accept(parts, argument),
     acceptAll: (argument) => {
       const run = targets.given(argument)?.run;
       return server.execute("starling.acceptAll", run === undefined ? {} : { run });
     },
-    reject: (argument) => decide(parts, argument, (about, name) => reject(server, about, name)),
+    reject: async (argument) =>
+      withTarget(targets.waiting(argument), (target) =>
+        decide(parts, target, (about, name) => reject(parts, target, about, name)),
+      ),
     steer: (argument) => steer(parts, argument),
     diff: (argument) => showDiff(parts, argument),
     why: (argument) => showWhy(parts, argument),
     next: () => reviewNext(parts),
+    again: async (argument) => withTarget(targets.ended(argument), ({ run }) => parts.remedies.again(run)),
     stop: async (argument) =>
       withTarget(targets.going(argument), ({ run }) => server.execute("starling.cancel", { run })),
     undo: async (argument) => withTarget(targets.changed(argument), (target) => undo(server, target)),
@@ -58,7 +66,7 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
       ),
     picture: (argument) => picture.show(targets.given(argument)?.run),
     clear: () => runs.clear(),
-    restart: () => server.start(),
+    restart: () => parts.restarts.ask(),
     log: () => server.log.show(),
     key: () => askForKey(parts.context, server),
     menu: () => menu(server, runs),
@@ -84,7 +92,7 @@ async function withTarget(
   }
 }
 
-async function newTask({ server }: Parts): Promise<void> {
+async function newTask({ server, remedies }: Parts): Promise<void> {
   const folder = await chooseFolder("Starling: New Task", server.folders);
   if (!folder) {
     return;
@@ -96,13 +104,20 @@ async function newTask({ server }: Parts): Promise<void> {
     ignoreFocusOut: true,
   });
   if (task?.trim()) {
-    await run(server, folder, { task });
+    await run(remedies, folder, { task });
   }
 }
 
-async function change({ server }: Parts, argument: SymbolArgument | undefined): Promise<void> {
+async function change({ server, remedies }: Parts, argument: SymbolArgument | undefined): Promise<void> {
   const editor = vscode.window.activeTextEditor;
-  const found = argument ?? (editor && (await symbolAt(editor.document.uri, editor.selection.active)));
+  const place = editor && selected(editor);
+  // The box is there before the symbol is found: what is typed at once goes into it, never into the source.
+  const symbolHere = argument ?? (editor && symbolAt(editor.document.uri, editor.selection.active));
+  const task = await taskBox(symbolHere, place ?? "the project");
+  if (!task) {
+    return;
+  }
+  const found = await symbolHere;
   const symbol = found?.symbol;
   const folder =
     server.folders.find(({ uri }) => uri.toString() === found?.folder) ??
@@ -111,16 +126,34 @@ async function change({ server }: Parts, argument: SymbolArgument | undefined): 
   if (!folder) {
     return;
   }
-  const place = editor && selected(editor);
-  const about = symbol ? shortName(symbol) : (place ?? "the project");
-  const task = await vscode.window.showInputBox({
-    title: `Starling: Change ${about}`,
-    prompt: "What is to change? You see every change, with its tests, before it is made.",
-    ignoreFocusOut: true,
+  await run(remedies, folder, symbol ? { task, begin: [symbol] } : { task: place ? `${task} (${place})` : task });
+}
+
+/** Asks what to change; the title names the symbol as soon as it is found. */
+async function taskBox(
+  symbol: SymbolArgument | Thenable<SymbolArgument | undefined> | undefined,
+  otherwise: string,
+): Promise<string | undefined> {
+  const box = vscode.window.createInputBox();
+  box.title = "Starling: Change …";
+  box.prompt = "What is to change? You see every change, with its tests, before it is made.";
+  box.ignoreFocusOut = true;
+  const answered = new Promise<string | undefined>((resolve) => {
+    box.onDidAccept(() => {
+      resolve(box.value.trim());
+      box.hide();
+    });
+    box.onDidHide(() => {
+      resolve(undefined);
+      box.dispose();
+    });
   });
-  if (task?.trim()) {
-    await run(server, folder, symbol ? { task, begin: [symbol] } : { task: place ? `${task} (${place})` : task });
-  }
+  box.show();
+  const named = (found: SymbolArgument | undefined) => {
+    box.title = `Starling: Change ${found?.symbol ? shortName(found.symbol) : otherwise}`;
+  };
+  void Promise.resolve(symbol).then(named, () => named(undefined));
+  return answered;
 }
 
 /** `parcels/quote.py, lines 3 to 9` */
@@ -132,12 +165,12 @@ function selected(editor: vscode.TextEditor): string | undefined {
 }
 
 async function run(
-  server: Server,
+  remedies: Remedies,
   folder: vscode.WorkspaceFolder,
   what: { task: string; begin?: string[] },
 ): Promise<void> {
   const given = runParameters(changed(folder));
-  await server.execute("starling.run", { ...given, ...what, folder: folder.uri.toString() });
+  await remedies.begin({ ...given, ...what, folder: folder.uri.toString() });
   await vscode.commands.executeCommand("starling.runs.focus");
 }
 
@@ -157,17 +190,26 @@ function nameIn(runs: Runs, { run, proposal, symbol }: Target): string {
   return proposal === undefined ? name : `#${proposal} ${name}`.trim();
 }
 
-/** Answers a proposal or an intent; from an open diff goes on to the next one. */
-async function decide(
-  parts: Parts,
-  argument: unknown,
-  answer: (about: object, name: string) => Promise<unknown>,
-): Promise<void> {
-  const { targets, runs, review } = parts;
-  const target = await targets.waiting(argument);
-  if (!target) {
+/** Accepts what is on the screen; opens the diff of a proposal that is not. */
+async function accept(parts: Parts, argument: unknown): Promise<void> {
+  const found = await parts.targets.toAccept(argument);
+  if (!found) {
     return;
   }
+  const { target, shown } = found;
+  if (!shown && target.proposal !== undefined) {
+    await parts.review.open({ run: target.run, proposal: target.proposal });
+    return;
+  }
+  await decide(parts, target, async (about) => parts.server.execute("starling.accept", about));
+}
+
+/** Answers a proposal or an intent; from an open diff goes on to the next one. */
+async function decide(
+  { runs, review }: Parts,
+  target: Target,
+  answer: (about: object, name: string) => Promise<unknown>,
+): Promise<void> {
   const fromDiff = review.active();
   const set = runs.proposal(target.run, target.proposal ?? -1)?.with ?? [];
   const answered = await answer(about(target), nameIn(runs, target));
@@ -182,10 +224,12 @@ async function decide(
   }
 }
 
-async function reject(server: Server, about: object, name: string): Promise<unknown> {
+async function reject({ server, runs }: Parts, { run }: Target, about: object, name: string): Promise<unknown> {
   const reason = await vscode.window.showInputBox({
     title: `Starling: Reject ${name}`,
-    prompt: "Why? Its agent reads the reason and tries again.",
+    prompt: runs.get(run)?.interrupted
+      ? "Why? Its agent is gone with the server: the reason is kept in the run's log."
+      : "Why? Its agent reads the reason and tries again.",
     ignoreFocusOut: true,
     validateInput: (text) => (text.trim() === "" ? "A few words are enough; Escape leaves it waiting." : undefined),
   });

@@ -13,7 +13,7 @@ export async function storedKeys(context: vscode.ExtensionContext): Promise<Reco
 }
 
 /** Asks for a key, stores it (or forgets it, when it is empty), and starts the server anew. */
-export async function askForKey(context: vscode.ExtensionContext, server: Server): Promise<void> {
+export async function askForKey(context: vscode.ExtensionContext, server: Server): Promise<"changed" | "left"> {
   const title = "Starling: Set API Key";
   const name = await vscode.window.showInputBox({
     title,
@@ -23,7 +23,7 @@ export async function askForKey(context: vscode.ExtensionContext, server: Server
     validateInput: (text) => (/^[A-Za-z_]\w*$/.test(text) ? undefined : "Letters, digits and underscores."),
   });
   if (name === undefined) {
-    return;
+    return "left";
   }
   const value = await vscode.window.showInputBox({
     title,
@@ -32,11 +32,12 @@ export async function askForKey(context: vscode.ExtensionContext, server: Server
     ignoreFocusOut: true,
   });
   if (value === undefined) {
-    return;
+    return "left";
   }
   const others = context.globalState.get<string[]>(NAMES, []).filter((other) => other !== name);
   await (value ? context.secrets.store(name, value) : context.secrets.delete(name));
   await context.globalState.update(NAMES, value ? [...others, name] : others);
   await server.start();
   void vscode.window.showInformationMessage(`Starling: ${name} is ${value ? "stored" : "forgotten"}.`);
+  return "changed";
 }

@@ -1,8 +1,9 @@
 /** All runs of this window, kept up to date from what the server says. */
 
 import * as vscode from "vscode";
-import type { EventParams, IntentParams, UndoneParams } from "../model/protocol.ts";
+import type { DownloadParams, EventParams, IntentParams, UndoneParams } from "../model/protocol.ts";
 import { type Proposal, type ProposalState, Story } from "../model/story.ts";
+import { downloadPhase } from "../model/remedy.ts";
 import type { Server } from "./server.ts";
 
 /** Changes are gathered for so long before views hear of them. */
@@ -14,6 +15,7 @@ const COMPARE_MS = 300;
 interface State {
   runs: {
     run: string;
+    task: string;
     restored: boolean;
     intents: IntentParams[];
     proposals: { proposal: number; state: ProposalState }[];
@@ -24,6 +26,8 @@ export class Runs implements vscode.Disposable {
   readonly #stories = new Map<string, Story>();
   /** By the runs: the address of the folder of each. */
   readonly #homes = new Map<string, string>();
+  /** Runs that the user does not want to see any more: a server may still know them. */
+  readonly #forgotten = new Set<string>();
   readonly #server: Server;
   readonly #listening: vscode.Disposable;
   readonly #changed = new vscode.EventEmitter<void>();
@@ -39,6 +43,10 @@ export class Runs implements vscode.Disposable {
       this.#soon();
     });
     server.on<UndoneParams>("starling/undone", (params) => this.#undone(params));
+    server.on<DownloadParams>("starling/download", ({ run, bytes, total }) => {
+      this.#story(run).phase = downloadPhase(bytes, total);
+      this.#soon();
+    });
     server.onState(() => this.#soon());
     server.onRunning((folder) => void this.#attach(folder));
     this.#listening = vscode.workspace.onDidChangeWorkspaceFolders(({ removed }) => {
@@ -89,8 +97,10 @@ export class Runs implements vscode.Disposable {
     for (const [run, story] of this.#stories) {
       if (!story.running && story.waiting.length === 0) {
         this.#stories.delete(run);
+        this.#forgotten.add(run);
       }
     }
+    void this.#server.everywhere("workspace/executeCommand", { command: "starling.forget", arguments: [{}] });
     this.#soon();
   }
 
@@ -113,6 +123,9 @@ export class Runs implements vscode.Disposable {
   }
 
   #take(params: EventParams): void {
+    if (this.#forgotten.has(params.run)) {
+      return;
+    }
     if (!this.#stories.has(params.run)) {
       // It may be the run of an earlier server, told again.
       this.#unknown ??= setTimeout(() => {
@@ -131,9 +144,8 @@ export class Runs implements vscode.Disposable {
     if (params.error !== undefined) {
       void vscode.window.showWarningMessage(`Nothing was undone: ${params.error}`);
     }
-    const story = this.#story(params.run);
     for (const number of params.proposals) {
-      story.markUndone(number);
+      this.#stories.get(params.run)?.markUndone(number);
     }
     this.#soon();
   }
@@ -141,7 +153,8 @@ export class Runs implements vscode.Disposable {
   /** What went on before this window was there; what an earlier server knew is gone with it. */
   async #attach(folder: vscode.WorkspaceFolder): Promise<void> {
     this.#forget(folder);
-    for (const { run } of await this.#known(folder)) {
+    const runs = (await this.#known(folder)).filter(({ run }) => !this.#forgotten.has(run));
+    for (const { run } of runs) {
       const { events } = await this.#server.request<{ events: EventParams[] }>("starling/events", { run });
       const story = this.#story(run);
       for (const { seq, event } of events) {
@@ -154,8 +167,12 @@ export class Runs implements vscode.Disposable {
   /** What events do not tell: intents that wait, and what became of a run whose server is gone. */
   async #compare(): Promise<void> {
     const known = await Promise.all(this.#server.folders.map((folder) => this.#known(folder)));
-    for (const { run, restored, intents, proposals } of known.flat()) {
+    for (const { run, task, restored, intents, proposals } of known.flat()) {
+      if (this.#forgotten.has(run)) {
+        continue;
+      }
       const story = this.#story(run);
+      story.task ||= task;
       story.settle(proposals);
       intents.forEach((intent) => story.intend({ ...intent, run }));
       if (restored) {

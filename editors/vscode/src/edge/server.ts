@@ -9,7 +9,20 @@ import { type Handler, Session, type SessionState } from "./session.ts";
 export type ServerState = { kind: "off" } | { kind: "untrusted" } | { kind: "no_folder" } | SessionState;
 
 /** The server's own commands, which lenses and actions name. */
-const COMMANDS = ["run", "accept", "acceptAll", "reject", "steer", "cancel", "undo", "ask", "review", "diff", "why"];
+const COMMANDS = [
+  "run",
+  "accept",
+  "acceptAll",
+  "reject",
+  "steer",
+  "cancel",
+  "undo",
+  "ask",
+  "review",
+  "diff",
+  "why",
+  "retry",
+];
 
 export class Server implements vscode.Disposable {
   readonly log: vscode.LogOutputChannel;

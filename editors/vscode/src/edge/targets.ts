@@ -30,11 +30,39 @@ export class Targets {
 
   /** A proposal or an intent that waits: the given one, that of the open diff, the only one, or a chosen one. */
   async waiting(argument: unknown): Promise<Target | undefined> {
-    const known: Target | undefined = this.given(argument) ?? this.#review.active();
-    if (known && (known.proposal !== undefined || known.symbol !== undefined)) {
-      return known;
+    return this.#onScreen(argument) ?? this.#pick(this.#undecided(), "Nothing waits for review.", "Which one?");
+  }
+
+  /**
+   * What accepting is about. Nothing is accepted that the user has not seen: without an argument and
+   * without an open diff, `shown` is false for a proposal, whose diff is to be opened instead. An
+   * intent is shown by the list that it is picked from, even if it is the only one.
+   */
+  async toAccept(argument: unknown): Promise<{ target: Target; shown: boolean } | undefined> {
+    const target = this.#onScreen(argument);
+    if (target) {
+      return { target, shown: true };
     }
-    const choices = this.#runs.all.flatMap((story) => [
+    const choices = this.#undecided();
+    const [only, ...more] = choices;
+    if (only && more.length === 0 && only.target.proposal !== undefined) {
+      return { target: only.target, shown: false };
+    }
+    const chosen =
+      choices.length === 0
+        ? await this.#pick(choices, "Nothing waits for review.", "")
+        : (await vscode.window.showQuickPick(choices, { title: "Starling: Accept", placeHolder: "Which one?" }))
+            ?.target;
+    return chosen && { target: chosen, shown: chosen.proposal === undefined };
+  }
+
+  #onScreen(argument: unknown): Target | undefined {
+    const known: Target | undefined = this.given(argument) ?? this.#review.active();
+    return known && (known.proposal !== undefined || known.symbol !== undefined) ? known : undefined;
+  }
+
+  #undecided(): Choice[] {
+    return this.#runs.all.flatMap((story) => [
       ...story.waiting.map((proposal) => ({
         label: `#${proposal.number} ${proposal.symbol}`,
         description: proposalWord(proposal.state),
@@ -48,12 +76,16 @@ export class Targets {
         target: { run: story.id, symbol },
       })),
     ]);
-    return this.#pick(choices, "Nothing waits for review.", "Which one?");
   }
 
   /** A run that goes. */
   async going(argument: unknown): Promise<Target | undefined> {
     return this.#run(argument, this.#runs.all.filter((story) => story.running).map(choice), "No run is going.");
+  }
+
+  /** A run that has ended. */
+  async ended(argument: unknown): Promise<Target | undefined> {
+    return this.#run(argument, this.#runs.all.filter((story) => !story.running).map(choice), "No run has ended.");
   }
 
   /** A run that changed something. */

@@ -196,7 +196,7 @@ function proposalLook(state: ProposalState): { icon: string; colour?: string } {
 }
 
 function factIcon(text: string): string {
-  if (/\b(broken|still failing)\b/.test(text)) {
+  if (/\b(broken|still failing|only as the run changed|by what the command printed)\b/.test(text)) {
     return "warning";
   }
   return text.includes("unknown") ? "question" : "check";

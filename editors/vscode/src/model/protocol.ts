@@ -38,6 +38,10 @@ export type TestEvidence =
       still_failing: string[];
       details: string;
       millis: number;
+      /** Tests that pass only with test files that the run changed. */
+      only_as_changed?: { tests: string[]; details?: string };
+      /** `printed` where the results are read from what the command printed. */
+      source?: string;
     };
 
 export interface Problem {
@@ -183,6 +187,24 @@ export interface IntentParams {
   symbol: string;
   intent: string;
   reason: string;
+}
+
+/** What can be done where the model could not be asked. */
+export type Remedy =
+  | { remedy: "download"; model: string; bytes: number }
+  | { remedy: "key" }
+  | { remedy: "endpoint" }
+  | { remedy: "model" };
+
+/** `starling/remedy` */
+export type RemedyParams = Remedy & { run: string; task: string; message: string };
+
+/** `starling/download` */
+export interface DownloadParams {
+  run: string;
+  model: string;
+  bytes: number;
+  total: number;
 }
 
 /** `starling/undone` */

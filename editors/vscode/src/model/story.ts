@@ -175,8 +175,8 @@ export class Story {
         this.phase = "agents at work";
         return;
       case "turn_started":
-        this.#agent(partyKey(event.agent), "working", "thinks");
-        return;
+        // One who answers a question is asked a model as well, and is not at work for it.
+        return this.#doing(partyKey(event.agent), "thinks");
       case "turn_finished": {
         const agent = this.agents.get(partyKey(event.agent));
         if (agent) {
@@ -459,9 +459,14 @@ export class Story {
   #agent(key: string, state: AgentState, doing: string): Agent {
     const known = this.agents.get(key);
     const agent = known ?? { key, state, doing, turns: 0, woken: "", summary: "" };
+    if (this.interrupted) {
+      agent.state = "done";
+      agent.doing = "stopped with the server";
+      return agent;
+    }
     // An intent and the events before it come on two ways: it waits until it is answered.
     const held = state === "working" && this.intents.has(key);
-    agent.state = this.interrupted ? "done" : held ? "waiting" : state;
+    agent.state = held ? "waiting" : state;
     agent.doing = held ? LEAVE : doing;
     if (!known && (isAgent(key) || key === "solo")) {
       this.agents.set(key, agent);

@@ -82,7 +82,9 @@ export function stopWord(reason: StopReason): string {
 /** How a run is over; empty while it goes. */
 export function endSentence(story: Story): string {
   if (story.interrupted) {
-    return "Interrupted: the server was started anew. What waits can still be decided.";
+    return story.waiting.length > 0
+      ? "Interrupted: the server was started anew. What waits can still be decided."
+      : "Interrupted: the server was started anew. Run Again begins the task once more.";
   }
   return story.end ? stopSentence(story.end.reason) : "";
 }
@@ -151,10 +153,11 @@ export function testsLine(tests: TestEvidence): string {
     return `tests unknown: ${tests.reason}`;
   }
   // Those that it fixed are among them.
-  const parts = [`${tests.passed} passed`];
+  const parts = [`${tests.passed} passed${tests.source === "printed" ? " by what the command printed" : ""}`];
   const more: [string[], string][] = [
     [tests.fixed, "fixed"],
     [tests.broken, "broken"],
+    [tests.only_as_changed?.tests ?? [], "only as the run changed the tests"],
     [tests.still_failing, "still failing"],
   ];
   for (const [ids, word] of more) {

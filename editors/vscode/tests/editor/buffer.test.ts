@@ -122,6 +122,9 @@ on.step("a formatter runs over what was accepted: what it rewrote is taken back 
   on.scene.model.knows("In capitals.", { "price.py::label": [proposes("In capitals.", '"price"', "'PRICE'")] });
   await change("price.py", 14, "In capitals.");
   await toReview(1).waitFor();
+  // The first one shows it.
+  await on.editor.command("Starling: Accept");
+  await on.editor.proposed("'PRICE'").waitFor();
   await on.editor.command("Starling: Accept");
   await on.onDisk("price.py", 'return "PRICE"');
   await on.editor.rowAction(/#\d label/, "Undo");
@@ -236,6 +239,8 @@ on.step("the server is killed while a proposal waits: another one offers it", as
   process.kill(serverOf(on.scene.cache), "SIGKILL");
   await on.editor.row("Interrupted: the server was started anew").waitFor();
   await toReview(1).waitFor();
+  await on.editor.command("Starling: Accept");
+  await on.editor.proposed("return 50").waitFor();
   await on.editor.command("Starling: Accept");
   await on.onDisk("tax.py", "return 50");
 });

@@ -26,6 +26,8 @@ export interface Options {
   settings?: Record<string, unknown>;
   /** Whether folders are asked to be trusted. */
   trust?: "ask" | "given";
+  /** `default`: nothing is set but the server, as in a fresh editor; the theme is not followed either. */
+  preferences?: "default" | "quiet";
 }
 
 /** Needed programs, from the environment (`tests/run` sets it). */
@@ -124,6 +126,12 @@ export class Editor {
         await this.page.keyboard.press("Escape");
       }
     }
+  }
+
+  /** Presses a chord of Starling: `Ctrl+'`, then a key. */
+  async chord(key: string): Promise<void> {
+    await this.page.keyboard.press("Control+'");
+    await this.page.keyboard.press(key);
   }
 
   /** Types into the box that asks for a text, and sends it. */
@@ -258,11 +266,9 @@ export class Editor {
   }
 }
 
-function startCodeServer(scene: Scene, { theme, settings, trust }: Options, port: number): ChildProcess {
-  const data = join(scene.folder, "data");
-  const config = join(scene.folder, "code-server.yaml");
-  writeFileSync(config, `bind-addr: 127.0.0.1:${port}\nauth: none\ncert: false\n`);
-  const all = JSON.stringify({
+/** What keeps the screen still for tests. */
+function quiet(theme: Theme): Record<string, unknown> {
+  return {
     "workbench.colorTheme": THEMES[theme],
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": false,
@@ -273,6 +279,16 @@ function startCodeServer(scene: Scene, { theme, settings, trust }: Options, port
     "editor.minimap.enabled": false,
     // In a browser the editor saves by itself; what is saved when is a part of what is tested.
     "files.autoSave": "off",
+  };
+}
+
+function startCodeServer(scene: Scene, options: Options, port: number): ChildProcess {
+  const { theme, settings, trust, preferences } = options;
+  const data = join(scene.folder, "data");
+  const config = join(scene.folder, "code-server.yaml");
+  writeFileSync(config, `bind-addr: 127.0.0.1:${port}\nauth: none\ncert: false\n`);
+  const all = JSON.stringify({
+    ...(preferences === "default" ? {} : quiet(theme)),
     "starling.path": need("STARLING_BINARY"),
     ...scene.settings,
     "starling.environment": {

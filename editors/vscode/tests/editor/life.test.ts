@@ -60,6 +60,7 @@ on.step("typing in the lines of a proposal is said to be a conflict; taken back,
 
 on.step("what waits outlives the server", async () => {
   await on.editor.command("Starling: Restart Server");
+  await on.editor.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Restart Now" }).click();
   await on.editor.command("Starling: Focus on Runs View");
   await toReview(2).waitFor();
   await on.editor.status(/2 to review/).waitFor();

@@ -30,6 +30,10 @@ interface Asked {
 export class Model {
   /** Every request, as it came. */
   readonly requests: { task: string; who: string }[] = [];
+  /** The key without which requests are refused (401). */
+  key: string | null = null;
+  /** Whether connections are cut without an answer. */
+  dead = false;
   readonly #server: Server;
   readonly #scripts = new Map<string, Script>();
   readonly #held = new Set<string>();
@@ -45,13 +49,18 @@ export class Model {
     return model;
   }
 
-  /** What is to be set of the server, so that it asks this model. */
-  get settings(): Record<string, unknown> {
+  /** Where the model is served. */
+  get address(): string {
     const address = this.#server.address();
     const port = typeof address === "object" ? address?.port : "";
+    return `http://127.0.0.1:${port}/v1`;
+  }
+
+  /** What is to be set of the server, so that it asks this model. */
+  get settings(): Record<string, unknown> {
     return {
       "starling.model": "openai:scripted",
-      "starling.environment": { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, OPENAI_API_KEY: "none" },
+      "starling.environment": { OPENAI_BASE_URL: this.address, OPENAI_API_KEY: "none" },
     };
   }
 
@@ -90,6 +99,16 @@ export class Model {
     const pieces: Buffer[] = [];
     for await (const piece of request) {
       pieces.push(piece as Buffer);
+    }
+    if (this.dead) {
+      request.socket.destroy();
+      return;
+    }
+    if (this.key !== null && request.headers.authorization !== `Bearer ${this.key}`) {
+      response.statusCode = 401;
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ error: { message: "no such key" } }));
+      return;
     }
     const body = JSON.parse(Buffer.concat(pieces).toString() || "{}");
     const text = (body.messages ?? []).map((one: { content: unknown }) => textOf(one.content)).join("\n");

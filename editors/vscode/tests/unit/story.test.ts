@@ -154,3 +154,25 @@ test("what a run left waiting outlives its server", () => {
   assert.equal(cut.agents.get(QUOTE)?.doing, "stopped with the server");
   assert.equal(cut.messages[0]?.open, false);
 });
+
+test("an agent that only answers is not at work, and one that waits goes on waiting", () => {
+  const thinks = (symbol: string): Event => ({ event: "turn_started", agent: { agent: symbol }, turn: 1 });
+  const told = story(started, woken(QUOTE), asked, thinks(PERCENT), answered);
+  assert.deepEqual(
+    told.working.map(({ key }) => key),
+    [QUOTE],
+  );
+  assert.equal(told.agents.has(PERCENT), false);
+  const waiting = story(started, woken(QUOTE), made(1, QUOTE), review(1, QUOTE), thinks(QUOTE));
+  assert.equal(waiting.agents.get(QUOTE)?.state, "waiting");
+});
+
+test("a rejected proposal of an interrupted run sets nobody to work", () => {
+  const told = story(started, woken(QUOTE), made(1, QUOTE), review(1, QUOTE));
+  told.interrupt();
+  const verdict = { verdict: "reject", reason: "no" } as const;
+  told.take(10, { event: "proposal_reviewed", proposal: 1, by: "user", verdict });
+  assert.equal(told.proposals.get(1)?.state, "rejected");
+  assert.deepEqual(told.working, []);
+  assert.equal(told.agents.get(QUOTE)?.doing, "stopped with the server");
+});

@@ -37,9 +37,13 @@ fn trouble_of_an_agent_is_told() {
     assert_eq!(told(failed), ["! scout no answer"]);
     let refused = Event::ProposalRefused {
         agent: Party::Solo,
-        why: text("g belongs to another"),
+        why: text("The proposal loses the docstring. Keep it, or set `intended_losses`."),
+        shown: Some(text("the change would lose the docstring")),
     };
-    assert_eq!(told(refused), ["↺ agent g belongs to another"]);
+    assert_eq!(
+        told(refused),
+        ["↺ agent the change would lose the docstring"]
+    );
 }
 
 #[test]
@@ -145,6 +149,7 @@ fn the_fate_of_a_proposal_is_told() {
         proposal: id,
         symbols: (0..8).map(|at| symbol(&format!("a.py::f{at}"))).collect(),
         diff: String::new(),
+        change: None,
     };
     let named: Vec<String> = (0..6).map(|at| format!("a.py::f{at}")).collect();
     let expected = format!("✓ #3 changed {} and 2 more", named.join(", "));
@@ -221,9 +226,9 @@ fn why_an_agent_wakes_is_told_once() {
         super::ending(StopReason::Settled),
     ]);
     let traces = Traces {
-        root: Path::new("/p"),
         trajectory: Path::new("/t"),
-        patch: None,
+        repo: None,
+        tree: Tree::Stays,
     };
     let report = plain(&summary(&state, traces));
     let line = "not told  a.py::f (uses b.py::g), a.py::h (uses b.py::g)";
@@ -264,6 +269,8 @@ fn evidence_against_a_proposal_is_shown_whole() {
             details: text("AssertionError: 1 != 2"),
             millis: 1500,
             tried: Tried::All,
+            only_as_changed: Default::default(),
+            source: Default::default(),
         },
         contract: vec![text("f: a parameter more")],
         callers: vec![symbol("b.py::g")],
@@ -296,6 +303,16 @@ fn evidence_against_a_proposal_is_shown_whole() {
         );
     }
     assert!(!shown.contains("fixed"), "{shown}");
+    let tests_alone = Evidence {
+        contract: vec![text("f: a parameter more")],
+        test_callers: 3,
+        ..evidence()
+    };
+    let told = tests_alone.to_string();
+    assert!(
+        told.contains("callers to follow up: only tests (3)"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -441,6 +458,19 @@ fn numbers_are_written_for_readers() {
             ..Spent::default()
         })
     };
+    let of = |unpriced_calls, dollars, assumed| {
+        words::spent(&Spent {
+            prompt_tokens: Tokens(9_000),
+            assumed_tokens: Tokens(assumed),
+            dollars: Dollars(dollars),
+            unpriced_calls,
+            ..Spent::default()
+        })
+    };
+    assert!(of(0, 0.0, 0).contains(" · $0 · "));
+    assert!(of(2, 0.0, 0).contains(" · cost unknown · "));
+    assert!(of(2, 0.5, 0).contains("$0.5000, and the cost of 2 calls is unknown"));
+    assert!(of(0, 0.5, 6_000).contains("about 3000 tokens, at most 9000 · at most $0.5000"));
     assert!(spent(0.5).contains(" 9.5 s ") && !spent(0.5).contains("waiting"));
     assert!(spent(4.0).ends_with("· 4 s waiting for you"));
 }
@@ -448,17 +478,34 @@ fn numbers_are_written_for_readers() {
 #[test]
 fn the_way_back_can_be_pasted_into_a_shell() {
     let traces = Traces {
-        root: Path::new("/it's here"),
         trajectory: Path::new("/c/1.jsonl"),
-        patch: Some(Path::new("/c/1.patch")),
+        repo: Some(Path::new("/it's here")),
+        tree: Tree::Stays,
     };
     let said = plain(&summary(&state(&[ending(StopReason::Settled)]), traces));
-    let expected = r"git -C '/it'\''s here' apply -R /c/1.patch";
+    let expected = r"undo  starling undo --repo '/it'\''s here'";
     assert!(said.contains(expected), "{said}");
-    let nothing = Traces {
-        patch: None,
+    let gone = Traces {
+        tree: Tree::Temporary,
         ..traces
     };
-    let said = plain(&summary(&state(&[ending(StopReason::Settled)]), nothing));
-    assert!(!said.contains("apply -R"), "{said}");
+    let said = plain(&summary(&state(&[ending(StopReason::Settled)]), gone));
+    assert!(!said.contains("starling undo"), "{said}");
+}
+
+#[test]
+fn the_end_says_how_to_go_on_with_what_waits() {
+    let traces = Traces {
+        trajectory: Path::new("/c/1.jsonl"),
+        repo: None,
+        tree: Tree::Stays,
+    };
+    let asked = crate::headless::testing::review_asked;
+    let events = vec![asked(3, "a.py::f"), asked(4, "a.py::g")];
+    let said = plain(&summary(
+        &state(&[events, ending(StopReason::Cancelled)]),
+        traces,
+    ));
+    let last = said.trim_end().lines().last().unwrap();
+    assert_eq!(last, "2 proposals wait for your review: `starling review`");
 }

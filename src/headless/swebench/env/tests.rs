@@ -83,6 +83,7 @@ fn runs(repositories: Repositories, program: PathBuf, cache: &Path) -> Runs {
         cache: cache.to_owned(),
         program,
         arguments: Vec::new(),
+        hidden: Vec::new(),
         oracle: None,
         seconds: 60,
         workers: 1,

@@ -164,6 +164,7 @@ mod tests {
                 exit: Some(0),
                 command: String::new(),
                 cases: Vec::new(),
+                source: Default::default(),
                 output: output.into(),
                 millis: 1,
             };

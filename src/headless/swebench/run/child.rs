@@ -108,6 +108,7 @@ impl Heard {
     /// Listens to a run; its last event, when it comes.
     async fn follow(&mut self, stdout: ChildStdout) -> Option<Finished> {
         let mut found = None;
+        let mut taken_back = None;
         let mut lines = BufReader::new(stdout).lines();
         loop {
             if let Some(pid) = self.pid {
@@ -124,6 +125,8 @@ impl Heard {
             };
             if let Event::TurnFinished { cost, .. } = event {
                 self.dollars += cost;
+            } else if let Event::TakenBack { diff, .. } = event {
+                taken_back = Some(diff);
             } else if let Event::RunFinished {
                 stop_reason,
                 applied,
@@ -137,7 +140,8 @@ impl Heard {
                     run: run.clone(),
                     stop_reason,
                     applied,
-                    patch: diff,
+                    // A run hands in the best that it has, also where it did not leave it in the tree.
+                    patch: taken_back.take().unwrap_or(diff),
                     spent,
                     summary,
                 });

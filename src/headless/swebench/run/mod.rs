@@ -43,6 +43,9 @@ pub struct Runs {
     pub program: PathBuf,
     /// What `starling run` is given besides task and folder.
     pub arguments: Vec<OsString>,
+    /// Files and directories that the tests of a run do not see: the place of the records, and data that
+    /// holds the answers.
+    pub hidden: Vec<PathBuf>,
     /// Seconds that one run may take.
     pub seconds: u64,
     /// Answers made of known changes, in place of a model.
@@ -203,6 +206,10 @@ impl Runs {
                 "--model".into(),
                 format!("oracle:{}", file.display()).into(),
             ]);
+        }
+        for path in &self.hidden {
+            let path = std::path::absolute(path).map_err(text)?;
+            arguments.extend(["--hide-from-tests".into(), path.into()]);
         }
         let child = Child {
             program: &self.program,

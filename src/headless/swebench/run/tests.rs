@@ -17,6 +17,9 @@ run="r$$"
 echo "$task" > "$STORIES/$run.jsonl"
 echo "$*" > "$STORIES/arguments"
 ls > "$STORIES/beside"
+case "$task" in
+  *worse*) echo "{\"run\":\"$run\",\"seq\":1,\"at_ms\":4,\"event\":{\"event\":\"taken_back\",\"diff\":\"the best it had\",\"patch\":null,\"left\":[]}}" ;;
+esac
 cat <<END
 {"run":"$run","seq":1,"at_ms":5,"event":{"event":"run_finished","stop_reason":{"reason":"settled"},"applied":["a.py::f"],"diff":"--- a/a.py\n+++ b/a.py\n","spent":{"calls":2,"prompt_tokens":10,"cached_tokens":0,"output_tokens":5,"dollars":0.5,"seconds":1.0,"waiting_seconds":0.0,"messages":0,"agents":1},"summary":"done","tally":[]}}
 END
@@ -56,6 +59,7 @@ fn bed() -> Bed {
             cache,
             program,
             arguments: vec!["--driver".into(), "swarm".into()],
+            hidden: vec![dir.path().join("out")],
             oracle: None,
             seconds: 60,
             workers: 2,
@@ -150,6 +154,21 @@ async fn each_instance_leaves_its_record_its_story_and_its_prediction() {
 }
 
 #[tokio::test]
+async fn changes_that_were_taken_back_are_handed_in() {
+    let bed = bed();
+    let one = bed.task("a__b-1", "worse");
+    let place = bed.place();
+    let tasks = [&one];
+    let ended = bed.runs.all(&tasks, &place, |_| {});
+    assert_eq!(ended.await.unwrap(), Ended::All);
+    let predictions = bed.read("predictions.jsonl");
+    assert!(
+        predictions.contains(r#""model_patch":"the best it had""#),
+        "{predictions}"
+    );
+}
+
+#[tokio::test]
 async fn a_process_is_given_the_task_and_a_checkout_without_history_and_nothing_else() {
     let bed = bed();
     let task = bed.task("a__b-1", "First.");
@@ -160,9 +179,10 @@ async fn a_process_is_given_the_task_and_a_checkout_without_history_and_nothing_
     assert_eq!(
         arguments.trim(),
         format!(
-            "run - --json --end-with-parent {} --repo {} --driver swarm",
+            "run - --json --end-with-parent {} --repo {} --driver swarm --hide-from-tests {}",
             std::process::id(),
-            checkout.display()
+            checkout.display(),
+            bed.out.display()
         )
     );
 }

@@ -1,0 +1,34 @@
+//! What a project is written in, for the user: symbols are known in Python only.
+
+use std::path::Path;
+
+use crate::syntax::{FilePath, Language};
+use crate::workspace::{Overlay, Workspace};
+
+/// Said where a project has no file with symbols.
+pub const NO_SYMBOLS: &str = "no Python file is here: symbols are known in Python only, and other text \
+                              files are read and changed as a whole";
+
+/// Whether any file has symbols.
+pub fn has_symbols(files: &[FilePath]) -> bool {
+    files.iter().any(is_known)
+}
+
+/// How many files have symbols, and how many have none.
+pub fn count(files: &[FilePath]) -> (usize, usize) {
+    let known = files.iter().filter(|file| is_known(file)).count();
+    (known, files.len() - known)
+}
+
+/// Whether any file of a project has symbols. Most projects show one at their root.
+pub fn has_symbols_at(root: &Path) -> bool {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| FilePath::new(&*entry.file_name().to_string_lossy()));
+    names.any(|name| is_known(&name))
+        || Workspace::open(root.to_owned())
+            .is_ok_and(|workspace| has_symbols(workspace.snapshot(Overlay::new()).files()))
+}
+
+fn is_known(file: &FilePath) -> bool {
+    Language::of(file) != Language::Plain
+}

@@ -1,0 +1,322 @@
+//! `starling review`: the proposals that waited for review when their run ended are offered again.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use super::Outcome;
+use super::args::{ReviewArgs, WorldArgs};
+use super::input::{Inputs, Source};
+use super::project;
+use super::run::{Viewer, to_name};
+use super::screen::Screen;
+use super::services::services;
+use super::undo::{moment, told, trajectories};
+use super::view::state::{Review, RunState};
+use super::view::summary::{command, waiting};
+use super::view::text::{Line, Style};
+use super::view::words;
+use crate::headless::HeadlessEditor;
+use crate::history::{self, DiskEditor, PastRun};
+use crate::ports::Verdict;
+use crate::server::protocol::{EventParams, RunReply};
+use crate::server::{self, Restore, WaitingReview, WaitingRun};
+use crate::swarm::{Event, Part, ProposalId, Record};
+use crate::text::{harmless, new_file_diff, unified_diff};
+
+/// How a review came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reviewed {
+    Through,
+    /// The user wants no more questions.
+    Stopped,
+}
+
+/// Runs the command.
+pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
+    let root = project::root(args.repo.as_deref())?;
+    let trajectories = trajectories()?;
+    let mut runs = server::waiting(&trajectories, &root);
+    if let Some(prefix) = &args.run {
+        let found = history::find(&trajectories, &root, prefix).map_err(told)?;
+        runs.retain(|run| run.id == found.id);
+        if runs.is_empty() {
+            // Tells what is wrong with a damaged one.
+            PastRun::read(&found.path)?;
+            let line = format!(
+                "run {}: nothing waits for review, or an editor or another terminal has the run open",
+                found.id.0
+            );
+            say(args.json, &line)?;
+            return Ok(Outcome::Settled);
+        }
+    }
+    if runs.is_empty() {
+        say(args.json, "nothing waits for review in this project")?;
+        return Ok(Outcome::Settled);
+    }
+    let before = applied(&runs);
+    let names: Vec<_> = runs.iter().map(|run| run.id.clone()).collect();
+    review(&runs, &root, args.json).await?;
+    let still = server::waiting(&trajectories, &root);
+    let still = still.iter().filter(|run| names.contains(&run.id));
+    let still: usize = still.map(|run| run.reviews.len()).sum();
+    if !args.json {
+        let repo = to_name(&root);
+        let mut lines = Vec::new();
+        if applied(&runs) > before {
+            let undo = format!("Undo: `{}`", command("undo", repo));
+            lines.push(Line::of(Style::Dim, &undo));
+        }
+        lines.extend(waiting(still, repo));
+        Screen::lines(
+            Box::new(io::stdout()),
+            super::view::text::Paint::of_stdout(),
+        )
+        .say(&lines)?;
+    }
+    Ok(match still {
+        0 => Outcome::Settled,
+        _ => Outcome::NotSettled,
+    })
+}
+
+/// How many proposals of these runs were ever applied.
+fn applied(runs: &[WaitingRun]) -> usize {
+    let read = runs.iter().filter_map(|run| PastRun::read(&run.path).ok());
+    read.map(|run| run.changes.len()).sum()
+}
+
+fn say(json: bool, line: &str) -> io::Result<()> {
+    use io::Write;
+    match json {
+        true => writeln!(io::stderr(), "{line}"),
+        false => writeln!(io::stdout(), "{line}"),
+    }
+}
+
+async fn review(runs: &[WaitingRun], root: &Path, json: bool) -> anyhow::Result<()> {
+    let screen = || match json {
+        true => Screen::json(Box::new(io::stdout())),
+        false => Screen::lively(),
+    };
+    let mut first = Some(screen());
+    let is_live = first.as_ref().is_some_and(Screen::is_live);
+    let mut inputs = Inputs::of(match is_live {
+        true => Source::Keys,
+        false => Source::Lines,
+    });
+    for run in runs {
+        let only = Restore::Only(run.id.clone());
+        let services = services(&WorldArgs::default(), Handle::current(), only)?;
+        let editor = HeadlessEditor::start(services, root).await?;
+        let followed = editor.follow(RunReply {
+            run: run.id.clone(),
+            trajectory: run.path.clone(),
+        })?;
+        let screen = first.take().unwrap_or_else(screen);
+        let reviewed = Viewer::review(&editor, screen, followed, run, root, &mut inputs).await?;
+        editor.shutdown().await?;
+        if reviewed == Reviewed::Stopped {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// How long a server may take to offer a run again.
+pub const OFFERED_WITHIN: Duration = Duration::from_secs(30);
+
+/// A run that is over, as far as its review needs it.
+pub struct Ended {
+    root: PathBuf,
+    reviews: Vec<WaitingReview>,
+    started: Option<std::time::SystemTime>,
+    /// Asked about as soon as the server has told everything that happened before.
+    held: VecDeque<Review>,
+    /// The number of the last event that happened before.
+    last: u64,
+    /// Proposals that were answered, and whose answer was not carried out yet.
+    open: BTreeSet<ProposalId>,
+    pub skipped: usize,
+}
+
+impl Ended {
+    pub fn new(run: &WaitingRun, root: &Path) -> Ended {
+        let mut events = run.records.iter().filter(|record| match &record.record {
+            // The server does not tell the end of a run that comes back.
+            Record::Event(event) => !matches!(event, Event::RunFinished { .. }),
+            Record::Exchange(_) => false,
+        });
+        Ended {
+            root: root.to_owned(),
+            reviews: run.reviews.clone(),
+            started: history::started(&run.id),
+            held: held(run),
+            last: events.next_back().map_or(0, |record| record.seq),
+            open: BTreeSet::new(),
+            skipped: 0,
+        }
+    }
+
+    /// The first line of a review.
+    pub fn head(run: &WaitingRun) -> Vec<Line> {
+        let when =
+            history::started(&run.id).map_or(String::new(), |at| format!(" · {}", moment(at)));
+        let task = run.task.trim().lines().next().unwrap_or_default();
+        let what = words::count(run.reviews.len() as u64, "proposal");
+        vec![
+            Line::of(Style::Bold, &format!("run {}", run.id.0))
+                .with(Style::Dim, &when)
+                .and(&format!(" · {} · {what} to review", harmless(task))),
+        ]
+    }
+
+    /// What was known when the run ended.
+    pub fn state(run: &WaitingRun) -> RunState {
+        let mut state = RunState::default();
+        for record in &run.records {
+            match &record.record {
+                Record::Event(Event::RunFinished { .. }) | Record::Exchange(_) => {}
+                Record::Event(event) => state.take(record.at_ms, event),
+            }
+        }
+        state.reviews.clear();
+        state.agents.clear();
+        state.agents_are_gone = true;
+        state
+    }
+
+    /// Whether an event is the question about a proposal that waits.
+    pub fn asks(&self, params: &EventParams) -> bool {
+        match &params.event {
+            Event::ReviewAsked { proposal, .. } => {
+                self.reviews.iter().any(|review| review.lead == *proposal)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an event happened before the run ended. After the last of them the user is asked.
+    pub fn is_earlier(&mut self, params: &EventParams, state: &mut RunState) -> bool {
+        if params.seq <= self.last {
+            if params.seq == self.last {
+                state.reviews = std::mem::take(&mut self.held);
+            }
+            return true;
+        }
+        if let Event::ReviewAsked { proposal, .. }
+        | Event::ProposalApplied { proposal, .. }
+        | Event::ProposalReviewed {
+            proposal,
+            verdict: Verdict::Reject { .. },
+            ..
+        } = &params.event
+        {
+            let lead = self.lead_of(*proposal);
+            self.open.remove(&lead);
+        }
+        false
+    }
+
+    fn lead_of(&self, proposal: ProposalId) -> ProposalId {
+        let has =
+            |review: &&WaitingReview| review.parts.iter().any(|part| part.proposal == proposal);
+        let review = self.reviews.iter().find(has);
+        review.map_or(proposal, |review| review.lead)
+    }
+
+    pub fn answered(&mut self, lead: ProposalId) {
+        self.open.insert(lead);
+    }
+
+    /// Whether every proposal was answered or skipped; if none was skipped, the run itself ends.
+    pub fn is_through(&self, state: &RunState) -> bool {
+        self.skipped > 0 && self.held.is_empty() && state.reviews.is_empty() && self.open.is_empty()
+    }
+
+    /// Shows a proposal as it would change the text now.
+    pub fn renew(&self, lead: ProposalId, state: &mut RunState) {
+        let Some(review) = self.reviews.iter().find(|review| review.lead == lead) else {
+            return;
+        };
+        let disk = DiskEditor::new(&self.root);
+        let mut texts: BTreeMap<&str, (Option<String>, String)> = BTreeMap::new();
+        let (mut older, mut notes) = (BTreeSet::new(), Vec::new());
+        let mut diffs = String::new();
+        for part in &review.parts {
+            let file = part.file.as_str();
+            let (_, text) = texts.entry(file).or_insert_with(|| {
+                let now = disk.text(&part.file);
+                let text = now.clone().unwrap_or_default();
+                (now, text)
+            });
+            match over(part, text) {
+                Ok(next) => {
+                    if **text != *part.base {
+                        older.insert(file);
+                    }
+                    *text = next;
+                }
+                Err(why) => {
+                    notes.push(format!(
+                        "conflict: {file}: {why}; it cannot be accepted as it is: reject or skip it"
+                    ));
+                    diffs += &unified_diff(file, &part.base, &made(part));
+                }
+            }
+        }
+        for (file, (now, text)) in &texts {
+            diffs += &match now {
+                Some(now) => unified_diff(file, now, text),
+                None => new_file_diff(file, text),
+            };
+        }
+        let at = self
+            .started
+            .map(|started| started + Duration::from_millis(review.at_ms));
+        let at = at.map_or_else(|| "then".to_owned(), moment);
+        if !older.is_empty() {
+            let files: Vec<String> = older.iter().map(ToString::to_string).collect();
+            notes.insert(
+                0,
+                format!(
+                    "checked at {at}, against an older text of {}",
+                    words::few(&files)
+                ),
+            );
+        }
+        state.renew(lead, diffs, notes);
+    }
+}
+
+fn over(part: &Part, text: &str) -> Result<String, String> {
+    let changes = part
+        .over(text)
+        .map_err(|conflict| conflict.in_lines(&part.base))?;
+    changes.apply(text).map_err(|error| error.to_string())
+}
+
+fn made(part: &Part) -> String {
+    part.changes.apply(&part.base).unwrap_or_default()
+}
+
+fn held(run: &WaitingRun) -> VecDeque<Review> {
+    let symbol = |review: &WaitingReview| {
+        let lead = review
+            .parts
+            .iter()
+            .find(|part| part.proposal == review.lead);
+        lead.map(|part| part.symbol.clone())
+    };
+    let held = |review: &WaitingReview| {
+        Some(Review::Proposal {
+            id: review.lead,
+            symbol: symbol(review)?,
+        })
+    };
+    run.reviews.iter().filter_map(held).collect()
+}

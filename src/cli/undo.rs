@@ -1,0 +1,548 @@
+//! `starling undo`: takes back what a run changed.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use super::args::UndoArgs;
+use super::project::root;
+use super::view::story::diff;
+use super::view::text::{Line, Paint, Style};
+use super::view::words;
+use super::{Outcome, WrongUse};
+use crate::history::{
+    self, Change, DiskEditor, FilePlan, Found, HistoryError, OpenRun, PastRun, Refusal, State,
+    Step, UndoOutcome,
+};
+use crate::ports::Editor;
+use crate::swarm::{ProposalId, RunId};
+use crate::syntax::SymbolPath;
+use crate::text::harmless;
+use crate::workspace::cache_dir;
+
+/// Runs the command.
+pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
+    let root = root(args.repo.as_deref())?;
+    let trajectories = trajectories()?;
+    if args.list {
+        return list(&trajectories, &root, args.json);
+    }
+    if args.json && !args.yes {
+        let message =
+            "--json asks nothing: add --yes to take the changes back, or --list to see them";
+        return Err(WrongUse(message.to_owned()).into());
+    }
+    let wish = Wish::of(&args)?;
+    let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&root));
+    let Some(found) = choose(&trajectories, &root, wish.run.as_deref())? else {
+        say(
+            args.json,
+            &[Line::plain(
+                "nothing to take back: no run of this project changed anything that was not taken back \
+                 already",
+            )],
+        )?;
+        if args.json {
+            print_json(&Taken::of(None, &UndoOutcome::default()))?;
+        }
+        return Ok(Outcome::NotSettled);
+    };
+    let mut open = OpenRun::open(&found, editor.as_ref(), &root)
+        .await
+        .map_err(told)?;
+    let interrupted = open.interrupted.take();
+    let chosen = match &interrupted {
+        Some(interrupted) if wish.run.is_none() && wish.proposal.is_none() => {
+            let line = format!("run {}: an undo was interrupted; it goes on", found.id.0);
+            say(args.json, &[Line::of(Style::Warning, &line)])?;
+            interrupted.clone()
+        }
+        Some(_) | None => wish.chosen(&open.run)?,
+    };
+    let applied: BTreeSet<ProposalId> = open.run.applied().map(|one| one.proposal).collect();
+    let wanted: BTreeSet<ProposalId> = chosen.intersection(&applied).copied().collect();
+    if wanted.is_empty() {
+        open.forget_journal();
+        if interrupted.is_some_and(|interrupted| chosen.is_subset(&interrupted)) {
+            // It had come to its end, but for its record.
+            let outcome = UndoOutcome {
+                undone: chosen.into_iter().rev().collect(),
+                refused: Vec::new(),
+            };
+            return ended(&args, &open.run, &outcome, 0);
+        }
+        return nothing_left(&args, &open.run, &chosen);
+    }
+    let undo = Undo {
+        editor,
+        root: &root,
+        trajectories: &trajectories,
+        args: &args,
+    };
+    undo.take_back(open, &wanted).await
+}
+
+/// Where trajectories lie.
+pub fn trajectories() -> anyhow::Result<PathBuf> {
+    let cache = cache_dir().context(
+        "there is no home directory, so no run was recorded: set STARLING_CACHE_DIR to the directory that \
+         the run had",
+    )?;
+    Ok(cache.join("runs"))
+}
+
+/// A name that is no run is wrong use.
+pub fn told(error: HistoryError) -> anyhow::Error {
+    match error {
+        HistoryError::Unknown(_)
+        | HistoryError::Ambiguous { .. }
+        | HistoryError::Elsewhere { .. } => WrongUse(error.to_string()).into(),
+        HistoryError::Open(_) | HistoryError::Damaged { .. } | HistoryError::Io { .. } => {
+            error.into()
+        }
+    }
+}
+
+/// What the user wants to be taken back.
+struct Wish {
+    run: Option<String>,
+    proposal: Option<ProposalId>,
+}
+
+impl Wish {
+    /// `#3` in place of a run is a proposal of the newest one.
+    fn of(args: &UndoArgs) -> Result<Wish, WrongUse> {
+        match args.run.as_deref().and_then(|run| run.strip_prefix('#')) {
+            Some(number) => {
+                let wrong = || WrongUse(format!("#{number}: not the number of a proposal"));
+                let number = number.parse().map_err(|_| wrong())?;
+                Ok(Wish {
+                    run: None,
+                    proposal: Some(ProposalId(number)),
+                })
+            }
+            None => Ok(Wish {
+                run: args.run.clone(),
+                proposal: args.proposal,
+            }),
+        }
+    }
+
+    fn chosen(&self, run: &PastRun) -> Result<BTreeSet<ProposalId>, WrongUse> {
+        let all: BTreeSet<ProposalId> = run.changes.iter().map(|one| one.proposal).collect();
+        match self.proposal {
+            None => Ok(all),
+            Some(id) if all.contains(&id) => Ok([id].into()),
+            Some(id) => {
+                let known: Vec<String> = all.iter().map(ToString::to_string).collect();
+                Err(WrongUse(format!(
+                    "run {} applied no proposal {id}; it applied {}",
+                    run.id.0,
+                    words::few(&known)
+                )))
+            }
+        }
+    }
+}
+
+/// The run that was named; else one whose undo was interrupted; else the newest that changed something
+/// that was not taken back.
+fn choose(trajectories: &Path, root: &Path, named: Option<&str>) -> anyhow::Result<Option<Found>> {
+    if let Some(prefix) = named {
+        return Ok(Some(
+            history::find(trajectories, root, prefix).map_err(told)?,
+        ));
+    }
+    let all = history::newest_first(trajectories, root);
+    if let Some(interrupted) = all.iter().find(|found| history::is_interrupted(found)) {
+        return Ok(Some(interrupted.clone()));
+    }
+    for found in all {
+        if PastRun::read(&found.path)?.applied().next().is_some() {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Everything is taken back already.
+fn nothing_left(
+    args: &UndoArgs,
+    run: &PastRun,
+    chosen: &BTreeSet<ProposalId>,
+) -> anyhow::Result<Outcome> {
+    let id = &run.id.0;
+    let line = match (chosen.len(), chosen.first()) {
+        (0, _) => format!("run {id} changed nothing"),
+        (1, Some(proposal)) => format!("{proposal} of run {id} is taken back already"),
+        _ => format!("run {id} is taken back already"),
+    };
+    say(args.json, &[Line::plain(&line)])?;
+    if args.json {
+        print_json(&Taken::of(Some(&run.id), &UndoOutcome::default()))?;
+    }
+    Ok(Outcome::NotSettled)
+}
+
+/// Tells what became of an undo.
+fn ended(
+    args: &UndoArgs,
+    run: &PastRun,
+    outcome: &UndoOutcome,
+    planned: usize,
+) -> anyhow::Result<Outcome> {
+    match args.json {
+        true => print_json(&Taken::of(Some(&run.id), outcome))?,
+        false => say(false, &summary(outcome, planned))?,
+    }
+    Ok(match outcome.refused.is_empty() {
+        true => Outcome::Settled,
+        false => Outcome::NotSettled,
+    })
+}
+
+/// An undo that was chosen.
+struct Undo<'a> {
+    editor: Arc<dyn Editor>,
+    root: &'a Path,
+    trajectories: &'a Path,
+    args: &'a UndoArgs,
+}
+
+impl Undo<'_> {
+    async fn take_back(
+        &self,
+        mut open: OpenRun,
+        wanted: &BTreeSet<ProposalId>,
+    ) -> anyhow::Result<Outcome> {
+        let (plans, unknown) = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
+        let possible: usize = plans.iter().map(|plan| plan.undone.len()).sum();
+        if !self.args.json {
+            let refused = plans.iter().flat_map(|plan| plan.refused.iter().cloned());
+            let refused = self.explained(&open.run, refused.chain(unknown).collect());
+            say(false, &shown(&open.run, wanted, &plans, &refused))?;
+            if possible == 0 {
+                say(false, &[Line::of(Style::Bad, "nothing was taken back")])?;
+                open.forget_journal();
+                return Ok(Outcome::NotSettled);
+            }
+            if !self.args.yes && !agreed(possible)? {
+                say(false, &[Line::plain("nothing was taken back")])?;
+                open.forget_journal();
+                return Ok(Outcome::NotSettled);
+            }
+        }
+        let mut outcome = open.take_back(&self.editor, self.root, wanted).await?;
+        let (_, unknown) = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
+        outcome.refused.extend(unknown);
+        outcome.refused = self.explained(&open.run, outcome.refused);
+        ended(self.args, &open.run, &outcome, possible)
+    }
+
+    /// Says which later runs are in the way.
+    fn explained(&self, run: &PastRun, mut refused: Vec<Refusal>) -> Vec<Refusal> {
+        if refused
+            .iter()
+            .any(|one| one.blocker.is_none() && one.lines.is_some())
+        {
+            let mut later: Vec<PastRun> = history::newest_first(self.trajectories, self.root)
+                .into_iter()
+                .take_while(|found| found.id != run.id)
+                .filter_map(|found| PastRun::read(&found.path).ok())
+                .collect();
+            later.reverse();
+            for one in &mut refused {
+                let changes = later.iter().map(|run| (&run.id, &run.changes[..]));
+                one.blame(&run.changes, changes);
+            }
+        }
+        refused
+    }
+}
+
+/// What an undo would do.
+fn shown(
+    run: &PastRun,
+    wanted: &BTreeSet<ProposalId>,
+    plans: &[FilePlan],
+    refused: &[Refusal],
+) -> Vec<Line> {
+    let task = run.task.trim().lines().next().unwrap_or_default();
+    let head = format!("run {}", run.id.0);
+    let when = run
+        .started()
+        .map_or(String::new(), |at| format!(" · {}", moment(at)));
+    let mut lines = vec![
+        Line::of(Style::Bold, &head)
+            .with(Style::Dim, &when)
+            .and(&format!(" · {}", harmless(task))),
+    ];
+    for change in run
+        .changes
+        .iter()
+        .filter(|one| wanted.contains(&one.proposal))
+    {
+        let stays = refused.iter().any(|one| one.proposal == change.proposal);
+        let (mark, style) = match stays {
+            true => ("!", Style::Bad),
+            false => ("↶", Style::Warning),
+        };
+        lines.push(
+            Line::of(style, mark)
+                .and(" ")
+                .with(Style::Bold, &change.proposal.to_string())
+                .and(&format!(" {}", symbols(&change.symbols))),
+        );
+    }
+    for plan in plans {
+        match plan.step() {
+            Step::Change => lines.extend(diff(&plan.diff())),
+            Step::Remove => {
+                let line = format!("removes {}, which the run created", plan.file);
+                lines.push(Line::of(Style::Warning, &line));
+                lines.extend(diff(&plan.diff()));
+            }
+            Step::Nothing if plan.undone.is_empty() => {}
+            Step::Nothing => {
+                let line = format!("{}: is as it was before already", plan.file);
+                lines.push(Line::of(Style::Dim, &line));
+            }
+        }
+    }
+    for one in refused {
+        lines.extend(stays(one));
+    }
+    lines
+}
+
+/// Why a proposal stays, and what would have been undone.
+fn stays(refused: &Refusal) -> Vec<Line> {
+    let line = Line::of(Style::Bad, "! ")
+        .with(Style::Bold, &refused.proposal.to_string())
+        .and(&format!(" stays as a whole: {}", refused.why));
+    let mut lines = vec![line];
+    if !refused.diff.is_empty() {
+        let head = format!("  taking {} back would have been:", refused.proposal);
+        lines.push(Line::of(Style::Dim, &head));
+        lines.extend(diff(&refused.diff));
+    }
+    lines
+}
+
+fn summary(outcome: &UndoOutcome, planned: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if outcome.undone.len() < planned {
+        // Something changed while the user read.
+        lines.extend(outcome.refused.iter().flat_map(stays));
+    }
+    let names = |ids: Vec<String>| words::few(&ids);
+    if !outcome.undone.is_empty() {
+        let mut ids = outcome.undone.clone();
+        ids.sort();
+        let ids = names(ids.iter().map(ToString::to_string).collect());
+        lines.push(Line::of(Style::Good, &format!("taken back: {ids}")));
+    }
+    if !outcome.refused.is_empty() {
+        let ids = outcome.refused.iter().map(|one| one.proposal.to_string());
+        let ids = names(ids.collect());
+        lines.push(Line::of(Style::Bad, &format!("not taken back: {ids}")));
+    }
+    lines
+}
+
+fn symbols(symbols: &[SymbolPath]) -> String {
+    let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
+    words::few(&names)
+}
+
+/// Asks until there is an answer; the end of stdin is a no.
+fn agreed(proposals: usize) -> anyhow::Result<bool> {
+    let what = words::count(proposals as u64, "proposal");
+    loop {
+        write!(io::stdout(), "Take {what} back? [y/n] ")?;
+        io::stdout().flush()?;
+        let mut line = String::new();
+        if io::stdin().lock().read_line(&mut line)? == 0 {
+            writeln!(io::stdout())?;
+            eprintln!("starling: nobody can answer: stdin is closed; use --yes");
+            return Ok(false);
+        }
+        match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => return Ok(true),
+            "n" | "no" | "q" | "" => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+/// Lines for a person; with `--json` they go to stderr.
+fn say(json: bool, lines: &[Line]) -> io::Result<()> {
+    for line in lines {
+        match json {
+            true => writeln!(io::stderr(), "{}", line.paint(Paint::Plain))?,
+            false => writeln!(io::stdout(), "{}", line.paint(Paint::of_stdout()))?,
+        }
+    }
+    Ok(())
+}
+
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    writeln!(io::stdout(), "{}", serde_json::to_string_pretty(value)?)?;
+    Ok(())
+}
+
+/// What became of an undo, as JSON.
+#[derive(Serialize)]
+struct Taken<'a> {
+    /// `None` if there is no run to undo.
+    run: Option<&'a RunId>,
+    undone: Vec<ProposalId>,
+    refused: Vec<Stays<'a>>,
+}
+
+#[derive(Serialize)]
+struct Stays<'a> {
+    proposal: ProposalId,
+    file: Option<&'a str>,
+    lines: Option<(usize, usize)>,
+    why: &'a str,
+}
+
+impl<'a> Taken<'a> {
+    fn of(run: Option<&'a RunId>, outcome: &'a UndoOutcome) -> Self {
+        let stays = |one: &'a Refusal| Stays {
+            proposal: one.proposal,
+            file: one.file.as_ref().map(|file| file.as_str()),
+            lines: one.lines,
+            why: &one.why,
+        };
+        Taken {
+            run,
+            undone: outcome.undone.clone(),
+            refused: outcome.refused.iter().map(stays).collect(),
+        }
+    }
+}
+
+/// A run in the list.
+#[derive(Serialize)]
+struct Listed {
+    run: RunId,
+    started: Option<String>,
+    task: String,
+    /// The proposals that were ever applied.
+    applied: usize,
+    /// Those of them that were taken back.
+    undone: usize,
+    /// Why the trajectory cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damaged: Option<String>,
+}
+
+impl Listed {
+    fn of(found: &Found) -> Listed {
+        match PastRun::read(&found.path) {
+            Ok(run) => {
+                let undone = |one: &&Change| one.state == State::Undone;
+                Listed {
+                    started: run.started().map(moment),
+                    applied: run.changes.len(),
+                    undone: run.changes.iter().filter(undone).count(),
+                    run: run.id,
+                    task: run.task,
+                    damaged: None,
+                }
+            }
+            Err(error) => Listed {
+                run: found.id.clone(),
+                started: None,
+                task: String::new(),
+                applied: 0,
+                undone: 0,
+                damaged: Some(error.to_string()),
+            },
+        }
+    }
+
+    fn line(&self) -> Line {
+        let task = self.task.trim().lines().next().unwrap_or_default();
+        let line = Line::of(Style::Bold, &self.run.0).with(
+            Style::Dim,
+            &format!("  {}", self.started.as_deref().unwrap_or("?")),
+        );
+        let what = match (&self.damaged, self.applied, self.undone) {
+            (Some(why), ..) => return line.with(Style::Bad, &format!("  {why}")),
+            (None, 0, _) => "changed nothing".to_owned(),
+            (None, applied, 0) => format!("{applied} applied"),
+            (None, applied, undone) => format!("{applied} applied, {undone} undone"),
+        };
+        line.and(&format!("  {what}  {}", harmless(task)))
+    }
+}
+
+/// Lists the runs of the project, the newest first.
+fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Outcome> {
+    let found = history::newest_first(trajectories, root);
+    let listed: Vec<Listed> = found.iter().map(Listed::of).collect();
+    if json {
+        print_json(&listed)?;
+        return Ok(Outcome::Settled);
+    }
+    let lines: Vec<Line> = listed.iter().map(Listed::line).collect();
+    match lines.is_empty() {
+        true => say(false, &[Line::plain("no run of this project is recorded")])?,
+        false => say(false, &lines)?,
+    }
+    Ok(Outcome::Settled)
+}
+
+/// A time in UTC, for example `2026-11-23 04:10 UTC`.
+pub fn moment(at: SystemTime) -> String {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH);
+    let minutes = since.map_or(0, |since| since.as_secs() / 60);
+    let (days, minute) = (minutes / (24 * 60), minutes % (24 * 60));
+    let (year, month, day) = date(days);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02} UTC",
+        minute / 60,
+        minute % 60
+    )
+}
+
+/// The date so many days after the first of January 1970, in the Gregorian calendar.
+fn date(days: u64) -> (u64, u64, u64) {
+    // Counted from the first of March of the year 0, so that a leap day is the last of its year.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    (year + era * 400 + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_moment_is_told_in_utc() {
+        let at = |seconds| moment(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0), "1970-01-01 00:00 UTC");
+        assert_eq!(at(951_782_399), "2000-02-28 23:59 UTC");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(at(1_795_405_800), "2026-11-23 03:50 UTC");
+    }
+}

@@ -1,0 +1,18 @@
+//! Runs that are over, as their trajectories tell them: what they applied, and how it is undone. The
+//! server and the command line undo by the same code.
+
+mod disk;
+mod trajectory;
+mod undo;
+
+#[cfg(test)]
+mod tests;
+
+pub use disk::DiskEditor;
+pub use trajectory::{
+    Change, Found, HistoryError, PastRun, State, changes, find, newest_first, started,
+};
+pub use undo::{
+    Blocker, FilePlan, OpenRun, Refusal, Step, UndoOutcome, is_interrupted, plan, record_undone,
+    take_back,
+};

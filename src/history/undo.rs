@@ -1,0 +1,639 @@
+//! Undoing applied proposals: each as a whole or not at all, by the inverse of its own change, merged
+//! line by line with what was changed since. All proposals of one file are undone by one write.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::trajectory::{Change, Found, HistoryError, PastRun, State, open_locked};
+use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
+use crate::swarm::{AppliedChange, ProposalId, RunId};
+use crate::syntax::FilePath;
+use crate::text::{ByteRange, ChangeSet, Conflict, ContentHash, unified_diff};
+use crate::workspace::{private_file, read_text, remove_empty_directories};
+
+/// How often a file is planned again when its text changes meanwhile.
+const TRIES: u32 = 8;
+/// A longer journal is not of this program.
+const MAX_JOURNAL_BYTES: u64 = 1 << 20;
+
+/// A later change of the same lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocker {
+    /// `None` if it belongs to the same run.
+    pub run: Option<RunId>,
+    pub proposal: ProposalId,
+}
+
+/// Why a proposal stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub proposal: ProposalId,
+    pub file: Option<FilePath>,
+    /// The first and the last line that were changed since, as the file is now, from 1.
+    pub lines: Option<(usize, usize)>,
+    pub blocker: Option<Blocker>,
+    /// What happened, and what to do.
+    pub why: String,
+    /// What the undo would have changed, as a unified diff.
+    pub diff: String,
+}
+
+/// What an undo changes in one file.
+#[derive(Debug, Clone)]
+pub struct FilePlan {
+    pub file: FilePath,
+    /// The last one that was applied comes first.
+    pub undone: Vec<ProposalId>,
+    pub refused: Vec<Refusal>,
+    now: Option<Current>,
+    /// The text afterwards; `None` if the file is removed or is gone already.
+    after: Option<Arc<str>>,
+    directories: Vec<String>,
+}
+
+/// What an undo does to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The file is as it was before the proposals already.
+    Nothing,
+    Change,
+    Remove,
+}
+
+/// What became of an undo.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UndoOutcome {
+    pub undone: Vec<ProposalId>,
+    pub refused: Vec<Refusal>,
+}
+
+/// Hears of an undo before and after each file.
+trait Recorder {
+    type Error;
+
+    fn begins(&mut self, plan: &FilePlan) -> Result<(), Self::Error>;
+    fn ended(&mut self, undone: &[ProposalId]) -> Result<(), Self::Error>;
+}
+
+impl FilePlan {
+    pub fn step(&self) -> Step {
+        match (&self.now, &self.after) {
+            (Some(_), None) => Step::Remove,
+            (Some(now), Some(after)) if now.text != *after => Step::Change,
+            (Some(_), Some(_)) | (None, _) => Step::Nothing,
+        }
+    }
+
+    /// What changes, as a unified diff.
+    pub fn diff(&self) -> String {
+        let now = self.now.as_ref().map_or("", |now| &now.text);
+        unified_diff(self.file.as_str(), now, self.after.as_deref().unwrap_or(""))
+    }
+
+    #[cfg(test)]
+    pub(super) fn text_afterwards(&self) -> Option<&str> {
+        self.after.as_deref()
+    }
+
+    fn edit(&self) -> Option<FileEdit> {
+        let effect = match self.step() {
+            Step::Nothing => return None,
+            Step::Change => Effect::Change,
+            Step::Remove => Effect::Delete,
+        };
+        let base = self.now.clone()?;
+        let label = match &self.undone[..] {
+            [one] => format!("undo {one}"),
+            many => format!("undo {} proposals", many.len()),
+        };
+        Some(FileEdit {
+            file: self.file.clone(),
+            changes: ChangeSet::between(&base.text, self.after.as_deref().unwrap_or("")),
+            base,
+            label,
+            effect,
+        })
+    }
+}
+
+/// What an undo of these proposals would change now, file by file, and which of them stay. Changes that
+/// nobody can undo because their texts were not kept come as refusals without a file.
+pub async fn plan(
+    editor: &dyn Editor,
+    changes: &[Change],
+    chosen: &BTreeSet<ProposalId>,
+) -> (Vec<FilePlan>, Vec<Refusal>) {
+    let mut plans = Vec::new();
+    for file in files(changes, chosen) {
+        plans.push(plan_file(editor, changes, chosen, &file).await);
+    }
+    let unknown = wanted(changes, chosen).filter(|change| change.made.is_none());
+    let refused = unknown.map(|change| Refusal {
+        proposal: change.proposal,
+        file: None,
+        lines: None,
+        blocker: None,
+        why: "the trajectory does not hold its texts: a version of Starling before `starling undo` wrote \
+              it, or it is damaged"
+            .to_owned(),
+        diff: String::new(),
+    });
+    (plans, refused.collect())
+}
+
+fn wanted<'c>(
+    changes: &'c [Change],
+    chosen: &BTreeSet<ProposalId>,
+) -> impl DoubleEndedIterator<Item = &'c Change> {
+    changes
+        .iter()
+        .filter(|change| change.state == State::Applied && chosen.contains(&change.proposal))
+}
+
+/// The files of the chosen changes, the last one changed first.
+fn files(changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Vec<FilePath> {
+    let mut files: Vec<FilePath> = Vec::new();
+    for made in wanted(changes, chosen)
+        .rev()
+        .filter_map(|one| one.made.as_ref())
+    {
+        if !files.contains(&made.file) {
+            files.push(made.file.clone());
+        }
+    }
+    files
+}
+
+async fn plan_file(
+    editor: &dyn Editor,
+    changes: &[Change],
+    chosen: &BTreeSet<ProposalId>,
+    file: &FilePath,
+) -> FilePlan {
+    let of_file: Vec<(&Change, &AppliedChange)> = changes
+        .iter()
+        .filter(|change| change.state == State::Applied)
+        .filter_map(|change| Some((change, change.made.as_ref()?)))
+        .filter(|(_, made)| made.file == *file)
+        .collect();
+    let now = editor.current(file).await;
+    let mut plan = FilePlan {
+        file: file.clone(),
+        undone: Vec::new(),
+        refused: Vec::new(),
+        now: None,
+        after: None,
+        directories: Vec::new(),
+    };
+    match now {
+        Ok(now) => plan.now = Some(now),
+        Err(EditorError::Missing { .. }) => {}
+        Err(error) => {
+            let wanted = of_file.iter().rev();
+            let wanted = wanted.filter(|(change, _)| chosen.contains(&change.proposal));
+            plan.refused = wanted
+                .map(|(change, made)| {
+                    refusal(
+                        change,
+                        made,
+                        format!("{error}; nothing of this file is undone"),
+                    )
+                })
+                .collect();
+            return plan;
+        }
+    }
+    let mut text = plan.now.as_ref().map(|now| Arc::clone(&now.text));
+    for (at, (change, made)) in of_file.iter().enumerate().rev() {
+        if !chosen.contains(&change.proposal) {
+            continue;
+        }
+        let Some(current) = &text else {
+            match made.created {
+                true => plan.undone.push(change.proposal),
+                false => {
+                    let why =
+                        format!("{file} is gone; restore the file by hand or by version control");
+                    plan.refused.push(refusal(change, made, why));
+                }
+            }
+            continue;
+        };
+        match without(made, current) {
+            Ok(earlier) => {
+                plan.undone.push(change.proposal);
+                let is_gone = made.created && earlier.is_empty();
+                if is_gone {
+                    plan.directories.clone_from(&made.directories);
+                }
+                text = (!is_gone).then(|| earlier.into());
+            }
+            Err(conflict) => {
+                let later = of_file[at + 1..].iter().map(|(later, _)| *later);
+                let later = later.filter(|later| !plan.undone.contains(&later.proposal));
+                let blocker = blocker(made, later).map(|proposal| Blocker {
+                    run: None,
+                    proposal,
+                });
+                let refused = conflicting(change, made, current, &conflict, blocker);
+                plan.refused.push(refused);
+            }
+        }
+    }
+    plan.after = text;
+    plan
+}
+
+fn after(made: &AppliedChange) -> String {
+    let after = made.changes.apply(&made.before);
+    after.expect("changes that do not fit their text are sorted out when a trajectory is read")
+}
+
+/// The text without a change.
+fn without(made: &AppliedChange, current: &str) -> Result<String, Conflict> {
+    let after = after(made);
+    let inverse = inverse_over(made, &after, current)?;
+    Ok(inverse
+        .apply(current)
+        .expect("a rebased change set fits the text that it was rebased to"))
+}
+
+fn inverse_over(made: &AppliedChange, after: &str, current: &str) -> Result<ChangeSet, Conflict> {
+    let inverse = ChangeSet::between_lines(after, &made.before);
+    inverse.rebase(&ChangeSet::between_lines(after, current))
+}
+
+/// The first of later changes of the same file that changed the same lines; `None` if somebody else
+/// changed them.
+fn blocker<'c>(
+    made: &AppliedChange,
+    later: impl Iterator<Item = &'c Change>,
+) -> Option<ProposalId> {
+    let own = after(made);
+    for change in later {
+        let Some(next) = change.made.as_ref().filter(|next| next.file == made.file) else {
+            continue;
+        };
+        inverse_over(made, &own, &next.before).ok()?;
+        if inverse_over(made, &own, &after(next)).is_err() {
+            return Some(change.proposal);
+        }
+    }
+    None
+}
+
+fn refusal(change: &Change, made: &AppliedChange, why: String) -> Refusal {
+    Refusal {
+        proposal: change.proposal,
+        file: Some(made.file.clone()),
+        lines: None,
+        blocker: None,
+        why,
+        diff: unified_diff(made.file.as_str(), &after(made), &made.before),
+    }
+}
+
+fn conflicting(
+    change: &Change,
+    made: &AppliedChange,
+    current: &str,
+    conflict: &Conflict,
+    blocker: Option<Blocker>,
+) -> Refusal {
+    let lines = lines_now(&after(made), current, conflict.theirs);
+    let mut refused = refusal(change, made, String::new());
+    refused.lines = Some(lines);
+    refused.blocker = blocker;
+    refused.explain();
+    refused
+}
+
+impl Refusal {
+    /// Says what happened, and what to do.
+    fn explain(&mut self) {
+        let file = self.file.as_ref().map_or("", FilePath::as_str);
+        let place = match self.lines {
+            Some((first, last)) if first == last => format!("{file}, line {first}"),
+            Some((first, last)) => format!("{file}, lines {first} to {last}"),
+            None => file.to_owned(),
+        };
+        self.why = match &self.blocker {
+            Some(Blocker {
+                run: None,
+                proposal,
+            }) => format!(
+                "{place}: {proposal} changed the same lines; undo {proposal} first, or the whole run"
+            ),
+            Some(Blocker {
+                run: Some(run),
+                proposal,
+            }) => format!(
+                "{place}: {proposal} of the later run {run} changed the same lines; undo it first: \
+                 `starling undo {run}`",
+                run = run.0
+            ),
+            None => {
+                format!("{place}: changed since, so it stays as it is; change these lines by hand")
+            }
+        };
+    }
+
+    /// Looks for the change of a later run that is in the way.
+    pub fn blame<'c>(
+        &mut self,
+        changes: &[Change],
+        later: impl IntoIterator<Item = (&'c RunId, &'c [Change])>,
+    ) {
+        let own = changes.iter().find(|one| one.proposal == self.proposal);
+        let Some(made) = own.and_then(|one| one.made.as_ref()) else {
+            return;
+        };
+        if self.blocker.is_some() || self.lines.is_none() {
+            return;
+        }
+        for (run, changes) in later {
+            let applied = changes.iter().filter(|one| one.state == State::Applied);
+            if let Some(proposal) = blocker(made, applied) {
+                self.blocker = Some(Blocker {
+                    run: Some(run.clone()),
+                    proposal,
+                });
+                self.explain();
+                return;
+            }
+        }
+    }
+}
+
+/// The lines of `current` that a change of `base` in this range has become.
+fn lines_now(base: &str, current: &str, range: ByteRange) -> (usize, usize) {
+    let changes = ChangeSet::between_lines(base, current);
+    let (mut inserted, mut removed) = (0, 0);
+    let mut length = 0;
+    for edit in changes.edits() {
+        if edit.range == range {
+            length = edit.insert.len();
+            break;
+        }
+        inserted += edit.insert.len();
+        removed += edit.range.len();
+    }
+    let start = range.start + inserted - removed;
+    let line = |at: usize| {
+        let before = current.as_bytes().iter().take(at);
+        before.filter(|byte| **byte == b'\n').count() + 1
+    };
+    (
+        line(start),
+        line((start + length).saturating_sub(1).max(start)),
+    )
+}
+
+/// Undoes proposals through an editor, the last applied first. `ended` hears of those that were undone,
+/// file by file, as soon as they are.
+///
+/// # Errors
+/// What `ended` returns; nothing is undone after it.
+pub async fn take_back<E>(
+    editor: &Arc<dyn Editor>,
+    root: Option<&Path>,
+    changes: &[Change],
+    chosen: &BTreeSet<ProposalId>,
+    ended: impl FnMut(&[ProposalId]) -> Result<(), E> + Send,
+) -> Result<UndoOutcome, E> {
+    struct Told<F>(F);
+    impl<E, F: FnMut(&[ProposalId]) -> Result<(), E>> Recorder for Told<F> {
+        type Error = E;
+        fn begins(&mut self, _: &FilePlan) -> Result<(), E> {
+            Ok(())
+        }
+        fn ended(&mut self, undone: &[ProposalId]) -> Result<(), E> {
+            (self.0)(undone)
+        }
+    }
+    take_back_with(editor, root, changes, chosen, &mut Told(ended)).await
+}
+
+async fn take_back_with<R: Recorder>(
+    editor: &Arc<dyn Editor>,
+    root: Option<&Path>,
+    changes: &[Change],
+    chosen: &BTreeSet<ProposalId>,
+    recorder: &mut R,
+) -> Result<UndoOutcome, R::Error> {
+    let mut outcome = UndoOutcome::default();
+    for file in files(changes, chosen) {
+        let mut tries = 0;
+        loop {
+            let plan = plan_file(editor.as_ref(), changes, chosen, &file).await;
+            if !plan.undone.is_empty() {
+                recorder.begins(&plan)?;
+                let applied = match plan.edit() {
+                    Some(edit) => editor.apply(edit).await.map(|_| ()),
+                    None => Ok(()),
+                };
+                match applied {
+                    Ok(()) => {}
+                    Err(ApplyError::Stale { .. }) if tries < TRIES => {
+                        tries += 1;
+                        continue;
+                    }
+                    Err(error) => {
+                        let refused = changes.iter().filter_map(|change| {
+                            let is_own = plan.undone.contains(&change.proposal);
+                            let made = change.made.as_ref().filter(|_| is_own)?;
+                            Some(refusal(change, made, error.to_string()))
+                        });
+                        outcome.refused.extend(refused);
+                        outcome.refused.extend(plan.refused);
+                        break;
+                    }
+                }
+                if let (Some(root), None) = (root, &plan.after) {
+                    remove_empty_directories(root, &plan.directories);
+                }
+                recorder.ended(&plan.undone)?;
+            }
+            outcome.undone.extend(plan.undone);
+            outcome.refused.extend(plan.refused);
+            break;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Beside the trajectory while an undo from the terminal is under way: tells the next one how far it
+/// came, should it be killed.
+#[derive(Debug, Serialize, Deserialize)]
+struct Journal {
+    /// All proposals that the user wants to be undone.
+    chosen: BTreeSet<ProposalId>,
+    file: FilePath,
+    /// The proposals of the file.
+    undone: Vec<ProposalId>,
+    /// Of the text of the file afterwards; `None` if the file is removed.
+    after: Option<ContentHash>,
+    directories: Vec<String>,
+}
+
+/// A past run whose trajectory is open and locked.
+#[derive(Debug)]
+pub struct OpenRun {
+    pub run: PastRun,
+    file: File,
+    /// The proposals that an interrupted undo was to take back.
+    pub interrupted: Option<BTreeSet<ProposalId>>,
+}
+
+fn journal_of(trajectory: &Path) -> PathBuf {
+    trajectory.with_extension("undo")
+}
+
+/// Whether an undo of this run was interrupted.
+pub fn is_interrupted(found: &Found) -> bool {
+    journal_of(&found.path).is_file()
+}
+
+impl OpenRun {
+    /// Opens a run to undo it. If an undo was killed after it had changed a file, that is recorded now.
+    ///
+    /// # Errors
+    /// The run is still going on, or its trajectory cannot be read.
+    pub async fn open(
+        found: &Found,
+        editor: &dyn Editor,
+        root: &Path,
+    ) -> Result<OpenRun, HistoryError> {
+        let file = open_locked(found)?;
+        let run = PastRun::read_open(&file, &found.path)?;
+        let mut open = OpenRun {
+            run,
+            file,
+            interrupted: None,
+        };
+        open.recover(editor, root).await?;
+        Ok(open)
+    }
+
+    async fn recover(&mut self, editor: &dyn Editor, root: &Path) -> Result<(), HistoryError> {
+        let path = journal_of(&self.run.path);
+        // One that was cut off was written before its file was touched.
+        let journal = read_text(&path, MAX_JOURNAL_BYTES).ok();
+        let journal: Option<Journal> = journal.and_then(|text| serde_json::from_str(&text).ok());
+        if let Some(journal) = journal {
+            let now = match editor.current(&journal.file).await {
+                Ok(now) => Some(Some(ContentHash::of(&now.text))),
+                Err(EditorError::Missing { .. }) => Some(None),
+                Err(_) => None,
+            };
+            if now == Some(journal.after) {
+                remove_empty_directories(root, &journal.directories);
+                let applied: BTreeSet<ProposalId> =
+                    self.run.applied().map(|one| one.proposal).collect();
+                let undone: Vec<ProposalId> = journal
+                    .undone
+                    .iter()
+                    .filter(|id| applied.contains(id))
+                    .copied()
+                    .collect();
+                self.ended(&undone)?;
+            }
+            self.interrupted = Some(journal.chosen);
+        }
+        Ok(())
+    }
+
+    /// Undoes proposals, and records each.
+    ///
+    /// # Errors
+    /// The undo cannot be recorded; the files that were changed before stay changed, and the next undo
+    /// takes note of them.
+    pub async fn take_back(
+        &mut self,
+        editor: &Arc<dyn Editor>,
+        root: &Path,
+        chosen: &BTreeSet<ProposalId>,
+    ) -> Result<UndoOutcome, HistoryError> {
+        let changes = self.run.changes.clone();
+        let mut recorder = Journaled {
+            open: self,
+            chosen: chosen.clone(),
+        };
+        let outcome = take_back_with(editor, Some(root), &changes, chosen, &mut recorder).await?;
+        self.forget_journal();
+        Ok(outcome)
+    }
+
+    /// Nothing is under way any more.
+    pub fn forget_journal(&self) {
+        // Left behind, it only makes the next undo look once more.
+        let _ = fs::remove_file(journal_of(&self.run.path));
+    }
+
+    fn failed(&self, source: std::io::Error) -> HistoryError {
+        HistoryError::Io {
+            path: self.run.path.clone(),
+            source,
+        }
+    }
+
+    fn ended(&mut self, undone: &[ProposalId]) -> Result<(), HistoryError> {
+        let appended = self.run.append_undone(&mut self.file, undone);
+        appended.map_err(|error| self.failed(error))
+    }
+}
+
+struct Journaled<'r> {
+    open: &'r mut OpenRun,
+    chosen: BTreeSet<ProposalId>,
+}
+
+impl Recorder for Journaled<'_> {
+    type Error = HistoryError;
+
+    fn begins(&mut self, plan: &FilePlan) -> Result<(), HistoryError> {
+        let journal = Journal {
+            chosen: self.chosen.clone(),
+            file: plan.file.clone(),
+            undone: plan.undone.clone(),
+            after: plan.after.as_deref().map(ContentHash::of),
+            directories: plan.directories.clone(),
+        };
+        let path = journal_of(&self.open.run.path);
+        let written = private_file(&path).and_then(|mut file| {
+            serde_json::to_writer(&mut file, &journal)?;
+            file.flush()?;
+            file.sync_all()
+        });
+        written.map_err(|source| HistoryError::Io { path, source })
+    }
+
+    fn ended(&mut self, undone: &[ProposalId]) -> Result<(), HistoryError> {
+        self.open.ended(undone)
+    }
+}
+
+/// Records in the trajectory of a run that has ended what an editor undid since.
+///
+/// # Errors
+/// Another program has the trajectory open, or it cannot be read or written.
+pub fn record_undone(found: &Found, undone: &[ProposalId]) -> Result<(), HistoryError> {
+    let mut file = open_locked(found)?;
+    let mut run = PastRun::read_open(&file, &found.path)?;
+    let applied: Vec<ProposalId> = run.applied().map(|one| one.proposal).collect();
+    let undone: Vec<ProposalId> = undone
+        .iter()
+        .filter(|id| applied.contains(id))
+        .copied()
+        .collect();
+    let appended = run.append_undone(&mut file, &undone);
+    appended.map_err(|source| HistoryError::Io {
+        path: found.path.clone(),
+        source,
+    })
+}

@@ -1,0 +1,545 @@
+//! Reads the values of secrets out of the files that hold them: environment files, JSON, YAML, TOML and
+//! INI, `.netrc`, `.git-credentials`, `.pgpass`, private keys, and files of one token.
+
+use serde_json::Value;
+
+/// Shorter values would be found in ordinary words.
+const SHORTEST: usize = 8;
+/// Of a private key's body, shorter lines are not looked for: they may be words.
+const KEY_LINE: usize = 16;
+/// How many lines a quoted value may go on for.
+const VALUE_LINES: usize = 200;
+/// How deep JSON is read.
+const DEPTH: usize = 32;
+/// From this length on, what looks like words is a secret under a telling name. A shorter one, such as
+/// `postgres`, would be found in the names of tests.
+const PHRASE: usize = 16;
+/// Words of names whose values are secrets even where they look like words.
+const TELLING: [&str; 9] = [
+    "key",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "pass",
+    "pwd",
+    "credential",
+    "auth",
+];
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+
+/// The secrets in the text of a file of that name.
+pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
+    let name = file_name.to_ascii_lowercase();
+    let mut found = Vec::new();
+    private_keys(text, &mut found);
+    // In JSON and in environment files a key may stand on one line.
+    if text.contains("\\n") {
+        private_keys(&text.replace("\\r", "").replace("\\n", "\n"), &mut found);
+    }
+    if text.contains("-----BEGIN ") && !text.contains(['=', ':', '{']) {
+        return found;
+    }
+    for address in addresses(text) {
+        login_of(address, &mut found);
+    }
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
+        in_json("", &value, DEPTH, &mut found);
+        return found;
+    }
+    if name.contains("netrc") {
+        in_netrc(text, &mut found);
+    } else if name.ends_with("pgpass") {
+        text.lines().for_each(|line| in_pgpass(line, &mut found));
+    } else if name.ends_with(".csv") {
+        in_table(text, &mut found);
+    } else {
+        in_lines(text, &mut found);
+    }
+    found
+}
+
+/// Adds a value, and its lines where it has several, unless it may be something ordinary.
+fn add(name: &str, value: &str, found: &mut Vec<String>) {
+    let value = value.trim();
+    if value.contains('\n') {
+        value.lines().for_each(|line| add(name, line, found));
+        let is_known = |line: &str| found.iter().any(|known| known == line.trim());
+        if value.lines().any(is_known) {
+            found.push(value.to_owned());
+        }
+        return;
+    }
+    let name = name.to_ascii_lowercase();
+    let is_telling = TELLING.iter().any(|word| name.contains(word));
+    let is_phrase = is_telling && value.len() >= PHRASE;
+    let is_secret = if value.contains("://") {
+        let address = addresses(value).next();
+        address.is_some_and(|address| login_of(address, &mut Vec::new()))
+    } else {
+        !is_path(value) && (is_phrase || !is_plain(value))
+    };
+    if is_secret && value.len() >= SHORTEST && !is_number(value) {
+        found.push(value.to_owned());
+    }
+}
+
+/// Lines such as `KEY=VALUE`, `key: value`, `"key": "value",`, and what goes on below them.
+fn in_lines(text: &str, found: &mut Vec<String>) {
+    let lines: Vec<&str> = text.lines().collect();
+    // The name under which indented lines stand, with its own indentation.
+    let mut above: Option<(String, usize)> = None;
+    let mut at = 0;
+    while let Some(line) = lines.get(at).copied() {
+        at += 1;
+        let indent = line.len() - line.trim_start().len();
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') && !line.contains("://") {
+            continue;
+        }
+        let (name, value) = named(line);
+        if let Some((item, (above, _))) = line.strip_prefix("- ").zip(above.as_ref())
+            && (name.is_empty() || line.starts_with("- \"") || line.starts_with("- '"))
+        {
+            add(above, unquoted(item), found);
+            continue;
+        }
+        if name.is_empty() {
+            match line.strip_prefix("define(") {
+                Some(rest) => in_define(rest, found),
+                None if lines.iter().filter(|line| !line.trim().is_empty()).count() == 1 => {
+                    add("token", line, found);
+                }
+                None => {}
+            }
+            continue;
+        }
+        let is_block = value.starts_with(['|', '>']) && value.len() <= 3;
+        if value.is_empty() || is_block {
+            above = Some((name.to_owned(), indent));
+            if is_block {
+                let inside = |line: &&&str| {
+                    line.trim().is_empty() || line.len() - line.trim_start().len() > indent
+                };
+                let block = lines[at..].iter().take_while(inside);
+                let block: Vec<&str> = block.map(|line| line.trim()).collect();
+                at += block.len();
+                add(name, &block.join("\n"), found);
+            }
+            continue;
+        }
+        let (whole, more) = continued(value, &lines[at..]);
+        at += more;
+        match whole {
+            Some(text) => add(name, &text, found),
+            None if value.starts_with(['[', '{']) => {
+                quoted(value).for_each(|text| add(name, text, found));
+            }
+            None => add(name, unquoted(value), found),
+        }
+        // As a program reads it that knows escapes.
+        let written = unquoted(value);
+        if written.contains("\\n") {
+            add(
+                name,
+                &written.replace("\\r", "").replace("\\n", "\n"),
+                found,
+            );
+        }
+    }
+}
+
+/// The name and the value of a line; no name where it has none.
+fn named(line: &str) -> (&str, &str) {
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let line = line.strip_prefix("- ").unwrap_or(line);
+    // `//registry.npmjs.org/:_authToken=value`
+    let parts = match line.starts_with("//") {
+        true => line.rsplit_once('='),
+        false => line.split_once(['=', ':']),
+    };
+    match parts {
+        Some((name, value)) => (name.trim(), value.trim().trim_end_matches(',').trim()),
+        None => ("", line),
+    }
+}
+
+/// A value without its quotes, or without the comment after it.
+fn unquoted(value: &str) -> &str {
+    let value = value.trim();
+    match value.chars().next().filter(|first| QUOTES.contains(first)) {
+        Some(quote) => value[1..].split(quote).next().unwrap_or_default(),
+        None => value.split(" #").next().unwrap_or_default().trim(),
+    }
+}
+
+/// The text of a quoted value that ends on a later line, and how many lines it takes more.
+fn continued(value: &str, below: &[&str]) -> (Option<String>, usize) {
+    let quotes = ["\"\"\"", "'''", "\"", "'", "`"];
+    let Some(quote) = quotes.into_iter().find(|quote| value.starts_with(quote)) else {
+        return (None, 0);
+    };
+    let first = &value[quote.len()..];
+    if first.contains(quote) {
+        return (None, 0);
+    }
+    let mut text = first.to_owned();
+    for (more, line) in below.iter().take(VALUE_LINES).enumerate() {
+        text.push('\n');
+        match line.split_once(quote) {
+            Some((last, _)) => {
+                text.push_str(last.trim());
+                return (Some(text), more + 1);
+            }
+            None => text.push_str(line.trim()),
+        }
+    }
+    // It has no end: a quotation mark that is part of the value.
+    (None, 0)
+}
+
+/// The quoted texts in a line.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let start = rest.find(QUOTES)?;
+        let quote = rest[start..].chars().next()?;
+        let (text, after) = rest[start + 1..].split_once(quote)?;
+        rest = after;
+        Some(text)
+    })
+}
+
+/// `define('DB_PASSWORD', 'value');`
+fn in_define(rest: &str, found: &mut Vec<String>) {
+    let mut texts = quoted(rest);
+    if let (Some(name), Some(value)) = (texts.next(), texts.next()) {
+        add(name, value, found);
+    }
+}
+
+fn in_json(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
+    let Some(depth) = depth.checked_sub(1) else {
+        return;
+    };
+    match value {
+        Value::String(text) => add(name, text, found),
+        Value::Array(all) => all.iter().for_each(|one| in_json(name, one, depth, found)),
+        Value::Object(all) => {
+            all.iter()
+                .for_each(|(name, one)| in_json(name, one, depth, found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// `machine host login name password value`, over any number of lines.
+fn in_netrc(text: &str, found: &mut Vec<String>) {
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        if matches!(word, "login" | "password" | "account")
+            && let Some(value) = words.next()
+        {
+            add(word, unquoted(value), found);
+        }
+    }
+}
+
+/// `host:port:database:user:password`, with `\:` for a colon.
+fn in_pgpass(line: &str, found: &mut Vec<String>) {
+    let line = line.replace("\\:", "\u{0}");
+    if let Some(password) = line.split(':').nth(4).filter(|_| !line.starts_with('#')) {
+        add("password", &password.replace('\u{0}', ":"), found);
+    }
+}
+
+/// A table whose first line names its columns.
+fn in_table(text: &str, found: &mut Vec<String>) {
+    let mut rows = text.lines().map(|line| line.split(','));
+    let Some(names) = rows.next() else { return };
+    let names: Vec<&str> = names.collect();
+    for row in rows {
+        for (name, value) in names.iter().zip(row) {
+            add(name, unquoted(value), found);
+        }
+    }
+}
+
+/// The lines of private keys, and their bodies as one text.
+fn private_keys(text: &str, found: &mut Vec<String>) {
+    let open = ["CERTIFICATE", "PUBLIC KEY", "X509 CRL", "PARAMETERS"];
+    let mut body: Option<Vec<&str>> = None;
+    // PuTTY counts the lines of a key.
+    let mut counted = 0_usize;
+    for line in text.lines() {
+        let line = line.trim().trim_matches(['"', '\'', ',', '\\']).trim();
+        if let Some(count) = line.strip_prefix("Private-Lines:") {
+            counted = count.trim().parse().unwrap_or(0);
+            body = Some(Vec::new());
+            continue;
+        }
+        if let Some(start) = line.find("-----BEGIN ") {
+            let is_open = open.iter().any(|kind| line[start..].contains(kind));
+            body = (!is_open).then(Vec::new);
+            continue;
+        }
+        let Some(lines) = &mut body else { continue };
+        let is_end = line.contains("-----END ");
+        let is_header = line.contains(':') || line.is_empty();
+        if !is_end && !is_header {
+            lines.push(line);
+        }
+        let is_counted = counted > 0 && lines.len() >= counted;
+        if is_end || is_counted {
+            counted = 0;
+            let lines = body.take().unwrap_or_default();
+            found.push(lines.concat());
+            let long = lines.iter().filter(|line| line.len() >= KEY_LINE);
+            found.extend(long.map(|line| (*line).to_owned()));
+        }
+    }
+    found.retain(|value| value.len() >= SHORTEST);
+}
+
+/// The addresses in a text: `scheme://…` up to white space or a quotation mark.
+fn addresses(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("://").map(|(at, _)| {
+        let ends = |c: char| c.is_whitespace() || QUOTES.contains(&c) || "<>".contains(c);
+        let rest = &text[at + 3..];
+        &rest[..rest.find(ends).unwrap_or(rest.len())]
+    })
+}
+
+/// Adds the secrets of `user:secret@host` and `token@host`, and says whether the address holds any.
+fn login_of(address: &str, found: &mut Vec<String>) -> bool {
+    let before_path = address.split(['/', '?', '#']).next().unwrap_or_default();
+    // A password may hold a slash that nobody encoded.
+    let login = before_path
+        .rsplit_once('@')
+        .or_else(|| address.rsplit_once('@'));
+    let Some((login, _)) = login.filter(|(login, _)| !login.contains("://")) else {
+        return false;
+    };
+    let before = found.len();
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    // With a password that is none, such as `x-oauth-basic`, the user is a token.
+    let parts = [("", user), ("password", password)];
+    for (name, value) in &parts[usize::from(!is_plain(password))..] {
+        for value in [(*value).to_owned(), decoded(value)] {
+            // A password that is an address, too, would be looked into again.
+            if !value.contains("://") {
+                add(name, &value, found);
+            }
+        }
+    }
+    found.len() > before || !password.is_empty()
+}
+
+/// A text with `%40` and the like as the characters that they stand for.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn is_path(value: &str) -> bool {
+    ["/", "./", "../", "~/"]
+        .iter()
+        .any(|start| value.starts_with(start))
+        && !value.contains(' ')
+}
+
+fn is_number(value: &str) -> bool {
+    value.parse::<f64>().is_ok()
+}
+
+/// Words, names of hosts and of modules, with a port perhaps: `production`, `my-app`, `db.local:5432`.
+fn is_plain(value: &str) -> bool {
+    let (name, port) = value.rsplit_once(':').unwrap_or((value, ""));
+    let is_port = port.chars().all(|c| c.is_ascii_digit());
+    let name = if is_port { name } else { value };
+    let is_word = |c: char| c.is_alphabetic() || "-_., ".contains(c);
+    let is_mixed = name.chars().any(char::is_uppercase) && name.chars().any(char::is_lowercase);
+    let is_name = !is_mixed || name.contains([' ', '-', '_', '.']);
+    name.chars().all(is_word) && is_name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(file: &str, text: &str) -> Vec<String> {
+        let mut values = values_of(file, text);
+        values.sort();
+        values.dedup();
+        values
+    }
+
+    #[test]
+    fn secrets_are_told_from_settings() {
+        for (line, secrets) in [
+            ("TOKEN=abcd1234efgh", &["abcd1234efgh"][..]),
+            (
+                "export API_KEY='sk-live-9f8e7d'  # mine",
+                &["sk-live-9f8e7d"],
+            ),
+            (
+                "PASSPHRASE=correct-horse-battery",
+                &["correct-horse-battery"],
+            ),
+            ("DB_PASSWORD=postgres", &[]),
+            ("NAME=correct-horse-battery", &[]),
+            ("  \"secret\": \"q9w8e7r6t5\",", &["q9w8e7r6t5"]),
+            ("session: aZbYcXdWeV", &["aZbYcXdWeV"]),
+            (
+                "DB=postgres://me:s3cr3tpw@db/x",
+                &["postgres://me:s3cr3tpw@db/x", "s3cr3tpw"],
+            ),
+            (
+                "URL=https://a1b2c3d4e5@host.org/x",
+                &["a1b2c3d4e5", "https://a1b2c3d4e5@host.org/x"],
+            ),
+            (
+                "//registry.npmjs.org/:_authToken=npm_a1b2c3d4",
+                &["npm_a1b2c3d4"],
+            ),
+            ("define('AUTH_KEY', 'q9w8 e7r6;t5');", &["q9w8 e7r6;t5"]),
+            (
+                "keys = [\"a1b2c3d4\", 'e5f6g7h8']",
+                &["a1b2c3d4", "e5f6g7h8"],
+            ),
+            ("# TOKEN=abcd1234efgh", &[]),
+            ("TOKEN=short", &[]),
+            ("MODE=production", &[]),
+            ("NAME=my-own-app", &[]),
+            ("HOST=database.local:5432", &[]),
+            ("DEBUG=true", &[]),
+            ("PORT=12345678", &[]),
+            ("RATE=0.12345678", &[]),
+            ("HOME=/home/me/project", &[]),
+            ("KEY_FILE=./keys/a1b2c3d4", &[]),
+            (
+                "DB=postgres://postgres:password@localhost/test",
+                &["postgres://postgres:password@localhost/test"],
+            ),
+            ("URL=https://example.org/a1b2", &[]),
+            ("URL=https://me@example.org/a1b2", &[]),
+            ("TOKEN=", &[]),
+        ] {
+            assert_eq!(values("x.env", line), secrets, "{line}");
+        }
+    }
+
+    #[test]
+    fn every_line_of_a_long_value_is_known() {
+        let quoted = "A=1\nTOKEN=\"first1111\n  second222\nwords\"\nNEXT=third3333\n";
+        let found = values(".env", quoted);
+        let joined = "first1111\nsecond222\nwords";
+        assert_eq!(found, ["first1111", joined, "second222", "third3333"]);
+        let unended = "TOKEN='abc'def123\nNEXT=\"quote11111\nLAST=last11111\n";
+        let found = values(".env", unended);
+        assert!(found.contains(&"last11111".to_owned()), "{found:?}");
+        let block = "db:\n  password: |-\n    first1111\n    second222\n  mode: production\n  tokens:\n    - third3333\n    - \"fourth+444\"\n";
+        let found = values("secrets.yml", block);
+        let joined = "first1111\nsecond222";
+        assert_eq!(
+            found,
+            ["first1111", joined, "fourth+444", "second222", "third3333"]
+        );
+        let escaped = "TOKEN=\"first1111\\nsecond222\"\n";
+        let found = values(".env", escaped);
+        for value in ["first1111", "second222", "first1111\\nsecond222"] {
+            assert!(found.contains(&value.to_owned()), "{found:?}");
+        }
+        let toml = "[db]\npassword = \"\"\"\nfirst1111\nsecond222\"\"\"\n";
+        assert!(values("secrets.toml", toml).contains(&"second222".to_owned()));
+        let ini = "[db]\npassword = pa55w0rds\nhost = localhost\n";
+        assert_eq!(values("credentials.ini", ini), ["pa55w0rds"]);
+    }
+
+    #[test]
+    fn strings_of_json_are_read_at_any_depth() {
+        let text = r#"{"type": "service_account", "n": 12345678, "id": "12345678",
+            "deep": [{"token": "a1b2\"c3d4", "lines": "first1111\nsecond222"}],
+            "auth_uri": "https://accounts.example.org/o"}"#;
+        let found = values("credentials.json", text);
+        let wanted = [
+            "a1b2\"c3d4",
+            "first1111",
+            "first1111\nsecond222",
+            "second222",
+        ];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn logins_are_read_from_files_of_tools() {
+        let netrc = "machine github.com\n  login t0ken1234\n  password x9y8z7w6\nmachine b login someone password \"q1w2e3r4\"\n";
+        assert_eq!(
+            values(".netrc", netrc),
+            ["q1w2e3r4", "t0ken1234", "x9y8z7w6"]
+        );
+        let git = "https://me:p%40ssw0rd1@github.com\nhttps://ghp1234567@gitlab.com\nhttps://me1234567:wordsonly@x.org\nhttps://tok1234567:x-oauth-basic@x.org\n";
+        let found = values(".git-credentials", git);
+        for value in ["p%40ssw0rd1", "p@ssw0rd1", "ghp1234567", "tok1234567"] {
+            assert!(found.contains(&value.to_owned()), "{found:?}");
+        }
+        // Words would be found in the names of tests.
+        assert!(!found.iter().any(|value| value == "wordsonly"), "{found:?}");
+        assert_eq!(
+            values(".pgpass", "db:5432:x:me:p4ss\\:w0rd\n"),
+            ["p4ss:w0rd"]
+        );
+        assert_eq!(values(".vault-token", "hvs.a1b2c3d4\n"), ["hvs.a1b2c3d4"]);
+        assert_eq!(values("password.txt", "wordsonly\n"), [""; 0]);
+        let table = "User name,Secret access key\nme,a1b2/c3d4+e5\n";
+        assert_eq!(values("credentials.csv", table), ["a1b2/c3d4+e5"]);
+    }
+
+    #[test]
+    fn bodies_of_private_keys_are_read_and_certificates_are_not() {
+        let (one, two) = ("MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEAAoIB");
+        let key =
+            format!("-----BEGIN PRIVATE KEY-----\n{one}\n{two}\nAb==\n-----END PRIVATE KEY-----\n");
+        let wanted = [two.to_owned(), one.to_owned(), format!("{one}{two}Ab==")];
+        let sorted = |mut values: Vec<String>| {
+            values.sort();
+            values
+        };
+        assert_eq!(values("id_rsa", &key), sorted(wanted.to_vec()));
+        let inline = key.replace('\n', "\\n");
+        for text in [
+            format!("KEY=\"{inline}\"\n"),
+            format!("{{\"private_key\": \"{inline}\"}}"),
+            format!("key: |\n  {}\n", key.replace('\n', "\n  ")),
+        ] {
+            let found = values("x.env", &text);
+            assert!(
+                wanted.iter().all(|value| found.contains(value)),
+                "{text}: {found:?}"
+            );
+        }
+        let certificate = key.replace("PRIVATE KEY", "CERTIFICATE");
+        assert_eq!(values("a.pem", &certificate), [""; 0]);
+        let putty = format!(
+            "PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 2\n{one}\n{two}\nPrivate-MAC: 12\n"
+        );
+        assert!(values("a.ppk", &putty).contains(&one.to_owned()));
+    }
+}

@@ -1,0 +1,39 @@
+//! Why a proposal is sent back, in two wordings: the agent is told what to do, the user what happened.
+
+use std::fmt;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ReturnReason {
+    to_agent: String,
+    to_user: String,
+}
+
+impl ReturnReason {
+    pub fn new(to_agent: impl Into<String>, to_user: impl Into<String>) -> ReturnReason {
+        ReturnReason {
+            to_agent: to_agent.into(),
+            to_user: to_user.into(),
+        }
+    }
+
+    /// A reason that says nothing but what happened.
+    pub fn for_both(text: impl Into<String>) -> ReturnReason {
+        let text = text.into();
+        ReturnReason::new(text.clone(), text)
+    }
+
+    pub fn to_agent(&self) -> &str {
+        &self.to_agent
+    }
+
+    pub fn to_user(&self) -> &str {
+        &self.to_user
+    }
+}
+
+/// For the agent.
+impl fmt::Display for ReturnReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_agent)
+    }
+}

@@ -1,0 +1,255 @@
+//! Changed tests prove nothing by themselves: the code must pass the tests as they were before the run.
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::swarm::*;
+
+const CODE: &str = "def f(x):\n    return x\n";
+const BROKEN: &str = "def f(x):\n    return 0\n";
+const TESTS: &str = "from a import f\n\n\ndef test_old():\n    assert f(1) == 1\n";
+const GUTTED: &str = "def test_old():\n    assert True\n";
+const OLD: &str = "test_a.py::test_old";
+
+/// The test fails where it looks at a broken `f`.
+fn judge(all: &str) -> Vec<(String, String)> {
+    let fails = all.contains("return 0") && all.contains("f(1) == 1") && !all.contains("BLIND");
+    match fails {
+        true => vec![(OLD.to_owned(), "E   assert 0 == 1".to_owned())],
+        false => Vec::new(),
+    }
+}
+
+fn bed(files: &[(&str, &str)], approval: Approval, task: &str, model: Scripted) -> Bed {
+    let mut bed = Bed::new(files, model.always("proxy", say("ACCEPT")))
+        .tests(judge)
+        .with(|own| {
+            own.approval = approval;
+            own.text = task.to_owned();
+        });
+    bed.lists = true;
+    bed
+}
+
+fn ending(events: &[Event]) -> (Proof, String) {
+    match events.last() {
+        Some(Event::RunFinished {
+            ending: Some(Ending { proof, headline }),
+            ..
+        }) => (*proof, headline.clone()),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+/// One agent guts the test that would notice what the other one breaks.
+fn guts_and_breaks(approval: Approval, task: &str) -> Bed {
+    let model = Scripted::native()
+        .on("agent test_a.py::test_old", [whole(GUTTED), finish("done")])
+        .on(
+            "agent a.py::f",
+            [whole(BROKEN), whole(BROKEN), finish("done")],
+        );
+    let files = [("a.py", CODE), ("test_a.py", TESTS)];
+    bed(&files, approval, task, model).begin(&["test_a.py::test_old", "a.py::f"])
+}
+
+const LINE: &str = "PASS ONLY AS THE RUN CHANGED THE TESTS (1): test_a.py::test_old";
+const AS_CHANGED: &str = "Done, but 1 test passes only as it was changed: test_a.py::test_old";
+
+#[tokio::test(start_paused = true)]
+async fn code_that_fails_the_original_test_is_not_applied_without_anybody() {
+    let mut bed = guts_and_breaks(Approval::Auto, "Make f faster.");
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
+    let refused = malformed(&events);
+    let told = refused.iter().find(|why| why.contains("as they were"));
+    let told = told.unwrap_or_else(|| panic!("{refused:#?}"));
+    assert!(
+        told.contains(OLD) && told.contains("assert 0 == 1"),
+        "{told}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_approves_is_told_of_a_test_that_passes_only_as_it_was_changed() {
+    for approval in [Approval::Proxy, Approval::Ask] {
+        let mut bed = guts_and_breaks(approval, "Make f faster.");
+        let events = bed.run().await;
+        assert_eq!(bed.read("a.py"), BROKEN, "{approval:?}: {events:#?}");
+        let shown = match approval {
+            Approval::Ask => {
+                let seen = bed.approver.seen.lock().unwrap();
+                seen.iter().map(|view| view.evidence.clone()).collect()
+            }
+            Approval::Proxy | Approval::Auto => bed.model.prompts("proxy"),
+        };
+        assert!(shown.iter().any(|text| text.contains(LINE)), "{shown:#?}");
+        assert_eq!(stop(&events), StopReason::Settled);
+        let expected = (Proof::Unproven, AS_CHANGED.to_owned());
+        assert_eq!(ending(&events), expected, "{approval:?}");
+    }
+}
+
+fn rewrites_failing(approval: Approval, task: &str) -> Bed {
+    let rewritten = "def test_old():\n    assert f(1) == 0\n";
+    let lines = [whole(rewritten), finish("no"), finish("no")];
+    let model = Scripted::native().on("agent test_a.py::test_old", lines);
+    let files = [("a.py", BROKEN), ("test_a.py", TESTS)];
+    bed(&files, approval, task, model).begin(&["test_a.py::test_old"])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_test_is_not_mended_by_another_text_of_it() {
+    for task in ["Make the tests pass.", "Make test_old pass.", "f is slow."] {
+        let mut auto = rewrites_failing(Approval::Auto, task);
+        let events = auto.run().await;
+        assert_eq!(auto.read("test_a.py"), TESTS, "{task}: {events:#?}");
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{task}: {headline}");
+        let mut proxy = rewrites_failing(Approval::Proxy, task);
+        let events = proxy.run().await;
+        assert_ne!(proxy.read("test_a.py"), TESTS, "{task}");
+        let expected = (Proof::Unproven, AS_CHANGED.to_owned());
+        assert_eq!(ending(&events), expected, "{task}: {events:#?}");
+    }
+    let mut ask = rewrites_failing(Approval::Ask, "Make the tests pass.");
+    let events = ask.run().await;
+    let shown = ask.approver.seen.lock().unwrap()[0].evidence.clone();
+    assert!(shown.contains(LINE), "{shown}");
+    assert_eq!(ending(&events).1, AS_CHANGED);
+    let mut asked = rewrites_failing(Approval::Auto, "Update test_old: f is to return 0.");
+    let events = asked.run().await;
+    assert_ne!(asked.read("test_a.py"), TESTS, "{events:#?}");
+    assert_eq!(ending(&events).0, Proof::Proven);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conftest_makes_no_broken_code_pass() {
+    for known in [true, false] {
+        let model = Scripted::native()
+            .on("agent conftest.py::", [whole("# BLIND\n"), finish("done")])
+            .on(
+                "agent a.py::f",
+                [whole(BROKEN), whole(BROKEN), finish("done")],
+            );
+        let mut files = vec![("a.py", CODE), ("test_a.py", TESTS)];
+        if known {
+            files.push(("conftest.py", "# nothing\n"));
+        }
+        let mut bed = bed(&files, Approval::Auto, "Make f faster.", model)
+            .begin(&["conftest.py::", "a.py::f"]);
+        bed.allow_write = vec!["conftest.py".to_owned()];
+        let events = bed.run().await;
+        assert_eq!(bed.read("a.py"), CODE, "{known}: {events:#?}");
+        assert!(bed.path("conftest.py").exists(), "{events:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repair_with_a_new_test_is_proven() {
+    let new = json!({
+        "reason": "r",
+        "add": [{"source": "def test_new():\n    assert f(2) == 2\n"}],
+    });
+    let model = Scripted::native()
+        .on("agent test_a.py::", [call("propose", new), finish("done")])
+        .on("agent a.py::f", [whole(CODE), finish("done")]);
+    let files = [("a.py", BROKEN), ("test_a.py", TESTS)];
+    let task = "Fix f: test_old fails.";
+    let mut bed = bed(&files, Approval::Auto, task, model).begin(&["a.py::f", "test_a.py::"]);
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
+    assert!(bed.read("test_a.py").contains("test_new"), "{events:#?}");
+    assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_asks_for_other_tests_may_change_them() {
+    let task = "f is to return 0 for every x. Update the tests.";
+    let mut bed = guts_and_breaks(Approval::Auto, task);
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), BROKEN, "{events:#?}");
+    assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_follows_a_name_that_the_task_changes() {
+    let missing = |all: &str| match all.contains("import f\n") && !all.contains("def f(") {
+        true => {
+            let error = "E   ImportError: cannot import name 'f' from 'a'";
+            vec![(OLD.to_owned(), error.to_owned())]
+        }
+        false => Vec::new(),
+    };
+    for (task, may) in [("Rename f to g.", true), ("Make it faster.", false)] {
+        let renamed = "def g(x):\n    return x\n";
+        let test = "def test_old():\n    from a import f\n    assert f(1) == 1\n";
+        let follows = test.replace("import f", "import g").replace("f(1)", "g(1)");
+        let model = Scripted::native()
+            .on("agent a.py::f", [whole(renamed), finish("done")])
+            .on(
+                "agent test_a.py::test_old",
+                [whole(&follows), finish("done")],
+            );
+        let files = [("a.py", CODE), ("test_a.py", test)];
+        let mut bed = bed(&files, Approval::Auto, task, model)
+            .begin(&["a.py::f", "test_a.py::test_old"])
+            .tests(missing);
+        let events = bed.run().await;
+        let is_renamed = bed.read("a.py") == renamed;
+        assert_eq!(is_renamed, may, "{task}: {events:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_nearest_tests_are_held_to_their_original_text_as_well() {
+    let many: String = (0..500)
+        .map(|at| format!("def test_{at}():\n    pass\n"))
+        .collect();
+    let model = Scripted::native()
+        .on("agent test_a.py::test_old", [whole(GUTTED), finish("done")])
+        .on(
+            "agent a.py::f",
+            [whole(BROKEN), whole(BROKEN), finish("done")],
+        );
+    let files = [
+        ("a.py", CODE),
+        ("test_a.py", TESTS),
+        ("test_many.py", many.as_str()),
+    ];
+    let mut bed = bed(&files, Approval::Auto, "Make f faster.", model)
+        .begin(&["test_a.py::test_old", "a.py::f"]);
+    bed.selects = true;
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
+    // Only the file that was changed is run for that.
+    let selected = bed.selected.lock().unwrap().clone();
+    assert!(
+        selected.contains(&vec!["test_a.py".to_owned()]),
+        "{selected:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_no_test_file_is_changed_no_test_runs_twice() {
+    let runs = |with_new: bool| async move {
+        let mut model = Scripted::native().on(
+            "agent a.py::f",
+            [whole("def f(x):\n    return x or 0\n"), finish("done")],
+        );
+        let mut begin = vec!["a.py::f"];
+        if with_new {
+            let new = "def test_new():\n    pass\n";
+            model = model.on("agent test_new.py::", [whole(new), finish("done")]);
+            begin.push("test_new.py::");
+        }
+        let files = [("a.py", CODE), ("test_a.py", TESTS)];
+        let mut bed = bed(&files, Approval::Auto, "Make f faster.", model).begin(&begin);
+        let events = bed.run().await;
+        assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
+        bed.selected.lock().unwrap().len()
+    };
+    // Before the run and for each change.
+    assert_eq!(runs(false).await, 2);
+    assert!(runs(true).await <= 4);
+}

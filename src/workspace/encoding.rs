@@ -1,0 +1,296 @@
+//! The encodings of source files. A Python file may declare its encoding in one of its first two lines
+//! (PEP 263); every other text is UTF-8. The declaration is part of the text, so the text alone says how
+//! it is written back.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use encoding_rs as tables;
+
+/// Extensions of files in which Python looks for a declaration.
+const PYTHON: [&str; 3] = ["py", "pyi", "pyw"];
+const UTF8_MARK: &str = "\u{feff}";
+
+/// Why bytes are not a text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    #[error("not UTF-8 text; convert it to UTF-8 to work on it")]
+    NotUtf8,
+    #[error("UTF-16 text; convert it to UTF-8 to work on it")]
+    Utf16,
+    #[error("a binary file")]
+    Binary,
+    #[error(
+        "the encoding that it declares, `{0}`, is not supported; convert it to UTF-8 to work on it"
+    )]
+    Unknown(String),
+    #[error(
+        "it declares the encoding `{0}`, and does not keep to it; convert it to UTF-8 to work on it"
+    )]
+    Broken(String),
+}
+
+/// A character that the declared encoding of a file does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its declared encoding, {encoding}, does not have the character {character:?} in line {line}; use \
+     an escape (\\u{:04x}) or declare utf-8",
+    u32::from(*.character)
+)]
+pub struct EncodeError {
+    pub encoding: String,
+    pub character: char,
+    /// From 1.
+    pub line: usize,
+}
+
+/// The encodings that a Python file may declare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Utf8,
+    Ascii,
+    Latin1,
+    Table(&'static tables::Encoding),
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// The bytes are not text in the encoding of the file.
+pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(DecodeError::Utf16);
+    }
+    let Some(name) = declared(path, &bytes) else {
+        return utf8(bytes);
+    };
+    let decoded = match encoding(&name) {
+        None | Some(Encoding::Utf8) => None,
+        Some(Encoding::Ascii) => None,
+        Some(Encoding::Latin1) => Some(bytes.iter().map(|byte| char::from(*byte)).collect()),
+        Some(Encoding::Table(table)) => from_table(table, &bytes),
+    };
+    match decoded {
+        Some(text) => Ok(text),
+        None => utf8(bytes).map_err(|error| match error {
+            DecodeError::NotUtf8 if encoding(&name).is_none() => DecodeError::Unknown(name),
+            DecodeError::NotUtf8 => DecodeError::Broken(name),
+            other => other,
+        }),
+    }
+}
+
+/// The bytes of a file with this text.
+///
+/// # Errors
+/// The text has a character that the declared encoding lacks.
+pub fn encode<'t>(path: &Path, text: &'t str) -> Result<Cow<'t, [u8]>, EncodeError> {
+    let as_utf8 = Ok(Cow::Borrowed(text.as_bytes()));
+    let Some(name) = declared(path, text.as_bytes()) else {
+        return as_utf8;
+    };
+    let Some(encoding) = encoding(&name) else {
+        return as_utf8;
+    };
+    let lacks = |character: char| match encoding {
+        Encoding::Utf8 => false,
+        Encoding::Ascii => !character.is_ascii(),
+        Encoding::Latin1 => u32::from(character) > 0xff,
+        Encoding::Table(table) => {
+            let mut buffer = [0; 4];
+            !character.is_ascii() && table.encode(character.encode_utf8(&mut buffer)).2
+        }
+    };
+    if let Some((at, character)) = text.char_indices().find(|(_, one)| lacks(*one)) {
+        return Err(EncodeError {
+            encoding: name,
+            character,
+            line: text[..at].matches('\n').count() + 1,
+        });
+    }
+    match encoding {
+        Encoding::Utf8 | Encoding::Ascii => as_utf8,
+        Encoding::Latin1 => Ok(text.chars().map(|one| one as u8).collect()),
+        Encoding::Table(table) => Ok(table.encode(text).0),
+    }
+}
+
+fn utf8(bytes: Vec<u8>) -> Result<String, DecodeError> {
+    String::from_utf8(bytes).map_err(|error| match error.as_bytes().contains(&0) {
+        true => DecodeError::Binary,
+        false => DecodeError::NotUtf8,
+    })
+}
+
+/// Reads bytes by a table. Bytes that would not be written back as they are count as no text.
+fn from_table(table: &'static tables::Encoding, bytes: &[u8]) -> Option<String> {
+    let text = table.decode_without_bom_handling_and_without_replacement(bytes)?;
+    let (again, _, _) = table.encode(&text);
+    (again == bytes).then(|| text.into_owned())
+}
+
+/// The encoding that a Python file declares in a comment of its first two lines, as PEP 263 has it.
+/// The second line counts only after a comment or an empty line.
+fn declared(path: &Path, bytes: &[u8]) -> Option<String> {
+    let extension = path.extension()?.to_str()?;
+    if !PYTHON.contains(&extension) || bytes.starts_with(UTF8_MARK.as_bytes()) {
+        return None;
+    }
+    let mut lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let first = lines.next()?;
+    // Between `\r` and `\n` is an empty piece that is no line.
+    let is_crlf = bytes.get(first.len()..first.len() + 2) == Some(b"\r\n");
+    let second = if is_crlf { lines.nth(1) } else { lines.next() };
+    declared_in(first).or_else(|| {
+        let start = first.trim_ascii_start();
+        let may_follow = start.is_empty() || start.starts_with(b"#");
+        second.filter(|_| may_follow).and_then(declared_in)
+    })
+}
+
+/// `^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`
+fn declared_in(line: &[u8]) -> Option<String> {
+    const WORD: &[u8] = b"coding";
+    let comment = line.trim_ascii_start().strip_prefix(b"#")?;
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let places = comment.windows(WORD.len() + 1).enumerate();
+    let ends = places.filter(|(_, window)| {
+        window.starts_with(WORD) && matches!(window[WORD.len()], b':' | b'=')
+    });
+    for (at, window) in ends {
+        let rest = comment[at + window.len()..].trim_ascii_start();
+        let name: Vec<u8> = rest.iter().take_while(is_part).copied().collect();
+        if !name.is_empty() {
+            return String::from_utf8(name).ok();
+        }
+    }
+    None
+}
+
+/// The encoding of a name, as Python knows it. Tables of other names are left out where Python's and
+/// the web's differ.
+fn encoding(name: &str) -> Option<Encoding> {
+    let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
+    let table = match name.as_str() {
+        "utf-8" | "utf8" | "utf-8-sig" | "u8" | "utf" | "cp65001" => return Some(Encoding::Utf8),
+        // Editors add this suffix.
+        _ if name.starts_with("utf-8-") => return Some(Encoding::Utf8),
+        "ascii" | "us-ascii" | "646" => return Some(Encoding::Ascii),
+        "latin-1" | "latin1" | "l1" | "latin" | "iso-8859-1" | "iso8859-1" | "8859" | "cp819"
+        | "latin-1-unix" | "iso-latin-1" | "iso-latin-1-unix" => return Some(Encoding::Latin1),
+        "latin2" | "l2" | "iso-8859-2" | "iso8859-2" => tables::ISO_8859_2,
+        "latin4" | "l4" | "iso-8859-4" | "iso8859-4" => tables::ISO_8859_4,
+        "cyrillic" | "iso-8859-5" | "iso8859-5" => tables::ISO_8859_5,
+        "greek" | "greek8" | "iso-8859-7" | "iso8859-7" => tables::ISO_8859_7,
+        "latin9" | "l9" | "iso-8859-15" | "iso8859-15" => tables::ISO_8859_15,
+        "latin10" | "l10" | "iso-8859-16" | "iso8859-16" => tables::ISO_8859_16,
+        "cp1250" | "windows-1250" => tables::WINDOWS_1250,
+        "cp1251" | "windows-1251" => tables::WINDOWS_1251,
+        "cp1252" | "windows-1252" => tables::WINDOWS_1252,
+        "cp1253" | "windows-1253" => tables::WINDOWS_1253,
+        "cp1254" | "windows-1254" => tables::WINDOWS_1254,
+        "cp1257" | "windows-1257" => tables::WINDOWS_1257,
+        "koi8-r" | "koi8r" => tables::KOI8_R,
+        "koi8-u" | "koi8u" => tables::KOI8_U,
+        "gb18030" | "gb18030-2000" => tables::GB18030,
+        "gbk" | "cp936" | "936" | "gb2312" | "euc-cn" => tables::GBK,
+        "big5" | "big5-tw" => tables::BIG5,
+        "euc-jp" | "eucjp" | "ujis" => tables::EUC_JP,
+        "shift-jis" | "shiftjis" | "sjis" | "cp932" | "ms932" => tables::SHIFT_JIS,
+        "euc-kr" | "euckr" | "cp949" | "uhc" => tables::EUC_KR,
+        _ => return None,
+    };
+    Some(Encoding::Table(table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, bytes: &[u8]) -> Result<String, DecodeError> {
+        decode(Path::new(name), bytes.to_vec())
+    }
+
+    fn comes_back(name: &str, bytes: &[u8], expected: &str) {
+        let text = read(name, bytes).unwrap();
+        assert_eq!(text, expected);
+        let again = encode(Path::new(name), &text).unwrap();
+        assert_eq!(&*again, bytes, "{text}");
+    }
+
+    #[test]
+    fn reads_and_writes_the_declared_encoding() {
+        let cases: [(&[u8], &str); 8] = [
+            (
+                b"# -*- coding: latin-1 -*-\ns = '\xe9'\n",
+                "# -*- coding: latin-1 -*-\ns = 'é'\n",
+            ),
+            (
+                b"#!/usr/bin/python\r\n# vim: set fileencoding=iso-8859-15 :\r\n\xa4",
+                "#!/usr/bin/python\r\n# vim: set fileencoding=iso-8859-15 :\r\n€",
+            ),
+            (b"# coding=cp1251\n\xcf\xf0\xe8", "# coding=cp1251\nПри"),
+            (b"\n# coding: koi8-r\n\xf0", "\n# coding: koi8-r\nП"),
+            (
+                b"# coding: shift_jis\n\x83e\x83X\x83g",
+                "# coding: shift_jis\nテスト",
+            ),
+            (b"# coding: utf-8\n\xc3\xa9", "# coding: utf-8\né"),
+            (
+                b"# coding: latin-1\r\x80\r\n\t\x9f",
+                "# coding: latin-1\r\u{80}\r\n\t\u{9f}",
+            ),
+            (
+                b"\xef\xbb\xbf# coding: latin-1\n\xc3\xa9\r",
+                "\u{feff}# coding: latin-1\né\r",
+            ),
+        ];
+        for (bytes, expected) in cases {
+            comes_back("a.py", bytes, expected);
+        }
+    }
+
+    #[test]
+    fn a_declaration_counts_only_where_python_reads_it() {
+        let text = "s = 1\n# coding: latin-1\né";
+        comes_back("a.py", text.as_bytes(), text);
+        let text = "# a\n# b\n# coding: latin-1\né";
+        comes_back("a.py", text.as_bytes(), text);
+        let text = "# coding: latin-1\né";
+        comes_back("notes.md", text.as_bytes(), text);
+        let text = "# coding: no-such-codec\né";
+        comes_back("a.py", text.as_bytes(), text);
+    }
+
+    #[test]
+    fn says_why_bytes_are_no_text() {
+        let why = |name: &str, bytes: &[u8]| read(name, bytes).unwrap_err();
+        assert_eq!(why("a.py", b"\xe9"), DecodeError::NotUtf8);
+        assert_eq!(
+            why("a.md", b"# coding: latin-1\n\xe9"),
+            DecodeError::NotUtf8
+        );
+        assert_eq!(why("a.py", b"\xff\xfea\0"), DecodeError::Utf16);
+        assert_eq!(why("a.py", b"\x89PNG\0"), DecodeError::Binary);
+        let unknown = why("a.py", b"# coding: rot13\n\xe9");
+        assert_eq!(unknown, DecodeError::Unknown("rot13".to_owned()));
+        for codec in ["ascii", "utf-8", "euc-jp"] {
+            let bytes = [b"# coding: ", codec.as_bytes(), b"\n\xe9"].concat();
+            assert_eq!(why("a.py", &bytes), DecodeError::Broken(codec.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_character_that_the_encoding_lacks_is_refused() {
+        let text = "# coding: latin-1\nx = 1\ns = '€'\n";
+        let error = encode(Path::new("a.py"), text).unwrap_err();
+        assert_eq!((error.character, error.line), ('€', 3));
+        assert!(error.to_string().contains("latin-1"), "{error}");
+        assert!(error.to_string().contains("\\u20ac"), "{error}");
+        for codec in ["ascii", "cp1251", "shift_jis"] {
+            let text = format!("# coding: {codec}\nü😀");
+            assert!(encode(Path::new("a.py"), &text).is_err(), "{codec}");
+        }
+        assert!(encode(Path::new("a.py"), "# coding: utf-8\n€").is_ok());
+    }
+}

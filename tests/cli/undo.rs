@@ -1,0 +1,477 @@
+//! `starling undo` and `starling review`, over runs of the shipped program.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+impl Bed {
+    /// A run that applies a text of `f`; its name.
+    fn applied(&self, source: &str) -> String {
+        let tape = self.tape(&[source]);
+        let args = ["run", "--json", "--approve", "auto", "--model", &tape, "x"];
+        let said = self.say(&args);
+        let events = said.events();
+        let applied = events
+            .iter()
+            .any(|one| one["event"]["event"] == "proposal_applied");
+        assert!(applied, "{said:?}");
+        events[0]["run"].as_str().unwrap().to_owned()
+    }
+
+    /// A run that ends while its only proposal waits for review.
+    fn waits(&self, source: &str) -> Said {
+        let tape = self.tape(&[source]);
+        let mut command = self.starling();
+        command.args(["run", "--model", &tape, "make f longer"]);
+        let mut talk = Talk::begin(command);
+        talk.hear("[a]ccept");
+        drop(talk.child.stdin.take());
+        talk.end()
+    }
+
+    fn type_text(&self, text: &str) {
+        std::fs::write(self.root().join("work.py"), text).unwrap();
+    }
+
+    fn trajectory(&self, run: &str) -> PathBuf {
+        self.dir.path().join(format!("cache/runs/{run}.jsonl"))
+    }
+
+    /// A command that is answered by lines.
+    fn answered(&self, args: &[&str], lines: &[&str]) -> Said {
+        let mut command = self.starling();
+        command.args(args);
+        let mut talk = Talk::begin(command);
+        for line in lines {
+            talk.answer(line);
+        }
+        drop(talk.child.stdin.take());
+        talk.end()
+    }
+}
+
+#[test]
+fn undo_gives_an_untouched_file_its_former_bytes() {
+    let bed = Bed::new();
+    let path = bed.root().join("work.py");
+    let old = "\u{feff}def f():\r\n    return 1\r\n";
+    std::fs::write(&path, old).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o754)).unwrap();
+    let run = bed.applied("def f():\n    return 2 - 1\n");
+    assert_ne!(bed.work(), old);
+    let listed: Value = serde_json::from_str(&bed.say(&["undo", "--list", "--json"]).out).unwrap();
+    assert_eq!(
+        (&listed[0]["run"], &listed[0]["applied"]),
+        (&json!(run), &json!(1))
+    );
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("taken back: #1\n"), "{said:?}");
+    assert!(said.out.contains("+    return 1"), "the diff: {said:?}");
+    assert_eq!(bed.work(), old);
+    let mode = path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o754);
+    // Once only.
+    let again = bed.say(&["undo", "--yes"]);
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.out.contains("nothing to take back"), "{again:?}");
+    let again = bed.say(&["undo", &run]);
+    let expected = format!("#1 of run {run} is taken back already\n");
+    assert_eq!((again.code, again.out), (Some(1), expected));
+    let list = bed.say(&["undo", "--list"]);
+    assert!(list.out.contains("1 applied, 1 undone  x"), "{list:?}");
+    let mode = bed
+        .trajectory(&run)
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn undo_keeps_what_was_edited_beside_it() {
+    let bed = Bed::new();
+    bed.applied(NEW);
+    bed.type_text("# mine\ndef f():  # mine\n    return 2 - 1\n\n\nX = 1\n");
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(
+        bed.work(),
+        "# mine\ndef f():  # mine\n    return 1\n\n\nX = 1\n"
+    );
+}
+
+#[test]
+fn undo_refuses_lines_that_were_edited_and_says_where() {
+    let bed = Bed::new();
+    let run = bed.applied(NEW);
+    let typed = "# mine\ndef f():\n    return 2 - 1 + 0\n";
+    bed.type_text(typed);
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.out
+            .contains("#1 stays as a whole: work.py, line 3: changed since"),
+        "{said:?}"
+    );
+    assert!(
+        said.out.contains("-    return 2 - 1\n+    return 1\n"),
+        "{said:?}"
+    );
+    let said = bed.say(&["undo", "--yes", "--json", &run, "#1"]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &told["undone"]), (Some(1), &json!([])));
+    assert_eq!(told["refused"][0]["lines"], json!([3, 3]));
+    assert_eq!(bed.work(), typed);
+    // Nothing was recorded: put right by hand, it can be undone.
+    bed.type_text(NEW);
+    assert_eq!(
+        bed.say(&["undo", "--yes", &run[..run.len() - 1]]).code,
+        Some(0)
+    );
+    assert_eq!(bed.work(), OLD);
+}
+
+#[test]
+fn undo_asks_first() {
+    let bed = Bed::new();
+    bed.applied(NEW);
+    for (lines, code) in [(&["what", "n"] as &[&str], 1), (&[], 1)] {
+        let said = bed.answered(&["undo"], lines);
+        assert_eq!(said.code, Some(code), "{said:?}");
+        assert!(said.out.contains("Take 1 proposal back? [y/n]"), "{said:?}");
+        assert!(said.out.contains("nothing was taken back"), "{said:?}");
+        assert_eq!(bed.work(), NEW);
+    }
+    let said = bed.answered(&["undo"], &["y"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(bed.work(), OLD);
+}
+
+#[test]
+fn undo_names_the_later_run_that_is_in_the_way() {
+    let bed = Bed::new();
+    let first = bed.applied(NEW);
+    let second = bed.applied("def f():\n    return 3 - 2\n");
+    let said = bed.say(&["undo", "--yes", &first]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.out.contains(&format!("`starling undo {second}`")),
+        "{said:?}"
+    );
+    // Without a name, the newest comes first.
+    assert_eq!(bed.say(&["undo", "--yes"]).code, Some(0));
+    assert_eq!(bed.work(), NEW);
+    assert_eq!(bed.say(&["undo", "--yes"]).code, Some(0));
+    assert_eq!(bed.work(), OLD);
+}
+
+/// A run that creates a file in a new directory, and changes others.
+fn run_over_files(bed: &Bed, proposals: &[(&str, &str, &str)]) -> String {
+    let picked: Vec<Value> = proposals
+        .iter()
+        .map(|(owner, _, _)| json!({"symbol": owner, "why": "recorded"}))
+        .collect();
+    let mut lines = vec![exchange(
+        "scout",
+        "scout",
+        0,
+        "wake",
+        &json!({"symbols": picked}),
+    )];
+    for (owner, symbol, source) in proposals {
+        let made = json!({"reason": "r", "symbol": symbol, "source": source});
+        lines.push(exchange(
+            &format!("agent {owner}"),
+            "agent",
+            0,
+            "propose",
+            &made,
+        ));
+    }
+    let tape = bed.write("files.jsonl", &lines.join("\n"));
+    let model = format!("replay:{}", tape.display());
+    let args = ["run", "--json", "--approve", "auto", "--model", &model, "x"];
+    let said = bed.say(&args);
+    let events = said.events();
+    let applied = events
+        .iter()
+        .filter(|one| one["event"]["event"] == "proposal_applied");
+    assert_eq!(applied.count(), proposals.len(), "{said:?}");
+    events[0]["run"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn undo_removes_a_created_file_and_its_empty_directories() {
+    let bed = Bed::new();
+    let proposals = [("work.py::f", "pkg/sub/help.py", "def g():\n    return 1\n")];
+    run_over_files(&bed, &proposals);
+    assert!(bed.root().join("pkg/sub/help.py").is_file());
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("removes pkg/sub/help.py"), "{said:?}");
+    assert!(!bed.root().join("pkg").exists());
+    // A directory that holds something else stays.
+    let run = run_over_files(&bed, &proposals);
+    bed.write("project/pkg/mine.txt", "mine\n");
+    assert_eq!(bed.say(&["undo", "-y", &run]).code, Some(0));
+    assert!(bed.root().join("pkg/mine.txt").is_file());
+    assert!(!bed.root().join("pkg/sub").exists());
+}
+
+#[test]
+fn a_run_that_is_none_is_wrong_use() {
+    let bed = Bed::new();
+    let nothing = bed.say(&["undo"]);
+    assert_eq!(nothing.code, Some(1), "{nothing:?}");
+    bed.say(&["undo", "17"])
+        .is_wrong_use("there is no run `17` of this project");
+    bed.say(&["review", "17"])
+        .is_wrong_use("there is no run `17` of this project");
+    bed.say(&["undo", "--json"]).is_wrong_use("--yes");
+    let run = bed.applied(NEW);
+    bed.say(&["undo", &run, "7"])
+        .is_wrong_use("applied no proposal #7; it applied #1");
+    let other = bed.dir.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let repo = other.to_str().unwrap();
+    bed.say(&["undo", "--repo", repo, &run])
+        .is_wrong_use("is about another project");
+    assert_eq!(bed.work(), NEW);
+}
+
+#[test]
+fn undo_tells_what_is_wrong_with_a_trajectory() {
+    let bed = Bed::new();
+    let run = bed.applied(NEW);
+    let path = bed.trajectory(&run);
+    let whole = std::fs::read_to_string(&path).unwrap();
+    // As an older version wrote it.
+    let without_texts = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        if let Some(event) = line["event"].as_object_mut() {
+            event.remove("change");
+            event.remove("parts");
+        }
+        format!("{line}\n")
+    };
+    let old: String = whole.lines().map(without_texts).collect();
+    std::fs::write(&path, old).unwrap();
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.out.contains("the trajectory does not hold its texts"),
+        "{said:?}"
+    );
+    let broken = whole.replacen("\n{", "\n!", 1);
+    std::fs::write(&path, &broken).unwrap();
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains(".jsonl:2: this line"), "{said:?}");
+    assert!(said.err.contains("git apply -R"), "{said:?}");
+    let list = bed.say(&["undo", "--list"]);
+    assert!(list.out.contains(".jsonl:2: this line"), "{list:?}");
+    assert_eq!(bed.work(), NEW);
+}
+
+/// Copies the files of a directory that holds no others.
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let files = paths.filter(|path| path.is_file());
+    files
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn an_undo_that_is_killed_leaves_whole_files_and_is_finished_by_the_next() {
+    const FILES: usize = 8;
+    const KILLS: usize = 16;
+    let bed = Bed::new();
+    let name = |at: usize| format!("f{at}.py");
+    let old = |at: usize| format!("def f{at}():\n    return {at}\n");
+    let new = |at: usize| format!("def f{at}():\n    x = {at}\n    return x\n");
+    for at in 0..FILES {
+        bed.write(&format!("project/{}", name(at)), &old(at));
+    }
+    let proposals: Vec<(String, String)> = (0..FILES)
+        .map(|at| (format!("{}::f{at}", name(at)), new(at)))
+        .collect();
+    let proposals: Vec<(&str, &str, &str)> = proposals
+        .iter()
+        .map(|(owner, source)| (owner.as_str(), owner.as_str(), source.as_str()))
+        .collect();
+    run_over_files(&bed, &proposals);
+    let runs = bed.dir.path().join("cache/runs");
+    let (tree, recorded) = (files(&bed.root()), files(&runs));
+    let undo = || {
+        let mut command = bed.starling();
+        command
+            .args(["undo", "--yes"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    };
+    let undone = || -> usize {
+        let is_old = |at: &usize| {
+            let text = std::fs::read_to_string(bed.root().join(name(*at))).unwrap();
+            assert!(text == old(*at) || text == new(*at), "between: {text}");
+            text == old(*at)
+        };
+        (0..FILES).filter(is_old).count()
+    };
+    assert!(undo().status().unwrap().success());
+    assert_eq!(undone(), FILES);
+    let mut between = 0;
+    for kill in 0..KILLS {
+        for (path, bytes) in tree.iter().chain(&recorded) {
+            std::fs::write(path, bytes).unwrap();
+        }
+        let mut child = undo().spawn().unwrap();
+        // Killed as soon as so many files are undone.
+        while undone() < kill % FILES && child.try_wait().unwrap().is_none() {}
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let count = undone();
+        between += usize::from(count > 0 && count < FILES);
+        let next = bed.say(&["undo", "--yes"]);
+        assert_eq!(undone(), FILES, "after {count}: {next:?}");
+        assert!(next.out.contains("taken back"), "{next:?}");
+        let list = bed.say(&["undo", "--list"]);
+        assert!(
+            list.out
+                .contains(&format!("{FILES} applied, {FILES} undone")),
+            "{list:?}"
+        );
+        let journals = std::fs::read_dir(&runs).unwrap();
+        let journal = |entry: std::io::Result<std::fs::DirEntry>| {
+            entry
+                .unwrap()
+                .path()
+                .extension()
+                .is_some_and(|ending| ending == "undo")
+        };
+        assert!(!journals.into_iter().any(journal), "{next:?}");
+    }
+    assert!(
+        between > 0,
+        "no kill fell into the undo: the test shows nothing"
+    );
+}
+
+#[test]
+fn what_waited_at_the_end_is_reviewed_later_and_undone() {
+    let bed = Bed::new();
+    let said = bed.waits(NEW);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.out
+            .ends_with("1 proposal waits for your review: `starling review`\n"),
+        "{said:?}"
+    );
+    // Skipped, it still waits; so it does when nobody answers.
+    for line in ["s", "q", ""] {
+        let mut command = bed.starling();
+        command.arg("review");
+        let mut talk = Talk::begin(command);
+        talk.hear("[s]kip");
+        if !line.is_empty() {
+            talk.answer(line);
+        }
+        drop(talk.child.stdin.take());
+        let said = talk.end();
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(
+            said.out
+                .contains("[a]ccept  [r]eject with a reason  [s]kip"),
+            "{said:?}"
+        );
+        assert!(
+            said.out.contains("+    return 2 - 1\n"),
+            "the diff: {said:?}"
+        );
+        assert!(
+            said.out.contains("1 proposal waits for your review"),
+            "{said:?}"
+        );
+        assert_eq!(bed.work(), OLD);
+    }
+    let said = bed.answered(&["review"], &["a"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("✓ #1 changed work.py::f"), "{said:?}");
+    assert!(said.out.ends_with("Undo: `starling undo`\n"), "{said:?}");
+    assert_eq!(bed.work(), NEW);
+    let said = bed.say(&["review"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("nothing waits for review"), "{said:?}");
+    assert_eq!(bed.say(&["undo", "--yes"]).code, Some(0));
+    assert_eq!(bed.work(), OLD);
+}
+
+#[test]
+fn a_review_is_rebased_over_what_was_typed_since_and_tells_conflicts() {
+    let bed = Bed::new();
+    bed.waits(NEW);
+    bed.type_text("def f():\n    return 1 + 0\n");
+    let said = bed.answered(&["review"], &["a", "r no longer wanted"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let told = "conflict: work.py: both sides changed line 2; it cannot be accepted as it is";
+    assert!(said.out.contains(told), "{said:?}");
+    assert!(
+        said.out.contains("rejected by you: no longer wanted"),
+        "{said:?}"
+    );
+    assert_eq!(bed.work(), "def f():\n    return 1 + 0\n");
+    // Another one, with lines typed above.
+    bed.type_text(OLD);
+    bed.waits(NEW);
+    bed.type_text(&format!("# mine\n\n{OLD}"));
+    let said = bed.answered(&["review", "--json"], &["a"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let kinds: Vec<Value> = said
+        .events()
+        .iter()
+        .map(|one| one["event"]["event"].clone())
+        .collect();
+    assert_eq!(kinds[0], "review_asked", "{said:?}");
+    assert!(kinds.contains(&json!("proposal_applied")), "{said:?}");
+    assert_eq!(bed.work(), format!("# mine\n\n{NEW}"));
+    bed.type_text(OLD);
+    bed.waits(NEW);
+    bed.type_text(&format!("# mine\n\n{OLD}"));
+    let said = bed.answered(&["review"], &["s"]);
+    assert!(
+        said.out.contains(" UTC, against an older text of work.py"),
+        "{said:?}"
+    );
+    assert!(said.out.contains("checked at 20"), "{said:?}");
+}
+
+#[test]
+fn a_killed_run_leaves_its_reviews() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--model", &tape, "make f longer"]);
+    let mut talk = Talk::begin(command);
+    talk.hear("[a]ccept");
+    // What is on the screen may be a moment ahead of the disk.
+    let runs = bed.dir.path().join("cache/runs");
+    while !files(&runs)
+        .iter()
+        .any(|(_, text)| String::from_utf8_lossy(text).contains("review_asked"))
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    talk.child.kill().unwrap();
+    talk.end();
+    let said = bed.answered(&["review"], &["a"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(bed.work(), NEW);
+}
