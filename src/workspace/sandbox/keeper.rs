@@ -3,14 +3,17 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open, setpriority_process};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, setpriority_process, waitpid,
+};
 use rustix::thread::UnshareFlags;
 
 use super::plan::{Confinement, Plan, Report, open_plan, read_plan, write_report};
-use super::{INIT, SELF, bubblewrap, identity, loopback, narrow, tried};
+use super::{bubblewrap, identity, init, loopback, narrow, tried};
 
 const AHEAD: i32 = -10;
 /// What is said where the sandbox could not be made.
@@ -34,33 +37,47 @@ pub(super) fn keep(scratch: &Path) -> i32 {
     }
 }
 
-fn start(file: &File) -> Result<Child, String> {
+/// Starts the init, which says in the file of the plan how the command ended.
+fn start(file: &File) -> Result<Pid, String> {
     let plan = read_plan(file).map_err(tried("reading the plan"))?;
     // Where the system keeps no limit of processes, for an administrator's command, the watch must not
     // wait behind it. Others may not go first, and need not.
     let _ = setpriority_process(None, AHEAD);
-    let mut command = match plan.confinement {
+    let started = match plan.confinement {
         Confinement::Namespaces => {
             open_namespaces(&plan)?;
-            own_init()
+            fork_init(file)
         }
+        Confinement::Nothing => fork_init(file),
         Confinement::Bubblewrap => {
             let command = bubblewrap::command(&plan).map_err(tried("bwrap"))?;
-            narrow::around(command, plan.bounds.ceiling_of_processes())
+            let most = plan.bounds.ceiling_of_processes();
+            spawn(narrow::around(command, most), file)
         }
-        Confinement::Nothing => own_init(),
     };
-    let talk = file.try_clone().map_err(tried("handing the plan over"))?;
-    command
-        .stdin(talk)
-        .spawn()
-        .map_err(tried("starting the sandbox"))
+    started.map_err(tried("starting the sandbox"))
 }
 
-fn own_init() -> Command {
-    let mut command = Command::new(SELF);
-    command.arg(INIT);
-    command
+fn spawn(mut command: Command, file: &File) -> io::Result<Pid> {
+    let child = command.stdin(file.try_clone()?).spawn()?;
+    Ok(Pid::from_child(&child))
+}
+
+/// The init as a copy of this process: to load the program once more would cost more than all else that
+/// it does before the command starts.
+fn fork_init(file: &File) -> io::Result<Pid> {
+    // SAFETY: this process has one thread, so that no lock is held and the copy is whole.
+    match unsafe { libc::fork() } {
+        0 => {
+            // In place of the lifeline, which is the keeper's alone.
+            let status = match rustix::stdio::dup2_stdin(file) {
+                Ok(()) => init::serve(),
+                Err(_) => REFUSED,
+            };
+            std::process::exit(status)
+        }
+        number => Pid::from_raw(number).ok_or_else(io::Error::last_os_error),
+    }
 }
 
 /// What is started next is the first process of its own world.
@@ -76,8 +93,8 @@ fn open_namespaces(plan: &Plan) -> Result<(), String> {
 }
 
 /// Waits for the init to end, and ends it when standard input does: Starling holds the other end.
-fn wait(mut init: Child) -> io::Result<i32> {
-    let ended = pidfd_open(Pid::from_child(&init), PidfdFlags::empty())?;
+fn wait(init: Pid) -> io::Result<i32> {
+    let ended = pidfd_open(init, PidfdFlags::empty())?;
     let lifeline = io::stdin();
     let mut both = [
         PollFd::new(&ended, PollFlags::IN),
@@ -85,14 +102,23 @@ fn wait(mut init: Child) -> io::Result<i32> {
     ];
     loop {
         match poll(&mut both, None) {
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
             Ok(_) => break,
         }
     }
     if both[0].revents().is_empty() {
         // When the first process of a namespace has ended, all others in it have, too.
-        init.kill()?;
+        kill_process(init, Signal::KILL)?;
     }
-    Ok(init.wait()?.code().unwrap_or(REFUSED))
+    loop {
+        match waitpid(Some(init), WaitOptions::empty()) {
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(seen) => {
+                let status = seen.and_then(|(_, status)| status.exit_status());
+                return Ok(status.unwrap_or(REFUSED));
+            }
+        }
+    }
 }

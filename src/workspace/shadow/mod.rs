@@ -92,6 +92,8 @@ pub struct Shadows {
     reason: String,
     /// What commands do not see, besides the cache.
     hidden: Vec<PathBuf>,
+    /// What only an administrator may read. The probe's own command sees it.
+    private: &'static [PathBuf],
     /// In place of all that.
     container: Option<Container>,
 }
@@ -105,6 +107,13 @@ impl Shadows {
     /// The cache directory cannot be written.
     pub async fn open(cache: &Path, policy: Policy) -> Result<Self, ShadowError> {
         use Confinement::{Bubblewrap, Namespaces, Nothing};
+        // Beside the probes: each takes as long as the other.
+        let private = tokio::task::spawn_blocking(administrators_files);
+        let private = async { private.await.map_err(io::Error::other) };
+        let no_list = |source| ShadowError::Io {
+            cache: cache.to_owned(),
+            source,
+        };
         let mut refusals = Vec::new();
         for (kind, confinement, reason) in [
             (
@@ -122,13 +131,19 @@ impl Shadows {
                 confinement: Some(confinement),
                 reason: String::new(),
                 hidden: Vec::new(),
+                private: &[],
                 container: None,
             };
             match shadows.probe().await {
                 Ok(()) => {
                     refusals.push(reason.to_owned());
                     let reason = refusals.join("; ");
-                    return Ok(Shadows { reason, ..shadows });
+                    let private = private.await.map_err(no_list)?;
+                    return Ok(Shadows {
+                        reason,
+                        private,
+                        ..shadows
+                    });
                 }
                 Err(error @ (ShadowError::Io { .. } | ShadowError::Path(_))) => return Err(error),
                 Err(ShadowError::Refused { message, .. }) => refusals.push(message),
@@ -146,6 +161,7 @@ impl Shadows {
             },
             reason: refusals.join("; "),
             hidden: Vec::new(),
+            private: private.await.map_err(no_list)?,
             container: None,
         })
     }
@@ -283,7 +299,7 @@ impl Shadows {
                 scratch: scratch.path().to_owned(),
                 home: std::env::home_dir(),
                 keep: command.keep.clone(),
-                private: administrators_files().to_vec(),
+                private: self.private.to_vec(),
                 records: self.records(),
                 user: rustix::process::getuid().as_raw(),
                 group: rustix::process::getgid().as_raw(),
