@@ -272,6 +272,9 @@ impl ProjectTests {
             deadline: request.deadline,
             output_cap: READ_BYTES,
         };
+        // Beside the command: what comes after it then finds little to do.
+        let (root, secrets) = (self.root.clone(), self.secrets.clone());
+        drop(tokio::task::spawn_blocking(move || secrets.refresh(&root)));
         let done = self.shadows.run(&self.root, &overlay, &command).await?;
         let (root, secrets) = (self.root.clone(), self.secrets.clone());
         let text = done.output.clone();

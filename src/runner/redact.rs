@@ -1,40 +1,21 @@
 //! Replaces the values of the project's secrets in the output of tests, before a model, a log or a
 //! person sees it. All output of tests goes through `ProjectTests::capture`, which asks this module.
 
+mod files;
 mod values;
 
-use std::collections::VecDeque;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::workspace::{is_secret, read_regular};
+use crate::workspace::read_regular;
+use files::{Directories, FILE_BYTES, SecretFile};
 use values::values_of;
 
 /// Stands for a value.
 const REPLACED: &str = "[secret]";
 /// Limits of what is read.
-const FILES_MOST: usize = 256;
-const FILE_BYTES: u64 = 64 << 10;
 const ALL_BYTES: u64 = 4 << 20;
 const VALUES_MOST: usize = 2000;
-/// Limits of how far files of secrets are looked for, those nearest to the root first.
-const ENTRIES_MOST: usize = 100_000;
-const LOOK: Duration = Duration::from_secs(2);
-/// Directories that hold no secrets of the project.
-const PASSED_OVER: [&str; 10] = [
-    ".git",
-    ".hg",
-    ".svn",
-    ".tox",
-    ".nox",
-    "__pycache__",
-    "node_modules",
-    "site-packages",
-    "dist-packages",
-    ".mypy_cache",
-];
 
 /// The values of secrets of one project. They are read again when one of their files was changed.
 #[derive(Debug, Clone, Default)]
@@ -44,82 +25,36 @@ pub(super) struct SecretValues {
 
 #[derive(Debug, Default)]
 struct Read {
+    directories: Directories,
     files: Vec<SecretFile>,
     /// As they may be printed, the longest first.
     values: Vec<String>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct SecretFile {
-    path: PathBuf,
-    bytes: u64,
-    modified: Option<SystemTime>,
-}
-
 impl SecretValues {
+    /// Looks for the secret files of `root` and below it.
+    pub(super) fn refresh(&self, root: &Path) {
+        drop(self.refreshed(root));
+    }
+
     /// `text` without the values that stand in the secret files of `root` and below it.
     pub(super) fn redact(&self, root: &Path, text: String) -> String {
-        let files = secret_files(root);
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if read.files != files {
-            read.values = all_values(&files);
-            read.files = files;
-        }
+        let read = self.refreshed(root);
         let found = read.values.iter().filter(|value| text.contains(*value));
         let found: Vec<&String> = found.collect();
         let replace = |text: String, value: &&String| text.replace(value.as_str(), REPLACED);
         found.iter().fold(text, replace)
     }
-}
 
-/// The files of secrets of a project, and all files in its directories of secrets (`.ssh`).
-fn secret_files(root: &Path) -> Vec<SecretFile> {
-    let start = Instant::now();
-    let mut files = Vec::new();
-    let mut waiting = VecDeque::from([(root.to_owned(), false)]);
-    let (mut entries_seen, mut is_cut) = (0, false);
-    while let Some((directory, all_are_secret)) = waiting.pop_front() {
-        if files.len() >= FILES_MOST || entries_seen >= ENTRIES_MOST || start.elapsed() > LOOK {
-            is_cut = true;
-            break;
+    fn refreshed(&self, root: &Path) -> MutexGuard<'_, Read> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = read.directories.secret_files(root);
+        if read.files != files {
+            read.values = all_values(&files);
+            read.files = files;
         }
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            entries_seen += 1;
-            let (path, name) = (entry.path(), entry.file_name());
-            let name = name.to_string_lossy();
-            let is_secret = all_are_secret || is_secret(&name);
-            let Ok(kind) = entry.file_type() else {
-                continue;
-            };
-            if kind.is_dir() {
-                let is_installed = path.join("pyvenv.cfg").exists();
-                if !PASSED_OVER.contains(&&*name) && !is_installed {
-                    waiting.push_back((path, is_secret));
-                }
-            } else if is_secret && files.len() < FILES_MOST {
-                files.extend(secret_file(path));
-            }
-        }
+        read
     }
-    if is_cut {
-        tracing::warn!(
-            root = %root.display(),
-            "the project is large: secrets far below its root may not be replaced in the output of tests"
-        );
-    }
-    files.sort_by(|one, other| one.path.cmp(&other.path));
-    files
-}
-
-/// A file of secrets that is short enough to be read; a link is followed.
-fn secret_file(path: PathBuf) -> Option<SecretFile> {
-    let found = fs::metadata(&path).ok()?;
-    let is_read = found.is_file() && found.len() <= FILE_BYTES;
-    is_read.then(|| SecretFile {
-        path,
-        bytes: found.len(),
-        modified: found.modified().ok(),
-    })
 }
 
 /// The values in the files, as they stand there and as they are written in JSON and by Python's `repr`.
@@ -158,6 +93,8 @@ fn escaped(value: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -5,6 +5,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
+use super::command::quote;
 use super::message::shorten;
 use super::parse::Cases;
 use crate::ports::{TestCase, TestStatus};
@@ -66,29 +67,31 @@ impl Recorder {
     }
 
     /// A line for a shell that runs `line` with reporters; when the shell exits, it prints what they
-    /// wrote. They lie in a temporary directory of the shadow; without one, `line` runs as it is. `line`
-    /// runs in the same shell: a command that kills all others must not end its own.
+    /// wrote. They lie in the shadow's temporary directory; where no directory can be made there, `line`
+    /// runs as it is. `line` runs in the same shell: a command that kills all others must not end its
+    /// own. The shell starts one program before it, and one after it where there are results.
     pub(super) fn around(&self, line: &str, reporters: Reporters) -> String {
         let name = &self.name;
         let pytest = format!(
-            r#" && cat >"$S/{name}.py" <<'@{name}' && export PYTHONPATH="$S${{PYTHONPATH:+:$PYTHONPATH}}" PYTEST_PLUGINS="{name}${{PYTEST_PLUGINS:+,$PYTEST_PLUGINS}}"
-{PLUGIN}
-@{name}
-"#
+            r#"printf '%s\n' {plugin} >"$S/{name}.py" && export PYTHONPATH="$S${{PYTHONPATH:+:$PYTHONPATH}}" PYTEST_PLUGINS="{name}${{PYTEST_PLUGINS:+,$PYTEST_PLUGINS}}"
+"#,
+            plugin = quote(PLUGIN),
         );
         let unittest = format!(
-            r#"[ -n "$S" ] && mkdir "$S/unittest" && cat >"$S/unittest/sitecustomize.py" <<'@{name}' && export PYTHONPATH="$S/unittest${{PYTHONPATH:+:$PYTHONPATH}}"
-{UNITTEST}
-@{name}
-"#
+            r#"printf '%s\n' {class} >"$S/unittest/sitecustomize.py" && export PYTHONPATH="$S/unittest${{PYTHONPATH:+:$PYTHONPATH}}"
+"#,
+            class = quote(UNITTEST),
         );
         let (pytest, unittest) = match reporters {
             Reporters::Pytest => (pytest, String::new()),
-            Reporters::Unittest => ("\n".to_owned(), unittest),
+            Reporters::Unittest => (String::new(), unittest),
             Reporters::Both => (pytest, unittest),
         };
         format!(
-            r#"S=$(mktemp -d "${{TMPDIR:-/tmp}}/results.XXXXXX"){pytest}{unittest}trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; cat "$S/results" 2>/dev/null; printf "%s\n" "@{name} end"; rm -rf "$S"; exit "$R"' EXIT
+            r#"S="${{TMPDIR:-/tmp}}/{name}"
+if mkdir "$S" "$S/unittest" 2>/dev/null; then
+{pytest}{unittest}fi
+trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; [ -s "$S/results" ] && cat "$S/results"; printf "%s\n" "@{name} end"; exit "$R"' EXIT
 {line}"#
         )
     }

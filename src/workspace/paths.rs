@@ -226,14 +226,14 @@ fn is_code(name: &str) -> bool {
 
 /// Whether version control keeps its own data under a file or directory of this name. Some file
 /// systems take other spellings for `.git`.
-fn is_version_control(name: &str) -> bool {
+pub(super) fn is_version_control(name: &str) -> bool {
     const NAMES: [&str; 7] = [".git", "git~1", ".hg", ".svn", ".jj", ".bzr", ".sl"];
     let name = name.trim_end_matches(['.', ' ']);
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Whether git takes this directory for a repository, whatever its name.
-fn is_repository(directory: &Path) -> bool {
+pub(super) fn is_repository(directory: &Path) -> bool {
     directory.join("HEAD").symlink_metadata().is_ok()
         && directory.join("objects").is_dir()
         && directory.join("refs").is_dir()

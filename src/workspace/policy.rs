@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
 use super::dependencies::new_source;
 use super::git_names::{GitNames, Named};
@@ -108,6 +108,25 @@ impl PathPolicy {
         match is_linked_secret(&self.root, &real, &found) {
             true => Err(ReadError::Secret(file.clone())),
             false => Ok(opened),
+        }
+    }
+
+    /// Opens a regular file that was listed, so that its name and its directories are known to be those of
+    /// a file that may be read. What became a link since, or got a second name, is looked at anew.
+    ///
+    /// # Errors
+    /// Those of [`PathPolicy::open`].
+    pub(super) fn open_listed(&self, file: &FilePath) -> Result<File, ReadError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let path = self.root.join(file.as_str());
+        let opened = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let is_as_listed = |opened: &File| {
+            let found = opened.metadata();
+            found.is_ok_and(|found| found.is_file() && found.nlink() == 1)
+        };
+        match opened.map(File::from).ok().filter(is_as_listed) {
+            Some(opened) => Ok(opened),
+            None => self.open(file),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The workspace at one moment: pinned files, unsaved buffers over the disk, texts and trees read once.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -175,9 +176,8 @@ impl Snapshot {
         if let Some(known) = entry.as_ref().and_then(|entry| entry.text.get()) {
             return known.clone().map_or(Held::Nothing, Held::Text);
         }
-        let stamps = &self.disk.stamps;
-        let place = stamps.binary_search_by(|(listed, _)| listed.cmp(file));
-        place.map_or(Held::Nothing, |place| Held::OnDisk(stamps[place].1))
+        let listed = self.disk.listed(file);
+        listed.map_or(Held::Nothing, Held::OnDisk)
     }
 
     /// The text of a file on disk as it is now, not kept for later readers; with its stamp, if the
@@ -186,7 +186,7 @@ impl Snapshot {
     /// # Errors
     /// Those of [`Snapshot::read`].
     pub fn glance(&self, file: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
-        read_disk(self.policy(), file)
+        self.disk.read(file)
     }
 
     /// The symbols of a file.
@@ -203,7 +203,7 @@ impl Snapshot {
     fn text_of(&self, entry: &Entry, file: &FilePath) -> Result<Arc<str>, ReadError> {
         entry
             .text
-            .get_or_init(|| read_disk(self.policy(), file).map(|(text, _)| text.into()))
+            .get_or_init(|| self.disk.read(file).map(|(text, _)| text.into()))
             .clone()
     }
 
@@ -217,14 +217,27 @@ impl Snapshot {
 }
 
 impl Disk {
+    /// A file as it was when it was listed.
+    fn listed(&self, file: &FilePath) -> Option<Stamp> {
+        let place = self.stamps.binary_search_by(|(listed, _)| listed.cmp(file));
+        Some(self.stamps[place.ok()?].1)
+    }
+
+    fn read(&self, file: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
+        let opened = match self.listed(file) {
+            Some(_) => self.policy.open_listed(file)?,
+            None => self.policy.open(file)?,
+        };
+        read(opened, file)
+    }
+
     fn entries(&self) -> MutexGuard<'_, HashMap<FilePath, Arc<Entry>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn read_disk(policy: &PathPolicy, path: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
+fn read(mut file: File, path: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
     let failed = |error: std::io::Error| ReadError::io(path, &error);
-    let mut file = policy.open(path)?;
     let before = Stamp::of(&file.metadata().map_err(failed)?);
     let too_large = |bytes: u64| ReadError::TooLarge {
         file: path.clone(),

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Stamp;
 use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, Verdict};
-use super::paths::{MAX_FILE_BYTES, ReadError, is_secret};
+use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_secret, is_version_control};
 use super::regular::open_regular;
 use crate::syntax::FilePath;
 use crate::text::is_deceptive;
@@ -32,7 +32,8 @@ const MAX_THREADS: usize = 8;
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
 /// The text files below `root` in order of their paths: what `.gitignore` and `.ignore` leave,
-/// without hidden files, links, installed environments, secrets, binaries and files over 1 MiB.
+/// without hidden files, links, installed environments, secrets, data of version control, binaries and
+/// files over 1 MiB.
 pub(super) fn files(root: &Path) -> Listing {
     let walk = Walk {
         root,
@@ -137,7 +138,11 @@ impl Walk<'_> {
             .collect();
         let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
         let is_root = directory.path == self.root;
-        if !is_root && has(ENVIRONMENT) && is_environment(&directory.path) {
+        let is_closed = || {
+            has(ENVIRONMENT) && is_environment(&directory.path)
+                || has("HEAD") && is_repository(&directory.path)
+        };
+        if !is_root && is_closed() {
             return;
         }
         let present: Vec<&str> = NAMES.into_iter().filter(|name| has(name)).collect();
@@ -149,13 +154,16 @@ impl Walk<'_> {
             let name = name.to_string_lossy();
             let path = entry.path();
             if kind.is_dir() {
-                let skipped = is_secret(&name) || matches!(&*name, "__pycache__" | "node_modules");
+                let skipped = is_secret(&name)
+                    || is_version_control(&name)
+                    || matches!(&*name, "__pycache__" | "node_modules");
                 if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
                     let rules = rules.clone();
                     inner.push(Directory { path, rules });
                 }
             } else if kind.is_file()
                 && !is_secret(&name)
+                && !is_version_control(&name)
                 && is_listed(&rules, &path, &name, EntryKind::Other)
             {
                 match text_file(self.root, &path, &entry) {
