@@ -26,6 +26,9 @@ use crate::workspace::{
     sweep_scratch,
 };
 
+/// A run has begun long before.
+const SWEEP_AFTER: Duration = Duration::from_secs(5);
+
 /// Services as the command line wants them, with who does the work of runs.
 ///
 /// # Errors
@@ -167,7 +170,11 @@ impl World {
         let cache = self.cache.clone();
         let swept = spawn_blocking(move || sweep_scratch(&cache)).await?;
         tracing::info!(count = swept.len(), "removed shadows of dead processes");
-        spawn_blocking(move || sweep_leftovers(&root));
+        // Not while the run starts: it walks through the whole tree.
+        tokio::spawn(async move {
+            tokio::time::sleep(SWEEP_AFTER).await;
+            spawn_blocking(move || sweep_leftovers(&root)).await
+        });
         Ok(Shadows::open(&self.cache, policy).await?)
     }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use tower_lsp::Client;
 
+use super::plugin::Plugin;
 use super::protocol::{IntentNotification, IntentParams};
 use super::pulse::Pulse;
 use crate::ports::{Approver, IntentView, ProposalView, Verdict};
@@ -150,7 +150,7 @@ impl Drop for Forget<'_> {
 pub struct Person {
     pub run: RunId,
     pub approvals: Approvals,
-    pub client: Client,
+    pub plugin: Plugin,
     pub pulse: Pulse,
 }
 
@@ -169,8 +169,8 @@ impl Approver for Person {
         }
         self.pulse.beat();
         let run = self.run.clone();
-        self.client
-            .send_notification::<IntentNotification>(IntentParams { run, view })
+        self.plugin
+            .tell::<IntentNotification>(IntentParams { run, view })
             .await;
         wait.await
     }

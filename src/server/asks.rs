@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower_lsp::Client;
 
 use super::documents::Desk;
+use super::plugin::Plugin;
 use super::protocol::{
     AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply, AskState,
 };
@@ -33,9 +33,9 @@ pub struct Asks {
 
 struct Shared {
     services: Services,
-    client: Client,
     desk: Desk,
     pulse: Pulse,
+    plugin: Plugin,
     windows: Arc<Windows>,
     tasks: TaskTracker,
     state: Mutex<State>,
@@ -65,13 +65,17 @@ struct Plan {
 }
 
 impl Asks {
-    pub fn new(services: Services, client: Client, desk: Desk, around: Around) -> Asks {
-        let Around { pulse, windows } = around;
+    pub fn new(services: Services, desk: Desk, around: Around) -> Asks {
+        let Around {
+            pulse,
+            plugin,
+            windows,
+        } = around;
         let shared = Shared {
             services,
-            client,
             desk,
             pulse,
+            plugin,
             windows,
             tasks: TaskTracker::new(),
             state: Mutex::default(),
@@ -151,7 +155,8 @@ impl Asks {
     }
 
     async fn answer(self, plan: Plan, cancel: CancellationToken) {
-        let (id, shows) = (plan.id.clone(), plan.settings.is_plain());
+        // Where no plugin hears of the answer, it is opened as a document.
+        let (id, shows) = (plan.id.clone(), plan.settings.commands.is_none());
         let (steps, told) = mpsc::unbounded_channel();
         let answered = async {
             let end = tokio::select! {
@@ -193,8 +198,7 @@ impl Asks {
             ask: id.clone(),
             news,
         };
-        let client = &self.shared.client;
-        client.send_notification::<AnswerNotification>(params).await;
+        self.shared.plugin.tell::<AnswerNotification>(params).await;
     }
 
     async fn answered(

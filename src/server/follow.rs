@@ -17,6 +17,7 @@ use tower_lsp::lsp_types::{
 
 use super::board::name;
 use super::outgoing::ask;
+use super::plugin::Plugin;
 use super::protocol::{EventNotification, EventParams};
 use crate::swarm::{Cursor, Event, Record, RunId, Stamped};
 use crate::workspace::{private_directory, private_file};
@@ -69,7 +70,7 @@ async fn try_write(mut cursor: Cursor, file: File) -> std::io::Result<()> {
 pub async fn notify(
     mut cursor: Cursor,
     run: &RunId,
-    client: &Client,
+    plugin: &Plugin,
     earlier: usize,
     note: impl Fn(u64, &Event) + Send + Sync,
 ) {
@@ -84,7 +85,7 @@ pub async fn notify(
         if let Record::Event(event) = &record.record {
             note(record.seq, event);
         }
-        client.send_notification::<EventNotification>(params).await;
+        plugin.tell::<EventNotification>(params).await;
     }
 }
 

@@ -11,6 +11,7 @@ use tower_lsp::lsp_types::request::CodeLensRefresh;
 use super::asks::Asks;
 use super::documents::Desk;
 use super::outgoing::ask;
+use super::plugin::Plugin;
 use super::protocol::StatusNotification;
 use super::runs::Runs;
 use super::settings::Settings;
@@ -25,6 +26,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct Around {
     pub pulse: Pulse,
+    pub plugin: Plugin,
     pub windows: Arc<Windows>,
 }
 
@@ -56,7 +58,7 @@ impl Pulse {
             let now = runs.status(asks.going());
             if now != status {
                 status = now.clone();
-                client.send_notification::<StatusNotification>(now).await;
+                runs.plugin().tell::<StatusNotification>(now).await;
             }
             let now = runs.all_offers();
             if now != offers {

@@ -19,6 +19,7 @@ use super::approvals::{Approvals, Review};
 use super::board::Board;
 use super::documents::Desk;
 use super::editor::ClientEditor;
+use super::plugin::Plugin;
 use super::protocol::{Remedy, RetryParams, RunParams, RunReply, UndoneNotification, UndoneParams};
 use super::pulse::{Around, Pulse};
 use super::restore::{self, Interrupted};
@@ -98,6 +99,7 @@ struct Shared {
     client: Client,
     desk: Desk,
     pulse: Pulse,
+    plugin: Plugin,
     windows: Arc<Windows>,
     tasks: TaskTracker,
     /// Fired when the client goes.
@@ -111,12 +113,17 @@ struct Shared {
 
 impl Runs {
     pub fn new(services: Services, client: Client, desk: Desk, around: Around) -> Runs {
-        let Around { pulse, windows } = around;
+        let Around {
+            pulse,
+            plugin,
+            windows,
+        } = around;
         let shared = Shared {
             services,
             client,
             desk,
             pulse,
+            plugin,
             windows,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
@@ -134,11 +141,16 @@ impl Runs {
         self.shared.pulse.clone()
     }
 
+    pub fn plugin(&self) -> &Plugin {
+        &self.shared.plugin
+    }
+
     /// What was agreed with the client.
     pub fn agree(&self, settings: &Settings, editor: &Arc<ClientEditor>) {
         self.shared.editor.get_or_init(|| Arc::clone(editor));
         self.shared.agreed.get_or_init(|| settings.clone());
         self.shared.windows.agree(settings.documents);
+        self.shared.plugin.agree(settings.commands.is_some());
     }
 
     /// Begins a run over the buffers as they are at this place in the order of messages.
@@ -278,7 +290,7 @@ impl Runs {
                 return Err(RunError::NotStarted(run.0.clone()));
             }
         };
-        let (run, client, runs) = (run.clone(), self.shared.client.clone(), self.clone());
+        let (run, plugin, runs) = (run.clone(), self.shared.plugin.clone(), self.clone());
         self.shared.tasks.spawn(async move {
             let (proposals, error) = match handle.undo(proposal).await {
                 Ok(proposals) => (proposals, None),
@@ -289,8 +301,11 @@ impl Runs {
             }
             runs.shared.pulse.beat();
             runs.record_undone(&run, handle.as_ref()).await;
-            client
-                .send_notification::<UndoneNotification>(UndoneParams {
+            if let Some(error) = error.as_ref().filter(|_| !plugin.is_there()) {
+                runs.shared.windows.warn(error).await;
+            }
+            plugin
+                .tell::<UndoneNotification>(UndoneParams {
                     run,
                     proposals,
                     error,

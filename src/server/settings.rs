@@ -68,7 +68,9 @@ impl Settings {
                 .as_ref()
                 .and_then(|window| window.work_done_progress)
                 == Some(true),
-            lenses: text_document.is_some_and(|document| document.code_lens.is_some()),
+            // Some clients say only that they ask for lenses again.
+            lenses: text_document.is_some_and(|document| document.code_lens.is_some())
+                || workspace.is_some_and(|workspace| workspace.code_lens.is_some()),
             lens_refresh: workspace
                 .and_then(|workspace| workspace.code_lens.as_ref())
                 .and_then(|lens| lens.refresh_support)
@@ -93,7 +95,7 @@ impl Settings {
         self.commands.iter().flatten().any(|own| *own == command)
     }
 
-    /// Whether nothing but a question in a window tells its user of a proposal.
+    /// Whether nothing but a message tells its user of a proposal.
     pub fn is_plain(&self) -> bool {
         !self.lenses && self.commands.is_none()
     }
@@ -215,6 +217,9 @@ mod tests {
             "window": {"workDoneProgress": true, "showDocument": {"support": true}},
             "textDocument": {"codeLens": {}},
         }}));
+        // As lsp-mode announces itself.
+        let asks_again = json!({"workspace": {"codeLens": {"refreshSupport": true}}});
+        assert!(negotiate(json!({"capabilities": asks_again})).lenses);
         assert!(full.lenses && full.lens_refresh && full.documents && !full.is_plain());
         assert!(full.versioned_edits && full.annotations && full.progress);
         assert!(full.creates && full.deletes);

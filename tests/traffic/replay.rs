@@ -66,6 +66,7 @@ impl Replay {
         let recorded = encoding_of(fixture.hello());
         (twist.hello)(fixture.hello());
         let hello = fixture.hello();
+        announce_plugin(hello);
         let agreed = encoding_of(hello);
         let has_root = ["rootUri", "rootPath", "workspaceFolders"]
             .iter()
@@ -339,5 +340,13 @@ impl Replay {
         }
         let status = self.server.ended();
         assert_eq!(status.code(), Some(0), "{status}");
+    }
+}
+
+/// The replay follows runs by what a plugin is told, also those of a client without one.
+fn announce_plugin(hello: &mut Value) {
+    let capabilities = &mut hello["capabilities"];
+    if capabilities["experimental"]["starling"].is_null() {
+        capabilities["experimental"] = json!({"starling": {}});
     }
 }

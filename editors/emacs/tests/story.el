@@ -32,6 +32,11 @@
         (error "No `%s' among %S" story-choice all))))
 (advice-add 'completing-read :override #'story-choose)
 
+(defvar story-told nil "What was said in the echo area, the last first.")
+(advice-add 'message :before
+            (lambda (form &rest values)
+              (when form (push (apply #'format form values) story-told))))
+
 (defun story-act (at choice)
   "Take the code action that begins with CHOICE at the text AT."
   (goto-char (point-min))
@@ -70,11 +75,15 @@
   (let ((session (eglot-current-server)))
     (cl-assert (jsonrpc-running-p session))
 
-    (story-step "a comment is a task, and its proposal is asked about in a window")
-    (setq story-choice "Later")
+    (story-step "a comment is a task, and its proposal is told, not asked about")
     (story-act "# TODO" "Starling: do: say which")
-    (story-until "a proposal is asked about"
-                 (lambda () (seq-find (lambda (one) (member "Accept" (cdr one))) story-asked)))
+    (setq story-asked nil)
+    (story-until "a proposal is told"
+                 (lambda ()
+                   (seq-find (lambda (one) (string-search "Starling #1 for price.py::label" one))
+                             story-told)))
+    (cl-assert (null story-asked))
+    (cl-assert (not (seq-find (lambda (one) (string-search "starling/" one)) story-told)))
 
     (story-step "what is typed meanwhile stays")
     (goto-char (point-max))

@@ -45,7 +45,11 @@ impl Client {
         }
     }
 
-    pub async fn initialize(&self, capabilities: Value) -> Value {
+    /// Announces a plugin, unless the capabilities say something of their own of that.
+    pub async fn initialize(&self, mut capabilities: Value) -> Value {
+        if capabilities.get("experimental").is_none() {
+            capabilities["experimental"] = json!({"starling": {}});
+        }
         let root = tower_lsp::lsp_types::Url::from_directory_path(self.folder.path()).unwrap();
         let params = json!({"rootUri": root, "capabilities": capabilities});
         let answer = self.connection.request("initialize", params).await.unwrap();

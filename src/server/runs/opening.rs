@@ -77,7 +77,7 @@ impl Runs {
         approval: Approval,
     ) {
         let note = |seq, event: &Event| self.note(id, seq, event, approval);
-        follow::notify(cursor, id, &self.shared.client, earlier, note).await;
+        follow::notify(cursor, id, &self.shared.plugin, earlier, note).await;
         self.ended(id);
         self.offer_remedy(id).await;
     }
@@ -102,7 +102,7 @@ impl Runs {
         }
         self.shared.pulse.beat();
         if let Event::ReviewAsked { proposal, .. } = event {
-            self.prompt_plain_client(id, *proposal);
+            self.tell_plain_client(id, *proposal);
         }
     }
 
@@ -128,7 +128,7 @@ impl Runs {
         let approver = Person {
             run: id.clone(),
             approvals,
-            client: self.shared.client.clone(),
+            plugin: self.shared.plugin.clone(),
             pulse: self.shared.pulse.clone(),
         };
         let outside = Outside {
@@ -193,8 +193,8 @@ impl Runs {
                 total,
             };
             self.shared
-                .client
-                .send_notification::<DownloadNotification>(params)
+                .plugin
+                .tell::<DownloadNotification>(params)
                 .await;
             tokio::time::sleep(DOWNLOAD_PAUSE).await;
         }

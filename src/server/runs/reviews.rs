@@ -1,5 +1,7 @@
 //! Answers to what waits for review, and the windows of clients without views of their own.
 
+use std::time::Duration;
+
 use super::{Origin, RunError, Runs, unknown};
 use crate::ports::Verdict;
 use crate::server::approvals::Review;
@@ -23,6 +25,8 @@ const ACCEPT: &str = "Accept";
 const REJECT: &str = "Reject";
 const LATER: &str = "Later";
 const TRY_AGAIN: &str = "Try again";
+/// A user who has not typed for so long may be asked.
+const IDLE: Duration = Duration::from_secs(3);
 
 impl Runs {
     /// Answers a proposal (any of its set) or an intent.
@@ -181,16 +185,25 @@ impl Runs {
         Ok(())
     }
 
-    /// A client without lenses and without a plugin is asked as soon as there is something to review.
-    pub(super) fn prompt_plain_client(&self, run: &RunId, proposal: ProposalId) {
-        let is_plain = self.shared.agreed.get().is_some_and(|one| one.is_plain());
+    /// The user of a client without lenses and without a plugin is told that there is something to
+    /// review. Not asked: a question would take the keys that are typed at that moment.
+    pub(super) fn tell_plain_client(&self, run: &RunId, proposal: ProposalId) {
         let params = ProposalParams {
             run: run.clone(),
             proposal,
         };
-        if is_plain && let Err(error) = self.review(params) {
-            tracing::warn!(%error, "nobody is asked");
-        }
+        let is_plain = self.shared.agreed.get().is_some_and(|one| one.is_plain());
+        let Some(known) = self.waiting(&params).ok().filter(|_| is_plain) else {
+            return;
+        };
+        let text = format!(
+            "Starling {proposal} for {}: {} To accept it, to reject it or to see its diff, take a code \
+             action there.",
+            known.symbol,
+            full_stop(&short(&known.reason))
+        );
+        let runs = self.clone();
+        self.in_window(async move { runs.shared.windows.say(&text).await });
     }
 
     /// Says what can be done about a run whose model could not be asked. A client with a plugin offers
@@ -208,14 +221,16 @@ impl Runs {
         let Some(params) = found else {
             return;
         };
-        let agreed = self.shared.agreed.get();
-        if agreed.is_some_and(|one| one.commands.is_some()) {
-            let client = &self.shared.client;
-            client.send_notification::<RemedyNotification>(params).await;
+        let plugin = &self.shared.plugin;
+        if plugin.is_there() {
+            plugin.tell::<RemedyNotification>(params).await;
             return;
         }
         let runs = self.clone();
-        self.in_window(async move { runs.ask_for_remedy(params).await });
+        self.in_window(async move {
+            runs.shared.desk.idle(IDLE).await;
+            runs.ask_for_remedy(params).await;
+        });
     }
 
     async fn ask_for_remedy(&self, params: RemedyParams) {
@@ -277,5 +292,13 @@ impl Runs {
                 () = work => {}
             }
         });
+    }
+}
+
+/// A reason as a sentence.
+fn full_stop(reason: &str) -> String {
+    match reason.ends_with(['.', '!', '?', '…']) {
+        true => reason.to_owned(),
+        false => format!("{reason}."),
     }
 }

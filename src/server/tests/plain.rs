@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::lenses::reviewing;
+use super::lenses::{client, open, project, proposing, reviewing};
+use crate::headless::Incoming;
 use crate::headless::testing::*;
+use crate::server::testing::BASE;
 
 fn windows() -> Value {
-    json!({"window": {"showDocument": {"support": true}}})
+    json!({"window": {"showDocument": {"support": true}}, "experimental": null})
 }
 
 async fn opened(client: &mut Client) -> (Value, String, String) {
@@ -17,26 +19,63 @@ async fn opened(client: &mut Client) -> (Value, String, String) {
     (id, path.display().to_string(), text)
 }
 
+/// With a plugin that brings no commands: what is asked of it comes as windows.
+fn with_plugin() -> Value {
+    let mut capabilities = windows();
+    capabilities["textDocument"] = json!({"codeLens": {}});
+    capabilities["experimental"] = json!({"starling": {}});
+    capabilities
+}
+
 #[tokio::test]
-async fn a_proposal_is_shown_and_asked_about() {
-    let (mut client, _) = reviewing(&[(1, "a.py::f")], windows()).await;
-    // Both come at the same time, in any order.
+async fn a_client_without_a_plugin_is_told_by_a_message_and_never_asked() {
+    let mut client = client(proposing(&[(1, "a.py::f")]), project());
+    client.initialize(windows()).await;
+    open(&client, BASE);
+    let run = super::begin(&client, "x").await;
+    let told = loop {
+        match client.next().await {
+            Incoming::Notification { method, params } => {
+                assert!(!method.starts_with("starling/"), "{method}");
+                if method == "window/showMessage" {
+                    break params["message"].as_str().unwrap().to_owned();
+                }
+            }
+            Incoming::Request { method, .. } => panic!("asked for {method}"),
+        }
+    };
+    let expected = "Starling #1 for a.py::f: reason 1. To accept it, to reject it or to see its diff, take \
+                    a code action there.";
+    assert_eq!(told, expected);
+    // A command asks: its user is there.
+    let about = json!({"run": run, "proposal": 1});
+    client.execute("starling.review", about).await;
     let (mut document, mut question) = (None, None);
     while document.is_none() || question.is_none() {
         match client.next().await {
-            crate::headless::Incoming::Request { id, method, params } => match method.as_str() {
+            Incoming::Request { id, method, params } => match method.as_str() {
                 "window/showDocument" => document = Some((id, params)),
                 "window/showMessageRequest" => question = Some((id, params)),
                 other => panic!("asked for {other}"),
             },
-            crate::headless::Incoming::Notification { .. } => {}
+            Incoming::Notification { method, .. } => {
+                assert!(!method.starts_with("starling/"), "{method}");
+            }
         }
     }
     let (id, document) = document.unwrap();
     assert!(document["uri"].as_str().unwrap().ends_with("-1.diff"));
     client.connection.reply(id, Ok(json!({"success": true})));
-    let (id, question) = question.unwrap();
+    let (_, question) = question.unwrap();
     assert_eq!(question["message"], "Starling #1 for a.py::f: reason 1");
+}
+
+#[tokio::test]
+async fn a_review_by_a_command_is_a_choice_with_a_reason() {
+    let (mut client, run) = reviewing(&[(1, "a.py::f")], with_plugin()).await;
+    let about = json!({"run": run, "proposal": 1});
+    client.execute("starling.review", about).await;
+    let (id, _) = client.next_of("window/showMessageRequest").await;
     client.connection.reply(id, Ok(json!({"title": "Reject"})));
     let (id, why) = client.next_of("window/showMessageRequest").await;
     assert_eq!(why["actions"].as_array().unwrap().len(), 3);
@@ -54,9 +93,7 @@ async fn a_proposal_is_shown_and_asked_about() {
 
 #[tokio::test]
 async fn diff_and_reason_are_opened_as_documents() {
-    let mut capabilities = windows();
-    capabilities["textDocument"] = json!({"codeLens": {}});
-    let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
+    let (mut client, run) = reviewing(&[(1, "a.py::f")], with_plugin()).await;
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.diff", about.clone()).await;
     let (id, path, text) = opened(&mut client).await;
@@ -91,9 +128,7 @@ async fn diff_and_reason_are_opened_as_documents() {
 
 #[tokio::test]
 async fn a_review_that_is_put_off_stays() {
-    let mut capabilities = windows();
-    capabilities["textDocument"] = json!({"codeLens": {}});
-    let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
+    let (mut client, run) = reviewing(&[(1, "a.py::f")], with_plugin()).await;
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about.clone()).await;
     let (id, _) = client.next_of("window/showMessageRequest").await;

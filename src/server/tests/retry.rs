@@ -95,7 +95,7 @@ async fn missing_weights_are_downloaded_and_the_task_runs_afterwards() {
 #[tokio::test]
 async fn a_client_without_a_plugin_is_offered_the_download_in_a_window() {
     let mut client = without_weights();
-    client.initialize(json!({})).await;
+    client.initialize(json!({"experimental": null})).await;
     let wish = json!({"task": "tidy up", "driver": "single"});
     client.execute("starling.run", wish).await;
     let (id, asked) = client.next_of("window/showMessageRequest").await;
