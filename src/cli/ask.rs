@@ -12,6 +12,7 @@ use super::project::root;
 use super::run::read_stdin;
 use super::services::configuration;
 use super::view::text::{Line, Paint, Style};
+use super::view::words;
 use super::{Outcome, WrongUse};
 use crate::ask::session::Session;
 use crate::ask::step::{Source, Step, Watcher};
@@ -21,7 +22,7 @@ use crate::index::Index;
 use crate::model::registry::{self, ModelsError};
 use crate::ports::{Dollars, Tokens};
 use crate::server::protocol::LimitsPatch;
-use crate::swarm::Limits;
+use crate::swarm::{Limits, Spent};
 use crate::syntax::FilePath;
 use crate::workspace::{Snapshot, Workspace, cache_dir, private_file, read_text, write_atomically};
 
@@ -194,11 +195,15 @@ fn lines_of(step: &Step) -> Vec<Line> {
                 .take(4)
                 .map(|found| found.symbol.as_str())
                 .collect();
-            let more = symbols.len().saturating_sub(first.len());
-            let first = first.join(", ");
-            vec![dim(format!(
-                "located {first} and {more} more in {millis} ms"
-            ))]
+            let more = match symbols.len() - first.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let found = match first.as_slice() {
+                [] => "nothing that the question names".to_owned(),
+                first => format!("{}{more}", first.join(", ")),
+            };
+            vec![dim(format!("located {found} in {millis} ms"))]
         }
         Step::Looked {
             by,
@@ -236,15 +241,13 @@ fn lines_of(step: &Step) -> Vec<Line> {
             vec![Line::of(Style::Accent, symbol).and(&text)]
         }
         Step::Enough { turns } => {
-            let turns = match turns {
-                1 => "1 turn".to_owned(),
-                turns => format!("{turns} turns"),
-            };
+            let turns = words::count(*turns as u64, "turn");
             vec![Line::of(Style::Good, "enough").with(Style::Dim, &format!(" after {turns}"))]
         }
         Step::Mended { written, now } => vec![dim(format!("citation mended: {written} → {now}"))],
         Step::SentBack { claims } => {
-            let text = format!("sent back: {} claims not borne out", claims.len());
+            let claims = words::count(claims.len() as u64, "claim");
+            let text = format!("sent back: {claims} not borne out");
             vec![Line::of(Style::Warning, &text)]
         }
         Step::Trouble { who, what } => vec![Line::of(Style::Warning, &format!("{who}: {what}"))],
@@ -293,16 +296,25 @@ fn unfinished(ended: &Ended) -> Option<String> {
 }
 
 fn cost(answer: &Answer) -> String {
+    let spent = Spent {
+        dollars: answer.usd,
+        unpriced_calls: answer.unpriced_calls,
+        ..Spent::default()
+    };
     let mut cost = format!(
-        "{} calls, {} tokens in, {} out, {}, {:.1} s",
-        answer.calls, answer.prompt_tokens, answer.output_tokens, answer.usd, answer.seconds
+        "{}, {} tokens in, {} out, {}, {:.1} s",
+        words::count(u64::from(answer.calls), "call"),
+        answer.prompt_tokens,
+        answer.output_tokens,
+        words::cost(&spent),
+        answer.seconds
     );
-    for (count, what) in [
-        (answer.dropped.len(), "citations dropped"),
-        (answer.uncited.len(), "claims uncited"),
+    for (count, what, state) in [
+        (answer.dropped.len(), "citation", "dropped"),
+        (answer.uncited.len(), "claim", "uncited"),
     ] {
         if count > 0 {
-            cost.push_str(&format!(", {count} {what}"));
+            cost.push_str(&format!(", {} {state}", words::count(count as u64, what)));
         }
     }
     cost
@@ -330,6 +342,12 @@ mod tests {
         };
         let text = "located a.py::f0, a.py::f1, a.py::f2, a.py::f3 and 2 more in 7 ms";
         assert_eq!(shown(&located), [text]);
+        let nothing = Step::Located {
+            symbols: Vec::new(),
+            millis: 7,
+        };
+        let text = "located nothing that the question names in 7 ms";
+        assert_eq!(shown(&nothing), [text]);
         let asked = Step::Asked {
             symbol: "a.py::f".to_owned(),
             question: "What is it?".to_owned(),
@@ -378,13 +396,18 @@ mod tests {
             prompt_tokens: Tokens(18_200),
             output_tokens: Tokens(700),
             usd: Dollars(0.0412),
+            unpriced_calls: 0,
             seconds: 12.34,
         };
         let expected = "3 calls, 18.2k tokens in, 700 out, $0.0412, 12.3 s";
         assert_eq!(cost(&answer), expected);
         assert_eq!(unfinished(&answer.ended), None);
         answer.uncited = vec!["x".to_owned()];
-        assert_eq!(cost(&answer), format!("{expected}, 1 claims uncited"));
+        assert_eq!(cost(&answer), format!("{expected}, 1 claim uncited"));
+        (answer.calls, answer.usd, answer.unpriced_calls) = (1, Dollars(0.0), 1);
+        let unpriced = cost(&answer);
+        let expected = "1 call, 18.2k tokens in, 700 out, cost unknown, 12.3 s";
+        assert!(unpriced.starts_with(expected), "{unpriced}");
         for (ended, why) in [
             (
                 Ended::BudgetUsedUp {

@@ -154,7 +154,7 @@ fn unpriced(source: &ModelSource, dollars: Option<Dollars>) -> Option<Finding> {
     };
     Some(finding(
         title(source),
-        "its price is unknown, so its cost is counted as $0".to_owned(),
+        "its price is unknown, so what it costs is not counted".to_owned(),
         advice,
     ))
 }

@@ -101,6 +101,8 @@ pub struct RunState {
     /// Symbols whose owners were to be given work and could not be.
     pub not_woken: BTreeSet<String>,
     proposals: BTreeMap<ProposalId, Proposal>,
+    /// The files and changed lines of all diffs that were on the screen, by decided proposals.
+    shown: BTreeSet<(String, String)>,
 }
 
 /// A proposal as far as it is known.
@@ -343,7 +345,15 @@ impl RunState {
         }
     }
 
+    /// Whether each changed line of a diff was in the diff of a proposal that was decided on.
+    pub fn has_shown(&self, diff: &str) -> bool {
+        changed_lines(diff).all(|line| self.shown.contains(&line))
+    }
+
     fn reviewed(&mut self, proposal: ProposalId) {
+        if let Some(made) = self.proposals.get(&proposal) {
+            self.shown.extend(changed_lines(&made.diff));
+        }
         self.reviews.retain(|review| match review {
             Review::Proposal { id, .. } => *id != proposal,
             Review::Intent(_) => true,
@@ -424,6 +434,19 @@ impl RunState {
         };
         &mut self.agents[at]
     }
+}
+
+/// The lines that a unified diff removes or adds, each with its file.
+fn changed_lines(diff: &str) -> impl Iterator<Item = (String, String)> {
+    let mut file = String::new();
+    diff.lines().filter_map(move |line| {
+        if line.starts_with("+++ ") || line.starts_with("--- ") {
+            line.trim_start_matches(['+', '-']).clone_into(&mut file);
+            return None;
+        }
+        let is_changed = line.starts_with(['+', '-']);
+        is_changed.then(|| (file.clone(), line.to_owned()))
+    })
 }
 
 /// A test report in a few words.

@@ -393,6 +393,46 @@ fn the_end_says_everything() {
 }
 
 #[test]
+fn a_diff_that_was_shown_is_not_repeated_at_the_end() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: Tree::Stays,
+    };
+    let end = ending(StopReason::Settled);
+    let shown = state(&[reviews(), end.clone()]);
+    assert!(!plain(&summary(&shown, traces)).contains("@@"));
+    // A change beside the proposal, or one whose proposal nobody decided on.
+    let not_shown = state(&[vec![end.last().unwrap().clone()]]);
+    assert!(plain(&summary(&not_shown, traces)).contains(DIFF.trim_end()));
+    let other_file = DIFF.replace("fees.py", "other.py");
+    assert!(shown.has_shown(DIFF) && !shown.has_shown(&other_file));
+}
+
+#[test]
+fn a_cost_of_nothing_is_told_only_where_a_model_is_free() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: Tree::Stays,
+    };
+    let mut free = ending(StopReason::Settled);
+    if let Some(Event::RunFinished { spent, .. }) = free.last_mut() {
+        spent.dollars = Dollars(0.0);
+    }
+    let replayed = state(&[beginning(), free.clone()]);
+    assert!(replayed.replayed);
+    let said = plain(&summary(&replayed, traces));
+    assert!(
+        said.contains("no cost: a recording answered") && !said.contains('$'),
+        "{said}"
+    );
+    assert!(!plain(&view(&replayed, &Prompt::default(), 100)).contains('$'));
+    let local = plain(&summary(&state(&[free]), traces));
+    assert!(local.contains(" · $0 · "), "{local}");
+}
+
+#[test]
 fn the_headline_comes_before_the_rest_of_the_reason() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),

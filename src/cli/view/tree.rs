@@ -39,13 +39,16 @@ fn header(state: &RunState) -> Line {
     if state.replayed {
         line = line.with(Style::Warning, "REPLAY ");
     }
-    let spent = format!(
-        " {} · {} tokens · {} · {} s",
+    let mut spent = format!(
+        " {} · {} tokens",
         words::count(u64::from(state.calls), "call"),
         state.tokens,
-        words::dollars(state.dollars),
-        state.at_ms / 1000,
     );
+    // A cost of nothing may be a price that is unknown, or one that was paid for a recording.
+    if state.dollars.0 > 0.0 && !state.replayed {
+        spent.push_str(&format!(" · {}", words::dollars(state.dollars)));
+    }
+    spent.push_str(&format!(" · {} s", state.at_ms / 1000));
     line = line.with(Style::Bold, "starling").with(Style::Dim, &spent);
     match &state.tests {
         Some(tests) => line.with(Style::Dim, &format!(" · tests: {tests}")),
