@@ -21,13 +21,13 @@ pub struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status:
-  0  done, and tests prove it; or there was nothing to prove: the task needed no change, or only
-     documentation was changed
+  0  done, and tests prove it, also where other tests fail as before that are no part of the task;
+     or there was nothing to prove: the task needed no change, or only documentation was changed
   1  not done
   2  wrong arguments or configuration
   3  changes were made that no test proves: no test ran or none that Starling can see, the tests
-     timed out, tests fail that failed before, tests pass only as the run changed them, or their
-     results are only what the command printed";
+     timed out, tests fail that failed before and may be part of the task, tests pass only as the
+     run changed them, or their results are only what the command printed";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:
@@ -345,6 +345,19 @@ mod tests {
         assert_eq!(run.approve, Some(ApprovalArg::Auto));
         assert_eq!(run.budget_usd, Some(0.5));
         assert_eq!(run.world.set, ["limits.calls=3", "run.driver=swarm"]);
+    }
+
+    #[test]
+    fn readme_and_help_give_the_same_exit_statuses() {
+        let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let readme = joined(include_str!("../../README.md"));
+        let help = joined(EXIT_STATUS);
+        let statuses = ["0", "1", "2", "3"].map(|status| {
+            let (_, rest) = readme.split_once(&format!("| {status} | ")).unwrap();
+            let (meaning, _) = rest.split_once(" |").unwrap();
+            format!("{status} {meaning}")
+        });
+        assert_eq!(help, format!("Exit status: {}", statuses.join(" ")));
     }
 
     #[test]

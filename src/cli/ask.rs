@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use super::args::AskArgs;
 use super::project::root;
 use super::run::read_stdin;
-use super::services::configuration;
+use super::services::{configuration, doubts};
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
@@ -53,6 +53,9 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     }
     let session = session(args.session.as_deref(), &files)?;
     let limits = limits(&args).over(&loaded.config.limits);
+    for doubt in doubts(&loaded.config, args.world.model.as_deref()).await {
+        eprintln!("note: {doubt}");
+    }
     let models = models(loaded.config, args.world.model.clone(), &limits).await?;
     let index = match cache_dir() {
         Some(cache) => Index::open(files, cache),

@@ -16,7 +16,7 @@ use super::languages;
 use super::project::{self, Project};
 use super::review::{Ended, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
-use super::services::{allowed_writes, configuration, services};
+use super::services::{allowed_writes, configuration, doubts, services};
 use super::view::prompt::{self, Asked, Prompt, Said};
 use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{Traces, Tree, summary};
@@ -100,6 +100,10 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     let mut first = vec![project.describe()];
     if !languages::has_symbols_at(&root) {
         first.push(format!("note: {}", languages::NO_SYMBOLS));
+    }
+    if let Ok(loaded) = configuration(&root, &args.world) {
+        let doubts = doubts(&loaded.config, args.world.model.as_deref()).await;
+        first.extend(doubts.into_iter().map(|doubt| format!("note: {doubt}")));
     }
     for line in first {
         match show {

@@ -255,7 +255,12 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let calling = model.profile().tool_calling;
     let seat = mind.seat();
     mind.begin_turn();
+    let own_tools = conversation_of(hub, &mind.party);
     let conversation = mind.conversation.as_mut()?;
+    if !conversation.is_answered() {
+        // The model may have refused tools since the conversation began.
+        conversation.instruct(own_tools);
+    }
     if is_small(model.profile()) && mind.attempts.count() > 1 {
         // The reason of the first refusal did not help. Repeat the first prompt at a higher
         // temperature.
@@ -273,6 +278,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
         .await
     {
         Ok(reply) => reply,
+        Err(error) if error.is_for_tools(model) => return None,
         Err(error) => return Some(gave_up(error.to_string())),
     };
     conversation

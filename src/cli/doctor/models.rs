@@ -7,7 +7,7 @@ use super::Finding;
 use crate::config::{Config, ModelKind};
 use crate::model::openai::{ApiKey, Probe, probe};
 use crate::model::registry::{
-    ModelSource, RoleSources, Variables, base_url, key_variable, price, role_sources,
+    ModelSource, RoleSources, Variables, base_url, key_variable, not_listed, price, role_sources,
 };
 use crate::model::weights;
 use crate::ports::Dollars;
@@ -88,7 +88,14 @@ async fn endpoint(source: &ModelSource, variables: Variables<'_>) -> Finding {
     let key = key.map(ApiKey);
     match probe(&source.name, &url, key.as_ref(), PROBE_DEADLINE).await {
         Err(error) => Finding::fail(what, error.to_string(), "correct base_url or the key"),
-        Ok(Probe::Answers) => Finding::ok(what, format!("{url} answers")),
+        Ok(Probe::Answers { models }) => match not_listed(source, &models) {
+            None => Finding::ok(what, format!("{url} answers")),
+            Some(unlisted) => Finding::warn(
+                what,
+                format!("{url} answers, but {unlisted}"),
+                "correct the name of the model",
+            ),
+        },
         Ok(Probe::Unclear { status }) => Finding::ok(
             what,
             format!("{url} is there (it lists no models: {status})"),
