@@ -235,8 +235,8 @@ async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
         Proposed::GaveUp { ending, .. } => return Some(ending),
     };
     if let Err(exhausted) = hub.count_agent(&mind.party) {
-        let first = text.lines().next().unwrap_or_default();
-        let why = format!("its draft came back ({first}), and {exhausted}");
+        // Why it came back was told when it did.
+        let why = format!("its draft came back, and {exhausted}");
         hub.not_woken(party_name(&mind.party), &Party::Scout, why.clone());
         return Some(gave_up(why));
     }
