@@ -351,6 +351,7 @@ impl<'a> Exploring<'a> {
                 | Step::SentBack { .. }
                 | Step::Trouble { .. }
                 | Step::Said { .. }
+                | Step::Writing { .. }
                 | Step::Restarted => None,
             });
         text.push_str("No answer was reached. The question leads to:\n");

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tokio::task::spawn_blocking;
@@ -11,6 +12,7 @@ use super::args::AskArgs;
 use super::project::root;
 use super::run::read_stdin;
 use super::services::{configuration, doubts};
+use super::status::{Status, while_reading};
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
@@ -24,10 +26,13 @@ use crate::ports::{Dollars, Tokens};
 use crate::server::protocol::LimitsPatch;
 use crate::swarm::{Limits, Spent};
 use crate::syntax::FilePath;
+use crate::text::harmless;
 use crate::workspace::{Snapshot, Workspace, cache_dir, private_file, read_text, write_atomically};
 
 /// A longer session is not resumed.
 const MAX_SESSION_BYTES: u64 = 64 << 20;
+
+const THINKING: &str = "thinking";
 
 /// Runs the command.
 pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
@@ -57,19 +62,30 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: {doubt}");
     }
     let models = models(loaded.config, args.world.model.clone(), &limits).await?;
-    let index = match cache_dir() {
-        Some(cache) => Index::open(files, cache),
-        None => Index::new(files),
-    };
+    let index = while_reading(|| {
+        let index = match cache_dir() {
+            Some(cache) => Index::open(files, cache),
+            None => Index::new(files),
+        };
+        index.warm();
+        index
+    });
     index.warn_of_skipped();
+    let waiting = Arc::new(Waiting::new());
     let watcher: Watcher = match args.json {
         true => Box::new(|_| {}),
-        false => Box::new(show(Paint::of_stderr())),
+        false => {
+            let waiting = Arc::clone(&waiting);
+            let paint = Paint::of_stderr();
+            Box::new(move |step| waiting.show(step, paint))
+        }
     };
+    let clock = tokio::spawn(Arc::clone(&waiting).tick());
     let query = Query { text, limits };
-    let (answer, session) = ask(query, Arc::new(index), models, session, watcher)
-        .await
-        .map_err(as_wrong_use)?;
+    let answered = ask(query, Arc::new(index), models, session, watcher).await;
+    clock.abort();
+    waiting.end();
+    let (answer, session) = answered.map_err(as_wrong_use)?;
     if let Some(path) = &args.session {
         keep(path, &session)?;
     }
@@ -162,28 +178,87 @@ fn keep(path: &Path, session: &Session) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Steps go to stderr, the answer to stdout. Whoever has gone need not be told.
-fn show(paint: Paint) -> impl Fn(&Step) + Send + Sync {
-    move |step| match step {
-        Step::Said { text } => {
-            let mut out = io::stdout().lock();
-            for line in text.lines() {
-                let _ = writeln!(out, "{}", Line::plain(line).paint(Paint::Plain));
-            }
-            let _ = out.flush();
+/// What a person sees while a question is answered: steps on stderr, the answer on stdout, and a line
+/// that tells what is being waited for.
+struct Waiting {
+    state: Mutex<WaitingState>,
+}
+
+struct WaitingState {
+    status: Option<Status>,
+    /// What the model does now.
+    doing: String,
+    since: Instant,
+}
+
+impl Waiting {
+    fn new() -> Waiting {
+        let state = WaitingState {
+            status: Some(Status::new("")),
+            doing: THINKING.to_owned(),
+            since: Instant::now(),
+        };
+        Waiting {
+            state: Mutex::new(state),
         }
-        Step::Located { .. }
-        | Step::Looked { .. }
-        | Step::Asked { .. }
-        | Step::Answered { .. }
-        | Step::Enough { .. }
-        | Step::Mended { .. }
-        | Step::SentBack { .. }
-        | Step::Trouble { .. }
-        | Step::Restarted => {
-            for line in lines_of(step) {
-                let _ = writeln!(io::stderr(), "{}", line.fit(140).paint(paint));
+    }
+
+    fn state(&self) -> MutexGuard<'_, WaitingState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the seconds of the line up to date.
+    async fn tick(self: Arc<Self>) {
+        let mut every = tokio::time::interval(Duration::from_millis(500));
+        loop {
+            every.tick().await;
+            self.state().tell();
+        }
+    }
+
+    fn end(&self) {
+        self.state().status = None;
+    }
+
+    /// Whoever reads stdout or stderr may have gone; then nobody needs to be told.
+    fn show(&self, step: &Step, paint: Paint) {
+        let mut state = self.state();
+        if let Step::Writing { tail } = step {
+            state.doing = format!("writing: {tail}");
+            return state.tell();
+        }
+        state.beside(|| match step {
+            Step::Said { text } => {
+                let mut out = io::stdout().lock();
+                for line in text.lines() {
+                    let _ = writeln!(out, "{}", Line::plain(line).paint(Paint::Plain));
+                }
+                let _ = out.flush();
             }
+            step => {
+                for line in lines_of(step) {
+                    let _ = writeln!(io::stderr(), "{}", line.fit(140).paint(paint));
+                }
+            }
+        });
+        state.doing = THINKING.to_owned();
+        state.since = Instant::now();
+        state.tell();
+    }
+}
+
+impl WaitingState {
+    fn tell(&self) {
+        if let Some(status) = &self.status {
+            let seconds = self.since.elapsed().as_secs();
+            status.say(&format!("{seconds} s  {}", harmless(&self.doing)));
+        }
+    }
+
+    fn beside(&self, print: impl FnOnce()) {
+        match &self.status {
+            Some(status) => status.beside(print),
+            None => print(),
         }
     }
 }
@@ -258,7 +333,7 @@ fn lines_of(step: &Step) -> Vec<Line> {
             let text = "what was said so far is void: the answer begins anew";
             vec![Line::of(Style::Warning, text)]
         }
-        Step::Said { .. } => Vec::new(),
+        Step::Said { .. } | Step::Writing { .. } => Vec::new(),
     }
 }
 

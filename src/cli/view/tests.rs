@@ -315,6 +315,36 @@ fn the_tree_while_agents_talk() {
 }
 
 #[test]
+fn the_tree_tells_how_long_an_agent_thinks_and_how_far_reading_has_come() {
+    let mut state = state(&[beginning()]);
+    let first = plain(&view(&state, &Prompt::default(), 100));
+    assert!(first.contains("late_fee thinks · "), "{first}");
+    assert!(super::tree::waiting_for(&state).is_empty());
+    state.at_ms += 61_000;
+    state.reading = Some((1_200, 20_000));
+    let later = plain(&view(&state, &Prompt::default(), 100));
+    assert!(later.contains("late_fee thinks 61 s · "), "{later}");
+    assert!(
+        later.contains(" · reading the code: 1,200 of 20,000 files"),
+        "{later}"
+    );
+    let lines = plain(&super::tree::waiting_for(&state));
+    assert_eq!(lines, "… loans/fees.py::late_fee thinks (61 s)");
+}
+
+#[test]
+fn what_is_typed_while_nothing_is_asked_stands_below_the_tree() {
+    let state = state(&[beginning()]);
+    let ahead = Prompt::Ahead("use a set".to_owned());
+    let shown = plain(&view(&state, &ahead, 100));
+    let last = shown.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "  use a set▏  kept for the next question; Esc drops it"
+    );
+}
+
+#[test]
 fn the_tree_while_reviews_wait() {
     let state = state(&[beginning(), talk(), reviews()]);
     let lines = view(&state, &Prompt::Rejecting("too lo".to_owned()), 100);
