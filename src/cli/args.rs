@@ -70,6 +70,8 @@ pub enum Command {
     Definition(DefinitionArgs),
     /// Symbols by a name, or by parts of one.
     Symbols(SymbolsArgs),
+    /// Write a configuration to begin with, in your own file. Never overwrites one.
+    Init(InitArgs),
     /// Weights of local models.
     #[command(subcommand, alias = "model")]
     Models(ModelsCommand),
@@ -238,6 +240,14 @@ pub struct DemoArgs {
     pub json: bool,
     #[command(flatten)]
     pub world: WorldArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// The model to use: local, gguf:PATH, or openai:MODEL; without it you are asked where a key of a known
+    /// provider is in the environment.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -438,6 +448,7 @@ mod tests {
                 Command::Lsp(world) | Command::Doctor { world, .. } => world,
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,
                 Command::Models(_)
+                | Command::Init(_)
                 | Command::Trust(_)
                 | Command::Review(_)
                 | Command::Undo(_)

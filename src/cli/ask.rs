@@ -9,6 +9,7 @@ use anyhow::Context;
 use tokio::task::spawn_blocking;
 
 use super::args::AskArgs;
+use super::first_model;
 use super::project::root;
 use super::run::read_stdin;
 use super::services::{configuration, doubts};
@@ -44,6 +45,7 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     if text.trim().is_empty() {
         return Err(as_wrong_use(AskError::EmptyQuestion));
     }
+    first_model::choose_once(&root, &args.world, args.json).await?;
     let loaded = configuration(&root, &args.world).map_err(|error| WrongUse(error.to_string()))?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::args::{RunArgs, WorldArgs};
+use super::first_model;
 use super::input::{Input, Inputs, Source};
 use super::languages;
 use super::project::{self, Project};
@@ -96,6 +97,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         _ => Stdin::Free,
     };
     not_empty(&params.task)?;
+    first_model::choose_once(&root, &args.world, args.json || stdin == Stdin::Used).await?;
     check(&root, &params, &args.world, stdin)?;
     trust::ask_once(&root, &args)?;
     if stdin == Stdin::Used {

@@ -173,3 +173,42 @@ fn what_the_provider_says_is_quoted() {
     assert!(misspelt.contains(note), "{misspelt}");
     assert_eq!(bed.work(), OLD);
 }
+
+#[test]
+fn a_key_without_a_configured_model_is_told_and_init_writes_one() {
+    let bed = Bed::new();
+    let say = |args: &[&str]| {
+        let mut command = bed.starling();
+        command.env("OPENAI_API_KEY", "sk-very-secret").args(args);
+        Said::of(&command.output().unwrap())
+    };
+    let note = "note: OPENAI_API_KEY is set, but no model is configured, so the local one is used";
+    let said = say(&["run", "--approve", "auto", "x"]);
+    assert!(said.err.contains(note), "{said:?}");
+    let said = say(&["ask", "what is f?"]);
+    assert!(said.err.contains(note), "{said:?}");
+    let said = say(&["ask", "--model", "replay:/none", "what is f?"]);
+    assert!(!said.err.contains("note:"), "a model was named: {said:?}");
+    let said = say(&["doctor"]);
+    assert!(
+        said.out.contains("OPENAI_API_KEY is set, but no model"),
+        "{said:?}"
+    );
+
+    let said = say(&["init", "--model", "openai:gpt-5-mini"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let path = bed.dir.path().join("config/starling/config.toml");
+    assert_eq!(said.out.trim(), path.display().to_string());
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert!(written.contains("agent = [\"gpt-5-mini\"]"), "{written}");
+    let said = say(&["config", "explain", "roles.agent"]);
+    assert!(said.out.contains("gpt-5-mini"), "{said:?}");
+    let said = say(&["doctor"]);
+    assert!(
+        said.out.contains("OPENAI_API_KEY is set: for gpt-5-mini"),
+        "{said:?}"
+    );
+    assert!(!said.out.contains("sk-very"), "{said:?}");
+    say(&["init"]).is_wrong_use("is there already and stays as it is");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+}
