@@ -7,6 +7,9 @@ use super::block::{Block, Dropped, Flaw, FlawKind, blocks};
 use super::cite::{Checker, Citation};
 use super::step::{Step, Steps};
 
+/// Characters of an unfinished answer that are shown as it is written.
+const TAIL: usize = 60;
+
 /// The draft of an answer.
 pub struct Draft {
     checker: Checker,
@@ -37,6 +40,13 @@ pub struct Problem {
     pub what: String,
 }
 
+/// The end of a text, on one line.
+fn tail(text: &str) -> String {
+    let from = text.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
+    let words: Vec<&str> = text[from..].split_whitespace().collect();
+    words.join(" ")
+}
+
 impl Draft {
     pub fn new(checker: Checker, steps: Arc<Steps>) -> Self {
         Draft {
@@ -51,6 +61,9 @@ impl Draft {
     /// More of the answer has come.
     pub fn push(&mut self, delta: &str) {
         self.coming.push_str(delta);
+        self.steps.live(Step::Writing {
+            tail: tail(&self.coming),
+        });
         // The last block may go on.
         let whole: Vec<&str> = blocks(&self.coming);
         let whole = &whole[..whole.len().saturating_sub(1)];

@@ -88,7 +88,18 @@ impl<'a> Exploring<'a> {
     /// The model failed before anything was known.
     pub async fn run(&self, prompt: String) -> Result<(Checked, Ended), ModelError> {
         let left = self.caller.ledger.time_left();
-        let ended = match tokio::time::timeout(left, self.turns(prompt)).await {
+        let turns = async {
+            let refused_tools = |ended: &Result<Ended, CallFailed>| {
+                let reader = self.models.reader.profile();
+                matches!(ended, Err(CallFailed::Model(ModelError::NoTools { .. })))
+                    && reader.tool_calling == ToolCalling::Text
+            };
+            match self.turns(prompt.clone()).await {
+                ended if refused_tools(&ended) => self.turns(prompt.clone()).await,
+                ended => ended,
+            }
+        };
+        let ended = match tokio::time::timeout(left, turns).await {
             Ok(Ok(ended)) => ended,
             Ok(Err(CallFailed::Ledger(exhausted))) => Ended::BudgetUsedUp {
                 what: exhausted.what,
@@ -340,6 +351,7 @@ impl<'a> Exploring<'a> {
                 | Step::SentBack { .. }
                 | Step::Trouble { .. }
                 | Step::Said { .. }
+                | Step::Writing { .. }
                 | Step::Restarted => None,
             });
         text.push_str("No answer was reached. The question leads to:\n");

@@ -70,7 +70,14 @@ pub struct Answer {
     pub prompt_tokens: Tokens,
     pub output_tokens: Tokens,
     pub usd: Dollars,
+    /// Calls of models whose price is unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced_calls: u32,
     pub seconds: f64,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Why there is no answer.
@@ -162,6 +169,7 @@ pub async fn ask(
         prompt_tokens: spent.prompt_tokens,
         output_tokens: spent.output_tokens,
         usd: spent.dollars,
+        unpriced_calls: spent.unpriced_calls,
         seconds: spent.seconds,
     };
     Ok((answer, session))

@@ -9,7 +9,7 @@ use super::cite::{Checker, Citation};
 use super::code::Code;
 use super::step::{Source, Step};
 use super::tools::{self, Look, Question, Seat, Wanted};
-use crate::ports::{ChatModel, Tokens};
+use crate::ports::{ChatModel, ModelError, Tokens};
 use crate::prompts::{AskOwnerPrompt, AskOwnerSystem, Prompt};
 use crate::swarm::reading::{Focus, cap};
 use crate::syntax::SymbolPath;
@@ -78,8 +78,8 @@ impl Asker<'_> {
         conversation: &mut Conversation,
     ) -> Result<String, OwnerFailed> {
         let who = symbol.to_string();
-        let calling = self.model.profile().tool_calling;
         for turn in 1..=TURNS {
+            let calling = self.model.profile().tool_calling;
             if !self.caller.can_go_on(self.model.as_ref(), conversation) {
                 return Err(OwnerFailed::NoRoom);
             }
@@ -90,7 +90,11 @@ impl Asker<'_> {
             let reply = self
                 .caller
                 .call(&who, self.model, conversation, offered, None)
-                .await?;
+                .await;
+            let reply = match reply {
+                Err(CallFailed::Model(ModelError::NoTools { .. })) => continue,
+                reply => reply?,
+            };
             let calls = tools::calls(calling, Seat::Owner, &reply);
             if calls.is_empty() && !reply.text.trim().is_empty() {
                 return Ok(reply.text);

@@ -39,6 +39,8 @@ pub enum Step {
     Trouble { who: String, what: String },
     /// A piece of the answer, its citations checked.
     Said { text: String },
+    /// The last words that the model wrote of its answer, not checked yet. Not kept.
+    Writing { tail: String },
     /// What was said so far is void: the answer is written anew.
     Restarted,
 }

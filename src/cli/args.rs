@@ -21,13 +21,13 @@ pub struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status:
-  0  done, and tests prove it; or there was nothing to prove: the task needed no change, or only
-     documentation was changed
+  0  done, and tests prove it, also where other tests fail as before that are no part of the task;
+     or there was nothing to prove: the task needed no change, or only documentation was changed
   1  not done
   2  wrong arguments or configuration
   3  changes were made that no test proves: no test ran or none that Starling can see, the tests
-     timed out, tests fail that failed before, tests pass only as the run changed them, or their
-     results are only what the command printed";
+     timed out, tests fail that failed before and may be part of the task, tests pass only as the
+     run changed them, or their results are only what the command printed";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:
@@ -70,6 +70,8 @@ pub enum Command {
     Definition(DefinitionArgs),
     /// Symbols by a name, or by parts of one.
     Symbols(SymbolsArgs),
+    /// Write a configuration to begin with, in your own file. Never overwrites one.
+    Init(InitArgs),
     /// Weights of local models.
     #[command(subcommand, alias = "model")]
     Models(ModelsCommand),
@@ -241,6 +243,14 @@ pub struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct InitArgs {
+    /// The model to use: local, gguf:PATH, or openai:MODEL; without it you are asked where a key of a known
+    /// provider is in the environment.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub struct TrustArgs {
     /// Directory of the project, in place of the root of the git repository around the current
     /// directory or the nearest directory upward with a manifest.
@@ -348,6 +358,19 @@ mod tests {
     }
 
     #[test]
+    fn readme_and_help_give_the_same_exit_statuses() {
+        let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let readme = joined(include_str!("../../README.md"));
+        let help = joined(EXIT_STATUS);
+        let statuses = ["0", "1", "2", "3"].map(|status| {
+            let (_, rest) = readme.split_once(&format!("| {status} | ")).unwrap();
+            let (meaning, _) = rest.split_once(" |").unwrap();
+            format!("{status} {meaning}")
+        });
+        assert_eq!(help, format!("Exit status: {}", statuses.join(" ")));
+    }
+
+    #[test]
     fn wrong_use_is_exit_code_2() {
         for line in [
             "starling",
@@ -425,6 +448,7 @@ mod tests {
                 Command::Lsp(world) | Command::Doctor { world, .. } => world,
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,
                 Command::Models(_)
+                | Command::Init(_)
                 | Command::Trust(_)
                 | Command::Review(_)
                 | Command::Undo(_)

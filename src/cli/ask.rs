@@ -2,16 +2,20 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tokio::task::spawn_blocking;
 
 use super::args::AskArgs;
+use super::first_model;
 use super::project::root;
 use super::run::read_stdin;
-use super::services::configuration;
+use super::services::{configuration, doubts};
+use super::status::{Status, while_reading};
 use super::view::text::{Line, Paint, Style};
+use super::view::words;
 use super::{Outcome, WrongUse};
 use crate::ask::session::Session;
 use crate::ask::step::{Source, Step, Watcher};
@@ -21,12 +25,15 @@ use crate::index::Index;
 use crate::model::registry::{self, ModelsError};
 use crate::ports::{Dollars, Tokens};
 use crate::server::protocol::LimitsPatch;
-use crate::swarm::Limits;
+use crate::swarm::{Limits, Spent};
 use crate::syntax::FilePath;
+use crate::text::harmless;
 use crate::workspace::{Snapshot, Workspace, cache_dir, private_file, read_text, write_atomically};
 
 /// A longer session is not resumed.
 const MAX_SESSION_BYTES: u64 = 64 << 20;
+
+const THINKING: &str = "thinking";
 
 /// Runs the command.
 pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
@@ -38,6 +45,7 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     if text.trim().is_empty() {
         return Err(as_wrong_use(AskError::EmptyQuestion));
     }
+    first_model::choose_once(&root, &args.world, args.json).await?;
     let loaded = configuration(&root, &args.world).map_err(|error| WrongUse(error.to_string()))?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -52,20 +60,34 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     }
     let session = session(args.session.as_deref(), &files)?;
     let limits = limits(&args).over(&loaded.config.limits);
+    for doubt in doubts(&loaded.config, args.world.model.as_deref()).await {
+        eprintln!("note: {doubt}");
+    }
     let models = models(loaded.config, args.world.model.clone(), &limits).await?;
-    let index = match cache_dir() {
-        Some(cache) => Index::open(files, cache),
-        None => Index::new(files),
-    };
+    let index = while_reading(|| {
+        let index = match cache_dir() {
+            Some(cache) => Index::open(files, cache),
+            None => Index::new(files),
+        };
+        index.warm();
+        index
+    });
     index.warn_of_skipped();
+    let waiting = Arc::new(Waiting::new());
     let watcher: Watcher = match args.json {
         true => Box::new(|_| {}),
-        false => Box::new(show(Paint::of_stderr())),
+        false => {
+            let waiting = Arc::clone(&waiting);
+            let paint = Paint::of_stderr();
+            Box::new(move |step| waiting.show(step, paint))
+        }
     };
+    let clock = tokio::spawn(Arc::clone(&waiting).tick());
     let query = Query { text, limits };
-    let (answer, session) = ask(query, Arc::new(index), models, session, watcher)
-        .await
-        .map_err(as_wrong_use)?;
+    let answered = ask(query, Arc::new(index), models, session, watcher).await;
+    clock.abort();
+    waiting.end();
+    let (answer, session) = answered.map_err(as_wrong_use)?;
     if let Some(path) = &args.session {
         keep(path, &session)?;
     }
@@ -158,28 +180,87 @@ fn keep(path: &Path, session: &Session) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Steps go to stderr, the answer to stdout. Whoever has gone need not be told.
-fn show(paint: Paint) -> impl Fn(&Step) + Send + Sync {
-    move |step| match step {
-        Step::Said { text } => {
-            let mut out = io::stdout().lock();
-            for line in text.lines() {
-                let _ = writeln!(out, "{}", Line::plain(line).paint(Paint::Plain));
-            }
-            let _ = out.flush();
+/// What a person sees while a question is answered: steps on stderr, the answer on stdout, and a line
+/// that tells what is being waited for.
+struct Waiting {
+    state: Mutex<WaitingState>,
+}
+
+struct WaitingState {
+    status: Option<Status>,
+    /// What the model does now.
+    doing: String,
+    since: Instant,
+}
+
+impl Waiting {
+    fn new() -> Waiting {
+        let state = WaitingState {
+            status: Some(Status::new("")),
+            doing: THINKING.to_owned(),
+            since: Instant::now(),
+        };
+        Waiting {
+            state: Mutex::new(state),
         }
-        Step::Located { .. }
-        | Step::Looked { .. }
-        | Step::Asked { .. }
-        | Step::Answered { .. }
-        | Step::Enough { .. }
-        | Step::Mended { .. }
-        | Step::SentBack { .. }
-        | Step::Trouble { .. }
-        | Step::Restarted => {
-            for line in lines_of(step) {
-                let _ = writeln!(io::stderr(), "{}", line.fit(140).paint(paint));
+    }
+
+    fn state(&self) -> MutexGuard<'_, WaitingState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the seconds of the line up to date.
+    async fn tick(self: Arc<Self>) {
+        let mut every = tokio::time::interval(Duration::from_millis(500));
+        loop {
+            every.tick().await;
+            self.state().tell();
+        }
+    }
+
+    fn end(&self) {
+        self.state().status = None;
+    }
+
+    /// Whoever reads stdout or stderr may have gone; then nobody needs to be told.
+    fn show(&self, step: &Step, paint: Paint) {
+        let mut state = self.state();
+        if let Step::Writing { tail } = step {
+            state.doing = format!("writing: {tail}");
+            return state.tell();
+        }
+        state.beside(|| match step {
+            Step::Said { text } => {
+                let mut out = io::stdout().lock();
+                for line in text.lines() {
+                    let _ = writeln!(out, "{}", Line::plain(line).paint(Paint::Plain));
+                }
+                let _ = out.flush();
             }
+            step => {
+                for line in lines_of(step) {
+                    let _ = writeln!(io::stderr(), "{}", line.fit(140).paint(paint));
+                }
+            }
+        });
+        state.doing = THINKING.to_owned();
+        state.since = Instant::now();
+        state.tell();
+    }
+}
+
+impl WaitingState {
+    fn tell(&self) {
+        if let Some(status) = &self.status {
+            let seconds = self.since.elapsed().as_secs();
+            status.say(&format!("{seconds} s  {}", harmless(&self.doing)));
+        }
+    }
+
+    fn beside(&self, print: impl FnOnce()) {
+        match &self.status {
+            Some(status) => status.beside(print),
+            None => print(),
         }
     }
 }
@@ -194,11 +275,15 @@ fn lines_of(step: &Step) -> Vec<Line> {
                 .take(4)
                 .map(|found| found.symbol.as_str())
                 .collect();
-            let more = symbols.len().saturating_sub(first.len());
-            let first = first.join(", ");
-            vec![dim(format!(
-                "located {first} and {more} more in {millis} ms"
-            ))]
+            let more = match symbols.len() - first.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let found = match first.as_slice() {
+                [] => "nothing that the question names".to_owned(),
+                first => format!("{}{more}", first.join(", ")),
+            };
+            vec![dim(format!("located {found} in {millis} ms"))]
         }
         Step::Looked {
             by,
@@ -236,15 +321,13 @@ fn lines_of(step: &Step) -> Vec<Line> {
             vec![Line::of(Style::Accent, symbol).and(&text)]
         }
         Step::Enough { turns } => {
-            let turns = match turns {
-                1 => "1 turn".to_owned(),
-                turns => format!("{turns} turns"),
-            };
+            let turns = words::count(*turns as u64, "turn");
             vec![Line::of(Style::Good, "enough").with(Style::Dim, &format!(" after {turns}"))]
         }
         Step::Mended { written, now } => vec![dim(format!("citation mended: {written} → {now}"))],
         Step::SentBack { claims } => {
-            let text = format!("sent back: {} claims not borne out", claims.len());
+            let claims = words::count(claims.len() as u64, "claim");
+            let text = format!("sent back: {claims} not borne out");
             vec![Line::of(Style::Warning, &text)]
         }
         Step::Trouble { who, what } => vec![Line::of(Style::Warning, &format!("{who}: {what}"))],
@@ -252,7 +335,7 @@ fn lines_of(step: &Step) -> Vec<Line> {
             let text = "what was said so far is void: the answer begins anew";
             vec![Line::of(Style::Warning, text)]
         }
-        Step::Said { .. } => Vec::new(),
+        Step::Said { .. } | Step::Writing { .. } => Vec::new(),
     }
 }
 
@@ -293,16 +376,25 @@ fn unfinished(ended: &Ended) -> Option<String> {
 }
 
 fn cost(answer: &Answer) -> String {
+    let spent = Spent {
+        dollars: answer.usd,
+        unpriced_calls: answer.unpriced_calls,
+        ..Spent::default()
+    };
     let mut cost = format!(
-        "{} calls, {} tokens in, {} out, {}, {:.1} s",
-        answer.calls, answer.prompt_tokens, answer.output_tokens, answer.usd, answer.seconds
+        "{}, {} tokens in, {} out, {}, {:.1} s",
+        words::count(u64::from(answer.calls), "call"),
+        answer.prompt_tokens,
+        answer.output_tokens,
+        words::cost(&spent),
+        answer.seconds
     );
-    for (count, what) in [
-        (answer.dropped.len(), "citations dropped"),
-        (answer.uncited.len(), "claims uncited"),
+    for (count, what, state) in [
+        (answer.dropped.len(), "citation", "dropped"),
+        (answer.uncited.len(), "claim", "uncited"),
     ] {
         if count > 0 {
-            cost.push_str(&format!(", {count} {what}"));
+            cost.push_str(&format!(", {} {state}", words::count(count as u64, what)));
         }
     }
     cost
@@ -330,6 +422,12 @@ mod tests {
         };
         let text = "located a.py::f0, a.py::f1, a.py::f2, a.py::f3 and 2 more in 7 ms";
         assert_eq!(shown(&located), [text]);
+        let nothing = Step::Located {
+            symbols: Vec::new(),
+            millis: 7,
+        };
+        let text = "located nothing that the question names in 7 ms";
+        assert_eq!(shown(&nothing), [text]);
         let asked = Step::Asked {
             symbol: "a.py::f".to_owned(),
             question: "What is it?".to_owned(),
@@ -378,13 +476,18 @@ mod tests {
             prompt_tokens: Tokens(18_200),
             output_tokens: Tokens(700),
             usd: Dollars(0.0412),
+            unpriced_calls: 0,
             seconds: 12.34,
         };
         let expected = "3 calls, 18.2k tokens in, 700 out, $0.0412, 12.3 s";
         assert_eq!(cost(&answer), expected);
         assert_eq!(unfinished(&answer.ended), None);
         answer.uncited = vec!["x".to_owned()];
-        assert_eq!(cost(&answer), format!("{expected}, 1 claims uncited"));
+        assert_eq!(cost(&answer), format!("{expected}, 1 claim uncited"));
+        (answer.calls, answer.usd, answer.unpriced_calls) = (1, Dollars(0.0), 1);
+        let unpriced = cost(&answer);
+        let expected = "1 call, 18.2k tokens in, 700 out, cost unknown, 12.3 s";
+        assert!(unpriced.starts_with(expected), "{unpriced}");
         for (ended, why) in [
             (
                 Ended::BudgetUsedUp {

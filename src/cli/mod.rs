@@ -7,6 +7,8 @@ mod demo;
 mod doctor;
 mod embedded;
 mod explain;
+mod first_model;
+mod init;
 mod input;
 mod languages;
 mod log;
@@ -18,7 +20,9 @@ mod run;
 mod screen;
 mod services;
 mod slices;
+mod status;
 mod swebench;
+mod terminal;
 mod trust;
 mod undo;
 mod view;
@@ -109,6 +113,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::References(args) => code::references(&args),
         Command::Definition(args) => code::definition(&args),
         Command::Symbols(args) => code::symbols(&args),
+        Command::Init(args) => init::run(args).await,
         Command::Models(command) => models::run(command).await,
         Command::Doctor { json, world } => examine(json, &world).await,
         Command::Config(ConfigCommand::Explain { key, json, world }) => {

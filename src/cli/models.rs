@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Outcome;
 use super::args::ModelsCommand;
+use super::terminal;
 use crate::model::weights::{self, DEFAULT_MODEL, Progress};
 
 /// Runs the command.
@@ -44,6 +45,10 @@ pub async fn pull(name: &str) -> anyhow::Result<PathBuf> {
 
 fn pull_now(name: &str) -> Result<PathBuf, weights::WeightsError> {
     let bar = ProgressBar::new(0);
+    if terminal::is_dumb() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+        eprintln!("fetching {name}");
+    }
     let style = "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
     if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style);

@@ -5,25 +5,29 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crossterm::event::KeyCode;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::args::{RunArgs, WorldArgs};
+use super::first_model;
 use super::input::{Input, Inputs, Source};
 use super::languages;
 use super::project::{self, Project};
 use super::review::{Ended, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
-use super::services::{allowed_writes, configuration, services};
+use super::services::{allowed_writes, configuration, doubts, services};
 use super::view::prompt::{self, Asked, Prompt, Said};
 use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{Traces, Tree, summary};
 use super::view::text::{Line, Style};
+use super::view::tree::waiting_for;
 use super::{Outcome, WrongUse, log, trust};
 use crate::config;
 use crate::headless::{HeadlessEditor, HeadlessRun, RunNote};
+use crate::index;
 use crate::model::registry::Models;
 use crate::ports::{Dollars, Tokens, Verdict};
 use crate::server::protocol::{LimitsPatch, RunParams};
@@ -35,6 +39,9 @@ use crate::workspace::{PathPolicy, private_file};
 /// Keys pressed sooner after a question was shown were meant for something else.
 const READING: Duration = Duration::from_millis(400);
 const FRAME: Duration = Duration::from_millis(120);
+
+/// A terminal that cannot be drawn over is told this often what is being waited for.
+const TELL_WAIT: Duration = Duration::from_secs(15);
 
 /// How a run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +97,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         _ => Stdin::Free,
     };
     not_empty(&params.task)?;
+    first_model::choose_once(&root, &args.world, args.json || stdin == Stdin::Used).await?;
     check(&root, &params, &args.world, stdin)?;
     trust::ask_once(&root, &args)?;
     if stdin == Stdin::Used {
@@ -100,6 +108,10 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     let mut first = vec![project.describe()];
     if !languages::has_symbols_at(&root) {
         first.push(format!("note: {}", languages::NO_SYMBOLS));
+    }
+    if let Ok(loaded) = configuration(&root, &args.world) {
+        let doubts = doubts(&loaded.config, args.world.model.as_deref()).await;
+        first.extend(doubts.into_iter().map(|doubt| format!("note: {doubt}")));
     }
     for line in first {
         match show {
@@ -288,6 +300,8 @@ impl<'a> Viewer<'a> {
         let mut logs = self.screen.is_live().then(log::divert);
         let mut frames = tokio::time::interval(FRAME);
         frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut waits = tokio::time::interval(TELL_WAIT);
+        waits.tick().await;
         let began = tokio::time::Instant::now();
         loop {
             let next = tokio::select! {
@@ -304,9 +318,14 @@ impl<'a> Viewer<'a> {
                     self.screen.draw(&self.state, &self.prompt)?;
                     Next::Go
                 }
+                _ = waits.tick(), if self.screen.is_dumb_terminal() => {
+                    self.tell_time(began);
+                    self.screen.say(&waiting_for(&self.state))?;
+                    Next::Go
+                }
                 _ = frames.tick(), if self.screen.is_live() => {
-                    let elapsed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    self.state.at_ms = self.state.at_ms.max(elapsed);
+                    self.tell_time(began);
+                    self.state.reading = index::reading();
                     self.screen.draw(&self.state, &self.prompt)?;
                     Next::Go
                 }
@@ -331,6 +350,11 @@ impl<'a> Viewer<'a> {
                 self.stop(&run).await?;
             }
         }
+    }
+
+    fn tell_time(&mut self, began: tokio::time::Instant) {
+        let elapsed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.state.at_ms = self.state.at_ms.max(elapsed);
     }
 
     fn note(&mut self, note: &RunNote) -> anyhow::Result<Next> {
@@ -374,8 +398,7 @@ impl<'a> Viewer<'a> {
         let first = self.state.reviews.front();
         if first != self.asked.as_ref() {
             self.asked = first.cloned();
-            // What was being typed was about another.
-            self.prompt = Prompt::default();
+            self.prompt.asked();
             self.asked_at = Instant::now();
             if let Some(review) = &self.asked {
                 self.screen.ask(review, &self.state)?;
@@ -390,14 +413,23 @@ impl<'a> Viewer<'a> {
         self.asked.is_some() && self.asked_at.elapsed() < READING
     }
 
-    async fn input(&mut self, input: Input, run: &HeadlessRun) -> anyhow::Result<Next> {
-        let asked = match self.state.reviews.is_empty() {
+    /// What waits for an answer.
+    fn awaited(&self) -> Asked {
+        match self.state.reviews.is_empty() {
             true => Asked::Nothing,
             false if self.state.agents_are_gone => Asked::OfEnded,
             false => Asked::Waiting,
-        };
+        }
+    }
+
+    async fn input(&mut self, input: Input, run: &HeadlessRun) -> anyhow::Result<Next> {
+        let asked = self.awaited();
         let said = match input {
-            Input::Key(_) if self.just_asked() => None,
+            // Typing that goes on is kept, but Enter may have been meant for something else.
+            Input::Key(key) if self.just_asked() => match (&self.prompt, key.code) {
+                (Prompt::Choosing, _) | (_, KeyCode::Enter) => None,
+                _ => self.prompt.key(key, asked),
+            },
             Input::Key(key) => self.prompt.key(key, asked),
             Input::Pasted(text) => {
                 self.prompt.paste(&text);
@@ -462,7 +494,11 @@ impl<'a> Viewer<'a> {
                     return Ok(Next::Stop);
                 }
             }
-            Said::Help => self.screen.say(&[Line::plain(self.state.choices())])?,
+            Said::Help => {
+                let keys = prompt::keys(self.awaited()).iter();
+                let keys: Vec<Line> = keys.map(|line| Line::of(Style::Dim, line)).collect();
+                self.screen.say(&keys)?;
+            }
         }
         self.screen.draw(&self.state, &self.prompt)?;
         Ok(Next::Go)
@@ -556,7 +592,7 @@ fn write_patch(state: &RunState, trajectory: &Path) {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    use crossterm::event::{KeyEvent, KeyModifiers};
     use serde_json::Value;
 
     use super::*;
@@ -837,6 +873,43 @@ mod tests {
         viewer.prompt = Prompt::Steering("half".to_owned());
         viewer.ask().unwrap();
         assert_eq!(viewer.prompt, Prompt::Choosing);
+    }
+
+    #[tokio::test]
+    async fn what_is_typed_while_nothing_is_asked_is_kept_for_the_next_question() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let mut run = editor.run(task("x")).await.unwrap();
+        let paper = Paper::default();
+        let mut viewer = Viewer::new(&editor, lines(paper.clone()));
+        let type_in = async |viewer: &mut Viewer<'_>, text: &str, run: &HeadlessRun| {
+            for char in text.chars() {
+                let code = if char == '\n' {
+                    KeyCode::Enter
+                } else {
+                    KeyCode::Char(char)
+                };
+                viewer.input(key(code), run).await.unwrap();
+            }
+        };
+        type_in(&mut viewer, "r not li", &run).await;
+        while viewer.state.reviews.is_empty() {
+            let note = run.notes.recv().await.unwrap();
+            viewer.note(&note).unwrap();
+        }
+        viewer.ask().unwrap();
+        // The question has just come: the text grows, and Enter does not send it yet.
+        type_in(&mut viewer, "ke a\n", &run).await;
+        assert_eq!(viewer.state.reviews.len(), 1);
+        viewer.asked_at -= READING;
+        type_in(&mut viewer, "ny\n", &run).await;
+        while !paper
+            .text()
+            .contains("a.py::f rejected by you: not like any")
+        {
+            let note = run.notes.recv().await.unwrap();
+            viewer.note(&note).unwrap();
+        }
     }
 
     #[tokio::test]

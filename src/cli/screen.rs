@@ -6,19 +6,17 @@ use crossterm::cursor::{Hide, MoveToColumn, MoveUp, Show};
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, disable_raw_mode,
-    enable_raw_mode, size,
+    enable_raw_mode,
 };
 use crossterm::{execute, queue};
 
+use super::terminal::{is_dumb, size};
 use super::view::prompt::Prompt;
 use super::view::state::{Review, RunState};
 use super::view::story;
 use super::view::text::{Line, Paint};
 use super::view::tree::view;
 use crate::headless::RunNote;
-
-/// Used where a terminal does not say how large it is.
-const SIZE: (u16, u16) = (80, 24);
 
 /// A way to show a run, and where to.
 pub struct Screen {
@@ -57,7 +55,7 @@ impl Screen {
         let paint = Paint::of_stdout();
         let mut out = Box::new(io::stdout());
         let terminal = out.is_terminal() && io::stdin().is_terminal();
-        if !terminal || enable_raw_mode().is_err() {
+        if !terminal || is_dumb() || enable_raw_mode().is_err() {
             return Screen::lines(out, paint);
         }
         // A cursor that stays visible does no harm.
@@ -77,6 +75,11 @@ impl Screen {
             Kind::Live(_) => true,
             Kind::Json | Kind::Lines(_) => false,
         }
+    }
+
+    /// Whether lines go to a terminal on which nothing can be drawn over.
+    pub fn is_dumb_terminal(&self) -> bool {
+        matches!(self.kind, Kind::Lines(_)) && io::stdout().is_terminal()
     }
 
     /// Shows something that happened.
@@ -112,7 +115,7 @@ impl Screen {
                 }
             }
             Kind::Live(live) => {
-                let width = usize::from(size().unwrap_or(SIZE).0).saturating_sub(1);
+                let width = usize::from(size().0).saturating_sub(1);
                 queue!(self.out, BeginSynchronizedUpdate)?;
                 live.clear(&mut self.out)?;
                 for line in lines.iter().flat_map(|line| line.clone().wrap(width)) {
@@ -129,7 +132,7 @@ impl Screen {
         let Kind::Live(live) = &mut self.kind else {
             return Ok(());
         };
-        let (width, height) = size().unwrap_or(SIZE);
+        let (width, height) = size();
         let mut lines = view(state, prompt, usize::from(width).saturating_sub(1));
         fit(&mut lines, usize::from(height).saturating_sub(1).max(1));
         queue!(self.out, BeginSynchronizedUpdate)?;
@@ -163,7 +166,7 @@ fn fit(lines: &mut Vec<Line>, room: usize) {
 impl Live {
     /// Takes away what was drawn, also when the terminal has become narrower since.
     fn clear(&mut self, out: &mut impl Write) -> io::Result<()> {
-        let width = usize::from(size().unwrap_or(SIZE).0).max(1);
+        let width = usize::from(size().0).max(1);
         let rows: usize = self
             .drawn
             .drain(..)

@@ -12,10 +12,11 @@ use tokio::task::spawn_blocking;
 
 use super::args::WorldArgs;
 use super::trust;
-use crate::config::{self, Config, Loaded, ProjectFile, Sources};
+use crate::config::{self, Config, Loaded, ModelKind, ProjectFile, Sources};
 use crate::index::Index;
 use crate::lang::{OwnPrograms, Places, ServerPool, Wanted};
-use crate::model::registry::Models;
+use crate::model::openai::{ApiKey, Probe, probe};
+use crate::model::registry::{Models, base_url, key_variable, not_listed, role_sources};
 use crate::model::weights::{self, Progress};
 use crate::ports::{ProblemKind, TestRunner};
 use crate::runner::{ProjectTests, TestSettings};
@@ -78,6 +79,33 @@ pub fn configuration(root: &Path, args: &WorldArgs) -> Result<Loaded, config::Co
     let file = ProjectFile::of(root);
     let trust = trust::of(root, args.trust(), &file);
     config::load(&Sources::of_process(file, trust, args.set.clone()))
+}
+
+/// What the endpoints of a run's models say against them before a token is spent: a name that they do
+/// not list. Some servers accept names that they do not list, so that this is no error.
+pub async fn doubts(config: &Config, choice: Option<&str>) -> Vec<String> {
+    const DEADLINE: Duration = Duration::from_secs(2);
+    let variables = |name: &str| std::env::var(name).ok();
+    let Ok(roles) = role_sources(config, choice) else {
+        return Vec::new();
+    };
+    let mut asked: Vec<&str> = Vec::new();
+    let mut doubts = Vec::new();
+    for source in roles.all() {
+        let settings = &source.settings;
+        if settings.kind != ModelKind::Openai || asked.contains(&source.name.as_str()) {
+            continue;
+        }
+        asked.push(&source.name);
+        let key = key_variable(settings).and_then(variables).map(ApiKey);
+        let url = base_url(settings, &variables);
+        let found = probe(&source.name, &url, key.as_ref(), DEADLINE).await;
+        if let Ok(Probe::Answers { models }) = found {
+            let unlisted = not_listed(source, &models);
+            doubts.extend(unlisted.map(|what| format!("{}: {what}", source.name)));
+        }
+    }
+    doubts
 }
 
 /// What of a project's settings is not followed.

@@ -161,7 +161,7 @@ fn ask(
     }
     writeln!(shown, "`starling trust` changes the answer.")?;
     loop {
-        write!(shown, "Trust it? [y]es, [n]o: ")?;
+        write!(shown, "Trust it? [y]es, [n]o, [?] keys: ")?;
         shown.flush()?;
         let mut line = String::new();
         if heard.read_line(&mut line)? == 0 {
@@ -170,7 +170,11 @@ fn ask(
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => return Ok(Some(Decision::Trusted(fingerprint))),
             "n" | "no" => return Ok(Some(Decision::Refused)),
-            _ => {}
+            _ => writeln!(
+                shown,
+                "  y  read this configuration from now on, until it changes\n  \
+                 n  never read it\n  Ctrl-D  not this time\n  ?  these keys"
+            )?,
         }
     }
 }

@@ -364,7 +364,7 @@ fn symbols(symbols: &[SymbolPath]) -> String {
 fn agreed(proposals: usize) -> anyhow::Result<bool> {
     let what = words::count(proposals as u64, "proposal");
     loop {
-        write!(io::stdout(), "Take {what} back? [y/n] ")?;
+        write!(io::stdout(), "Take {what} back? [y/n/?] ")?;
         io::stdout().flush()?;
         let mut line = String::new();
         if io::stdin().lock().read_line(&mut line)? == 0 {
@@ -375,7 +375,10 @@ fn agreed(proposals: usize) -> anyhow::Result<bool> {
         match line.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => return Ok(true),
             "n" | "no" | "q" | "" => return Ok(false),
-            _ => {}
+            _ => writeln!(
+                io::stdout(),
+                "  y  take {what} back\n  n  take nothing back; Enter alone does so, too\n  ?  these keys"
+            )?,
         }
     }
 }

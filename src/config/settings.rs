@@ -58,7 +58,8 @@ pub struct ModelConfig {
     /// OpenAI's own endpoint and `max_tokens` for every other.
     pub output_limit: Option<OutputLimitField>,
     /// How tools are offered to an endpoint: by its own tool calling, or as text in the prompt. When
-    /// unset, `native`. Weights are always offered them as text.
+    /// unset, `native`, and `text` from the first request on that the server refuses for its tools.
+    /// Weights are always offered them as text.
     #[schemars(schema_with = "tool_calling")]
     pub tool_calling: Option<ToolCalling>,
     /// Used in place of the temperature that Starling would ask for.

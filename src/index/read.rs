@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use super::code::{Code, Known};
 use super::facts::FileFacts;
+use super::progress::Progress;
 use super::segment::{Segment, hash_of};
 use crate::syntax::{FilePath, Language};
 use crate::workspace::{Held, Snapshot, Stamp};
@@ -70,8 +71,10 @@ pub(super) fn read(
         }
     }
     let batches = batches(&changed);
+    let progress = Progress::begin(changed.len());
+    let read_one = |batch: &&[Changed<'_>]| read_batch(snapshot, batch, &keep, &progress);
     let mut parsed = 0;
-    for (known, of_batch) in on_all_cores(&batches, |batch| read_batch(snapshot, batch, &keep)) {
+    for (known, of_batch) in on_all_cores(&batches, read_one) {
         same.extend(known);
         parsed += of_batch;
     }
@@ -153,11 +156,13 @@ fn read_batch(
     snapshot: &Snapshot,
     batch: &[Changed<'_>],
     keep: impl Fn(Segment) -> Segment,
+    progress: &Progress,
 ) -> (Vec<Known>, usize) {
     let mut same = Vec::new();
     let mut facts = Vec::new();
     let mut stamps = Vec::new();
     for changed in batch {
+        progress.step();
         let Some((text, stamp)) = text_of(snapshot, changed) else {
             continue;
         };

@@ -80,6 +80,12 @@ impl ServerPool {
         let fast = chosen(&wanted.fast);
         let thorough = chosen(&wanted.thorough);
         let servers = LanguageServers::of(fast, thorough, &in_words(&refused), wanted);
+        // What nobody asked for is not missed in each run; `starling doctor` says what to install.
+        let is_missing = |(_, why): &(String, NotUsed)| matches!(why, NotUsed::Missing { .. });
+        let is_default = wanted.fast == super::known_servers() && wanted.thorough.is_empty();
+        if is_default && refused.iter().all(is_missing) {
+            servers.told.store(true, Ordering::Relaxed);
+        }
         for keeper in servers.keepers() {
             keeper.disk(snapshot.stamps().to_vec());
         }
@@ -357,6 +363,32 @@ impl LanguageService for LanguageServers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn default_servers_that_are_not_installed_are_no_news_of_a_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = crate::workspace::Workspace::open(dir.path().to_owned()).unwrap();
+        let snapshot = workspace.snapshot(Default::default());
+        let pool = ServerPool::new(dir.path().join("cache"));
+        let places = Places {
+            root: dir.path().to_owned(),
+            own_programs: super::super::find::OwnPrograms::Refused,
+            path: dir.path().join("bin").into(),
+            virtual_env: None,
+        };
+        let news = |fast: Vec<String>| {
+            let wanted = Wanted {
+                fast,
+                thorough: Vec::new(),
+                stops: BTreeSet::new(),
+                deadline: Duration::from_secs(1),
+            };
+            pool.service(&snapshot, &places, &wanted).news()
+        };
+        assert_eq!(news(super::super::known_servers()), Vec::<String>::new());
+        let chosen = news(vec!["pylsp".to_owned()]);
+        assert!(chosen[0].contains("not installed: pylsp"), "{chosen:?}");
+    }
 
     #[test]
     fn servers_that_are_not_installed_share_one_reason() {

@@ -7,6 +7,7 @@ pub mod resilient;
 
 pub mod continuing;
 pub mod oracle;
+pub mod providers;
 pub mod registry;
 pub mod replay;
 mod sampled;

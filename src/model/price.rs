@@ -16,6 +16,13 @@ pub fn list_price(model: &str) -> Option<Price> {
         .map(|entry| entry.price)
 }
 
+/// The models in the table.
+pub fn priced_models() -> impl Iterator<Item = &'static str> {
+    table()
+        .iter()
+        .flat_map(|entry| entry.models.iter().map(String::as_str))
+}
+
 fn is_release(name: &str, known: &str) -> bool {
     let Some(rest) = name.strip_prefix(known) else {
         return false;

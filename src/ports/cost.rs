@@ -129,6 +129,7 @@ impl Cost {
             | ModelError::RateLimited { .. }
             | ModelError::Server { .. }
             | ModelError::Refused { .. }
+            | ModelError::NoTools { .. }
             | ModelError::TooLong { .. } => sent,
             ModelError::Timeout { .. }
             | ModelError::Transport { .. }

@@ -255,12 +255,24 @@ pub enum ModelError {
         message: String,
     },
     /// The prompt is longer than the context window.
-    #[error("{model}: the prompt of {prompt} tokens is over the context window of {window}")]
+    #[error("{model}: {}", too_long(*.prompt, *.window, .message))]
     TooLong {
         model: String,
+        /// An upper bound where a server refused the prompt.
         prompt: Tokens,
+        /// As configured.
         window: Tokens,
+        /// The server's own words; empty where no server was asked.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
     },
+    /// The server refuses requests with tools. The adapter has changed its profile to
+    /// [`ToolCalling::Text`]: the caller can ask again by the text protocol.
+    #[error(
+        "{model}: the model has no tool calling, says the server ({message}); from now on it is asked by \
+         the text protocol, as with models.NAME.tool_calling = \"text\""
+    )]
+    NoTools { model: String, message: String },
     /// The answer could not be read as a chat completion.
     #[error("{model}: unreadable answer: {message}")]
     Malformed { model: String, message: String },
@@ -273,6 +285,21 @@ fn said(message: &str) -> String {
     match message {
         "" => String::new(),
         message => format!(": {message}"),
+    }
+}
+
+fn too_long(prompt: Tokens, window: Tokens, message: &str) -> String {
+    match message {
+        "" if prompt > window => {
+            format!("the prompt of {prompt} tokens is over the context window of {window}")
+        }
+        "" => format!(
+            "the prompt of {prompt} tokens leaves no room for an answer in the context window of {window}"
+        ),
+        message => format!(
+            "the server says that the prompt is too long: {message}; set models.NAME.context_window to \
+             the window of the server ({window} are assumed), or raise the server's"
+        ),
     }
 }
 
@@ -295,6 +322,7 @@ impl ModelError {
             | ModelError::Malformed { .. } => true,
             ModelError::Refused { .. }
             | ModelError::TooLong { .. }
+            | ModelError::NoTools { .. }
             | ModelError::Unavailable { .. } => false,
         }
     }
@@ -437,6 +465,29 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_is_called_over_the_window_only_where_it_is() {
+        let told = |prompt, message: &str| {
+            let error = ModelError::TooLong {
+                model: "m".to_owned(),
+                prompt: Tokens(prompt),
+                window: Tokens(32_768),
+                message: message.to_owned(),
+            };
+            error.to_string()
+        };
+        let over = "m: the prompt of 40.0k tokens is over the context window of 32.8k";
+        assert_eq!(told(40_000, ""), over);
+        let said = told(1_340, "maximum context length is 1024 tokens");
+        assert!(
+            said.contains(
+                "too long: maximum context length is 1024 tokens; set models.NAME.context_window"
+            ) && !said.contains("1340"),
+            "{said}"
+        );
+        assert!(told(32_000, "").contains("leaves no room for an answer"));
+    }
+
+    #[test]
     fn only_what_may_pass_is_tried_again() {
         let model = || "m".to_owned();
         let message = || "x".to_owned();
@@ -475,6 +526,11 @@ mod tests {
                 model: model(),
                 prompt: Tokens(2),
                 window: Tokens(1),
+                message: String::new(),
+            },
+            ModelError::NoTools {
+                model: model(),
+                message: message(),
             },
             ModelError::Unavailable {
                 model: model(),

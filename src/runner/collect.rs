@@ -18,6 +18,26 @@ const UNITTEST: &str = "import sys, unittest\n\
     broken = len(loader.errors)\n\
     print('starling-collected', suite.countTestCases() - broken, broken)\n";
 
+/// Starts `manage.py test` or Django's own `tests/runtests.py` with its arguments, and counts the tests in
+/// place of running them: no database is made.
+const DJANGO: &str = "import os, runpy, sys, unittest\n\
+    from django.test import runner\n\
+    def run_tests(self, test_labels, *args, **kwargs):\n    \
+        self.setup_test_environment()\n    \
+        suite = self.build_suite(test_labels or [])\n    \
+        broken, waiting = 0, [suite]\n    \
+        while waiting:\n        \
+            one = waiting.pop()\n        \
+            broken += type(one).__name__ == '_FailedTest'\n        \
+            inner = getattr(one, 'subsuites', None) or one\n        \
+            if not isinstance(one, unittest.TestCase): waiting.extend(inner)\n    \
+        print('starling-collected', suite.countTestCases() - broken, broken, flush=True)\n    \
+        return 0\n\
+    runner.DiscoverRunner.run_tests = run_tests\n\
+    sys.argv = sys.argv[1:]\n\
+    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))\n\
+    runpy.run_path(sys.argv[0], run_name='__main__')\n";
+
 /// What collecting the tests of a project showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Collection {
@@ -116,7 +136,13 @@ fn line(suite: &Suite) -> Option<String> {
             "-q",
         ],
         Framework::Unittest { start, top } => vec!["-c", UNITTEST, start, top_of(start, top)],
-        Framework::ManagePy { .. } | Framework::Django | Framework::SymPy => return None,
+        Framework::ManagePy { .. } | Framework::Django => {
+            let arguments = framework.arguments(&[]);
+            let arguments = arguments.iter().map(String::as_str);
+            let words: Vec<&str> = ["-c", DJANGO].into_iter().chain(arguments).collect();
+            return Some(with_program(python, &words));
+        }
+        Framework::SymPy => return None,
     };
     Some(with_program(python, &words))
 }

@@ -80,7 +80,7 @@ impl Suite {
 }
 
 impl Framework {
-    fn arguments(&self, select: &[&str]) -> Vec<String> {
+    pub(super) fn arguments(&self, select: &[&str]) -> Vec<String> {
         let (fixed, selected): (Vec<&str>, Vec<String>) = match self {
             Framework::Pytest => (
                 "-m pytest -p no:cacheprovider -rfEsxXp --tb=short --continue-on-collection-errors"

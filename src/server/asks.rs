@@ -244,6 +244,9 @@ impl Asks {
             owner: models.agent,
         };
         let watcher = Box::new(move |step: &Step| {
+            if let Step::Writing { .. } = step {
+                return;
+            }
             // Who stopped listening needs no more steps.
             let _ = steps.send(step.clone());
         });

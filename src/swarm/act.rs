@@ -160,7 +160,8 @@ fn count_repeats(
             Repeat::Refused(why) => why,
             Repeat::Ends(why) => {
                 let (tool, argument) = &one.label;
-                turn.gave_up = Some(gave_up(format!("it repeats `{tool} {argument}`: {why}")));
+                let told = format!("it repeats `{tool} {argument}`, and nothing changed since");
+                turn.gave_up = Some(gave_up(told));
                 why
             }
         };

@@ -240,8 +240,8 @@ async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
         Proposed::GaveUp { ending, .. } => return Some(ending),
     };
     if let Err(exhausted) = hub.count_agent(&mind.party) {
-        let first = text.lines().next().unwrap_or_default();
-        let why = format!("its draft came back ({first}), and {exhausted}");
+        // Why it came back was told when it did.
+        let why = format!("its draft came back, and {exhausted}");
         hub.not_woken(party_name(&mind.party), &Party::Scout, why.clone());
         return Some(gave_up(why));
     }
@@ -260,7 +260,12 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let calling = model.profile().tool_calling;
     let seat = mind.seat();
     mind.begin_turn();
+    let own_tools = conversation_of(hub, &mind.party);
     let conversation = mind.conversation.as_mut()?;
+    if !conversation.is_answered() {
+        // The model may have refused tools since the conversation began.
+        conversation.instruct(own_tools);
+    }
     if is_small(model.profile()) && mind.attempts.count() > 1 {
         // The reason of the first refusal did not help. Repeat the first prompt at a higher
         // temperature.
@@ -278,6 +283,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
         .await
     {
         Ok(reply) => reply,
+        Err(error) if error.is_for_tools(model) => return None,
         Err(error) => return Some(gave_up(error.to_string())),
     };
     conversation

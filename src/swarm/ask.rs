@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
-use super::call::Conversation;
+use super::call::{CallFailed, Conversation};
 use super::context;
 use super::event::{AnswerSource, Event, Party};
 use super::hub::Hub;
@@ -130,6 +130,29 @@ async fn by_model(
     owner: &SymbolPath,
     text: &str,
 ) -> Result<String, String> {
+    let answer = match by_model_once(hub, chain, owner, text).await {
+        Err(NoAnswer::Call(error)) if error.is_for_tools(&hub.outside.models.agent) => {
+            by_model_once(hub, chain, owner, text).await
+        }
+        answer => answer,
+    };
+    answer.map_err(|error| error.to_string())
+}
+
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error(transparent)]
+    Call(#[from] CallFailed),
+    #[error("{TURNS} turns without an answer")]
+    Undecided,
+}
+
+async fn by_model_once(
+    hub: &Arc<Hub>,
+    chain: &[Party],
+    owner: &SymbolPath,
+    text: &str,
+) -> Result<String, NoAnswer> {
     let model = &hub.outside.models.agent;
     let calling = model.profile().tool_calling;
     let system = match calling {
@@ -158,10 +181,7 @@ async fn by_model(
         } else {
             Vec::new()
         };
-        let reply = hub
-            .call(&me, model, &mut conversation, tools)
-            .await
-            .map_err(|error| error.to_string())?;
+        let reply = hub.call(&me, model, &mut conversation, tools).await?;
         let asked = protocol::parse(calling, Seat::Answerer, &reply);
         if asked.is_empty() && !reply.text.trim().is_empty() {
             return Ok(cap(reply.text.trim(), ANSWER_CAP));
@@ -187,7 +207,7 @@ async fn by_model(
             .messages
             .extend(protocol::result_messages(results));
     }
-    Err(format!("{TURNS} turns without an answer"))
+    Err(NoAnswer::Undecided)
 }
 
 async fn look_up(hub: &Arc<Hub>, chain: &[Party], asked: Asked) -> (Asked, String) {

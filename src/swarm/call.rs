@@ -10,7 +10,7 @@ use super::hub::Hub;
 use super::ledger::{CallBudget, Exhausted, Outside};
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Exchange, Message, ModelError, ModelNotice, Role,
-    Tokens, ToolSpec, WorstCase,
+    Tokens, ToolCalling, ToolSpec, WorstCase,
 };
 
 /// The longest answer asked for in one request; longer ones are continued.
@@ -38,6 +38,14 @@ pub(super) enum CallFailed {
     Model(#[from] ModelError),
 }
 
+impl CallFailed {
+    /// Whether the model refused tools and can be asked again by the text protocol.
+    pub fn is_for_tools(&self, model: &Arc<dyn ChatModel>) -> bool {
+        let is_refusal = matches!(self, CallFailed::Model(ModelError::NoTools { .. }));
+        is_refusal && model.profile().tool_calling == ToolCalling::Text
+    }
+}
+
 impl Conversation {
     pub fn new(name: String, role: Role, system: String) -> Self {
         let messages = vec![Message::System { text: system }];
@@ -53,6 +61,15 @@ impl Conversation {
 
     pub fn user(&mut self, text: impl Into<String>) {
         self.messages.push(Message::User { text: text.into() });
+    }
+
+    /// Takes the role and the protocol of another conversation.
+    pub fn instruct(&mut self, other: Conversation) {
+        if let (Some(mine), Some(system)) =
+            (self.messages.first_mut(), other.messages.into_iter().next())
+        {
+            *mine = system;
+        }
     }
 
     /// Whether a model has said anything in it.
@@ -153,6 +170,10 @@ impl Hub {
                     spent: cost,
                 });
             }
+        }
+        // A replay asks by the text protocol from the beginning.
+        if let Err(ModelError::NoTools { .. }) = &result {
+            return Ok(result?);
         }
         self.log.exchange(Exchange {
             conversation: request.conversation,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::ask::party_name;
 use super::event::{AgentOutcome, Event, Party, StopReason};
 use super::goal::{self, Goal};
+use super::new_tests::WithoutChange;
 use super::proposal::{WHOLE_RUN, failing_ids, tail};
 use crate::ports::{TestOutcome, TestReport, TestStatus, Verdict};
 use crate::syntax::{FilePath, SymbolPath};
@@ -54,6 +55,7 @@ impl Ending {
             failed_before: &BTreeSet::new(),
             required: &BTreeSet::new(),
             only_as_changed: &[],
+            new_tests: &WithoutChange::default(),
             report_before: None,
             nothing_to_change: false,
         })
@@ -74,6 +76,8 @@ pub(super) struct RunFacts<'a> {
     pub required: &'a BTreeSet<String>,
     /// Tests that pass only with test files that the run changed.
     pub only_as_changed: &'a [String],
+    /// What the run's new tests do on the code as it was.
+    pub new_tests: &'a WithoutChange,
     /// The test run before anything was changed.
     pub report_before: Option<&'a TestReport>,
     /// Every agent says that its symbol needs no change, and no test says otherwise.
@@ -98,7 +102,13 @@ pub(super) enum LastCheck<'a> {
 /// The end of a run. Its last check decides whether the changes are proven.
 pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
     let (proof, headline) = match facts.stop_reason {
-        StopReason::Settled => done(facts),
+        StopReason::Settled => match done(facts) {
+            (Proof::Proven, headline) => {
+                let beside = without_change(facts.new_tests);
+                (Proof::Proven, format!("{headline}{beside}"))
+            }
+            unproven => unproven,
+        },
         StopReason::NothingChanged { why } if facts.nothing_to_change => {
             let headline = match facts.task.trim_end().ends_with('?') {
                 true => "Answered; nothing was changed".to_owned(),
@@ -342,6 +352,25 @@ fn failures(failing: &[String], command: &str) -> String {
         0 => format!("`{command}` fails"),
         1 => format!("1 test fails: {}", named[0]),
         many => format!("{many} tests fail: {}", some_of(&named)),
+    }
+}
+
+/// `; the new test fails without the change`: what shows that new tests test the change.
+fn without_change(found: &WithoutChange) -> String {
+    let WithoutChange { fails, passes } = found;
+    match (fails.len(), passes.len()) {
+        (0, 0) => String::new(),
+        (1, 0) => "; the new test fails without the change".to_owned(),
+        (fails, 0) => format!("; the {fails} new tests fail without the change"),
+        (0, 1) => "; the new test passes without the change, too".to_owned(),
+        (0, passes) => format!("; the {passes} new tests pass without the change, too"),
+        (fails, count) => {
+            let names = some_of(passes);
+            let pass = pass(count);
+            let fail = if fails == 1 { "fails" } else { "fail" };
+            let fails = counted(fails, "new test");
+            format!("; {fails} {fail} without the change, {names} {pass} without it, too")
+        }
     }
 }
 

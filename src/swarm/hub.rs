@@ -19,6 +19,7 @@ use super::gate::Draft;
 use super::goal::{self, Goal};
 use super::ledger::{Exhausted, Ledger};
 use super::lookup::{Lookup, Served};
+use super::new_tests::WithoutChange;
 use super::proposal::{OnlyAsChanged, ProposalId, TestEvidence};
 use super::protocol::Propose;
 use super::run::{Outside, Task};
@@ -95,6 +96,8 @@ pub(super) struct State {
     pub latest: Option<TestReport>,
     /// The tests that pass only as the run changed them, in the world of that epoch.
     pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
+    /// What the run's new tests do on the code as it was, where that was tried at the end.
+    pub new_tests: WithoutChange,
     pub applied: Vec<Applied>,
     /// Proposals between their drafts and their ends.
     pub waiting: BTreeMap<ProposalId, Waiting>,
@@ -224,6 +227,7 @@ impl Hub {
             habit: Habit::default(),
             latest: None,
             only_as_changed: None,
+            new_tests: WithoutChange::default(),
             applied: Vec::new(),
             waiting: BTreeMap::new(),
             sets: Sets::default(),

@@ -1,12 +1,111 @@
-//! A task for a new test: whether the tests that a proposal adds were run, and whether the run added any.
+//! New tests: whether the tests that a proposal adds were run, whether the run added any, and whether they
+//! fail without the run's changes of code.
 
-use super::gate::Draft;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::apply;
+use super::ending::is_documentation;
+use super::expected;
+use super::gate::{Draft, run_tests};
 use super::goal::Goal;
 use super::hub::Hub;
 use super::reason::ReturnReason;
 use crate::index::is_test_file;
-use crate::ports::{TestReport, TestStatus};
+use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolKind, SymbolPath, SymbolTree};
+
+/// If new tests lie in more files, they are not run without the change.
+const FILES_MOST: usize = 20;
+
+/// The tests that a run added beside its changes of code, by what they do on the code as it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct WithoutChange {
+    pub fails: Vec<String>,
+    pub passes: Vec<String>,
+}
+
+/// Runs the tests that the run added once on the code as it was before the run, where the task asks for
+/// other behaviour and code was changed as well. The ending tells what came of it.
+pub(super) async fn try_without_the_change(hub: &Arc<Hub>) {
+    let asks_for_behaviour = match hub.goal {
+        Goal::Bug | Goal::RedTests | Goal::NewTest | Goal::Feature => true,
+        Goal::Refactoring | Goal::Documentation | Goal::Question => false,
+    };
+    if !asks_for_behaviour || hub.outside.tests.command().is_none() {
+        return;
+    }
+    let (without, after) = {
+        let state = hub.state();
+        (apply::without_the_run(&state), state.world.clone())
+    };
+    let changed = expected::changed_files(&without, &after);
+    let (tests, code): (Vec<FilePath>, Vec<FilePath>) = changed
+        .into_iter()
+        .filter(|file| !is_documentation(file))
+        .partition(is_test_file);
+    let mut added = Vec::new();
+    let mut world = without.clone();
+    for file in tests {
+        let text = after.read(&file).ok();
+        if let Some(text) = &text {
+            let base = without.read(&file).unwrap_or_else(|_| "".into());
+            added.extend(added_between(&file, base, Arc::clone(text)));
+        }
+        world = world.with(file, text);
+    }
+    let files: BTreeSet<String> = added.iter().map(|test| test.file.to_string()).collect();
+    if code.is_empty() || added.is_empty() || files.len() > FILES_MOST {
+        return;
+    }
+    let select = if hub.outside.tests.selects() {
+        files.into_iter().collect()
+    } else {
+        Vec::new()
+    };
+    let report = run_tests(hub, &world, select).await;
+    if !matches!(report.outcome, TestOutcome::Passed | TestOutcome::Failed) {
+        return;
+    }
+    let mut found = WithoutChange::default();
+    for test in added {
+        match passes(&report, &test) {
+            Some(true) => found.passes.push(test.base_name().to_owned()),
+            Some(false) => found.fails.push(test.base_name().to_owned()),
+            None => {}
+        }
+    }
+    hub.state().new_tests = found;
+}
+
+/// Whether a test passes in a report; `None` where the report does not tell. A file that cannot be loaded
+/// stands for its tests.
+fn passes(report: &TestReport, test: &SymbolPath) -> Option<bool> {
+    let stem = test.file.name().trim_end_matches(".py");
+    let in_file = |case: &&TestCase| {
+        let mut words = case.id.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        words.any(|word| word == stem)
+    };
+    let mut of_file = report.cases.iter().filter(in_file).peekable();
+    let own: Vec<&TestCase> = of_file.clone().filter(|case| is_of(case, test)).collect();
+    let is_failure =
+        |case: &&TestCase| matches!(case.status, TestStatus::Failed | TestStatus::Error);
+    if own.is_empty() {
+        let is_unloaded = of_file.any(|case| case.status == TestStatus::Error);
+        return is_unloaded.then_some(false);
+    }
+    if own.iter().any(is_failure) {
+        return Some(false);
+    }
+    let has_passed = own.iter().any(|case| case.status == TestStatus::Passed);
+    has_passed.then_some(true)
+}
+
+/// Whether a case is a run of a test function.
+fn is_of(case: &TestCase, test: &SymbolPath) -> bool {
+    let id = case.id.split('[').next().unwrap_or(&case.id);
+    id.rsplit(['.', ':']).next() == Some(test.base_name())
+}
 
 /// Why a proposal for a new test is sent back: a test that it adds is not among those that ran. `None`
 /// where all of them ran, or where the report does not list the tests that passed.
@@ -26,12 +125,7 @@ pub(super) fn not_run(
     if !lists_passed(report) {
         return None;
     }
-    let ran = |test: &SymbolPath| {
-        report.cases.iter().any(|case| {
-            let id = case.id.split('[').next().unwrap_or(&case.id);
-            id.rsplit(['.', ':']).next() == Some(test.base_name())
-        })
-    };
+    let ran = |test: &SymbolPath| report.cases.iter().any(|case| is_of(case, test));
     let mut added = added_tests(draft);
     added.retain(|test| !ran(test));
     let names: Vec<String> = added.iter().map(ToString::to_string).collect();
@@ -52,8 +146,13 @@ pub(super) fn not_run(
 
 /// The test functions that a draft adds to its file.
 fn added_tests(draft: &Draft) -> Vec<SymbolPath> {
-    let before = SymbolTree::parse(draft.file.clone(), draft.base.clone());
-    let after = SymbolTree::parse(draft.file.clone(), draft.text.clone());
+    added_between(&draft.file, draft.base.clone(), draft.text.clone())
+}
+
+/// The test functions that one text of a file has and an earlier one has not.
+fn added_between(file: &FilePath, base: Arc<str>, text: Arc<str>) -> Vec<SymbolPath> {
+    let before = SymbolTree::parse(file.clone(), base);
+    let after = SymbolTree::parse(file.clone(), text);
     let is_new_test = |path: &SymbolPath, kind: SymbolKind| {
         let is_function = matches!(kind, SymbolKind::Function | SymbolKind::Method);
         is_function && path.base_name().starts_with("test") && before.find(&path.name).is_none()

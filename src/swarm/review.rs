@@ -94,19 +94,26 @@ fn accepted(hub: &Hub) -> String {
 /// Asks until a reply holds one clear decision; what stays unclear is a reject.
 async fn decide(hub: &Arc<Hub>, conversation: String, prompt: ProxyPrompt) -> Verdict {
     let model = &hub.outside.models.proxy;
-    let calling = model.profile().tool_calling;
-    let system = match calling {
-        ToolCalling::Native => ProxySystem {}.render(),
-        ToolCalling::Text => ProxySystemText {}.render(),
-    };
     let name = hub.unique_name(conversation);
-    let mut conversation = Conversation::new(name, Role::Proxy, system);
+    let begin = || {
+        let system = match model.profile().tool_calling {
+            ToolCalling::Native => ProxySystem {}.render(),
+            ToolCalling::Text => ProxySystemText {}.render(),
+        };
+        Conversation::new(name.clone(), Role::Proxy, system)
+    };
+    let mut conversation = begin();
     conversation.user(prompt.render());
     for _ in 0..TRIES {
+        let calling = model.profile().tool_calling;
         let tools = verdict::tools(calling);
         let reply = hub.call(&Party::Proxy, model, &mut conversation, tools);
         let reply = match reply.await {
             Ok(reply) => reply,
+            Err(error) if error.is_for_tools(model) => {
+                conversation.instruct(begin());
+                continue;
+            }
             Err(error) => {
                 return Verdict::Reject {
                     reason: format!("the proxy user could not decide: {error}"),

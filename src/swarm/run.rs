@@ -315,7 +315,11 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
     let mut left = settle::settle(hub).await;
     left.problems.extend(new_tests::missing(hub));
     left.problems.extend(original_tests::at_end(hub).await);
-    Ok(stop_reason(hub, left))
+    let stop_reason = stop_reason(hub, left);
+    if stop_reason.is_settled() {
+        new_tests::try_without_the_change(hub).await;
+    }
+    Ok(stop_reason)
 }
 
 fn no_files(hub: &Hub) -> String {
@@ -591,6 +595,7 @@ fn with_facts<R>(
         failed_before: &state.failing_before,
         required: &state.required,
         only_as_changed: &only_as_changed.tests,
+        new_tests: &state.new_tests,
         report_before: state.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise,
     })

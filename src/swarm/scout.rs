@@ -79,6 +79,15 @@ impl From<CallFailed> for NoPick {
 /// # Errors
 /// See [`NoPick`].
 pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
+    match pick_once(hub).await {
+        Err(NoPick::Call(error)) if error.is_for_tools(&hub.outside.models.scout) => {
+            pick_once(hub).await
+        }
+        picked => picked,
+    }
+}
+
+async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
     let model = &hub.outside.models.scout;
     if context::is_small(model.profile()) {
         let picks = compared_by_failing_tests(hub);

@@ -1,6 +1,7 @@
 //! The shipped program from outside: what it prints, and how it exits.
 
 mod ask;
+mod endpoint;
 mod undo;
 
 use std::io::{BufRead, BufReader, Read, Write};

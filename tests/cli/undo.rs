@@ -144,7 +144,10 @@ fn undo_asks_first() {
     for (lines, code) in [(&["what", "n"] as &[&str], 1), (&[], 1)] {
         let said = bed.answered(&["undo"], lines);
         assert_eq!(said.code, Some(code), "{said:?}");
-        assert!(said.out.contains("Take 1 proposal back? [y/n]"), "{said:?}");
+        assert!(
+            said.out.contains("Take 1 proposal back? [y/n/?]"),
+            "{said:?}"
+        );
         assert!(said.out.contains("nothing was taken back"), "{said:?}");
         assert_eq!(bed.work(), NEW);
     }

@@ -45,7 +45,6 @@ fn check_doctor(shape: &Shape, project: &Project) {
         other => other,
     };
     assert!(details.contains(mark), "no {mark:?} in {details}");
-    // Tests of manage.py are counted only in a run.
     if let Some(count) = shape.setting("tests") {
         let count = format!("{count} test{},", if count == "1" { "" } else { "s" });
         assert!(details.starts_with(&count), "no {count:?} at {details}");

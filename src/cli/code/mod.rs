@@ -23,6 +23,7 @@ use anyhow::Context;
 
 use super::WrongUse;
 use super::project::root;
+use super::status::while_reading;
 use crate::index::Index;
 use crate::syntax::FilePath;
 use crate::workspace::{MAX_FILE_BYTES, Overlay, Workspace, cache_dir, read_given};
@@ -39,11 +40,15 @@ enum Cache {
 fn open(args: &CodeArgs, cache: Cache) -> anyhow::Result<Index> {
     let root = root(args.repo.as_deref())?;
     let workspace = Workspace::open(root).map_err(|error| WrongUse(error.to_string()))?;
-    let snapshot = workspace.snapshot(Overlay::new());
-    Ok(match (cache, cache_dir()) {
-        (Cache::Used, Some(cache)) => Index::open(snapshot, cache),
-        (Cache::LeftAlone, _) | (Cache::Used, None) => Index::new(snapshot),
-    })
+    Ok(while_reading(|| {
+        let snapshot = workspace.snapshot(Overlay::new());
+        let index = match (cache, cache_dir()) {
+            (Cache::Used, Some(cache)) => Index::open(snapshot, cache),
+            (Cache::LeftAlone, _) | (Cache::Used, None) => Index::new(snapshot),
+        };
+        index.warm();
+        index
+    }))
 }
 
 /// The index of the project for a question; what is left out of it is told.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::Finding;
 use crate::config::{Config, ModelKind};
 use crate::model::openai::{ApiKey, Probe, probe};
+use crate::model::providers::{Provider, with_key};
 use crate::model::registry::{
-    ModelSource, RoleSources, Variables, base_url, key_variable, price, role_sources,
+    ModelSource, RoleSources, Variables, base_url, key_variable, not_listed, price, role_sources,
 };
 use crate::model::weights;
 use crate::ports::Dollars;
@@ -28,6 +29,7 @@ pub(super) async fn examine(
         }
     };
     let mut findings = vec![Finding::ok("models", parts(&roles))];
+    findings.extend(keys(config, &roles, choice, variables));
     for source in distinct(&roles) {
         findings.push(match source.settings.kind {
             ModelKind::Openai => endpoint(source, variables).await,
@@ -38,6 +40,34 @@ pub(super) async fn examine(
         findings.extend(unpriced(source, config.limits.dollars));
     }
     findings
+}
+
+/// The keys of known providers in the environment, by name alone.
+fn keys(
+    config: &Config,
+    roles: &RoleSources,
+    choice: Option<&str>,
+    variables: Variables<'_>,
+) -> Vec<Finding> {
+    let is_open = config.models.is_empty() && config.roles.agent.is_empty() && choice.is_none();
+    let finding = |one: Provider| {
+        let is_endpoint = |source: &&&ModelSource| source.settings.kind == ModelKind::Openai;
+        let sources = distinct(roles);
+        let users = sources.iter().filter(is_endpoint);
+        let users = users.filter(|source| key_variable(&source.settings) == Some(one.variable));
+        let users: Vec<&str> = users.map(|source| source.name.as_str()).collect();
+        let set = format!("{} is set", one.variable);
+        if !users.is_empty() {
+            Finding::ok("key", format!("{set}: for {}", users.join(", ")))
+        } else if is_open {
+            let detail = format!("{set}, but no model is configured: the local one is used");
+            let advice = format!("`starling init` configures a model of {}", one.name);
+            Finding::warn("key", detail, advice)
+        } else {
+            Finding::ok("key", format!("{set}: no model uses it"))
+        }
+    };
+    with_key(variables).into_iter().map(finding).collect()
 }
 
 fn parts(roles: &RoleSources) -> String {
@@ -88,7 +118,14 @@ async fn endpoint(source: &ModelSource, variables: Variables<'_>) -> Finding {
     let key = key.map(ApiKey);
     match probe(&source.name, &url, key.as_ref(), PROBE_DEADLINE).await {
         Err(error) => Finding::fail(what, error.to_string(), "correct base_url or the key"),
-        Ok(Probe::Answers) => Finding::ok(what, format!("{url} answers")),
+        Ok(Probe::Answers { models }) => match not_listed(source, &models) {
+            None => Finding::ok(what, format!("{url} answers")),
+            Some(unlisted) => Finding::warn(
+                what,
+                format!("{url} answers, but {unlisted}"),
+                "correct the name of the model",
+            ),
+        },
         Ok(Probe::Unclear { status }) => Finding::ok(
             what,
             format!("{url} is there (it lists no models: {status})"),
@@ -154,7 +191,7 @@ fn unpriced(source: &ModelSource, dollars: Option<Dollars>) -> Option<Finding> {
     };
     Some(finding(
         title(source),
-        "its price is unknown, so its cost is counted as $0".to_owned(),
+        "its price is unknown, so what it costs is not counted".to_owned(),
         advice,
     ))
 }

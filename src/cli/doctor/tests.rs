@@ -115,6 +115,38 @@ async fn endpoints_are_asked_and_their_keys_looked_for() {
 }
 
 #[tokio::test]
+async fn keys_in_the_environment_are_named_without_their_values() {
+    let variables = |name: &str| match name {
+        "OPENAI_API_KEY" | "GROQ_API_KEY" => Some("sk-very-secret".to_owned()),
+        _ => None,
+    };
+    let of_keys = async |config: &Config| {
+        let findings = models::examine(config, None, &variables).await;
+        assert!(!as_text(&findings).contains("sk-very"), "{findings:?}");
+        let keys = findings.into_iter().filter(|one| one.what == "key");
+        keys.map(|one| (one.health, one.detail)).collect::<Vec<_>>()
+    };
+    let open = of_keys(&Config::default()).await;
+    assert_eq!(open.len(), 2);
+    assert_eq!(open[0].0, Health::Warn);
+    assert!(
+        open[0]
+            .1
+            .contains("OPENAI_API_KEY is set, but no model is configured")
+    );
+    let mut keyed = endpoint("http://127.0.0.1:1/v1");
+    keyed.api_key_env = Some("GROQ_API_KEY".to_owned());
+    let used = of_keys(&config(&[("fast", keyed)])).await;
+    let told: Vec<&str> = used.iter().map(|(_, detail)| detail.as_str()).collect();
+    let expected = [
+        "OPENAI_API_KEY is set: no model uses it",
+        "GROQ_API_KEY is set: for fast",
+    ];
+    assert_eq!(told, expected);
+    assert!(used.iter().all(|(health, _)| *health == Health::Ok));
+}
+
+#[tokio::test]
 async fn a_limit_in_dollars_makes_a_missing_price_a_failure() {
     let mut unpriced = endpoint(&server("200 OK").await);
     unpriced.price_prompt = None;

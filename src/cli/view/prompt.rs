@@ -23,14 +23,48 @@ pub enum Said {
 pub enum Prompt {
     #[default]
     Choosing,
+    /// Begun before anything was asked, and still being typed: no key of it is an answer by itself.
+    Ahead(String),
+    /// Typed before anything was asked; an answer can take it.
+    Kept(String),
     Rejecting(String),
     Steering(String),
 }
 
 /// The answers that there are.
-pub const CHOICES: &str = "[a]ccept  [r]eject with a reason  [s]teer  [q]uit";
+pub const CHOICES: &str = "[a]ccept  [r]eject with a reason  [s]teer  [q]uit  [?] keys";
 /// The answers about a run that is over.
-pub const CHOICES_OF_ENDED: &str = "[a]ccept  [r]eject with a reason  [s]kip  [q]uit";
+pub const CHOICES_OF_ENDED: &str = "[a]ccept  [r]eject with a reason  [s]kip  [q]uit  [?] keys";
+/// The answers while a text waits that was typed before the question.
+const CHOICES_WITH_TEXT: &str =
+    "[r]eject with it  [s]teer with it  [a]ccept  [q]uit  Esc drops it  [?] keys";
+
+/// What each key does.
+pub fn keys(asked: Asked) -> &'static [&'static str] {
+    match asked {
+        Asked::Waiting => &[
+            "  a, y    accept the proposal: it is written into your files",
+            "  r       reject it; type a reason for the agent, then Enter",
+            "  s       steer: type what to do instead, then Enter",
+            "  q       stop the run; again, or Ctrl-C twice: leave at once",
+            "  Esc     leave a text that is being typed",
+            "  ?       these keys",
+        ],
+        Asked::OfEnded => &[
+            "  a, y    accept the proposal: it is written into your files",
+            "  r       reject it; type a reason, then Enter",
+            "  s       skip it: it goes on waiting",
+            "  q       leave; what is not answered goes on waiting",
+            "  Esc     leave a text that is being typed",
+            "  ?       these keys",
+        ],
+        Asked::Nothing => &[
+            "  text    is kept for the next question; Esc drops it",
+            "  q Enter stop the run; Ctrl-C does so, too; again: leave at once",
+            "  ?       these keys",
+        ],
+    }
+}
 
 impl Prompt {
     /// Takes a key; says what the user wants when that is complete. `asked`: something waits for an
@@ -41,7 +75,15 @@ impl Prompt {
             return quit.then_some(Said::Quit);
         }
         match std::mem::take(self) {
-            Prompt::Choosing => self.choose(key.code, asked),
+            Prompt::Choosing => self.choose(key.code, asked, ""),
+            Prompt::Kept(text) => {
+                *self = Prompt::Kept(text.clone());
+                self.choose(key.code, asked, &text)
+            }
+            Prompt::Ahead(text) => {
+                let done = edit(text, key.code)?;
+                self.ahead(done, asked)
+            }
             Prompt::Rejecting(text) => {
                 let done = edit(text, key.code)?;
                 self.typed(done, Prompt::Rejecting, |reason| Verdict::Reject { reason })
@@ -57,26 +99,74 @@ impl Prompt {
     pub fn paste(&mut self, pasted: &str) {
         let pasted = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
         match self {
-            Prompt::Choosing => {}
-            Prompt::Rejecting(text) | Prompt::Steering(text) => text.push_str(&pasted),
+            Prompt::Choosing | Prompt::Kept(_) => {}
+            Prompt::Ahead(text) | Prompt::Rejecting(text) | Prompt::Steering(text) => {
+                text.push_str(&pasted);
+            }
         }
     }
 
-    fn choose(&mut self, code: KeyCode, asked: Asked) -> Option<Said> {
-        let KeyCode::Char(char) = code else {
-            return None;
+    /// Something is asked now. What was being typed about an earlier question is not about this one; what
+    /// was typed while nothing was asked is.
+    pub fn asked(&mut self) {
+        *self = match std::mem::take(self) {
+            Prompt::Choosing | Prompt::Rejecting(_) | Prompt::Steering(_) => Prompt::Choosing,
+            kept @ (Prompt::Ahead(_) | Prompt::Kept(_)) => kept,
+        };
+    }
+
+    /// `kept`: what was typed before.
+    fn choose(&mut self, code: KeyCode, asked: Asked, kept: &str) -> Option<Said> {
+        let char = match code {
+            KeyCode::Char(char) => char,
+            KeyCode::Esc => {
+                *self = Prompt::Choosing;
+                return None;
+            }
+            _ => return None,
         };
         match (char.to_ascii_lowercase(), asked) {
+            ('?', _) => return Some(Said::Help),
+            (_, Asked::Nothing) => *self = Prompt::Ahead(format!("{kept}{char}")),
             ('q', _) => return Some(Said::Quit),
             ('a' | 'y', Asked::Waiting | Asked::OfEnded) => {
+                *self = Prompt::Choosing;
                 return Some(Said::Verdict(Verdict::Accept));
             }
-            ('r', Asked::Waiting | Asked::OfEnded) => *self = Prompt::Rejecting(String::new()),
-            ('s', Asked::Waiting) => *self = Prompt::Steering(String::new()),
+            ('r', Asked::Waiting | Asked::OfEnded) => *self = Prompt::Rejecting(kept.to_owned()),
+            ('s', Asked::Waiting) => *self = Prompt::Steering(kept.to_owned()),
             ('s', Asked::OfEnded) => return Some(Said::Skip),
-            (_, Asked::Waiting | Asked::OfEnded | Asked::Nothing) => {}
+            (_, Asked::Waiting | Asked::OfEnded) => {}
         }
         None
+    }
+
+    /// A text that was begun before a question is read as a line is; what is no answer is kept.
+    fn ahead(&mut self, typed: Typed, asked: Asked) -> Option<Said> {
+        let text = match typed {
+            Typed::More(text) if text.is_empty() => return None,
+            Typed::More(text) => {
+                *self = Prompt::Ahead(text);
+                return None;
+            }
+            Typed::Done(text) => text,
+        };
+        let said = match asked {
+            Asked::OfEnded => line_of_ended(&text),
+            Asked::Waiting | Asked::Nothing => line(&text),
+        };
+        match (said, asked) {
+            (Said::Quit, _) => Some(Said::Quit),
+            (Said::Help, Asked::Waiting | Asked::OfEnded) => {
+                *self = Prompt::Kept(text.trim().to_owned());
+                None
+            }
+            (_, Asked::Nothing) => {
+                *self = Prompt::Ahead(text);
+                None
+            }
+            (said, Asked::Waiting | Asked::OfEnded) => Some(said),
+        }
     }
 
     fn typed(
@@ -98,8 +188,30 @@ impl Prompt {
     pub fn lines(&self, width: usize, choices: &str) -> Vec<Line> {
         match self {
             Prompt::Choosing => Line::plain(&format!("  {choices}")).wrap(width),
-            Prompt::Rejecting(text) => typing("reject, because: ", text, width),
-            Prompt::Steering(text) => typing("instead: ", text, width),
+            Prompt::Kept(text) => {
+                let mut lines = Line::of(Style::Bold, "  you typed: ")
+                    .and(text)
+                    .broken(width);
+                lines.extend(Line::plain(&format!("  {CHOICES_WITH_TEXT}")).wrap(width));
+                lines
+            }
+            Prompt::Ahead(text) => {
+                let keys = "  Enter answers: a, r REASON, s TEXT, q; Esc drops it";
+                typing("answer: ", text, keys, width)
+            }
+            Prompt::Rejecting(text) => typing("reject, because: ", text, KEYS, width),
+            Prompt::Steering(text) => typing("instead: ", text, KEYS, width),
+        }
+    }
+
+    /// What has been typed while nothing is asked.
+    pub fn lines_ahead(&self, width: usize) -> Vec<Line> {
+        match self {
+            Prompt::Ahead(text) | Prompt::Kept(text) => {
+                let keys = "  kept for the next question; Esc drops it";
+                typing("", text, keys, width)
+            }
+            Prompt::Choosing | Prompt::Rejecting(_) | Prompt::Steering(_) => Vec::new(),
         }
     }
 }
@@ -132,17 +244,18 @@ fn edit(mut text: String, code: KeyCode) -> Option<Typed> {
     Some(Typed::More(text))
 }
 
-fn typing(label: &str, text: &str, width: usize) -> Vec<Line> {
-    const KEYS: &str = "  Enter to send, Esc to go back";
+const KEYS: &str = "  Enter to send, Esc to go back";
+
+fn typing(label: &str, text: &str, keys: &str, width: usize) -> Vec<Line> {
     let typed = Line::of(Style::Bold, &format!("  {label}"))
         .and(text)
         .with(Style::Accent, "▏");
-    let whole = typed.clone().with(Style::Dim, KEYS);
+    let whole = typed.clone().with(Style::Dim, keys);
     if whole.width() <= width {
         return vec![whole];
     }
     // The cursor comes last: in a low window the end stays.
-    let mut lines = Line::of(Style::Dim, KEYS).wrap(width);
+    let mut lines = Line::of(Style::Dim, keys).wrap(width);
     lines.extend(typed.broken(width));
     lines
 }
@@ -177,7 +290,10 @@ mod tests {
     use super::*;
 
     fn keys(text: &str, asked: Asked) -> (Prompt, Vec<Said>) {
-        let mut prompt = Prompt::default();
+        type_into(Prompt::default(), text, asked)
+    }
+
+    fn type_into(mut prompt: Prompt, text: &str, asked: Asked) -> (Prompt, Vec<Said>) {
         let code = |char| match char {
             '\n' => KeyCode::Enter,
             '\u{1b}' => KeyCode::Esc,
@@ -233,8 +349,58 @@ mod tests {
 
     #[test]
     fn nothing_is_answered_before_it_is_asked() {
-        assert_eq!(keys("ars", Asked::Nothing), (Prompt::Choosing, vec![]));
-        assert_eq!(keys("q", Asked::Nothing).1, [Said::Quit]);
+        let (prompt, said) = keys("ars", Asked::Nothing);
+        assert_eq!((prompt, said), (Prompt::Ahead("ars".to_owned()), vec![]));
+        // `q` may be the beginning of a word.
+        assert_eq!(keys("q", Asked::Nothing).1, []);
+        assert_eq!(keys("q\n", Asked::Nothing).1, [Said::Quit]);
+        assert_eq!(keys("ab\u{1b}", Asked::Nothing), (Prompt::Choosing, vec![]));
+    }
+
+    /// Keys before a question, then keys after it.
+    fn asked_meanwhile(before: &str, after: &str) -> (Prompt, Vec<Said>) {
+        let (mut prompt, said) = keys(before, Asked::Nothing);
+        assert_eq!(said, []);
+        prompt.asked();
+        type_into(prompt, after, Asked::Waiting)
+    }
+
+    #[test]
+    fn what_is_typed_before_a_question_answers_it_only_by_enter() {
+        let reject = Said::Verdict(Verdict::Reject {
+            reason: "not like this".to_owned(),
+        });
+        let steer = Said::Verdict(Verdict::Steer {
+            text: "use a set".to_owned(),
+        });
+        // The question comes in the middle of a word: no later letter is an answer.
+        let half = asked_meanwhile("use", " a set");
+        assert_eq!(half, (Prompt::Ahead("use a set".to_owned()), vec![]));
+        assert_eq!(asked_meanwhile("r not like", " this\n").1, [reject.clone()]);
+        assert_eq!(asked_meanwhile("use", " a set\ns\n").1, [steer]);
+        let kept = asked_meanwhile("not like this\n", "\n");
+        assert_eq!(kept, (Prompt::Kept("not like this".to_owned()), vec![]));
+        assert_eq!(asked_meanwhile("not like this", "\nr\n").1, [reject]);
+        let dropped = asked_meanwhile("not like this", "\n\u{1b}");
+        assert_eq!(dropped, (Prompt::Choosing, vec![]));
+        assert_eq!(
+            asked_meanwhile("x", "\u{1b}a").1,
+            [Said::Verdict(Verdict::Accept)]
+        );
+    }
+
+    #[test]
+    fn a_question_mark_lists_the_keys_wherever_a_key_is_waited_for() {
+        for asked in [Asked::Waiting, Asked::OfEnded, Asked::Nothing] {
+            assert_eq!(keys("?", asked), (Prompt::Choosing, vec![Said::Help]));
+            assert!(super::keys(asked).iter().any(|line| line.contains("?  ")));
+        }
+        let (prompt, said) = keys("rwhy?", Asked::Waiting);
+        assert_eq!(
+            (prompt, said),
+            (Prompt::Rejecting("why?".to_owned()), vec![])
+        );
+        assert_eq!(line("?"), Said::Help);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Agent {
     /// Who caused it to be woken.
     pub parent: Option<Party>,
     pub doing: Doing,
+    /// When it began to do that.
+    pub since_ms: u64,
     pub tokens: Tokens,
     /// What it did last, in a few words.
     pub last: String,
@@ -88,6 +90,8 @@ pub struct RunState {
     pub tokens: Tokens,
     pub dollars: Dollars,
     pub questions: u32,
+    /// The files of the project that were read, and all that are to be read.
+    pub reading: Option<(usize, usize)>,
     /// In the order in which they first came.
     pub agents: Vec<Agent>,
     pub reviews: VecDeque<Review>,
@@ -101,6 +105,8 @@ pub struct RunState {
     /// Symbols whose owners were to be given work and could not be.
     pub not_woken: BTreeSet<String>,
     proposals: BTreeMap<ProposalId, Proposal>,
+    /// The files and changed lines of all diffs that were on the screen, by decided proposals.
+    shown: BTreeSet<(String, String)>,
 }
 
 /// A proposal as far as it is known.
@@ -135,6 +141,15 @@ impl RunState {
     /// Takes in what happened at a time.
     pub fn take(&mut self, at_ms: u64, event: &Event) {
         self.at_ms = self.at_ms.max(at_ms);
+        let before: Vec<Doing> = self.agents.iter().map(|one| one.doing.clone()).collect();
+        self.fold(event);
+        let changed = before.iter().zip(&mut self.agents);
+        for (_, agent) in changed.filter(|(before, agent)| **before != agent.doing) {
+            agent.since_ms = self.at_ms;
+        }
+    }
+
+    fn fold(&mut self, event: &Event) {
         match event {
             Event::RunStarted { .. } | Event::TestsRun { .. } | Event::RunFinished { .. } => {
                 self.take_run(event);
@@ -249,7 +264,10 @@ impl RunState {
 
     fn take_turn(&mut self, event: &Event) {
         if let Event::TurnStarted { agent, .. } = event {
-            self.agent(agent).doing = Doing::Thinking;
+            let at_ms = self.at_ms;
+            let agent = self.agent(agent);
+            agent.doing = Doing::Thinking;
+            agent.since_ms = at_ms;
         } else if let Event::TurnFinished {
             agent,
             usage,
@@ -343,7 +361,15 @@ impl RunState {
         }
     }
 
+    /// Whether each changed line of a diff was in the diff of a proposal that was decided on.
+    pub fn has_shown(&self, diff: &str) -> bool {
+        changed_lines(diff).all(|line| self.shown.contains(&line))
+    }
+
     fn reviewed(&mut self, proposal: ProposalId) {
+        if let Some(made) = self.proposals.get(&proposal) {
+            self.shown.extend(changed_lines(&made.diff));
+        }
         self.reviews.retain(|review| match review {
             Review::Proposal { id, .. } => *id != proposal,
             Review::Intent(_) => true,
@@ -416,6 +442,7 @@ impl RunState {
                     party: party.clone(),
                     parent: None,
                     doing: Doing::Woken,
+                    since_ms: self.at_ms,
                     tokens: Tokens(0),
                     last: String::new(),
                 });
@@ -424,6 +451,19 @@ impl RunState {
         };
         &mut self.agents[at]
     }
+}
+
+/// The lines that a unified diff removes or adds, each with its file.
+fn changed_lines(diff: &str) -> impl Iterator<Item = (String, String)> {
+    let mut file = String::new();
+    diff.lines().filter_map(move |line| {
+        if line.starts_with("+++ ") || line.starts_with("--- ") {
+            line.trim_start_matches(['+', '-']).clone_into(&mut file);
+            return None;
+        }
+        let is_changed = line.starts_with(['+', '-']);
+        is_changed.then(|| (file.clone(), line.to_owned()))
+    })
 }
 
 /// A test report in a few words.

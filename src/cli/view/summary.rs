@@ -33,7 +33,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         )];
     };
     let mut lines = vec![Line::new()];
-    if !finished.diff.is_empty() {
+    if !state.has_shown(&finished.diff) {
         lines.extend(diff(&finished.diff));
         lines.push(Line::new());
     }
@@ -59,9 +59,16 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
             .collect();
         lines.push(field("not told", &words::few(&missed)));
     }
-    let spent = words::spent(&finished.spent);
-    let asked = words::count(u64::from(state.questions), "question");
-    lines.push(field("spent", &format!("{spent} · {asked}")));
+    let cost = match state.replayed {
+        true => "no cost: a recording answered".to_owned(),
+        false => words::cost(&finished.spent),
+    };
+    let mut spent = words::spent(&finished.spent, &cost);
+    if state.questions > 0 {
+        let asked = words::count(u64::from(state.questions), "question");
+        spent = format!("{spent} · {asked}");
+    }
+    lines.push(field("spent", &spent));
     // What is gone needs not be taken back.
     if traces.tree == Tree::Stays && !finished.diff.is_empty() {
         lines.push(field("undo", &command("undo", traces.repo)));

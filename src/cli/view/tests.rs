@@ -315,6 +315,36 @@ fn the_tree_while_agents_talk() {
 }
 
 #[test]
+fn the_tree_tells_how_long_an_agent_thinks_and_how_far_reading_has_come() {
+    let mut state = state(&[beginning()]);
+    let first = plain(&view(&state, &Prompt::default(), 100));
+    assert!(first.contains("late_fee thinks · "), "{first}");
+    assert!(super::tree::waiting_for(&state).is_empty());
+    state.at_ms += 61_000;
+    state.reading = Some((1_200, 20_000));
+    let later = plain(&view(&state, &Prompt::default(), 100));
+    assert!(later.contains("late_fee thinks 61 s · "), "{later}");
+    assert!(
+        later.contains(" · reading the code: 1,200 of 20,000 files"),
+        "{later}"
+    );
+    let lines = plain(&super::tree::waiting_for(&state));
+    assert_eq!(lines, "… loans/fees.py::late_fee thinks (61 s)");
+}
+
+#[test]
+fn what_is_typed_while_nothing_is_asked_stands_below_the_tree() {
+    let state = state(&[beginning()]);
+    let ahead = Prompt::Ahead("use a set".to_owned());
+    let shown = plain(&view(&state, &ahead, 100));
+    let last = shown.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "  use a set▏  kept for the next question; Esc drops it"
+    );
+}
+
+#[test]
 fn the_tree_while_reviews_wait() {
     let state = state(&[beginning(), talk(), reviews()]);
     let lines = view(&state, &Prompt::Rejecting("too lo".to_owned()), 100);
@@ -390,6 +420,46 @@ fn the_end_says_everything() {
     }
     let gone = summary(&RunState::default(), traces);
     assert!(plain(&gone).contains("the server is gone"));
+}
+
+#[test]
+fn a_diff_that_was_shown_is_not_repeated_at_the_end() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: Tree::Stays,
+    };
+    let end = ending(StopReason::Settled);
+    let shown = state(&[reviews(), end.clone()]);
+    assert!(!plain(&summary(&shown, traces)).contains("@@"));
+    // A change beside the proposal, or one whose proposal nobody decided on.
+    let not_shown = state(&[vec![end.last().unwrap().clone()]]);
+    assert!(plain(&summary(&not_shown, traces)).contains(DIFF.trim_end()));
+    let other_file = DIFF.replace("fees.py", "other.py");
+    assert!(shown.has_shown(DIFF) && !shown.has_shown(&other_file));
+}
+
+#[test]
+fn a_cost_of_nothing_is_told_only_where_a_model_is_free() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: Tree::Stays,
+    };
+    let mut free = ending(StopReason::Settled);
+    if let Some(Event::RunFinished { spent, .. }) = free.last_mut() {
+        spent.dollars = Dollars(0.0);
+    }
+    let replayed = state(&[beginning(), free.clone()]);
+    assert!(replayed.replayed);
+    let said = plain(&summary(&replayed, traces));
+    assert!(
+        said.contains("no cost: a recording answered") && !said.contains('$'),
+        "{said}"
+    );
+    assert!(!plain(&view(&replayed, &Prompt::default(), 100)).contains('$'));
+    let local = plain(&summary(&state(&[free]), traces));
+    assert!(local.contains(" · $0 · "), "{local}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::cli::terminal::is_dumb;
 use crate::text::harmless;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub enum Paint {
 }
 
 impl Paint {
-    /// Colours for a terminal, unless `NO_COLOR` is set.
+    /// Colours for a terminal, unless it is a dumb one or `NO_COLOR` is set.
     pub fn of_stdout() -> Paint {
         Paint::of(&std::io::stdout())
     }
@@ -51,7 +52,7 @@ impl Paint {
 
     fn of(stream: &impl IsTerminal) -> Paint {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        match wanted && stream.is_terminal() {
+        match wanted && stream.is_terminal() && !is_dumb() {
             true => Paint::Colour,
             false => Paint::Plain,
         }

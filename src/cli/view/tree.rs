@@ -1,5 +1,6 @@
 //! The live part of the screen: who is at work, and what is asked of the user.
 
+use super::super::status;
 use super::prompt::Prompt;
 use super::state::{Agent, Doing, Review, RunState};
 use super::text::{Line, Style};
@@ -8,6 +9,8 @@ use crate::swarm::{AgentOutcome, Party};
 
 /// More agents than this are counted, not shown.
 const ROWS: usize = 14;
+/// Seconds after which it is told how long an agent has been at what it does.
+const PATIENCE_S: u64 = 2;
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠹"];
 const SPINNER_MS: u64 = 120;
 
@@ -39,14 +42,23 @@ fn header(state: &RunState) -> Line {
     if state.replayed {
         line = line.with(Style::Warning, "REPLAY ");
     }
-    let spent = format!(
-        " {} · {} tokens · {} · {} s",
+    let mut spent = format!(
+        " {} · {} tokens",
         words::count(u64::from(state.calls), "call"),
         state.tokens,
-        words::dollars(state.dollars),
-        state.at_ms / 1000,
     );
+    // A cost of nothing may be a price that is unknown, or one that was paid for a recording.
+    if state.dollars.0 > 0.0 && !state.replayed {
+        spent.push_str(&format!(" · {}", words::dollars(state.dollars)));
+    }
+    spent.push_str(&format!(" · {} s", state.at_ms / 1000));
     line = line.with(Style::Bold, "starling").with(Style::Dim, &spent);
+    if let Some(reading) = state.reading {
+        line = line.with(
+            Style::Dim,
+            &format!(" · {}", status::reading(Some(reading))),
+        );
+    }
     match &state.tests {
         Some(tests) => line.with(Style::Dim, &format!(" · tests: {tests}")),
         None => line,
@@ -88,6 +100,9 @@ fn row(state: &RunState, agent: &Agent, depth: usize) -> Line {
         .and(" ")
         .with(Style::Bold, &words::party(&agent.party))
         .with(style, &format!(" {}", doing(&agent.doing)));
+    if let Some(seconds) = waited(state, agent) {
+        line = line.with(style, &format!(" {seconds} s"));
+    }
     if agent.tokens.0 > 0 {
         line = line.with(Style::Dim, &format!(" · {}", agent.tokens));
     }
@@ -95,6 +110,27 @@ fn row(state: &RunState, agent: &Agent, depth: usize) -> Line {
         "" => line,
         last => line.with(Style::Dim, &format!(" · {last}")),
     }
+}
+
+/// The seconds that an agent has been at what it does, where that is worth telling.
+fn waited(state: &RunState, agent: &Agent) -> Option<u64> {
+    let is_at_work = match agent.doing {
+        Doing::Thinking | Doing::Reading | Doing::Asking(_) | Doing::Checking => true,
+        Doing::Woken | Doing::InReview | Doing::Answered | Doing::Done(_) => false,
+    };
+    let seconds = state.at_ms.saturating_sub(agent.since_ms) / 1000;
+    (is_at_work && seconds >= PATIENCE_S).then_some(seconds)
+}
+
+/// One line for each agent that has been at work for a while.
+pub fn waiting_for(state: &RunState) -> Vec<Line> {
+    let told = |agent: &Agent| {
+        let seconds = waited(state, agent)?;
+        let (who, doing) = (words::party(&agent.party), doing(&agent.doing));
+        let text = format!("… {who} {doing} ({seconds} s)");
+        Some(Line::of(Style::Dim, &text))
+    };
+    state.agents.iter().filter_map(told).collect()
 }
 
 fn doing(doing: &Doing) -> String {
@@ -114,7 +150,7 @@ fn doing(doing: &Doing) -> String {
 /// What waits for the user, and how to answer.
 fn question(state: &RunState, prompt: &Prompt, width: usize) -> Vec<Line> {
     let Some(review) = state.reviews.front() else {
-        return Vec::new();
+        return prompt.lines_ahead(width);
     };
     let what = match review {
         Review::Proposal { id, symbol } => format!("proposal {id} of {symbol}"),

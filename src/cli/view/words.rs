@@ -48,16 +48,19 @@ pub fn stop_reason(reason: &StopReason) -> String {
     }
 }
 
-/// What a run spent, as one line.
-pub fn spent(spent: &Spent) -> String {
+/// What a run spent, as one line; `cost` is its cost in words.
+pub fn spent(spent: &Spent, cost: &str) -> String {
     let mut parts = vec![
         count(u64::from(spent.calls), "call"),
         tokens(spent),
-        cost(spent),
+        cost.to_owned(),
         format!("{:.1} s", spent.seconds - spent.waiting_seconds),
-        count(u64::from(spent.agents), "agent"),
-        count(u64::from(spent.messages), "message"),
     ];
+    for (number, noun) in [(spent.agents, "agent"), (spent.messages, "message")] {
+        if number > 0 {
+            parts.push(count(u64::from(number), noun));
+        }
+    }
     if spent.waiting_seconds >= 1.0 {
         parts.push(format!("{:.0} s waiting for you", spent.waiting_seconds));
     }
@@ -80,7 +83,7 @@ fn tokens(spent: &Spent) -> String {
 }
 
 /// A cost of nothing is told only where every model is known to be free.
-fn cost(spent: &Spent) -> String {
+pub fn cost(spent: &Spent) -> String {
     match (spent.unpriced_calls, spent.dollars.0 > 0.0) {
         (0, _) if spent.assumed_tokens.0 > 0 && spent.dollars.0 > 0.0 => {
             format!("at most {}", dollars(spent.dollars))

@@ -242,6 +242,7 @@ impl Source {
             model: self.name.clone(),
             prompt: Tokens(prompt.len() as u64),
             window: Tokens(self.window as u64),
+            message: String::new(),
         }))
     }
 

@@ -137,7 +137,9 @@ impl Failures {
                 model,
                 prompt: Tokens(0),
                 window: self.window,
+                message,
             },
+            400..=501 if said.is_without_tools() => ModelError::NoTools { model, message },
             429 if said.kind.contains("insufficient_quota") => ModelError::Refused {
                 model,
                 status,
@@ -186,10 +188,16 @@ impl Failures {
 /// The prompt's length is known to the caller alone.
 pub(super) fn with_prompt(error: ModelError, estimate: Tokens) -> ModelError {
     match error {
-        ModelError::TooLong { model, window, .. } => ModelError::TooLong {
+        ModelError::TooLong {
+            model,
+            window,
+            message,
+            ..
+        } => ModelError::TooLong {
             model,
             prompt: estimate,
             window,
+            message,
         },
         other @ (ModelError::RateLimited { .. }
         | ModelError::Server { .. }
@@ -198,6 +206,7 @@ pub(super) fn with_prompt(error: ModelError, estimate: Tokens) -> ModelError {
         | ModelError::Transport { .. }
         | ModelError::Refused { .. }
         | ModelError::Malformed { .. }
+        | ModelError::NoTools { .. }
         | ModelError::Unavailable { .. }) => other,
     }
 }
@@ -207,6 +216,7 @@ fn hint(status: u16) -> Option<&'static str> {
         401 | 403 => {
             Some("check the key in the variable that api_key_env names, else in OPENAI_API_KEY")
         }
+        402 => Some("the account has no credit left: add some, or name another model"),
         404 => Some("check base_url and model"),
         _ => None,
     }
@@ -256,6 +266,25 @@ impl Said {
             message: message.to_owned(),
             kind,
         }
+    }
+
+    /// Whether the server refuses a request because of its tools, in the words of Ollama, vLLM,
+    /// llama.cpp, OpenRouter and others.
+    fn is_without_tools(&self) -> bool {
+        const WORDS: [&str; 10] = [
+            "does not support tool",
+            "doesn't support tool",
+            "do not support tool",
+            "support tool use",
+            "does not support function",
+            "tools are not supported",
+            "tool calling is not supported",
+            "tool use is not supported",
+            "tool choice requires",
+            "tools param requires",
+        ];
+        let message = self.message.to_lowercase();
+        WORDS.iter().any(|words| message.contains(words))
     }
 
     fn is_too_long(&self) -> bool {

@@ -17,6 +17,7 @@ mod server;
 mod tests;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -30,7 +31,7 @@ use self::transport::{Endpoint, Transport};
 use super::usage::credible;
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, ModelError, ModelProfile, Tokens,
-    WorstCase,
+    ToolCalling, WorstCase,
 };
 
 /// How long a server may leave the stream open after it said why it stopped.
@@ -72,6 +73,10 @@ pub struct OpenAiOptions {
 /// The adapter.
 pub struct OpenAiModel {
     options: OpenAiOptions,
+    /// The same options with tools as text.
+    as_text: OpenAiOptions,
+    /// The server has refused tools.
+    has_no_tools: AtomicBool,
     transport: Transport,
     failures: Failures,
 }
@@ -85,7 +90,11 @@ impl OpenAiModel {
         let name = &options.profile.name;
         let endpoint = Endpoint::new(name, &options.base_url, options.key.as_ref())?;
         let secrets = endpoint.secrets(options.key.as_ref());
+        let mut as_text = options.clone();
+        as_text.profile.tool_calling = ToolCalling::Text;
         Ok(OpenAiModel {
+            as_text,
+            has_no_tools: AtomicBool::new(false),
             failures: Failures::new(&options.profile, endpoint.address(), secrets),
             transport: Transport::new(name, endpoint, "/chat/completions")?,
             options,
@@ -101,15 +110,24 @@ impl OpenAiModel {
         Endpoint::new(name, &options.base_url, options.key.as_ref()).map(drop)
     }
 
+    fn options(&self) -> &OpenAiOptions {
+        if self.has_no_tools.load(Ordering::Relaxed) {
+            &self.as_text
+        } else {
+            &self.options
+        }
+    }
+
     async fn read(
         &self,
         request: &ChatRequest,
         watch: &dyn ChatWatch,
     ) -> Result<Answer, ModelError> {
-        let body = wire::body(&self.options, request).map_err(|error| ModelError::Unavailable {
-            model: self.options.profile.name.clone(),
-            message: format!("the request cannot be written: {error}"),
-        })?;
+        let body =
+            wire::body(self.options(), request).map_err(|error| ModelError::Unavailable {
+                model: self.options.profile.name.clone(),
+                message: format!("the request cannot be written: {error}"),
+            })?;
         let events = self.transport.post(&body).await;
         let mut events = events.map_err(|failure| self.failures.of(failure))?;
         let mut answer = Answer::default();
@@ -145,7 +163,7 @@ fn most_bytes(max_output: Tokens) -> u64 {
 #[async_trait]
 impl ChatModel for OpenAiModel {
     fn profile(&self) -> &ModelProfile {
-        &self.options.profile
+        &self.options().profile
     }
 
     async fn chat(
@@ -157,7 +175,12 @@ impl ChatModel for OpenAiModel {
         let mut answer = self
             .read(request, watch)
             .await
-            .map_err(|error| failure::with_prompt(error, worst.prompt))?;
+            .map_err(|error| failure::with_prompt(error, worst.prompt))
+            .inspect_err(|error| {
+                if let ModelError::NoTools { .. } = error {
+                    self.has_no_tools.store(true, Ordering::Relaxed);
+                }
+            })?;
         let Some(finish) = answer.finish() else {
             return Err(self.failures.cut());
         };

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::ApiKey;
 use super::transport::{Endpoint, Transport};
 use crate::ports::ModelError;
@@ -9,7 +11,10 @@ use crate::ports::ModelError;
 /// What an endpoint said to the question for its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Probe {
-    Answers,
+    Answers {
+        /// The models that it lists, where the list can be read.
+        models: Vec<String>,
+    },
     /// It is there, and wants another key.
     KeyRefused {
         status: u16,
@@ -43,8 +48,18 @@ pub async fn probe(
         Ok(Err(error)) => Probe::Unreachable {
             message: error.to_string(),
         },
-        Ok(Ok(200..300)) => Probe::Answers,
-        Ok(Ok(status @ (401 | 403))) => Probe::KeyRefused { status },
-        Ok(Ok(status)) => Probe::Unclear { status },
+        Ok(Ok((200..300, body))) => Probe::Answers {
+            models: listed(&body),
+        },
+        Ok(Ok((status @ (401 | 403), _))) => Probe::KeyRefused { status },
+        Ok(Ok((status, _))) => Probe::Unclear { status },
     })
+}
+
+/// The names of models in a list as `GET /models` answers it.
+fn listed(body: &str) -> Vec<String> {
+    let list: Value = serde_json::from_str(body).unwrap_or(Value::Null);
+    let models = list.get("data").and_then(Value::as_array);
+    let id = |model: &Value| model.get("id")?.as_str().map(str::to_owned);
+    models.into_iter().flatten().filter_map(id).collect()
 }

@@ -462,6 +462,42 @@ async fn refusals_keep_what_the_server_said_in_any_form() {
 }
 
 #[tokio::test]
+async fn a_server_that_refuses_tools_is_asked_without_them_from_then_on() {
+    for said in [
+        "registry.ollama.ai/library/gemma:2b does not support tools",
+        "'auto' tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+        "tools param requires --jinja flag",
+        "No endpoints found that support tool use.",
+    ] {
+        let body = format!("{{\"error\":{{\"message\":\"{said}\"}}}}");
+        let head = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n".to_owned();
+        let refusal: &'static str = Box::leak((head + &body).into_boxed_str());
+        let server = Server::start(vec![
+            Script::Raw(vec![refusal]),
+            Script::Raw(vec![
+                JSON,
+                "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
+            ]),
+        ])
+        .await;
+        let model = OpenAiModel::new(options(&server.url)).unwrap();
+        assert_eq!(model.profile().tool_calling, ToolCalling::Native);
+        let mut request = request();
+        request.tools = vec![ToolSpec {
+            name: "read".to_owned(),
+            description: "reads".to_owned(),
+            parameters: json!({"type": "object"}),
+        }];
+        let error = model.chat(&request, &NoWatch).await.unwrap_err();
+        assert!(matches!(error, ModelError::NoTools { .. }), "{error:?}");
+        assert_eq!(model.profile().tool_calling, ToolCalling::Text);
+        assert_eq!(model.chat(&request, &NoWatch).await.unwrap().text, "ok");
+        let sent = server.requests();
+        assert!(sent[0].contains("\"tools\"") && !sent[1].contains("\"tools\""));
+    }
+}
+
+#[tokio::test]
 async fn a_long_prompt_is_told_apart() {
     for body in [
         "{\"error\":{\"message\":\"x\",\"code\":\"context_length_exceeded\"}}",
@@ -469,11 +505,18 @@ async fn a_long_prompt_is_told_apart() {
         "{\"error\":{\"code\":400,\"type\":\"exceed_context_size_error\",\"message\":\"too big\"}}",
     ] {
         let error = refused("HTTP/1.1 400 Bad Request\r\n", body).await;
-        let ModelError::TooLong { prompt, window, .. } = error else {
+        let ModelError::TooLong {
+            prompt,
+            window,
+            message,
+            ..
+        } = error
+        else {
             panic!("{error:?}");
         };
         assert_eq!(window, Tokens(8000));
         assert!(prompt > Tokens(0));
+        assert!(body.contains(&message), "the server is quoted: {message}");
     }
     let other = refused(
         "HTTP/1.1 400 Bad Request\r\n",
@@ -536,7 +579,10 @@ async fn an_endpoint_is_probed_without_a_call() {
         assert!(request.contains("authorization: bearer secret-word"));
         found
     };
-    assert_eq!(asked("HTTP/1.1 200 OK\r\n").await, Probe::Answers);
+    assert_eq!(
+        asked("HTTP/1.1 200 OK\r\n").await,
+        Probe::Answers { models: Vec::new() }
+    );
     assert_eq!(
         asked("HTTP/1.1 401 No\r\n").await,
         Probe::KeyRefused { status: 401 }

@@ -15,6 +15,8 @@ use crate::ports::ModelError;
 
 /// The most of an error's body that is read.
 const ERROR_BYTES: usize = 64 << 10;
+/// Maximum length of a list of models that is read.
+const LIST_BYTES: usize = 4 << 20;
 const CONNECT: Duration = Duration::from_secs(20);
 
 /// Where requests go, and with which key.
@@ -151,10 +153,12 @@ impl Transport {
         })
     }
 
-    /// The status of a plain request.
-    pub async fn get(&self) -> Result<u16, HttpFailure> {
+    /// Status and body of a plain request; of a longer body, its beginning.
+    pub async fn get(&self) -> Result<(u16, String), HttpFailure> {
         let response = self.send(self.client.get(&self.url)).await?;
-        Ok(response.status().as_u16())
+        let status = response.status().as_u16();
+        let (body, _) = read(response, LIST_BYTES).await.unwrap_or_default();
+        Ok((status, body))
     }
 
     /// Asks for a chat completion.

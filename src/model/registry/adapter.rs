@@ -119,7 +119,7 @@ fn endpoint_options(
 }
 
 /// The name that the endpoint knows.
-fn served_name(source: &ModelSource) -> &str {
+pub(super) fn served_name(source: &ModelSource) -> &str {
     source.settings.model.as_deref().unwrap_or(&source.name)
 }
 

@@ -16,8 +16,13 @@ use super::sampled::Sampled;
 use crate::config::{Config, ModelKind, Network};
 use crate::ports::{ChatModel, Dollars, ModelError};
 
+use super::price::priced_models;
+use adapter::served_name;
 pub use adapter::{DEFAULT_BASE_URL, base_url, key_variable, price};
 pub use spec::{ModelSource, RoleSources, resolve, role_sources};
+
+/// Names that are proposed in place of an unknown one.
+const NEAR_MOST: usize = 3;
 
 /// Reads an environment variable.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -59,9 +64,55 @@ fn unknown(name: &str, known: &[String]) -> String {
              configured model ({configured})"
         ),
         None => format!(
-            "no model is called {name:?}: {configured}; or use local, gguf:PATH, openai:MODEL, replay:FILE"
+            "no model is called {name:?}{}: {configured}; or use local, gguf:PATH, openai:MODEL, \
+             replay:FILE",
+            did_you_mean(&near(name, known))
         ),
     }
+}
+
+/// The names that look most like one that is not known, of those that Starling knows.
+fn near(name: &str, configured: &[String]) -> Vec<String> {
+    let mut known: Vec<&str> = configured.iter().map(String::as_str).collect();
+    known.push("local");
+    let mut near: Vec<String> = similar(name, &known);
+    let priced: Vec<&str> = priced_models().collect();
+    let served = similar(name, &priced).into_iter();
+    near.extend(served.map(|model| format!("openai:{model}")));
+    near.truncate(NEAR_MOST);
+    near
+}
+
+fn similar(name: &str, known: &[&str]) -> Vec<String> {
+    let found = similar::get_close_matches(name, known, NEAR_MOST, 0.6);
+    found.into_iter().map(str::to_owned).collect()
+}
+
+fn did_you_mean(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        names => format!(" (did you mean {}?)", names.join(" or ")),
+    }
+}
+
+/// What to know about a model that its endpoint does not list, by what the endpoint lists. `None` where
+/// it lists the model, or nothing.
+pub fn not_listed(source: &ModelSource, listed: &[String]) -> Option<String> {
+    let wanted = served_name(source);
+    let is_same = |name: &String| name == wanted || name.strip_suffix(":latest") == Some(wanted);
+    if listed.is_empty() || listed.iter().any(is_same) {
+        return None;
+    }
+    let names: Vec<&str> = listed.iter().map(String::as_str).collect();
+    let near = similar(wanted, &names);
+    let hint = match (near.as_slice(), listed) {
+        ([], [only]) => format!("; it lists {only} alone"),
+        ([], _) => String::new(),
+        (near, _) => format!("; did you mean {}?", near.join(" or ")),
+    };
+    Some(format!(
+        "the endpoint does not list a model {wanted:?}{hint}"
+    ))
 }
 
 fn configured(names: &[String]) -> String {

@@ -97,6 +97,42 @@ fn specifications_need_no_configuration() {
 }
 
 #[test]
+fn an_unknown_name_leads_to_the_nearest_known_ones() {
+    let told = |name: &str| {
+        let config = config(&["big-one", "other"]);
+        resolve(&config, name).unwrap_err().to_string()
+    };
+    for (name, near) in [
+        ("bigone", "(did you mean big-one?)"),
+        ("locl", "(did you mean local?)"),
+        ("gpt-4o", "did you mean openai:gpt-4o or "),
+        ("gpt-4o-mni", "did you mean openai:gpt-4o-mini or "),
+    ] {
+        assert!(told(name).contains(near), "{}", told(name));
+    }
+    assert!(!told("zzz").contains("did you mean"), "{}", told("zzz"));
+}
+
+#[test]
+fn a_model_that_its_endpoint_does_not_list_is_told_with_the_nearest() {
+    let config = config(&["big"]);
+    let told = |name: &str, listed: &[&str]| {
+        let listed: Vec<String> = listed.iter().map(|name| (*name).to_owned()).collect();
+        not_listed(&resolve(&config, name).unwrap(), &listed)
+    };
+    assert_eq!(told("openai:a", &[]), None);
+    assert_eq!(told("openai:a", &["b", "a:latest"]), None);
+    assert_eq!(told("big", &["gpt-4o"]), None);
+    let near = told("openai:qwen3-codr", &["qwen3-coder", "gpt-4o"]).unwrap();
+    assert_eq!(
+        near,
+        "the endpoint does not list a model \"qwen3-codr\"; did you mean qwen3-coder?"
+    );
+    let only = told("openai:a", &["llama-3.1"]).unwrap();
+    assert!(only.ends_with("it lists llama-3.1 alone"), "{only}");
+}
+
+#[test]
 fn a_missing_key_names_its_variable() {
     let mut config = config(&["big"]);
     config.models.get_mut("big").unwrap().api_key_env = Some("BIG_KEY".to_owned());

@@ -162,6 +162,11 @@ impl ChatModel for Resilient {
                 Ok(reply) => return Ok(with_lost(reply, lost)),
                 Err(error) => error,
             };
+            // The first model is asked again by the caller, in another form.
+            let is_first = std::ptr::eq(tried, &self.first);
+            if is_first && let ModelError::NoTools { .. } = error {
+                return Err(error);
+            }
             let Some(next) = others.next() else {
                 return Err(error);
             };

@@ -38,6 +38,7 @@ impl Waits {
             | ModelError::Transport { .. }
             | ModelError::Refused { .. }
             | ModelError::TooLong { .. }
+            | ModelError::NoTools { .. }
             | ModelError::Malformed { .. }
             | ModelError::Unavailable { .. } => jitter(policy.base_delay.saturating_mul(doubled)),
         };

@@ -163,6 +163,78 @@ async fn a_repair_with_a_new_test_is_proven() {
     assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
 }
 
+/// A new test, and what the bed's runner says where it fails.
+const NEW_TEST: &str = "def test_new():\n    assert f(2) == 2\n";
+
+/// Repairs `f` and adds a test; `checks`: the test looks at what was repaired.
+async fn repairs_with_a_new_test(
+    task: &str,
+    checks: bool,
+    repairs: bool,
+) -> (Proof, String, usize) {
+    let new = json!({"reason": "r", "add": [{"source": NEW_TEST}]});
+    let other = "def f(x):\n    return x  # checked\n";
+    let code = if repairs { CODE } else { other };
+    let model = Scripted::native()
+        .on("agent test_a.py::", [call("propose", new), finish("done")])
+        .on("agent a.py::f", [whole(code), finish("done")]);
+    let before = if repairs { BROKEN } else { CODE };
+    let files = [("a.py", before), ("test_a.py", "from a import f\n")];
+    let looks = move |all: &str| {
+        let fails = checks && all.contains("return 0") && all.contains("def test_new");
+        let failed = (
+            "test_a.py::test_new".to_owned(),
+            "E   assert 0 == 2".to_owned(),
+        );
+        if fails { vec![failed] } else { Vec::new() }
+    };
+    let mut bed = bed(&files, Approval::Auto, task, model)
+        .begin(&["a.py::f", "test_a.py::"])
+        .tests(looks);
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), code, "{events:#?}");
+    assert!(bed.read("test_a.py").contains("test_new"), "{events:#?}");
+    let (proof, headline) = ending(&events);
+    let runs = bed.selected.lock().unwrap().len();
+    (proof, headline, runs)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_test_is_tried_on_the_code_as_it_was() {
+    let task = "Fix f, it always returns 0, and add a test.";
+    let (proof, headline, with) = repairs_with_a_new_test(task, true, true).await;
+    assert_eq!(proof, Proof::Proven, "{headline}");
+    assert!(
+        headline.ends_with("; the new test fails without the change"),
+        "{headline}"
+    );
+    // It says nothing of the change; that is told, and is no error.
+    let (proof, headline, _) = repairs_with_a_new_test(task, false, true).await;
+    assert_eq!(proof, Proof::Proven, "{headline}");
+    let passes = "; the new test passes without the change, too";
+    assert!(headline.ends_with(passes), "{headline}");
+    // A refactoring changes nothing for tests: nothing is tried.
+    let (proof, headline, plain) = repairs_with_a_new_test("Refactor f.", false, false).await;
+    assert_eq!(proof, Proof::Proven, "{headline}");
+    assert!(!headline.contains("without the change"), "{headline}");
+    assert!(
+        plain < with,
+        "{plain} runs, and {with} with one on the code as it was"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_test_of_what_is_there_is_not_tried_without_a_change() {
+    let new = json!({"reason": "r", "add": [{"source": NEW_TEST}]});
+    let model = Scripted::native().on("agent test_a.py::", [call("propose", new), finish("done")]);
+    let files = [("a.py", CODE), ("test_a.py", TESTS)];
+    let mut bed = bed(&files, Approval::Auto, "Add a test for f.", model).begin(&["test_a.py::"]);
+    let events = bed.run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Proven, "{headline}");
+    assert!(!headline.contains("without the change"), "{headline}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_task_that_asks_for_other_tests_may_change_them() {
     let task = "f is to return 0 for every x. Update the tests.";

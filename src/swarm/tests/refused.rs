@@ -180,7 +180,11 @@ async fn a_draft_that_comes_back_where_there_is_no_room_is_told() {
         (refused[0].0.as_str(), &refused[0].1),
         ("a.py::g", &Party::Scout)
     );
-    assert!(refused[0].2.contains("its draft came back"), "{refused:?}");
+    let why = &refused[0].2;
+    assert!(
+        why.starts_with("its draft came back, and the budget"),
+        "{why}"
+    );
     assert!(refused[0].2.contains("1 agents"), "{refused:?}");
     assert!(summary(&events).contains("the owner of a.py::g was not woken"));
 }

@@ -26,7 +26,10 @@ pub(super) fn of(record: &Record, trajectory: &str) -> String {
          <p><a href=\"../../report.html\">all instances</a></p>\n<h1>{id}</h1>\n\
          <p>{outcome} · {spent} · {seconds:.1} s in all</p>\n",
         outcome = escaped(&said(record)),
-        spent = escaped(&words::spent(&record.spent())),
+        spent = escaped(&words::spent(
+            &record.spent(),
+            &words::cost(&record.spent())
+        )),
         seconds = record.seconds,
     );
     if let Some(drawn) = picture(&events) {

@@ -452,26 +452,28 @@ fn numbers_are_written_for_readers() {
     assert_eq!(words::count(1, "call"), "1 call");
     assert_eq!(words::few(&[]), "none");
     let spent = |waiting_seconds| {
-        words::spent(&Spent {
+        let spent = Spent {
             seconds: 10.0,
             waiting_seconds,
             ..Spent::default()
-        })
+        };
+        words::spent(&spent, &words::cost(&spent))
     };
     let of = |unpriced_calls, dollars, assumed| {
-        words::spent(&Spent {
+        let spent = Spent {
             prompt_tokens: Tokens(9_000),
             assumed_tokens: Tokens(assumed),
             dollars: Dollars(dollars),
             unpriced_calls,
             ..Spent::default()
-        })
+        };
+        words::spent(&spent, &words::cost(&spent))
     };
     assert!(of(0, 0.0, 0).contains(" · $0 · "));
     assert!(of(2, 0.0, 0).contains(" · cost unknown · "));
     assert!(of(2, 0.5, 0).contains("$0.5000, and the cost of 2 calls is unknown"));
     assert!(of(0, 0.5, 6_000).contains("about 3000 tokens, at most 9000 · at most $0.5000"));
-    assert!(spent(0.5).contains(" 9.5 s ") && !spent(0.5).contains("waiting"));
+    assert!(spent(0.5).contains(" 9.5 s") && !spent(0.5).contains("waiting"));
     assert!(spent(4.0).ends_with("· 4 s waiting for you"));
 }
 

@@ -1,0 +1,294 @@
+//! Which model to use where nothing is configured and a provider's key is in the environment: asked once
+//! at a terminal, told in one line elsewhere.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use super::args::WorldArgs;
+use super::init::{Choice, remember};
+use super::services::configuration;
+use crate::config::{Config, ModelConfig, user_file};
+use crate::model::openai::{ApiKey, Probe, probe};
+use crate::model::price::list_price;
+use crate::model::providers::{Provider, with_key};
+use crate::model::registry::base_url;
+use crate::text::harmless;
+
+/// How long an endpoint may take to list its models.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Models of an endpoint that are shown.
+const LISTED_MOST: usize = 12;
+
+/// Whether nothing says which model to use.
+fn is_open(config: &Config) -> bool {
+    let roles = &config.roles;
+    config.models.is_empty() && roles.agent.is_empty() && roles.scout.is_empty()
+}
+
+/// Where no model is configured and a key is in the environment: asks which model to use and remembers
+/// the answer, or tells in one line that the local one is used.
+///
+/// # Errors
+/// The answer cannot be remembered.
+pub async fn choose_once(root: &Path, world: &WorldArgs, is_json: bool) -> anyhow::Result<()> {
+    let Ok(loaded) = configuration(root, world) else {
+        return Ok(());
+    };
+    let seen = with_key(&|name| std::env::var(name).ok());
+    if world.model.is_some() || seen.is_empty() || !is_open(&loaded.config) {
+        return Ok(());
+    }
+    if is_json || !can_ask() {
+        eprintln!("{}", note(&seen));
+        return Ok(());
+    }
+    let Some(choice) = ask_about(&seen).await? else {
+        eprintln!("{}", note(&seen));
+        return Ok(());
+    };
+    if let Some(path) = user_file() {
+        remember(&path, &choice)?;
+        eprintln!("{} is remembered in {}", choice.name, path.display());
+    }
+    Ok(())
+}
+
+/// Asks which model to use; `None` where there is no key, nobody to ask, or no answer.
+///
+/// # Errors
+/// The terminal cannot be read or written.
+pub async fn ask() -> anyhow::Result<Option<Choice>> {
+    let seen = with_key(&|name| std::env::var(name).ok());
+    if seen.is_empty() || !can_ask() {
+        return Ok(None);
+    }
+    ask_about(&seen).await
+}
+
+fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+fn note(seen: &[Provider]) -> String {
+    let variables: Vec<&str> = seen.iter().map(|one| one.variable).collect();
+    let are_set = if let [_] = seen { "is set" } else { "are set" };
+    let example = match seen {
+        [only] if only.variable == "OPENAI_API_KEY" => "`--model openai:MODEL` or ",
+        _ => "",
+    };
+    format!(
+        "note: {} {are_set}, but no model is configured, so the local one is used; {example}`starling \
+         init` changes that",
+        variables.join(", ")
+    )
+}
+
+async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<Choice>> {
+    let provider = match ask_provider(seen, &mut io::stdin().lock(), &mut io::stderr())? {
+        None => return Ok(None),
+        Some(None) => return Ok(Some(Choice::local())),
+        Some(Some(provider)) => provider,
+    };
+    let variables = |name: &str| std::env::var(name).ok();
+    let mut model = settings(provider);
+    let url = base_url(&model, &variables);
+    let key = variables(provider.variable).map(ApiKey);
+    let listed = match probe(provider.name, &url, key.as_ref(), DEADLINE).await {
+        Ok(Probe::Answers { models }) => models,
+        Ok(Probe::KeyRefused { status }) => {
+            let variable = provider.variable;
+            eprintln!("{url} refuses the key in {variable} ({status})");
+            Vec::new()
+        }
+        Ok(_) | Err(_) => Vec::new(),
+    };
+    let name = ask_model(
+        provider,
+        &listed,
+        &mut io::stdin().lock(),
+        &mut io::stderr(),
+    )?;
+    Ok(name.map(|name| {
+        model.model = Some(name);
+        Choice::of(model)
+    }))
+}
+
+/// What the configuration says of a provider's model, besides its name.
+fn settings(provider: Provider) -> ModelConfig {
+    // OpenAI's address and key are the defaults, and follow OPENAI_BASE_URL.
+    if provider.variable == "OPENAI_API_KEY" {
+        return ModelConfig::default();
+    }
+    ModelConfig {
+        base_url: Some(provider.base_url.to_owned()),
+        api_key_env: Some(provider.variable.to_owned()),
+        ..ModelConfig::default()
+    }
+}
+
+/// Asks for a provider: `Some(None)` is the local model, `None` no answer.
+fn ask_provider(
+    seen: &[Provider],
+    heard: &mut impl BufRead,
+    shown: &mut impl Write,
+) -> io::Result<Option<Option<Provider>>> {
+    writeln!(
+        shown,
+        "No model is configured yet. Which one should Starling use? (asked once)"
+    )?;
+    writeln!(
+        shown,
+        "  1  the local one: free, in this process, for small repairs"
+    )?;
+    for (number, one) in (2..).zip(seen) {
+        let Provider { name, variable, .. } = one;
+        writeln!(
+            shown,
+            "  {number}  a model of {name}, with the key in {variable}"
+        )?;
+    }
+    let last = seen.len() + 1;
+    loop {
+        write!(shown, "[1-{last}, ? keys] ")?;
+        let Some(line) = answer(heard, shown)? else {
+            return Ok(None);
+        };
+        match line.parse::<usize>() {
+            Ok(1) => return Ok(Some(None)),
+            Ok(number) if (2..=last).contains(&number) => return Ok(Some(Some(seen[number - 2]))),
+            Ok(_) | Err(_) => writeln!(
+                shown,
+                "  1-{last}  choose; the answer is written into your configuration\n  \
+                 Ctrl-D  not now: the local one is used this time\n  ?  these keys"
+            )?,
+        }
+    }
+}
+
+/// Asks for the name of a model, of those that the endpoint lists where it lists some.
+fn ask_model(
+    provider: Provider,
+    listed: &[String],
+    heard: &mut impl BufRead,
+    shown: &mut impl Write,
+) -> io::Result<Option<String>> {
+    // Those whose price is known come first: they are the well-known ones.
+    let mut names: Vec<&String> = listed.iter().collect();
+    names.sort_by_key(|name| list_price(name).is_none());
+    for name in names.iter().take(LISTED_MOST) {
+        writeln!(shown, "  {}", harmless(name))?;
+    }
+    let more = names.len().saturating_sub(LISTED_MOST);
+    if more > 0 {
+        writeln!(shown, "  … {more} more")?;
+    }
+    loop {
+        write!(shown, "Name of the model at {}: ", provider.name)?;
+        let Some(line) = answer(heard, shown)? else {
+            return Ok(None);
+        };
+        if line.is_empty() || line == "?" {
+            let url = provider.base_url;
+            writeln!(
+                shown,
+                "  a name as {url} knows it, then Enter; Ctrl-D: not now"
+            )?;
+            continue;
+        }
+        if !listed.is_empty() && !listed.contains(&line) {
+            writeln!(
+                shown,
+                "  {} does not list it; it is taken all the same",
+                provider.name
+            )?;
+        }
+        return Ok(Some(line));
+    }
+}
+
+/// A line without the spaces around it; `None` at the end of the input.
+fn answer(heard: &mut impl BufRead, shown: &mut impl Write) -> io::Result<Option<String>> {
+    shown.flush()?;
+    let mut line = String::new();
+    if heard.read_line(&mut line)? == 0 {
+        writeln!(shown)?;
+        return Ok(None);
+    }
+    Ok(Some(line.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::providers::PROVIDERS;
+
+    fn provider(variable: &str) -> Provider {
+        let known = PROVIDERS.into_iter().find(|one| one.variable == variable);
+        known.expect("a known provider")
+    }
+
+    #[test]
+    fn the_question_names_the_keys_and_takes_a_number() {
+        let seen = [provider("OPENAI_API_KEY"), provider("GROQ_API_KEY")];
+        let asked = |answers: &str| {
+            let mut shown = Vec::new();
+            let answer = ask_provider(&seen, &mut answers.as_bytes(), &mut shown).unwrap();
+            (answer, String::from_utf8(shown).unwrap())
+        };
+        let (answer, shown) = asked("1\n");
+        assert_eq!(answer, Some(None));
+        assert!(
+            shown.contains("2  a model of OpenAI, with the key in OPENAI_API_KEY"),
+            "{shown}"
+        );
+        assert_eq!(asked("3\n").0, Some(Some(seen[1])));
+        let (answer, shown) = asked("?\n9\n");
+        assert_eq!(answer, None, "nobody answered");
+        assert_eq!(shown.matches("?  these keys").count(), 2, "{shown}");
+    }
+
+    #[test]
+    fn a_model_is_named_of_those_that_are_listed() {
+        let asked = |listed: &[&str], answers: &str| {
+            let listed: Vec<String> = listed.iter().map(|name| (*name).to_owned()).collect();
+            let mut shown = Vec::new();
+            let openai = provider("OPENAI_API_KEY");
+            let answer = ask_model(openai, &listed, &mut answers.as_bytes(), &mut shown).unwrap();
+            (answer, String::from_utf8(shown).unwrap())
+        };
+        let (answer, shown) = asked(&["embed\u{1b}-1", "gpt-5-mini"], "\ngpt-5-mini\n");
+        assert_eq!(answer.as_deref(), Some("gpt-5-mini"));
+        assert!(
+            shown.starts_with("  gpt-5-mini\n  embed\\u{1b}-1\n"),
+            "{shown}"
+        );
+        let (answer, shown) = asked(&["a"], "b\n");
+        assert_eq!(answer.as_deref(), Some("b"));
+        assert!(shown.contains("OpenAI does not list it"), "{shown}");
+        assert_eq!(asked(&[], "").0, None);
+    }
+
+    #[test]
+    fn without_a_terminal_one_line_tells_which_model_is_used() {
+        let one = note(&[provider("OPENAI_API_KEY")]);
+        assert!(
+            one.contains("OPENAI_API_KEY is set, but no model is configured, so the local one")
+        );
+        assert!(one.contains("`--model openai:MODEL` or `starling init`") && !one.contains('\n'));
+        let two = note(&[provider("OPENAI_API_KEY"), provider("XAI_API_KEY")]);
+        assert!(two.contains("OPENAI_API_KEY, XAI_API_KEY are set"), "{two}");
+    }
+
+    #[test]
+    fn openai_follows_its_own_variables_and_others_name_theirs() {
+        assert_eq!(settings(provider("OPENAI_API_KEY")), ModelConfig::default());
+        let groq = settings(provider("GROQ_API_KEY"));
+        assert_eq!(groq.api_key_env.as_deref(), Some("GROQ_API_KEY"));
+        assert_eq!(
+            groq.base_url.as_deref(),
+            Some("https://api.groq.com/openai/v1")
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! What the terminal can do.
+
+use crossterm::terminal;
+
+/// Columns and rows of a terminal that does not say how large it is.
+const SIZE: (u16, u16) = (80, 24);
+
+/// Columns and rows of the terminal.
+pub fn size() -> (u16, u16) {
+    usable(terminal::size().ok())
+}
+
+/// A size of 0 is no size: serial lines, some containers and `script` report it.
+fn usable(reported: Option<(u16, u16)>) -> (u16, u16) {
+    let (columns, rows) = reported.unwrap_or_default();
+    let or = |reported: u16, default| if reported == 0 { default } else { reported };
+    (or(columns, SIZE.0), or(rows, SIZE.1))
+}
+
+/// Whether the terminal understands neither colours nor movements of the cursor.
+pub fn is_dumb() -> bool {
+    is_dumb_as(std::env::var("TERM").ok().as_deref())
+}
+
+fn is_dumb_as(term: Option<&str>) -> bool {
+    matches!(term, None | Some("" | "dumb"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_of_0_is_80_columns_and_24_rows() {
+        assert_eq!(usable(None), (80, 24));
+        assert_eq!(usable(Some((0, 0))), (80, 24));
+        assert_eq!(usable(Some((0, 50))), (80, 50));
+        assert_eq!(usable(Some((132, 43))), (132, 43));
+    }
+
+    #[test]
+    fn a_terminal_without_a_name_is_dumb() {
+        assert!(is_dumb_as(None) && is_dumb_as(Some("")) && is_dumb_as(Some("dumb")));
+        assert!(!is_dumb_as(Some("xterm-256color")));
+    }
+}

@@ -1,0 +1,57 @@
+//! How far the reading of files has come, of all indexes of the process together.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static ALL: AtomicUsize = AtomicUsize::new(0);
+static DONE: AtomicUsize = AtomicUsize::new(0);
+
+/// The files that have been read and all that are to be read now; `None` where nothing is read.
+pub fn reading() -> Option<(usize, usize)> {
+    let all = ALL.load(Ordering::Relaxed);
+    (all > 0).then(|| (DONE.load(Ordering::Relaxed).min(all), all))
+}
+
+/// The reading of some files. When it is dropped, they no longer count.
+pub(super) struct Progress {
+    all: usize,
+    done: AtomicUsize,
+}
+
+impl Progress {
+    pub(super) fn begin(all: usize) -> Progress {
+        ALL.fetch_add(all, Ordering::Relaxed);
+        Progress {
+            all,
+            done: AtomicUsize::new(0),
+        }
+    }
+
+    /// One more file is read.
+    pub(super) fn step(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+        DONE.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        ALL.fetch_sub(self.all, Ordering::Relaxed);
+        DONE.fetch_sub(self.done.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_counts_until_it_is_through() {
+        // Other tests of the process may read as well.
+        let progress = Progress::begin(1_000_000);
+        progress.step();
+        let (done, all) = reading().expect("it is under way");
+        assert!(done >= 1 && all >= 1_000_000, "{done} of {all}");
+        drop(progress);
+        assert!(reading().is_none_or(|(_, all)| all < 1_000_000));
+    }
+}
