@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::workspace::read_regular;
 use files::{Directories, FILE_BYTES, SecretFile};
-use values::values_of;
+use values::{GIT_CONFIG, values_of};
 
 /// Stands for a value.
 const REPLACED: &str = "[secret]";
@@ -70,7 +70,11 @@ fn all_values(files: &[SecretFile]) -> Vec<String> {
             continue;
         };
         let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-        values.extend(values_of(&name, &String::from_utf8_lossy(&text)));
+        let name = match file.is_git_config {
+            true => GIT_CONFIG,
+            false => &name,
+        };
+        values.extend(values_of(name, &decoded(&text)));
     }
     values.truncate(VALUES_MOST);
     let escaped: Vec<String> = values.iter().flat_map(|value| escaped(value)).collect();
@@ -78,6 +82,20 @@ fn all_values(files: &[SecretFile]) -> Vec<String> {
     values.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
     values.dedup();
     values
+}
+
+/// A text in UTF-8, or in UTF-16 by its mark.
+fn decoded(bytes: &[u8]) -> String {
+    let unit: fn([u8; 2]) -> u16 = match bytes {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return String::from_utf8_lossy(bytes).into_owned(),
+    };
+    let units = bytes[2..]
+        .chunks_exact(2)
+        .map(|pair| unit([pair[0], pair[1]]));
+    let units: Vec<u16> = units.collect();
+    String::from_utf16_lossy(&units)
 }
 
 /// A value as it stands in quotation marks, where that is another text.
@@ -122,6 +140,42 @@ mod tests {
         assert_eq!(redact("newer55555"), "newer55555");
         write(".env", "TOKEN=newer55555\n");
         assert_eq!(redact("newer55555 abcd1234"), "[secret] abcd1234");
+        fs::remove_file(dir.path().join(".env")).unwrap();
+        write("plain.txt", "TOKEN=linked666\n");
+        std::os::unix::fs::symlink("plain.txt", dir.path().join(".env")).unwrap();
+        write(
+            "b/secrets.yaml",
+            "db: {user: u, pw: flow7777x}\nkeys: [item8888y, b]\n",
+        );
+        let utf16: Vec<u8> = "\u{feff}TOKEN=wide9999z\r\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        fs::write(dir.path().join("b/.env"), utf16).unwrap();
+        write("c/.env", "A=1\rTOKEN=carriage1z\rB=2\r");
+        assert_eq!(
+            redact("linked666 flow7777x item8888y wide9999z carriage1z"),
+            "[secret] [secret] [secret] [secret] [secret]"
+        );
+    }
+
+    #[test]
+    fn logins_in_git_s_configuration_are_values() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("repository");
+        let project = root.join("app");
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::create_dir_all(&project).unwrap();
+        let config = "[remote \"origin\"]\n\turl = https://bob:ghp_abc123DEF@host/x/y.git\n\
+                      \tfetch = +refs/heads/*:refs/remotes/origin/*\n\
+                      [http \"https://host/\"]\n\textraheader = AUTHORIZATION: basic eDp0b2tlbg==\n";
+        fs::write(root.join(".git/config"), config).unwrap();
+        let redact = |text: &str| SecretValues::default().redact(&project, text.to_owned());
+        let printed = "ghp_abc123DEF basic eDp0b2tlbg== +refs/heads/*:refs/remotes/origin/*";
+        assert_eq!(
+            redact(printed),
+            "[secret] basic [secret] +refs/heads/*:refs/remotes/origin/*"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::propose::{self, Outcome};
 use super::protocol::{Action, Asked, FinishWork, Propose};
 use super::reason::ReturnReason;
 use super::repeats::Repeat;
-use super::{ask, request, tools};
+use super::{ask, parts, request, tools};
 
 /// Said to an agent that calls `finish` while something that it asked for in the same turn was refused.
 const NOT_FINISHED: &str = "Not finished: something that you asked for in this turn was refused, see there. Ask for it in another way, or call `finish` again.";
@@ -39,6 +39,7 @@ pub(super) async fn act(
     mind: &mut Mind,
     asked: Vec<Asked>,
 ) -> (Vec<(Asked, String)>, Option<Ending>) {
+    parts::forget_replaced(mind);
     let mut turn = Turn::default();
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let warnings = count_repeats(hub, mind, &asked, &mut results, &mut turn);
@@ -292,7 +293,7 @@ pub(super) async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) 
         }
         Outcome::SentBack { why } => sent_back(hub, mind, change, &why),
         // A further part of the same change is no further attempt.
-        Outcome::Kept { why } if mind.kept.len() > 1 => Proposed::Kept {
+        Outcome::Kept { why } if parts::open(mind).count() > 1 => Proposed::Kept {
             text: why.to_agent().to_owned(),
         },
         Outcome::Kept { why } => match sent_back(hub, mind, change, &why) {

@@ -132,16 +132,65 @@ pub(super) fn to_change_test(task: &str, id: &str) -> bool {
 }
 
 /// Whether a task asks to change a file of the tests: by its path or name, or all tests. Where it holds
-/// no test itself, as a `conftest.py`, the task may also ask to mend it.
-pub(super) fn to_change_file(task: &str, file: &FilePath, holds_tests: bool) -> bool {
+/// no test itself, as a `conftest.py`, the task may also ask to mend it. `is_code` tells of a name whether
+/// a file of the code has it: then that one is meant. What the task forbids it does not ask for.
+pub(super) fn to_change_file(
+    task: &str,
+    file: &FilePath,
+    holds_tests: bool,
+    is_code: &dyn Fn(&str) -> bool,
+) -> bool {
     let path = file.as_str();
     let is_it = |token: &str| {
-        let token = token.trim_start_matches("./");
-        token == path || token == file.name() || path.ends_with(&format!("/{token}"))
+        let is_path = token.trim_start_matches("./") == path;
+        names_file(token, file) && (is_path || !is_code(token))
     };
     let is_all = |token: &str| ALL_TESTS.contains(&token.to_lowercase().as_str());
+    if forbids(task, file) {
+        return false;
+    }
     let mends = !holds_tests && asks(task, &is_it, &[&MEND]);
     mends || asks(task, &is_it, &[&CHANGE]) || asks(task, &is_all, &[&CHANGE])
+}
+
+/// Whether a word is the path of a file, or the end of it.
+pub(super) fn names_file(token: &str, file: &FilePath) -> bool {
+    let token = token.trim_start_matches("./");
+    let path = file.as_str();
+    token == path || token == file.name() || path.ends_with(&format!("/{token}"))
+}
+
+/// Whether a task says that a file of the tests is not to be changed: by its name, by a folder above it,
+/// or with all tests.
+fn forbids(task: &str, file: &FilePath) -> bool {
+    let is_meant = |token: &str| {
+        let folder = token.trim_start_matches("./").trim_end_matches('/');
+        let is_above = !folder.is_empty() && file.as_str().starts_with(&format!("{folder}/"));
+        let is_all = ALL_TESTS.contains(&token.to_lowercase().as_str());
+        is_above || is_all || names_file(token, file)
+    };
+    sentences(task).iter().any(|sentence| {
+        let mut objects = (0..sentence.len()).filter(|at| is_meant(&sentence[*at].word));
+        objects.any(|at| is_forbidden(&sentence[..at]))
+    })
+}
+
+/// Whether the words before an object say that it must not be changed: "do not touch any file under".
+fn is_forbidden(before: &[Token]) -> bool {
+    const TOUCH: [&str; 5] = ["touch", "touching", "alter", "altering", "weaken"];
+    let lower = |token: &Token| token.word.to_lowercase();
+    let near = before
+        .iter()
+        .rev()
+        .take(BETWEEN + 4)
+        .take_while(|token| !token.ends_clause);
+    let near: Vec<String> = near.map(lower).collect();
+    let verb = near.iter().position(|word| {
+        let known = [&CHANGE[..], &MEND, &TOUCH].concat();
+        known.contains(&word.as_str())
+    });
+    let negated = |word: &String| NEGATION.contains(&word.as_str());
+    verb.is_some_and(|at| near[at + 1..].iter().take(3).any(negated))
 }
 
 /// Whether a test fails because a name or a parameter is another one, and the task asks for that: it
@@ -331,7 +380,7 @@ mod tests {
             "The tests should be adapted",
             "simplify test_a.py",
         ] {
-            assert!(to_change_file(task, &file, true), "{task}");
+            assert!(to_change_file(task, &file, true, &|_| false), "{task}");
         }
         for task in [
             "Make the tests pass",
@@ -350,17 +399,48 @@ mod tests {
             "Change the test command",
             "Update test_b.py",
         ] {
-            assert!(!to_change_file(task, &file, true), "{task}");
+            assert!(!to_change_file(task, &file, true, &|_| false), "{task}");
         }
         let conftest = FilePath::new("tests/conftest.py");
         let task = "Fix the fixture in tests/conftest.py";
-        assert!(to_change_file(task, &conftest, false));
+        assert!(to_change_file(task, &conftest, false, &|_| false));
         assert!(!to_change_file(
             task,
             &FilePath::new("tests/helpers.py"),
-            false
+            false,
+            &|_| false
         ));
-        assert!(!to_change_file("Fix f, see conftest.py", &conftest, false));
+        // A name that the code has as well means the code.
+        let models = FilePath::new("tests/models.py");
+        let is_code = |token: &str| token == "models.py";
+        assert!(!to_change_file(
+            "Fix add in models.py",
+            &models,
+            false,
+            &is_code
+        ));
+        assert!(to_change_file(
+            "Fix add in tests/models.py",
+            &models,
+            false,
+            &is_code
+        ));
+        for task in [
+            "Fix f in conftest.py. Don't change any file under tests/.",
+            "Fix the fixture in conftest.py, but never touch anything in tests/",
+            "Update conftest.py without changing the tests",
+        ] {
+            assert!(
+                !to_change_file(task, &conftest, false, &|_| false),
+                "{task}"
+            );
+        }
+        assert!(!to_change_file(
+            "Fix f, see conftest.py",
+            &conftest,
+            false,
+            &|_| false
+        ));
     }
 
     #[test]

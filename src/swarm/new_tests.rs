@@ -107,8 +107,8 @@ fn is_of(case: &TestCase, test: &SymbolPath) -> bool {
     id.rsplit(['.', ':']).next() == Some(test.base_name())
 }
 
-/// Why a proposal for a new test is sent back: a test that it adds is not among those that ran. `None`
-/// where all of them ran, or where the report does not list the tests that passed.
+/// Why a proposal for a new test is sent back: a test that it adds is not among those that ran, or was
+/// skipped. `None` where all of them ran, or where the report does not list the tests that passed.
 pub(super) fn not_run(
     hub: &Hub,
     draft: &Draft,
@@ -125,7 +125,11 @@ pub(super) fn not_run(
     if !lists_passed(report) {
         return None;
     }
-    let ran = |test: &SymbolPath| report.cases.iter().any(|case| is_of(case, test));
+    // One that is skipped, or expected to fail, shows nothing.
+    let ran = |test: &SymbolPath| {
+        let mut cases = report.cases.iter();
+        cases.any(|case| is_of(case, test) && case.status != TestStatus::Skipped)
+    };
     let mut added = added_tests(draft);
     added.retain(|test| !ran(test));
     let names: Vec<String> = added.iter().map(ToString::to_string).collect();
@@ -136,7 +140,8 @@ pub(super) fn not_run(
             Some(ReturnReason::new(
                 format!(
                     "Not shown to the approver: the test command does not run {names}. Put the test where \
-                     the other tests of the file are, with a name that the test runner finds."
+                     the other tests of the file are, with a name that the test runner finds, and do not \
+                     skip it or expect it to fail."
                 ),
                 format!("the test command does not run {names}"),
             ))
@@ -162,12 +167,21 @@ fn added_between(file: &FilePath, base: Arc<str>, text: Arc<str>) -> Vec<SymbolP
     added.map(|symbol| symbol.path.clone()).collect()
 }
 
-/// Why a run for a new test is not done: it changed no test file. Doctests stand in code.
+/// Why a run for a new test is not done: it changed no test file, or made one without a test. Doctests
+/// stand in code.
 pub(super) fn missing(hub: &Hub) -> Option<String> {
     let is_doctest = hub.task.text.to_lowercase().contains("doctest");
     let state = hub.state();
     let mut changed = state.applied.iter().map(|one| &one.file);
-    let holds_tests = |file: &FilePath| is_test_file(file);
+    let without = apply::without_the_run(&state);
+    let holds_tests = |file: &FilePath| {
+        let is_old = || without.read(file).is_ok();
+        let has_tests = || {
+            let text = state.world.read(file).ok();
+            text.is_some_and(|text| !added_between(file, "".into(), text).is_empty())
+        };
+        is_test_file(file) && (is_old() || !file.name().ends_with(".py") || has_tests())
+    };
     let is_missing = hub.goal == Goal::NewTest && !is_doctest && !changed.any(holds_tests);
-    is_missing.then(|| "the task asks for a new test, and no test file was changed".to_owned())
+    is_missing.then(|| "the task asks for a new test, and none was added".to_owned())
 }

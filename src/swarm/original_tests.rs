@@ -153,7 +153,16 @@ impl Originals {
         let changed = expected::changed_files(&without, after);
         let held = changed.iter().filter(|file| is_of_tests(&without, file));
         let task = &hub.task.text;
-        let may_change = |file: &FilePath| asked::to_change_file(task, file, is_module(file));
+        // A name that a file of the code has as well means that one.
+        let is_code = |token: &str| {
+            let known = without
+                .files()
+                .iter()
+                .filter(|file| !is_of_tests(&without, file));
+            known.into_iter().any(|file| asked::names_file(token, file))
+        };
+        let may_change =
+            |file: &FilePath| asked::to_change_file(task, file, is_module(file), &is_code);
         let held: Vec<&FilePath> = held.filter(|file| !may_change(file)).collect();
         let is_new = |file: &FilePath| without.read(file).is_err();
         if held.iter().all(|file| is_new(file) && is_module(file)) {
@@ -224,10 +233,26 @@ impl Originals {
 /// Whether a file belongs to the tests: it holds tests, lies in a folder of tests, or below a folder that
 /// has tests in its name and beside it.
 fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
-    if ending::is_documentation(file) {
-        return false;
-    }
-    is_test_file(file) || folder_of_tests(world, file).is_some()
+    let is_test = is_test_file(file) && !ending::is_documentation(file);
+    is_test || folder_of_tests(world, file).is_some() || is_test_data(file)
+}
+
+/// Whether a file lies in a folder of what tests compare with.
+fn is_test_data(file: &FilePath) -> bool {
+    const FOLDERS: [&str; 10] = [
+        "testdata",
+        "test_data",
+        "test-data",
+        "fixtures",
+        "golden",
+        "goldens",
+        "goldenfiles",
+        "snapshots",
+        "__snapshots__",
+        "cassettes",
+    ];
+    let name = |folder: &str| folder.rsplit('/').next().unwrap_or(folder).to_lowercase();
+    folders(file).any(|folder| FOLDERS.contains(&name(folder).as_str()))
 }
 
 /// The outermost folder above a file that is called after tests and holds some.
@@ -284,6 +309,8 @@ fn affected(hub: &Hub, without: &Snapshot, changed: &[&FilePath]) -> Option<Vec<
                 "conftest.py" => file.directory(),
                 _ => folder_of_tests(without, file)
                     .or_else(|| folders(file).find(|folder| is_called_after_tests(folder)))
+                    // Which tests read it is not known.
+                    .or_else(|| is_test_data(file).then_some(""))
                     .unwrap_or(file.directory()),
             };
             let below = format!("{folder}/");

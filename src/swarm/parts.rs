@@ -24,17 +24,30 @@ pub(super) struct Kept {
     pub id: ProposalId,
     pub change: Propose,
     symbols: Vec<SymbolPath>,
+    /// A newer proposal changes the same symbol: it is not proposed again, but its agent hears of it
+    /// before it ends.
+    is_replaced: bool,
 }
 
-/// Forgets the parts that a newer proposal replaces: it changes one of their symbols again.
+/// Marks the parts that a newer proposal replaces: it changes one of their symbols again.
 pub(super) fn replace(mind: &mut Mind, newer: &Draft) {
     let is_same = |symbol: &SymbolPath| !symbol.is_module() && newer.symbols.contains(symbol);
     let is_whole = newer.symbols.iter().all(SymbolPath::is_module);
-    mind.kept.retain(|kept| {
+    for kept in &mut mind.kept {
         let is_module = kept.symbols.iter().all(SymbolPath::is_module);
         let same_module = is_whole && is_module && kept.symbols == newer.symbols;
-        !same_module && !kept.symbols.iter().any(is_same)
-    });
+        kept.is_replaced |= same_module || kept.symbols.iter().any(is_same);
+    }
+}
+
+/// To be called when a turn begins: its agent has heard of what was replaced.
+pub(super) fn forget_replaced(mind: &mut Mind) {
+    mind.kept.retain(|kept| !kept.is_replaced);
+}
+
+/// The parts that are still proposed.
+pub(super) fn open(mind: &Mind) -> impl Iterator<Item = &Kept> {
+    mind.kept.iter().filter(|kept| !kept.is_replaced)
 }
 
 /// Keeps a part that fails by itself, and says so to the agent.
@@ -50,8 +63,9 @@ pub(super) fn keep(
         id: made.id,
         change: change.clone(),
         symbols: made.draft.symbols.clone(),
+        is_replaced: false,
     });
-    let kept: Vec<ProposalId> = mind.kept.iter().map(|kept| kept.id).collect();
+    let kept: Vec<ProposalId> = open(mind).map(|kept| kept.id).collect();
     let to_agent = format!(
         "{why}\nIf it is one part of a change, propose the other parts: what you propose next is \
          checked together with {}, and applied together with it.",
@@ -70,7 +84,7 @@ struct Again {
 
 async fn propose_again(hub: &Arc<Hub>, mind: &Mind) -> Again {
     let (mut members, mut revises) = (Vec::new(), Vec::new());
-    for kept in &mind.kept {
+    for kept in open(mind) {
         // One that does not fit any more was sent back already.
         if let Ok(draft) = draft::make(hub, mind, &kept.change).await {
             let waiting = propose::waiting(mind, &kept.change, draft);
@@ -89,7 +103,7 @@ pub(super) async fn join(
     change: &Propose,
     made: Made,
 ) -> Result<Outcome, Made> {
-    if mind.kept.is_empty() {
+    if open(mind).next().is_none() {
         return Err(made);
     }
     let Again { members, revises } = propose_again(hub, mind).await;
@@ -102,7 +116,7 @@ pub(super) async fn join(
     if all.len() < 2 || !found.passes {
         return Err(made);
     }
-    mind.kept.clear();
+    mind.kept.retain(|kept| kept.is_replaced);
     let together = |of: ProposalId| Together {
         with: (all.iter().filter(|(id, _)| *id != of))
             .map(|(_, one)| one.symbol.clone())

@@ -143,12 +143,24 @@ fn repository(root: &Path) -> Option<Repository> {
     Some(Repository { top, git })
 }
 
+/// The files of git's own configuration of the repository that holds `root`, there or not.
+pub fn git_configurations(root: &Path) -> Vec<PathBuf> {
+    let git = repository(root).map(|found| found.git);
+    let names = ["config", "config.worktree"];
+    git.iter()
+        .flat_map(|git| names.map(|name| git.join(name)))
+        .collect()
+}
+
 /// What the keys have in their names whose values are paths or commands.
 const KEYS: [&str; 20] = [
     "askpass", "browser", "clean", "cmd", "command", "driver", "editor", "external", "file",
     "filter", "helper", "monitor", "pack", "pager", "path", "process", "program", "proxy",
     "smudge", "textconv",
 ];
+
+/// Sections all of whose values are commands.
+const SECTIONS: [&str; 2] = ["pager", "alias"];
 
 /// The paths in the values of one configuration.
 #[derive(Debug, Default)]
@@ -164,9 +176,22 @@ impl Found {
     fn in_text(text: &str, top: &Path, beside: &Path) -> Self {
         let text = text.replace("\\\n", " ");
         let mut found = Found::default();
-        for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
+        // In some sections the keys are names of commands.
+        let mut section_runs = false;
+        for line in text.lines() {
+            if let Some(section) = line.trim().strip_prefix('[') {
+                section_runs = SECTIONS.iter().any(|name| {
+                    let rest = section.to_ascii_lowercase();
+                    let rest = rest.strip_prefix(name).map(str::to_owned);
+                    rest.is_some_and(|rest| rest.trim_start().starts_with(']'))
+                });
+            }
+            let Some((key, value)) = line.split_once('=') else {
+                continue;
+            };
             let key = key.trim().to_ascii_lowercase();
-            let is_run = value.contains('!') || KEYS.iter().any(|part| key.contains(part));
+            let is_run =
+                section_runs || value.contains('!') || KEYS.iter().any(|part| key.contains(part));
             if !is_run {
                 continue;
             }
@@ -213,7 +238,8 @@ mod tests {
         let config = "[core]\n\thooksPath = tools/hk\n\tfsmonitor = \"tools/fsm.sh -v\"\n\
                       [include]\n\tpath = ../extra.cfg\n[filter \"x\"]\n\tclean = python3 ./tools/clean.py %f\n\
                       [remote \"origin\"]\n\turl = git@host:a/b.git\n\
-                      [core]\n\tautocrlf = input\n[diff \"y\"]\n\ttextconv = sh \\\n  tools/text.sh\n";
+                      [core]\n\tautocrlf = input\n[diff \"y\"]\n\ttextconv = sh \\\n  tools/text.sh\n\
+                      [pager]\n\tlog = ./tools/page.sh\n";
         std::fs::write(root.join(".git/config"), config).unwrap();
         std::fs::write(root.join("extra.cfg"), "[alias]\n\tx = !scripts/x.sh\n").unwrap();
         let is_named = |file: &str| names(root, file);
@@ -224,6 +250,7 @@ mod tests {
             "tools/clean.py",
             "scripts/x.sh",
             "tools/text.sh",
+            "tools/page.sh",
         ] {
             assert!(is_named(file), "{file}");
         }

@@ -7,6 +7,7 @@ mod encoding;
 mod git_names;
 mod guarded;
 mod ignore_rules;
+mod links;
 mod paths;
 mod policy;
 mod private;
@@ -21,6 +22,7 @@ mod write;
 
 pub use directories::{missing_directories, remove_empty_directories};
 pub use encoding::{DecodeError, EncodeError, decode, encode};
+pub use git_names::git_configurations;
 pub use paths::ReadError;
 pub use paths::{MAX_FILE_BYTES, is_secret};
 pub use policy::{BadGlob, PathPolicy, WriteRule};

@@ -13,6 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use super::dependencies::new_source;
 use super::git_names::{GitNames, Named};
 use super::guarded::{INSTALLED, OWN, matcher, runs};
+use super::links::Links;
 use super::paths::{ReadError, is_linked_secret, resolve};
 use crate::syntax::FilePath;
 
@@ -44,6 +45,8 @@ pub struct PathPolicy {
     /// Files that agents may change although they need a person's word elsewhere.
     allowed: Arc<Gitignore>,
     git_names: GitNames,
+    /// Those of the last listing.
+    links: Arc<Links>,
 }
 
 impl PathPolicy {
@@ -54,7 +57,21 @@ impl PathPolicy {
             root: root.into(),
             allowed: Arc::new(Gitignore::empty()),
             git_names: GitNames::default(),
+            links: Arc::default(),
         }
+    }
+
+    /// The same, where a file also has the names that these links give it.
+    pub(super) fn with_links(self, links: &[PathBuf]) -> Self {
+        let links = Arc::new(Links::new(&self.root, links));
+        PathPolicy { links, ..self }
+    }
+
+    /// All names of a file below the root: the one that is asked for, its own, and those of links to it.
+    fn names(&self, file: &FilePath, real: &Path) -> Vec<PathBuf> {
+        let relative = real.strip_prefix(&*self.root).unwrap_or(real);
+        let own = [PathBuf::from(file.as_str()), relative.to_owned()];
+        own.into_iter().chain(self.links.names(real)).collect()
     }
 
     /// The same, where the files that match these globs need no person's word. The globs are those of
@@ -149,23 +166,24 @@ impl PathPolicy {
             }
         };
         let relative = real.strip_prefix(&self.root).unwrap_or(&real);
-        let names = [Path::new(file.as_str()), relative];
+        let names = self.names(file, &real);
         if names.iter().any(|path| OWN.matches(path)) {
             let why = format!("{file}: only people change the configuration of Starling itself");
             return WriteRule::Never { why };
         }
-        let needs = |path: &&Path| runs(path).filter(|_| !self.is_allowed(path));
+        let needs = |path: &PathBuf| runs(path).filter(|_| !self.is_allowed(path));
         if let Some(why) = names.iter().find_map(needs) {
             return WriteRule::NeedsPerson { why };
         }
         if self.is_allowed(relative) {
             return WriteRule::Allowed;
         }
-        let named = match self.git_names.names(&self.root, relative) {
+        let in_git = |path: &PathBuf| match self.git_names.names(&self.root, path) {
             Named::No => None,
             Named::Yes => Some("the configuration of the repository names it: git runs it"),
             Named::Unknown => Some("the configuration of the repository is too long to be read"),
         };
+        let named = names.iter().find_map(in_git);
         let has_other_name = || {
             let found = real.symlink_metadata();
             found.is_ok_and(|found| found.is_file() && found.nlink() > 1)
@@ -187,9 +205,8 @@ impl PathPolicy {
         let Ok(real) = self.may_read(file) else {
             return WriteRule::Allowed;
         };
-        let relative = real.strip_prefix(&self.root).unwrap_or(&real);
-        let names = [Path::new(file.as_str()), relative];
-        let brings = |path: &&Path| new_source(path, before, after) && !self.is_allowed(path);
+        let names = self.names(file, &real);
+        let brings = |path: &PathBuf| new_source(path, before, after) && !self.is_allowed(path);
         match names.iter().any(brings) {
             true => WriteRule::NeedsPerson {
                 why: "it changes where packages are installed from, or how",

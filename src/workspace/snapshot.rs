@@ -61,7 +61,9 @@ impl Snapshot {
         let Listing {
             files: stamps,
             skipped,
+            links,
         } = listing;
+        let policy = policy.with_links(&links);
         let files = stamps.iter().map(|(file, _)| file.clone()).collect();
         let disk = Disk {
             policy,

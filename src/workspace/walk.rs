@@ -8,6 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Stamp;
 use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, Verdict};
+use super::links::in_hidden;
 use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_secret, is_version_control};
 use super::regular::open_regular;
 use crate::syntax::FilePath;
@@ -68,6 +69,8 @@ pub(super) struct Listing {
     pub(super) files: Vec<(FilePath, Stamp)>,
     /// Text files that are too long, and files with deceptive names.
     pub(super) skipped: Vec<ReadError>,
+    /// Links, whatever they lead to; those of ignored directories are not looked for.
+    pub(super) links: Vec<PathBuf>,
 }
 
 /// A walk that several threads share.
@@ -105,6 +108,7 @@ impl Walk<'_> {
             state.waiting.append(&mut inner);
             state.found.files.append(&mut found.files);
             state.found.skipped.append(&mut found.skipped);
+            state.found.links.append(&mut found.links);
             self.changed.notify_all();
         }
     }
@@ -153,13 +157,17 @@ impl Walk<'_> {
             };
             let name = name.to_string_lossy();
             let path = entry.path();
-            if kind.is_dir() {
+            if kind.is_symlink() {
+                found.links.push(path);
+            } else if kind.is_dir() {
                 let skipped = is_secret(&name)
                     || is_version_control(&name)
                     || matches!(&*name, "__pycache__" | "node_modules");
                 if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
                     let rules = rules.clone();
                     inner.push(Directory { path, rules });
+                } else if !skipped && name.starts_with('.') {
+                    found.links.append(&mut in_hidden(&path));
                 }
             } else if kind.is_file()
                 && !is_secret(&name)

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::workspace::is_secret;
+use crate::workspace::{git_configurations, is_secret};
 
 /// Longer files are not read, and not more files than that.
 pub(super) const FILE_BYTES: u64 = 64 << 10;
@@ -39,6 +39,8 @@ pub(super) struct SecretFile {
     pub path: PathBuf,
     pub bytes: u64,
     modified: Option<SystemTime>,
+    /// The configuration of the repository that holds the project.
+    pub is_git_config: bool,
 }
 
 /// What is known of the directories of a project.
@@ -90,6 +92,7 @@ impl Directories {
                 "the project is large: secrets far below its root may not be replaced in the output of tests"
             );
         }
+        files.extend(SecretFile::of_git(root));
         files.sort_by(|one, other| one.path.cmp(&other.path));
         files
     }
@@ -143,7 +146,20 @@ impl SecretFile {
             path: path.clone(),
             bytes: found.len(),
             modified: found.modified().ok(),
+            is_git_config: false,
         })
+    }
+
+    /// The configurations of the repository that holds `root`.
+    fn of_git(root: &Path) -> Vec<SecretFile> {
+        let files = git_configurations(root);
+        let found = files.iter().filter_map(SecretFile::of);
+        found
+            .map(|file| SecretFile {
+                is_git_config: true,
+                ..file
+            })
+            .collect()
     }
 }
 

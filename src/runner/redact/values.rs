@@ -9,6 +9,8 @@ const SHORTEST: usize = 8;
 const KEY_LINE: usize = 16;
 /// How many lines a quoted value may go on for.
 const VALUE_LINES: usize = 200;
+/// The name that [`values_of`] is given for a configuration of git.
+pub(super) const GIT_CONFIG: &str = ".git/config";
 /// How deep JSON is read.
 const DEPTH: usize = 32;
 /// From this length on, what looks like words is a secret under a telling name. A shorter one, such as
@@ -32,6 +34,14 @@ const QUOTES: [char; 3] = ['"', '\'', '`'];
 pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
     let name = file_name.to_ascii_lowercase();
     let mut found = Vec::new();
+    let text = &text.replace("\r\n", "\n").replace('\r', "\n");
+    if name == GIT_CONFIG {
+        for address in addresses(text) {
+            login_of(address, &mut found);
+        }
+        in_git_config(text, &mut found);
+        return found;
+    }
     private_keys(text, &mut found);
     // In JSON and in environment files a key may stand on one line.
     if text.contains("\\n") {
@@ -134,6 +144,7 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
             Some(text) => add(name, &text, found),
             None if value.starts_with(['[', '{']) => {
                 quoted(value).for_each(|text| add(name, text, found));
+                in_flow(name, value, found);
             }
             None => add(name, unquoted(value), found),
         }
@@ -145,6 +156,30 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
                 &written.replace("\\r", "").replace("\\n", "\n"),
                 found,
             );
+        }
+    }
+}
+
+/// YAML on one line: `{user: name, password: value}`, `[value, value]`.
+fn in_flow(name: &str, value: &str, found: &mut Vec<String>) {
+    for item in value.split([',', '{', '}', '[', ']']) {
+        match item.split_once(": ") {
+            Some((own, value)) => add(own.trim(), unquoted(value), found),
+            None => add(name, unquoted(item), found),
+        }
+    }
+}
+
+/// The configuration of a git repository: logins in addresses, headers, and values under telling names.
+fn in_git_config(text: &str, found: &mut Vec<String>) {
+    for line in text.lines() {
+        let (name, value) = named(line.trim());
+        let name = name.to_ascii_lowercase();
+        if name.contains("header") {
+            let last = value.rsplit([' ', ':']).next().unwrap_or_default();
+            add("token", unquoted(last.trim_matches('"')), found);
+        } else if TELLING.iter().any(|word| name.contains(word)) {
+            add(&name, unquoted(value), found);
         }
     }
 }

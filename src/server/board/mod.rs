@@ -225,6 +225,25 @@ impl Board {
         changed
     }
 
+    /// Compares what was applied with the text that an open file has now: the proposals that the user took
+    /// back in the editor, or brought again, with their new states.
+    pub fn follow_editor(&mut self, file: &FilePath, text: &str) -> Vec<(ProposalId, State)> {
+        let of_file = |one: &Proposal| one.applied.as_ref().is_some_and(|one| one.file == *file);
+        let all = self.proposals.iter_mut();
+        all.filter(|(_, one)| of_file(one))
+            .filter_map(|(id, one)| Some((*id, one.follow_editor(text)?)))
+            .collect()
+    }
+
+    /// The files with changes that were applied.
+    pub fn applied_files(&self) -> impl Iterator<Item = &FilePath> {
+        let applied = self
+            .proposals
+            .values()
+            .filter_map(|one| one.applied.as_ref());
+        applied.map(|one| &one.file)
+    }
+
     /// The files with proposals that wait.
     pub fn waiting_files(&self) -> impl Iterator<Item = &FilePath> {
         let parts = self.proposals.values().filter_map(|one| one.part.as_ref());

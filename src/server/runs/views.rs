@@ -1,5 +1,6 @@
 //! How runs stand, for lenses, hovers, status lines and clients with views of their own.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use crate::server::follow::told;
 use crate::server::offers::{self, Offer};
 use crate::server::paths::{disk_text, path_of};
 use crate::server::protocol::{
-    AgentState, EventParams, FileState, ProposalParams, ProposalReply, ProposalState, RunStage,
-    RunState, StatusParams,
+    AgentState, EventParams, FileState, ProposalNews, ProposalParams, ProposalReply, ProposalState,
+    ProposalsNotification, ProposalsParams, RunStage, RunState, StatusParams,
 };
 use crate::server::shown::{self, Now};
 use crate::server::why;
@@ -191,6 +192,42 @@ impl Runs {
             for entry in self.lock().values_mut() {
                 entry.board.compare(&file, &text);
             }
+        }
+        self.follow_editor().await;
+    }
+
+    /// Tells of changes that the user took back, or brought again, in the editor itself.
+    async fn follow_editor(&self) {
+        let files: BTreeSet<FilePath> = {
+            let entries = self.lock();
+            let of = |entry: &Entry| entry.board.applied_files().cloned().collect::<Vec<_>>();
+            entries.values().flat_map(of).collect()
+        };
+        let Some(root) = self.root() else {
+            return;
+        };
+        let mut news = Vec::new();
+        for file in files {
+            let Some(path) = path_of(&root, &file) else {
+                continue;
+            };
+            let Ok(Some(open)) = self.shared.desk.read(path).await else {
+                continue;
+            };
+            for (id, entry) in self.lock().iter_mut() {
+                let proposals = entry.board.follow_editor(&file, &open.text);
+                let proposals: Vec<_> = (proposals.into_iter())
+                    .map(|(proposal, state)| ProposalNews { proposal, state })
+                    .collect();
+                if !proposals.is_empty() {
+                    let run = RunId(id.clone());
+                    news.push(ProposalsParams { run, proposals });
+                }
+            }
+        }
+        for params in news {
+            let plugin = &self.shared.plugin;
+            plugin.tell::<ProposalsNotification>(params).await;
         }
     }
 

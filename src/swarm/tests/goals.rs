@@ -165,7 +165,7 @@ async fn a_run_for_a_new_test_that_adds_none_does_not_settle() {
     };
     assert_eq!(
         problems,
-        ["the task asks for a new test, and no test file was changed"]
+        ["the task asks for a new test, and none was added"]
     );
     assert_eq!(bed.read("stats.py"), STATS, "the change was taken back");
 }

@@ -120,6 +120,9 @@ local function handlers()
     ['starling/undone'] = function(_, params)
       state.undone(params)
     end,
+    ['starling/proposals'] = function()
+      state.refresh()
+    end,
     ['workspace/applyEdit'] = apply_edit,
   }
   if vim.fn.has('nvim-0.12') == 0 then

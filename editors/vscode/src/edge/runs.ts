@@ -1,7 +1,7 @@
 /** All runs of this window, kept up to date from what the server says. */
 
 import * as vscode from "vscode";
-import type { DownloadParams, EventParams, IntentParams, UndoneParams } from "../model/protocol.ts";
+import type { DownloadParams, EventParams, IntentParams, ProposalsParams, UndoneParams } from "../model/protocol.ts";
 import { type Proposal, type ProposalState, Story } from "../model/story.ts";
 import { downloadPhase } from "../model/remedy.ts";
 import type { Server } from "./server.ts";
@@ -43,6 +43,10 @@ export class Runs implements vscode.Disposable {
       this.#soon();
     });
     server.on<UndoneParams>("starling/undone", (params) => this.#undone(params));
+    server.on<ProposalsParams>("starling/proposals", ({ run, proposals }) => {
+      this.#stories.get(run)?.settle(proposals);
+      this.#soon();
+    });
     server.on<DownloadParams>("starling/download", ({ run, bytes, total }) => {
       this.#story(run).phase = downloadPhase(bytes, total);
       this.#soon();

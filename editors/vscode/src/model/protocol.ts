@@ -207,6 +207,12 @@ export interface DownloadParams {
   total: number;
 }
 
+/** `starling/proposals`: what the user did to applied changes in the editor itself. */
+export interface ProposalsParams {
+  run: string;
+  proposals: { proposal: number; state: "applied" | "undone" }[];
+}
+
 /** `starling/undone` */
 export interface UndoneParams {
   run: string;
