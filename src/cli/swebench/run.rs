@@ -280,7 +280,7 @@ fn told(report: &Report, ended: Ended, args: &RunArgs) -> String {
         report.settled,
         report.with_patch,
         report.failed,
-        words::count(u64::from(report.calls), "call"),
+        words::count(report.calls, "call"),
         report.prompt_tokens + report.output_tokens,
         Dollars(report.dollars),
         HumanDuration(took),
