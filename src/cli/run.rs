@@ -496,7 +496,11 @@ impl<'a> Viewer<'a> {
             }
             Said::Help => {
                 let keys = prompt::keys(self.awaited()).iter();
-                let keys: Vec<Line> = keys.map(|line| Line::of(Style::Dim, line)).collect();
+                let mut keys: Vec<Line> = keys.map(|line| Line::of(Style::Dim, line)).collect();
+                // What is drawn anew shows the choices anyway.
+                if !self.screen.is_live() {
+                    keys.push(Line::plain(self.state.choices()));
+                }
                 self.screen.say(&keys)?;
             }
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::args::{RunArgs, TrustArgs};
 use super::project::root;
 use super::services::configuration;
+use super::view::words;
 use super::{Outcome, WrongUse};
 use crate::config::{
     Decision, FileState, ModelKind, ProjectFile, RunsIn, Starter, Trust, TrustList,
@@ -150,7 +151,7 @@ fn ask(
     }
     let more = text.lines().count().saturating_sub(LINES);
     if more > 0 {
-        writeln!(shown, "    … {more} lines more")?;
+        writeln!(shown, "    … {} more", words::count(more as u64, "line"))?;
     }
     writeln!(shown)?;
     if asked == Asked::Again {

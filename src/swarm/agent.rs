@@ -7,6 +7,7 @@ use super::ask::party_name;
 use super::attempts::Attempts;
 use super::call::Conversation;
 use super::context::is_small;
+use super::ending::counted;
 use super::event::{AgentOutcome, Cause, Event, Party};
 use super::hub::{Epoch, Hub};
 use super::parts::Kept;
@@ -192,10 +193,8 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
             None => take_messages(hub, mind),
         }
     }
-    gave_up(format!(
-        "{} turns without an end",
-        hub.ledger.limits().turns
-    ))
+    let turns = counted(hub.ledger.limits().turns as usize, "turn");
+    gave_up(format!("{turns} without an end"))
 }
 
 fn wave_of(cause: &Cause) -> u32 {

@@ -9,6 +9,7 @@ use super::agent::Mind;
 use super::call::Conversation;
 use super::context::fence_language;
 use super::draft;
+use super::ending::counted;
 use super::event::{Event, Party};
 use super::gate::{self, Draft};
 use super::hub::Hub;
@@ -66,7 +67,8 @@ pub(super) async fn choose(hub: &Arc<Hub>, mind: &Mind, change: &Propose, own: D
         .map(|candidate| candidate.model.clone())
         .collect();
     let (broken, std::cmp::Reverse(fixed), bytes) = ranks[best];
-    let why = format!("{broken} tests broken, {fixed} fixed, {bytes} bytes changed");
+    let broken = counted(broken, "test");
+    let why = format!("{broken} broken, {fixed} fixed, {bytes} bytes changed");
     let model = candidates[best].model.clone();
     *hub.state().tally.entry(model.clone()).or_default() += 1;
     hub.event(Event::CandidateChosen {

@@ -573,10 +573,10 @@ fn with_facts<R>(
     let state = hub.state();
     let untested = match (has_command, state.reach.end) {
         (false, _) => no_tests(hub),
-        (true, Extent::Nearest) if stop_reason.is_settled() => {
-            let count = counted(count, "test");
-            format!("none of the {count} was found near the change")
-        }
+        (true, Extent::Nearest) if stop_reason.is_settled() => match count {
+            1 => "the only test was not found near the change".to_owned(),
+            count => format!("none of the {count} tests was found near the change"),
+        },
         (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
     };
     let tests_say_otherwise = !state.required.is_disjoint(&state.failing);

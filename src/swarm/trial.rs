@@ -110,7 +110,10 @@ async fn by_nearest(
         }
         if selection.len() == 0 {
             let count = hub.lookup().index().test_count();
-            let reason = format!("none of the {count} tests was found near it");
+            let reason = match count {
+                1 => "the only test was not found near it".to_owned(),
+                count => format!("none of the {count} tests was found near it"),
+            };
             return (TestEvidence::Unknown { reason }, None);
         }
         let run = async |world| run_tests_within(hub, world, selection.entries(), LONGEST).await;

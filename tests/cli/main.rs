@@ -2,6 +2,7 @@
 
 mod ask;
 mod endpoint;
+mod terminal;
 mod undo;
 
 use std::io::{BufRead, BufReader, Read, Write};

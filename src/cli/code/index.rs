@@ -89,11 +89,15 @@ fn in_words(answer: &Answer) -> String {
         1 => "; 1 file is left out (--skipped names it)".to_owned(),
         count => format!("; {count} files are left out (--skipped lists them)"),
     };
+    let many = |number: u64, noun: &str| {
+        let plural = if number == 1 { "" } else { "s" };
+        format!("{} {noun}{plural}", HumanCount(number))
+    };
     format!(
-        "{} files, {} symbols, {} references, {} in {:.2} s{origin}{memory}{skipped}",
-        HumanCount(answer.files as u64),
-        HumanCount(answer.symbols),
-        HumanCount(answer.references),
+        "{}, {}, {}, {} in {:.2} s{origin}{memory}{skipped}",
+        many(answer.files as u64, "file"),
+        many(answer.symbols, "symbol"),
+        many(answer.references, "reference"),
         HumanBytes(answer.bytes),
         answer.seconds,
     )
@@ -130,6 +134,9 @@ mod tests {
         assert_eq!(in_words(&answer), all);
         (answer.from_cache, answer.peak_rss_bytes) = (false, None);
         assert_eq!(in_words(&answer), figures);
+        answer.files = 1;
+        assert!(in_words(&answer).starts_with("1 file, 3 symbols, "));
+        answer.files = 1_200;
         answer.skipped = vec![String::new()];
         let named = format!("{figures}; 1 file is left out (--skipped names it)");
         assert_eq!(in_words(&answer), named);

@@ -275,12 +275,12 @@ pub(super) fn said(record: &Record) -> String {
 fn told(report: &Report, ended: Ended, args: &RunArgs) -> String {
     let took = std::time::Duration::from_secs_f64(report.seconds);
     let mut text = format!(
-        "{} instances: {} settled, {} with a change, {} failed · {} calls, {} tokens, {} · {} of work\n{}",
-        report.instances,
+        "{}: {} settled, {} with a change, {} failed · {}, {} tokens, {} · {} of work\n{}",
+        words::count(report.instances as u64, "instance"),
         report.settled,
         report.with_patch,
         report.failed,
-        report.calls,
+        words::count(report.calls, "call"),
         report.prompt_tokens + report.output_tokens,
         Dollars(report.dollars),
         HumanDuration(took),

@@ -376,7 +376,8 @@ mod tests {
         // The question comes in the middle of a word: no later letter is an answer.
         let half = asked_meanwhile("use", " a set");
         assert_eq!(half, (Prompt::Ahead("use a set".to_owned()), vec![]));
-        assert_eq!(asked_meanwhile("r not like", " this\n").1, [reject.clone()]);
+        let answered = asked_meanwhile("r not like", " this\n").1;
+        assert_eq!(answered, std::slice::from_ref(&reject));
         assert_eq!(asked_meanwhile("use", " a set\ns\n").1, [steer]);
         let kept = asked_meanwhile("not like this\n", "\n");
         assert_eq!(kept, (Prompt::Kept("not like this".to_owned()), vec![]));

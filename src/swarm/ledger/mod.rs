@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use self::amount::Amount;
 use self::clock::Clock;
+use super::ending::counted;
 use crate::ports::{Dollars, Tokens, WorstCase};
 
 pub use self::call::CallBudget;
@@ -232,10 +233,8 @@ impl Ledger {
     pub fn count_message(&self) -> Result<(), Exhausted> {
         let mut account = self.account();
         if account.spent.messages >= self.limits.messages {
-            return Err(exhausted(format!(
-                "{} messages between agents",
-                self.limits.messages
-            )));
+            let messages = counted(self.limits.messages as usize, "message");
+            return Err(exhausted(format!("{messages} between agents")));
         }
         account.spent.messages += 1;
         Ok(())
@@ -248,7 +247,7 @@ impl Ledger {
     pub fn count_agent(&self) -> Result<(), Exhausted> {
         let mut account = self.account();
         if account.spent.agents >= self.limits.agents {
-            return Err(exhausted(format!("{} agents", self.limits.agents)));
+            return Err(exhausted(counted(self.limits.agents as usize, "agent")));
         }
         account.spent.agents += 1;
         Ok(())

@@ -276,7 +276,7 @@ fn messages_and_agents_are_counted_up_to_their_limits() {
     let refused = ledger.count_message().unwrap_err().to_string();
     assert_eq!(refused, "the budget is used up: 2 messages between agents");
     ledger.count_agent().unwrap();
-    assert_eq!(ledger.count_agent().unwrap_err().what, "1 agents");
+    assert_eq!(ledger.count_agent().unwrap_err().what, "1 agent");
     let spent = ledger.spent();
     assert_eq!((spent.messages, spent.agents), (2, 1));
 }

@@ -1,0 +1,87 @@
+//! The program in a pseudo terminal.
+
+use super::*;
+
+/// Runs a program in a pseudo terminal that does not say how large it is (0 columns), and copies what it
+/// writes. Types the second argument when the program asks.
+const IN_TERMINAL: &str = r#"
+import os, pty, sys
+typed, *command = sys.argv[1:]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(command[0], command)
+seen = b""
+while True:
+    try:
+        data = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not data:
+        break
+    seen += data
+    if typed and b"[a]ccept" in seen:
+        os.write(terminal, typed.encode())
+        typed = ""
+sys.stdout.buffer.write(seen)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+fn in_terminal(bed: &Bed, term: &str, typed: &str, args: &[&str]) -> Said {
+    let mut command = Command::new("python3");
+    let starling = bed.starling();
+    for (name, value) in starling.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+        .current_dir(bed.root())
+        .env("TERM", term)
+        .env_remove("NO_COLOR")
+        .args(["-c", IN_TERMINAL, typed])
+        .arg(starling.get_program())
+        .args(args);
+    Said::of(&command.output().unwrap())
+}
+
+#[test]
+fn a_dumb_terminal_gets_plain_lines_and_answers_by_lines() {
+    let bed = Bed::new();
+    let model = bed.tape(&[NEW]);
+    let args = ["run", "--model", model.as_str(), "Simplify f."];
+    let said = in_terminal(&bed, "dumb", "?\na\n", &args);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        !said.out.contains('\u{1b}'),
+        "no colour, no movement: {said:?}"
+    );
+    assert!(
+        said.out
+            .contains("  s       steer: type what to do instead"),
+        "{said:?}"
+    );
+    assert!(said.out.contains("#1 accepted by you"), "{said:?}");
+    assert_eq!(bed.work(), NEW);
+}
+
+#[test]
+fn a_terminal_of_no_size_has_80_columns() {
+    let bed = Bed::new();
+    let model = bed.tape(&[NEW]);
+    let args = [
+        "run",
+        "--approve",
+        "auto",
+        "--model",
+        model.as_str(),
+        "Simplify f.",
+    ];
+    let said = in_terminal(&bed, "xterm", "", &args);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains('\u{1b}'), "it is drawn over: {said:?}");
+    // In a narrow terminal a line would be cut, or its words would stand below one another.
+    assert!(said.out.contains(" 0 calls · 0 tokens · 0 s"), "{said:?}");
+    let text = said.out.replace("\u{1b}[0m", "").replace("\u{1b}[1m", "");
+    assert!(text.contains("tests before: "), "{text}");
+}
