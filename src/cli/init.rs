@@ -10,6 +10,7 @@ use super::args::InitArgs;
 use super::first_model;
 use super::{Outcome, WrongUse};
 use crate::config::{Config, ModelConfig, user_file};
+use crate::model::providers::with_key;
 use crate::model::registry::resolve;
 
 /// The model that plays every part, and how it is configured.
@@ -59,6 +60,13 @@ pub async fn run(args: InitArgs) -> anyhow::Result<Outcome> {
     };
     write_new(&path, &text(choice.as_ref()))?;
     println!("{}", path.display());
+    let seen = with_key(&|name| std::env::var(name).ok());
+    if let (None, Some(provider)) = (&choice, seen.first()) {
+        eprintln!(
+            "{} is set, but no model was named, so the file names the local one: edit `agent` in it",
+            provider.variable
+        );
+    }
     eprintln!(
         "`starling config explain` lists all settings, `starling doctor` looks whether they work"
     );

@@ -97,7 +97,8 @@ pub async fn doubts(config: &Config, choice: Option<&str>) -> Vec<String> {
             continue;
         }
         asked.push(&source.name);
-        let key = key_variable(settings).and_then(variables).map(ApiKey);
+        let key = key_variable(settings).and_then(variables);
+        let key = key.filter(|key| !key.is_empty()).map(ApiKey);
         let url = base_url(settings, &variables);
         let found = probe(&source.name, &url, key.as_ref(), DEADLINE).await;
         if let Ok(Probe::Answers { models }) = found {

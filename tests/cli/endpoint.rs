@@ -195,6 +195,10 @@ fn a_key_without_a_configured_model_is_told_and_init_writes_one() {
         "{said:?}"
     );
 
+    let said = say(&["init"]);
+    let told = "OPENAI_API_KEY is set, but no model was named";
+    assert!(said.code == Some(0) && said.err.contains(told), "{said:?}");
+    std::fs::remove_file(said.out.trim()).unwrap();
     let said = say(&["init", "--model", "openai:gpt-5-mini"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let path = bed.dir.path().join("config/starling/config.toml");

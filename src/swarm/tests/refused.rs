@@ -104,7 +104,7 @@ async fn a_refused_change_request_is_told_before_the_work_ends() {
     let events = bed.run().await;
     let told = &bed.model.prompts("agent a.py::f")[1];
     assert!(
-        told.contains("Not sent: the budget is used up: 1 agents"),
+        told.contains("Not sent: the budget is used up: 1 agent"),
         "{told}"
     );
     assert_eq!(not_woken(&events)[0].0, "a.py::g");
@@ -185,7 +185,7 @@ async fn a_draft_that_comes_back_where_there_is_no_room_is_told() {
         why.starts_with("its draft came back, and the budget"),
         "{why}"
     );
-    assert!(refused[0].2.contains("1 agents"), "{refused:?}");
+    assert!(refused[0].2.contains("1 agent"), "{refused:?}");
     assert!(summary(&events).contains("the owner of a.py::g was not woken"));
 }
 

@@ -116,7 +116,7 @@ async fn no_agent_is_woken_beyond_the_limit() {
     assert_eq!(woken(&events).len(), 1);
     let told = bed.model.prompts("agent a.py::f").pop().unwrap();
     assert!(
-        told.contains("Not sent: the budget is used up: 1 agents"),
+        told.contains("Not sent: the budget is used up: 1 agent"),
         "{told}"
     );
 }
