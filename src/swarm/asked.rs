@@ -118,10 +118,11 @@ const CHANGED: [&str; 17] = [
     "updating",
 ];
 
-/// Whether a task names a test, and asks to remove or rename something.
+/// Whether a task asks to remove or rename a test, by its name.
 pub(super) fn to_remove(task: &str, id: &str) -> bool {
-    let wants = words(task).any(|word| REMOVAL.contains(&word.to_lowercase().as_str()));
-    wants && words(task).any(|word| word == name_of(id))
+    let name = name_of(id);
+    let is_it = |token: &str| token == id || name_of(token) == name;
+    asks(task, &is_it, &[&REMOVAL])
 }
 
 /// Whether a task asks to change a test, by its name.
@@ -335,7 +336,15 @@ mod tests {
         for task in ["Remove test_old.", "rename `T.test_old` to test_new"] {
             assert!(to_remove(task, id), "{task}");
         }
-        for task in ["fix test_old", "Remove test_older", "Delete the cache", ""] {
+        for task in [
+            "fix test_old",
+            "Remove test_older",
+            "Delete the cache",
+            "Remove the + 1 of total, see test_old and test_both",
+            "Rename nothing. Update total to match tests test_old and test_both",
+            "Remove f so that test_old passes",
+            "",
+        ] {
             assert!(!to_remove(task, id), "{task}");
         }
     }

@@ -234,7 +234,23 @@ impl Originals {
 /// has tests in its name and beside it.
 fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
     let is_test = is_test_file(file) && !ending::is_documentation(file);
-    is_test || folder_of_tests(world, file).is_some() || is_test_data(file)
+    is_test
+        || folder_of_tests(world, file).is_some()
+        || is_test_data(file)
+        || is_configuration(file)
+}
+
+/// Whether a file configures the test runner: it can load plugins, and say where modules come from.
+fn is_configuration(file: &FilePath) -> bool {
+    const NAMES: [&str; 6] = [
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "unittest.cfg",
+        ".coveragerc",
+    ];
+    NAMES.contains(&file.name())
 }
 
 /// Whether a file lies in a folder of what tests compare with.

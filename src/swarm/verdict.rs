@@ -96,7 +96,7 @@ pub(super) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
 /// Whether a reply speaks plainly against its decision: `around` against an acceptance, and the reason
 /// against a rejection.
 fn is_contradicted(decision: Decision, reason: &str, around: &str) -> bool {
-    const AGAINST: [&str; 24] = [
+    const AGAINST: [&str; 40] = [
         "this is wrong",
         "this change is wrong",
         "the change is wrong",
@@ -121,6 +121,22 @@ fn is_contradicted(decision: Decision, reason: &str, around: &str) -> bool {
         "breaks tests",
         "does not fix",
         "doesn't fix",
+        "breaks callers",
+        "breaks the callers",
+        "breaks something",
+        "is harmful",
+        "is dangerous",
+        "would not merge",
+        "wouldn't merge",
+        "would not accept",
+        "wouldn't accept",
+        "accept once",
+        "accept it once",
+        "accept only",
+        "accept it only",
+        "accept when",
+        "accept if",
+        "accept after",
     ];
     const IN_FAVOUR: [&str; 8] = [
         "looks right, accept",
@@ -133,9 +149,22 @@ fn is_contradicted(decision: Decision, reason: &str, around: &str) -> bool {
         "please accept",
     ];
     match decision {
-        Decision::Accept => says(around, &AGAINST),
+        Decision::Accept => says(around, &AGAINST) || refuses(reason),
         Decision::Reject => says(reason, &IN_FAVOUR),
         Decision::Steer => false,
+    }
+}
+
+/// Whether a reason begins with the word of another decision.
+fn refuses(reason: &str) -> bool {
+    let reason = reason.trim().to_lowercase();
+    let mut words = reason
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    match (words.next(), words.next()) {
+        (Some("reject" | "rejected" | "wrong" | "steer" | "nope"), _) => true,
+        (Some("no"), None) => true,
+        _ => false,
     }
 }
 
@@ -290,6 +319,13 @@ mod tests {
             ("accept", "The tests fail with it"),
             ("accept", "It should be rejected"),
             ("accept", "This doesn't fix the cause"),
+            ("accept", "reject"),
+            ("accept", "No."),
+            ("accept", "Wrong."),
+            ("accept", "Steer: use fsum"),
+            ("accept", "Accept once the tests are added"),
+            ("accept", "It breaks callers of total"),
+            ("accept", "I would not merge this"),
             ("reject", "Looks right, accept"),
             ("reject", "It is correct, accept."),
             ("reject", "This should be accepted"),
@@ -310,6 +346,8 @@ mod tests {
             "It mends what was wrong: before this, tests fail",
             "The tests fail without it",
             "The tests fail no longer",
+            "No problem found",
+            "Once merged, callers get the right sum",
         ] {
             let decided = decide("accept", reason, "It is right.");
             assert_eq!(decided, Ok(Verdict::Accept), "{reason}");

@@ -234,9 +234,10 @@ pub(super) fn is_version_control(name: &str) -> bool {
 
 /// Whether git takes this directory for a repository, whatever its name.
 pub(super) fn is_repository(directory: &Path) -> bool {
+    let has = |name: &str| directory.join(name).is_dir();
+    // The second: the data of one work tree of several.
     directory.join("HEAD").symlink_metadata().is_ok()
-        && directory.join("objects").is_dir()
-        && directory.join("refs").is_dir()
+        && (has("objects") && has("refs") || directory.join("commondir").is_file())
 }
 
 /// The real path of a file that may be read: [`inside`] the root, and neither a secret nor data of

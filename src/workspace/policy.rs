@@ -409,6 +409,43 @@ mod tests {
     }
 
     #[test]
+    fn what_a_link_with_a_guarded_name_leads_to_is_guarded() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
+        };
+        for folder in [".git", "editor", "cfg", "ci", ".github", "tools", "hk"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        for file in ["rules.txt", "deps.txt", "tools/real.sh"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        let config = "[filter \"x\"]\n\tclean = sh tools/f.sh %f\n[core]\n\thooksPath = tools/hk\n";
+        std::fs::write(dir.path().join(".git/config"), config).unwrap();
+        link("rules.txt", "Makefile");
+        link("editor", ".vscode");
+        link("cfg", ".starling");
+        link("../ci", ".github/workflows");
+        link("deps.txt", "requirements.txt");
+        link("real.sh", "tools/f.sh");
+        link("../hk", "tools/hk");
+        let workspace = super::super::Workspace::open(dir.path().to_owned()).unwrap();
+        let policy = workspace.snapshot(Default::default()).policy().clone();
+        let guarded = [
+            "rules.txt",
+            "editor/tasks.json",
+            "ci/x.yml",
+            "tools/real.sh",
+            "hk/x",
+        ];
+        all_are(&policy, &guarded, "needs a person");
+        all_are(&policy, &["cfg/config.toml"], "never");
+        all_are(&policy, &["deps.txt", "tools/other.sh", "a.py"], "allowed");
+        let brings = policy.may_bring(&FilePath::new("deps.txt"), "a==1\n", "-i http://x/\na==1\n");
+        assert!(matches!(brings, WriteRule::NeedsPerson { .. }));
+    }
+
+    #[test]
     fn a_file_with_a_second_name_needs_a_person() {
         let (dir, policy) = policy();
         std::fs::write(dir.path().join("a.py"), "").unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::headless::testing::{evidence, finished, symbol};
 use crate::ports::Verdict;
-use crate::swarm::{Cause, Part};
+use crate::swarm::{AppliedChange, Cause, Part};
 use crate::text::ChangeSet;
 
 fn agent(path: &str) -> Party {
@@ -164,4 +164,40 @@ fn what_nobody_asked_about_is_dropped() {
     events.push(asked(2, f, vec![part(2, f, "x\n", "y\n")]));
     events.push(finished(StopReason::Cancelled));
     assert_eq!(state(&board(&events), 2), State::Dropped);
+}
+
+#[test]
+fn the_editors_own_undo_and_redo_of_what_was_applied_are_followed() {
+    let f = "a.py::f";
+    let file = symbol(f).file;
+    let applied = |id: u32, before: &str, after: &str| Event::ProposalApplied {
+        proposal: ProposalId(id),
+        symbols: vec![symbol(f)],
+        diff: String::new(),
+        change: Some(AppliedChange {
+            file: file.clone(),
+            before: before.into(),
+            changes: ChangeSet::between(before, after),
+            created: false,
+            directories: Vec::new(),
+        }),
+    };
+    let mut board = board(&[
+        made(1, f),
+        applied(1, "a\n", "b\n"),
+        made(2, f),
+        applied(2, "b\n", "c\n"),
+    ]);
+    let news = |id: u32, state| vec![(ProposalId(id), state)];
+    assert_eq!(board.follow_editor(&file, "c\n"), []);
+    assert_eq!(board.follow_editor(&file, "c\nmore\n"), []);
+    assert_eq!(board.follow_editor(&file, "b\n"), news(2, State::Undone));
+    assert_eq!(board.follow_editor(&file, "b\n"), [], "told once");
+    assert_eq!(board.follow_editor(&file, "a\n"), news(1, State::Undone));
+    assert_eq!(board.follow_editor(&file, "b\n"), news(1, State::Applied));
+    assert_eq!(board.follow_editor(&file, "c\n"), news(2, State::Applied));
+    // What Starling itself took back does not come again by a text.
+    board.undone(ProposalId(2));
+    assert_eq!(board.follow_editor(&file, "c\n"), []);
+    assert_eq!(board.follow_editor(&"b.py".into(), "b\n"), []);
 }

@@ -153,6 +153,23 @@ async fn a_new_test_that_does_not_run_is_sent_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_test_file_without_a_test_is_no_new_test() {
+    let pick = json!({"symbols": [{"symbol": "test_new.py", "why": "w", "source": "X = 1\n"}]});
+    let model = Scripted::native()
+        .on("scout", [call("wake", pick)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("add a test for mean([])", model);
+    let events = bed.run().await;
+    let StopReason::ProblemsRemain { problems } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(
+        problems,
+        ["the task asks for a new test, and none was added"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_for_a_new_test_that_adds_none_does_not_settle() {
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::mean"])])

@@ -325,3 +325,62 @@ async fn where_no_test_file_is_changed_no_test_runs_twice() {
     assert_eq!(runs(false).await, 2);
     assert!(runs(true).await <= 4);
 }
+
+/// What the tests need beside them is rewritten in place of the code that the task names.
+#[tokio::test(start_paused = true)]
+async fn a_name_in_the_task_opens_no_file_of_the_tests_that_has_it_as_well() {
+    let test = "from a.models import f\nfrom tests.models import expect\n\n\ndef test_old():\n    expect(f(1) == 1)\n";
+    let helper = "def expect(fact):\n    assert fact\n";
+    let expected = "f(1) == 1\n";
+    let cases = [
+        (
+            "tests/models.py",
+            helper,
+            "tests/models.py::expect",
+            "def expect(fact):\n    return \"BLIND\"\n",
+            "Fix f in models.py. Don't change any file under tests/.",
+        ),
+        (
+            "tests/models.py",
+            helper,
+            "tests/models.py::expect",
+            "def expect(fact):\n    return \"BLIND\"\n",
+            "Fix f in models.py.",
+        ),
+        (
+            "tests/expected.md",
+            expected,
+            "tests/expected.md::",
+            "BLIND\n",
+            "Fix f.",
+        ),
+        (
+            "testdata/expected.json",
+            expected,
+            "testdata/expected.json::",
+            "BLIND\n",
+            "Fix f.",
+        ),
+        (
+            "pytest.ini",
+            "[pytest]\n",
+            "pytest.ini::",
+            "[pytest]\npythonpath = BLIND\n",
+            "Fix f.",
+        ),
+    ];
+    for (file, before, symbol, after, task) in cases {
+        let name = format!("agent {}", symbol.trim_end_matches("::"));
+        let model = Scripted::native().on(&name, [whole(after), finish("no"), finish("no")]);
+        let files = [
+            ("a/models.py", BROKEN),
+            ("tests/test_a.py", test),
+            (file, before),
+        ];
+        let model = model.always("agent", finish("no"));
+        let mut bed = bed(&files, Approval::Auto, task, model).begin(&[symbol]);
+        let events = bed.run().await;
+        assert_eq!(bed.read(file), before, "{task} {file}: {events:#?}");
+        assert_eq!(ending(&events).0, Proof::NotDone, "{task} {file}");
+    }
+}

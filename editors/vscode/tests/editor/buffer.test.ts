@@ -84,12 +84,18 @@ on.step("an edit is one step for the editor's own undo, and the cursor stays on 
   await lens("Accept").click();
   await on.editor.status("Ln 14,").waitFor();
   await on.onDisk("price.py", "base = 300  # thrice");
+  await on.editor.row(/#\d price/, "applied").waitFor();
   await on.editor.openFile("price.py");
   await on.editor.page.keyboard.press("Control+Z");
   await shown("base = 100").waitFor();
   await on.editor.status("Ln 13,").waitFor();
+  // The tree follows the editor's own undo, and its redo.
+  await on.editor.row(/#\d price/, "applied").waitFor({ state: "detached" });
+  await on.editor.openFile("price.py");
   await on.editor.page.keyboard.press("Control+Y");
   await shown("base = 300").waitFor();
+  await on.editor.row(/#\d price/, "applied").waitFor();
+  await on.editor.openFile("price.py");
   await on.editor.page.keyboard.press("Control+S");
   await on.editor.page.locator(".tab.active:not(.dirty)").waitFor();
 });
