@@ -255,10 +255,8 @@ fn is_configuration(file: &FilePath) -> bool {
 
 /// Whether a file lies in a folder of what tests compare with.
 fn is_test_data(file: &FilePath) -> bool {
-    const FOLDERS: [&str; 10] = [
+    const FOLDERS: [&str; 8] = [
         "testdata",
-        "test_data",
-        "test-data",
         "fixtures",
         "golden",
         "goldens",
@@ -267,8 +265,14 @@ fn is_test_data(file: &FilePath) -> bool {
         "__snapshots__",
         "cassettes",
     ];
+    const DATA: [&str; 5] = ["data", "resources", "files", "assets", "cases"];
     let name = |folder: &str| folder.rsplit('/').next().unwrap_or(folder).to_lowercase();
-    folders(file).any(|folder| FOLDERS.contains(&name(folder).as_str()))
+    let is_data = |folder: &str| {
+        let name = name(folder);
+        let mut words = name.split(['_', '-', '.']);
+        is_called_after_tests(folder) && words.any(|word| DATA.contains(&word))
+    };
+    folders(file).any(|folder| FOLDERS.contains(&name(folder).as_str()) || is_data(folder))
 }
 
 /// The outermost folder above a file that is called after tests and holds some.

@@ -199,5 +199,5 @@ fn the_editors_own_undo_and_redo_of_what_was_applied_are_followed() {
     // What Starling itself took back does not come again by a text.
     board.undone(ProposalId(2));
     assert_eq!(board.follow_editor(&file, "c\n"), []);
-    assert_eq!(board.follow_editor(&"b.py".into(), "b\n"), []);
+    assert_eq!(board.follow_editor(&FilePath::new("b.py"), "b\n"), []);
 }

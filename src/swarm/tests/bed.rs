@@ -367,10 +367,17 @@ impl TestRunner for FakeTests {
             return says_nothing(TestOutcome::NotRun);
         }
         let mut texts: HashMap<String, String> = HashMap::new();
-        for entry in std::fs::read_dir(&self.root).unwrap() {
-            let entry = entry.unwrap();
-            let name = entry.file_name().to_string_lossy().into_owned();
-            texts.insert(name, std::fs::read_to_string(entry.path()).unwrap());
+        let mut waiting = vec![self.root.clone()];
+        while let Some(directory) = waiting.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    waiting.push(path);
+                    continue;
+                }
+                let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap();
+                texts.insert(name.to_owned(), std::fs::read_to_string(&path).unwrap());
+            }
         }
         for (file, text) in request.overlay {
             texts.insert(
@@ -554,7 +561,9 @@ impl Bed {
     pub fn new(files: &[(&str, &str)], model: Scripted) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
-            std::fs::write(dir.path().join(name), text).unwrap();
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
         }
         let task = Task {
             text: "Make it right.".into(),
