@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::workspace::read_regular;
 use files::{Directories, FILE_BYTES, SecretFile};
-use values::{GIT_CONFIG, values_of};
+use values::{GIT_CONFIG, SHORTEST, values_of};
 
 /// Stands for a value.
 const REPLACED: &str = "[secret]";
@@ -77,11 +77,40 @@ fn all_values(files: &[SecretFile]) -> Vec<String> {
         values.extend(values_of(name, &decoded(&text)));
     }
     values.truncate(VALUES_MOST);
+    let read: Vec<String> = values.iter().filter_map(|value| unescaped(value)).collect();
+    values.extend(read);
     let escaped: Vec<String> = values.iter().flat_map(|value| escaped(value)).collect();
     values.extend(escaped);
     values.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
     values.dedup();
     values
+}
+
+/// A text with `\u` escapes for all that is not ASCII, as JSON has it and as Python has it.
+fn in_ascii(text: &str) -> Vec<String> {
+    if text.is_ascii() {
+        return Vec::new();
+    }
+    let units = |c: char| {
+        let mut units = [0; 2];
+        let units = c.encode_utf16(&mut units).iter();
+        units
+            .map(|unit| format!("\\u{unit:04x}"))
+            .collect::<String>()
+    };
+    let of_python = |c: char| match u32::from(c) {
+        code @ 0..=0xff => format!("\\x{code:02x}"),
+        code @ 0x100..=0xffff => format!("\\u{code:04x}"),
+        code => format!("\\U{code:08x}"),
+    };
+    let with = |escape: &dyn Fn(char) -> String| -> String {
+        let each = text.chars().map(|c| match c.is_ascii() {
+            true => c.to_string(),
+            false => escape(c),
+        });
+        each.collect()
+    };
+    vec![with(&units), with(&of_python)]
 }
 
 /// A text in UTF-8, or in UTF-16 by its mark.
@@ -98,13 +127,39 @@ fn decoded(bytes: &[u8]) -> String {
     String::from_utf16_lossy(&units)
 }
 
+/// A value as a program reads it that knows escapes, where that is another text: of shells, TOML and YAML.
+fn unescaped(value: &str) -> Option<String> {
+    let mut read = String::new();
+    let mut rest = value.chars();
+    while let Some(c) = rest.next() {
+        let escaped = if c == '\\' { rest.next() } else { None };
+        match escaped {
+            None => read.push(c),
+            Some('n') => read.push('\n'),
+            Some('t') => read.push('\t'),
+            Some(other) => read.push(other),
+        }
+    }
+    let read = read.replace("''", "'");
+    (read != value && read.len() >= SHORTEST).then_some(read)
+}
+
 /// A value as it stands in quotation marks, where that is another text.
 fn escaped(value: &str) -> Vec<String> {
     let json = serde_json::to_string(value).unwrap_or_default();
     let json = json.get(1..json.len().saturating_sub(1));
     let json = json.unwrap_or_default().to_owned();
     let by_python = value.replace('\\', "\\\\").replace('\n', "\\n");
+    let ascii = [json.as_str(), by_python.as_str()].map(in_ascii);
+    let bytes = value.bytes().map(|byte| match byte.is_ascii() {
+        true => char::from(byte).to_string(),
+        false => format!("\\x{byte:02x}"),
+    });
     let mut forms = vec![by_python.replace('\'', "\\'"), by_python, json];
+    forms.extend(ascii.into_iter().flatten());
+    if !value.is_ascii() {
+        forms.push(bytes.collect());
+    }
     forms.retain(|form| form != value);
     forms
 }
@@ -157,6 +212,29 @@ mod tests {
             redact("linked666 flow7777x item8888y wide9999z carriage1z"),
             "[secret] [secret] [secret] [secret] [secret]"
         );
+    }
+
+    #[test]
+    fn a_value_is_recognized_as_programs_read_and_print_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let env =
+            "A_PASSWORD=\"ab\\\"cd-Pw-991\"\nB_TOKEN=x\\ y-tok-77z\nUNI_PASSWORD=pässwörd-Ωmega\n";
+        fs::write(dir.path().join(".env"), env).unwrap();
+        let yaml = "a: 'it''s-Pw-4455'\nb: \"q\\\"x-Pw-6677\"\n";
+        fs::write(dir.path().join("secrets.yml"), yaml).unwrap();
+        let redact = |text: &str| SecretValues::default().redact(dir.path(), text.to_owned());
+        for printed in [
+            "ab\"cd-Pw-991",
+            "x y-tok-77z",
+            "it's-Pw-4455",
+            "q\"x-Pw-6677",
+            "pässwörd-Ωmega",
+            "p\\u00e4ssw\\u00f6rd-\\u03a9mega",
+            "p\\xe4ssw\\xf6rd-\\u03a9mega",
+            "p\\xc3\\xa4ssw\\xc3\\xb6rd-\\xce\\xa9mega",
+        ] {
+            assert_eq!(redact(&format!("<{printed}>")), "<[secret]>", "{printed}");
+        }
     }
 
     #[test]

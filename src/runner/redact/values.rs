@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// Shorter values would be found in ordinary words.
-const SHORTEST: usize = 8;
+pub(super) const SHORTEST: usize = 8;
 /// Of a private key's body, shorter lines are not looked for: they may be words.
 const KEY_LINE: usize = 16;
 /// How many lines a quoted value may go on for.
@@ -203,9 +203,26 @@ fn named(line: &str) -> (&str, &str) {
 fn unquoted(value: &str) -> &str {
     let value = value.trim();
     match value.chars().next().filter(|first| QUOTES.contains(first)) {
-        Some(quote) => value[1..].split(quote).next().unwrap_or_default(),
+        Some(quote) => &value[1..closing(&value[1..], quote)],
         None => value.split(" #").next().unwrap_or_default().trim(),
     }
+}
+
+/// Where a quoted text ends, as a place in the text with its first quotation mark: at the next mark that
+/// is neither escaped nor doubled.
+fn closing(inside: &str, quote: char) -> usize {
+    let mut chars = inside.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == '\\' {
+            chars.next();
+        } else if c == quote {
+            match chars.peek() {
+                Some((_, next)) if *next == quote => drop(chars.next()),
+                Some(_) | None => return at + 1,
+            }
+        }
+    }
+    inside.len() + 1
 }
 
 /// The text of a quoted value that ends on a later line, and how many lines it takes more.
