@@ -56,6 +56,7 @@ impl Ending {
             required: &BTreeSet::new(),
             only_as_changed: &[],
             new_tests: &WithoutChange::default(),
+            refused: None,
             report_before: None,
             nothing_to_change: false,
         })
@@ -78,6 +79,8 @@ pub(super) struct RunFacts<'a> {
     pub only_as_changed: &'a [String],
     /// What the run's new tests do on the code as it was.
     pub new_tests: &'a WithoutChange,
+    /// Why the last proposal was refused, where none was applied.
+    pub refused: Option<&'a str>,
     /// The test run before anything was changed.
     pub report_before: Option<&'a TestReport>,
     /// Every agent says that its symbol needs no change, and no test says otherwise.
@@ -116,6 +119,14 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
             };
             (Proof::NothingToProve, headline)
         }
+        StopReason::NothingChanged { .. } if facts.refused.is_some() => not_done(
+            facts,
+            &format!(
+                "{}what was proposed was refused: {}",
+                still_failing(facts),
+                first_line(facts.refused.unwrap_or_default())
+            ),
+        ),
         StopReason::NothingChanged { why } => not_done(
             facts,
             &format!("{}{}", still_failing(facts), first_line(why)),

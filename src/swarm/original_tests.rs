@@ -76,9 +76,33 @@ pub(super) fn remember(hub: &Hub, epoch: Epoch, found: OnlyAsChanged) {
 }
 
 /// Whether two states of the workspace differ in files of the tests.
-pub(super) fn differ(without: &Snapshot, with: &Snapshot) -> bool {
+pub(super) fn differ(hub: &Hub, without: &Snapshot, with: &Snapshot) -> bool {
     let changed = expected::changed_files(without, with);
-    changed.iter().any(|file| is_of_tests(without, file))
+    let scripts = scripts(hub);
+    let is_of_tests = |file: &FilePath| is_of_tests(without, file) || scripts.contains(file);
+    changed.iter().any(is_of_tests)
+}
+
+/// The files of the project that the test command names and that are tests by themselves: scripts of a
+/// shell, and others with a test or a check in their names.
+fn scripts(hub: &Hub) -> BTreeSet<FilePath> {
+    let command = hub.outside.tests.command().unwrap_or_default();
+    let world = hub.state().world.clone();
+    let words = command.split(|c: char| c.is_whitespace() || "\"';&|()=".contains(c));
+    let named = words.map(|word| FilePath::new(word.trim_start_matches("./")));
+    named
+        .filter(|file| is_script(file) && world.read(file).is_ok())
+        .collect()
+}
+
+fn is_script(file: &FilePath) -> bool {
+    const ENDINGS: [&str; 4] = [".sh", ".bash", ".zsh", ".fish"];
+    const WORDS: [&str; 7] = [
+        "test", "tests", "check", "checks", "verify", "spec", "selftest",
+    ];
+    let name = file.name().to_lowercase();
+    let mut words = name.split(['_', '-', '.']);
+    ENDINGS.iter().any(|ending| name.ends_with(ending)) || words.any(|word| WORDS.contains(&word))
 }
 
 /// The tests that pass in `after` with the test files that the run changed, and do not pass with the
@@ -151,14 +175,13 @@ impl Originals {
     fn of(hub: &Hub, after: &Snapshot) -> Option<Originals> {
         let without = apply::without_the_run(&hub.state());
         let changed = expected::changed_files(&without, after);
-        let held = changed.iter().filter(|file| is_of_tests(&without, file));
+        let scripts = scripts(hub);
+        let is_of_tests = |file: &FilePath| is_of_tests(&without, file) || scripts.contains(file);
+        let held = changed.iter().filter(|file| is_of_tests(file));
         let task = &hub.task.text;
         // A name that a file of the code has as well means that one.
         let is_code = |token: &str| {
-            let known = without
-                .files()
-                .iter()
-                .filter(|file| !is_of_tests(&without, file));
+            let known = without.files().iter().filter(|file| !is_of_tests(file));
             known.into_iter().any(|file| asked::names_file(token, file))
         };
         let may_change =
@@ -433,6 +456,21 @@ mod tests {
         }
         for file in ["pkg/testing/tools.py", "pkg/code.py", "tests/README.md"] {
             assert!(!is(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn scripts_of_tests_are_told_by_their_names() {
+        for file in [
+            "run_tests.sh",
+            "scripts/ci.bash",
+            "check.py",
+            "tools/self-test.py",
+        ] {
+            assert!(is_script(&FilePath::new(file)), "{file}");
+        }
+        for file in ["main.py", "latest.py", "pytest", "tests/x.py"] {
+            assert!(!is_script(&FilePath::new(file)), "{file}");
         }
     }
 

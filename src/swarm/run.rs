@@ -559,6 +559,14 @@ pub(super) fn no_tests(hub: &Hub) -> String {
     why.to_owned()
 }
 
+/// Why the last proposal was refused, in the user's words.
+fn last_refusal(events: &[Event]) -> Option<String> {
+    events.iter().rev().find_map(|event| match event {
+        Event::ProposalRefused { why, shown, .. } => Some(shown.as_ref().unwrap_or(why).clone()),
+        _ => None,
+    })
+}
+
 /// Reads from what is known at the end of a run.
 fn with_facts<R>(
     hub: &Hub,
@@ -579,6 +587,10 @@ fn with_facts<R>(
         },
         (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
     };
+    let refused = match changed {
+        [] => last_refusal(&hub.log.events()),
+        _ => None,
+    };
     let tests_say_otherwise = !state.required.is_disjoint(&state.failing);
     read(&RunFacts {
         stop_reason,
@@ -596,8 +608,9 @@ fn with_facts<R>(
         required: &state.required,
         only_as_changed: &only_as_changed.tests,
         new_tests: &state.new_tests,
+        refused: refused.as_deref(),
         report_before: state.before.as_ref(),
-        nothing_to_change: by_all && !tests_say_otherwise,
+        nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),
     })
 }
 

@@ -127,7 +127,7 @@ async fn by_nearest(
         let mut unseen = expected::unseen(&selection.entries(), &report);
         unseen.retain(|entry| !hub.state().never_run.contains(entry));
         // A test that a change switches off hides among the others of its file.
-        if fails || !unseen.is_empty() || original_tests::differ(before, after) {
+        if fails || !unseen.is_empty() || original_tests::differ(hub, before, after) {
             let without = run(before).await;
             let habit = hub.state().habit;
             let other = habit.instead(&report, &without).filter(|_| fails);

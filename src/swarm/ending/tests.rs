@@ -74,6 +74,7 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         failed_before: &before,
         required: &required,
         new_tests: &crate::swarm::new_tests::WithoutChange::default(),
+        refused: None,
         only_as_changed: &as_changed,
         report_before: run.report_before.as_ref(),
         nothing_to_change: run.nothing_to_change,
