@@ -242,7 +242,7 @@ fn is_renamed_by(task: &str, name: &str) -> bool {
         last == Some(name) && into
     };
     let renames = |word: &&str| word.to_lowercase().starts_with("renam");
-    words.iter().any(|word| renames(&word)) && (0..words.len()).any(is_old)
+    words.iter().any(renames) && (0..words.len()).any(is_old)
 }
 
 /// Names that the text reads and nothing in it defines, and that were not so before.

@@ -161,11 +161,10 @@ fn refuses(reason: &str) -> bool {
     let mut words = reason
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty());
-    match (words.next(), words.next()) {
-        (Some("reject" | "rejected" | "wrong" | "steer" | "nope"), _) => true,
-        (Some("no"), None) => true,
-        _ => false,
-    }
+    matches!(
+        (words.next(), words.next()),
+        (Some("reject" | "rejected" | "wrong" | "steer" | "nope"), _) | (Some("no"), None)
+    )
 }
 
 /// Whether a text holds one of these phrases as whole words, and no word beside it takes the phrase
