@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower_lsp::Client;
 
 use super::documents::Desk;
+use super::outgoing::Plugin;
 use super::protocol::{
     AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply, AskState,
 };
@@ -33,7 +33,7 @@ pub struct Asks {
 
 struct Shared {
     services: Services,
-    client: Client,
+    plugin: Plugin,
     desk: Desk,
     pulse: Pulse,
     windows: Arc<Windows>,
@@ -65,11 +65,15 @@ struct Plan {
 }
 
 impl Asks {
-    pub fn new(services: Services, client: Client, desk: Desk, around: Around) -> Asks {
-        let Around { pulse, windows } = around;
+    pub fn new(services: Services, desk: Desk, around: Around) -> Asks {
+        let Around {
+            pulse,
+            windows,
+            plugin,
+        } = around;
         let shared = Shared {
             services,
-            client,
+            plugin,
             desk,
             pulse,
             windows,
@@ -151,7 +155,7 @@ impl Asks {
     }
 
     async fn answer(self, plan: Plan, cancel: CancellationToken) {
-        let (id, shows) = (plan.id.clone(), plan.settings.is_plain());
+        let (id, shows) = (plan.id.clone(), !plan.settings.has_plugin());
         let (steps, told) = mpsc::unbounded_channel();
         let answered = async {
             let end = tokio::select! {
@@ -193,8 +197,8 @@ impl Asks {
             ask: id.clone(),
             news,
         };
-        let client = &self.shared.client;
-        client.send_notification::<AnswerNotification>(params).await;
+        let plugin = &self.shared.plugin;
+        plugin.notify::<AnswerNotification>(params).await;
     }
 
     async fn answered(

@@ -16,7 +16,7 @@ use tower_lsp::lsp_types::{
 };
 
 use super::board::name;
-use super::outgoing::ask;
+use super::outgoing::{Plugin, ask};
 use super::protocol::{EventNotification, EventParams};
 use crate::swarm::{Cursor, Event, Record, RunId, Stamped};
 use crate::workspace::{private_directory, private_file};
@@ -64,12 +64,12 @@ async fn try_write(mut cursor: Cursor, file: File) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Sends all events to the client, in order; `note` hears of each before the client does. The first
+/// Sends all events to the client's plugin, in order; `note` gets each before the client does. The first
 /// `earlier` records are of a server that ended: an end among them is none any more.
 pub async fn notify(
     mut cursor: Cursor,
     run: &RunId,
-    client: &Client,
+    plugin: &Plugin,
     earlier: usize,
     note: impl Fn(u64, &Event) + Send + Sync,
 ) {
@@ -84,7 +84,7 @@ pub async fn notify(
         if let Record::Event(event) = &record.record {
             note(record.seq, event);
         }
-        client.send_notification::<EventNotification>(params).await;
+        plugin.notify::<EventNotification>(params).await;
     }
 }
 

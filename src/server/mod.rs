@@ -68,17 +68,13 @@ pub async fn serve(
     let (service, socket) = LspService::build(|client| {
         let around = pulse::Around {
             pulse: pulse::Pulse::default(),
+            plugin: outgoing::Plugin::new(client.clone()),
             windows: Arc::new(windows::Windows::new(
                 client.clone(),
                 services.trajectories.join("shown"),
             )),
         };
-        let asks = asks::Asks::new(
-            services.clone(),
-            client.clone(),
-            desk.clone(),
-            around.clone(),
-        );
+        let asks = asks::Asks::new(services.clone(), desk.clone(), around.clone());
         let runs = runs::Runs::new(services, client.clone(), desk.clone(), around);
         backend::Backend::new(client, desk, runs, asks)
     })

@@ -2,7 +2,7 @@
 
 mod opening;
 mod restoring;
-mod reviews;
+pub mod reviews;
 mod views;
 
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ use super::approvals::{Approvals, Review};
 use super::board::Board;
 use super::documents::Desk;
 use super::editor::ClientEditor;
+use super::outgoing::Plugin;
 use super::protocol::{Remedy, RetryParams, RunParams, RunReply, UndoneNotification, UndoneParams};
 use super::pulse::{Around, Pulse};
 use super::restore::{self, Interrupted};
@@ -75,6 +76,8 @@ struct Entry {
     params: RunParams,
     board: Board,
     origin: Origin,
+    /// Whether the task was begun again, as another run.
+    again: bool,
     /// Of an interrupted run: its trajectory, which ends when the run is run again or forgotten.
     interrupted: Option<Interrupted>,
 }
@@ -99,6 +102,7 @@ struct Shared {
     desk: Desk,
     pulse: Pulse,
     windows: Arc<Windows>,
+    plugin: Plugin,
     tasks: TaskTracker,
     /// Fired when the client goes.
     closing: CancellationToken,
@@ -111,13 +115,18 @@ struct Shared {
 
 impl Runs {
     pub fn new(services: Services, client: Client, desk: Desk, around: Around) -> Runs {
-        let Around { pulse, windows } = around;
+        let Around {
+            pulse,
+            windows,
+            plugin,
+        } = around;
         let shared = Shared {
             services,
             client,
             desk,
             pulse,
             windows,
+            plugin,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             agreed: OnceLock::new(),
@@ -134,11 +143,16 @@ impl Runs {
         self.shared.pulse.clone()
     }
 
+    pub fn plugin(&self) -> Plugin {
+        self.shared.plugin.clone()
+    }
+
     /// What was agreed with the client.
     pub fn agree(&self, settings: &Settings, editor: &Arc<ClientEditor>) {
         self.shared.editor.get_or_init(|| Arc::clone(editor));
         self.shared.agreed.get_or_init(|| settings.clone());
         self.shared.windows.agree(settings.documents);
+        self.shared.plugin.agree(settings.has_plugin());
     }
 
     /// Begins a run over the buffers as they are at this place in the order of messages.
@@ -174,6 +188,7 @@ impl Runs {
         };
         let reply = self.begin_after(params, download, settings, editor)?;
         if let Some(entry) = self.lock().get_mut(&run.0) {
+            entry.again = true;
             close(entry);
         }
         Ok(reply)
@@ -223,6 +238,7 @@ impl Runs {
             params: plan.params.clone(),
             board: Board::default(),
             origin: Origin::Begun,
+            again: false,
             interrupted: None,
         };
         self.lock().insert(plan.id.0.clone(), entry);
@@ -278,7 +294,7 @@ impl Runs {
                 return Err(RunError::NotStarted(run.0.clone()));
             }
         };
-        let (run, client, runs) = (run.clone(), self.shared.client.clone(), self.clone());
+        let (run, runs) = (run.clone(), self.clone());
         self.shared.tasks.spawn(async move {
             let (proposals, error) = match handle.undo(proposal).await {
                 Ok(proposals) => (proposals, None),
@@ -289,15 +305,28 @@ impl Runs {
             }
             runs.shared.pulse.beat();
             runs.record_undone(&run, handle.as_ref()).await;
-            client
-                .send_notification::<UndoneNotification>(UndoneParams {
-                    run,
-                    proposals,
-                    error,
-                })
-                .await;
+            let told = match (&error, proposals.len()) {
+                (Some(error), _) => format!("Starling: not undone: {error}"),
+                (None, 1) => "Starling: 1 change undone".to_owned(),
+                (None, many) => format!("Starling: {many} changes undone"),
+            };
+            runs.say_without_plugin(&told).await;
+            let params = UndoneParams {
+                run,
+                proposals,
+                error,
+            };
+            let plugin = &runs.shared.plugin;
+            plugin.notify::<UndoneNotification>(params).await;
         });
         Ok(())
+    }
+
+    /// Tells the user of a client without a plugin, which hears of it by a notification of its own.
+    async fn say_without_plugin(&self, text: &str) {
+        if !self.shared.plugin.is_there() {
+            self.shared.windows.say(text).await;
+        }
     }
 
     /// The trajectory of a run that has ended is closed: what is undone after that is added to it, so

@@ -77,9 +77,10 @@ impl Runs {
         approval: Approval,
     ) {
         let note = |seq, event: &Event| self.note(id, seq, event, approval);
-        follow::notify(cursor, id, &self.shared.client, earlier, note).await;
+        follow::notify(cursor, id, &self.shared.plugin, earlier, note).await;
         self.ended(id);
         self.offer_remedy(id).await;
+        self.say_end(id).await;
     }
 
     async fn show(&self, id: &RunId, cursor: Cursor, title: Option<String>) {
@@ -102,7 +103,7 @@ impl Runs {
         }
         self.shared.pulse.beat();
         if let Event::ReviewAsked { proposal, .. } = event {
-            self.prompt_plain_client(id, *proposal);
+            self.point_at(id, *proposal);
         }
     }
 
@@ -128,7 +129,8 @@ impl Runs {
         let approver = Person {
             run: id.clone(),
             approvals,
-            client: self.shared.client.clone(),
+            plugin: self.shared.plugin.clone(),
+            windows: Arc::clone(&self.shared.windows),
             pulse: self.shared.pulse.clone(),
         };
         let outside = Outside {
@@ -192,10 +194,8 @@ impl Runs {
                 bytes,
                 total,
             };
-            self.shared
-                .client
-                .send_notification::<DownloadNotification>(params)
-                .await;
+            let plugin = &self.shared.plugin;
+            plugin.notify::<DownloadNotification>(params).await;
             tokio::time::sleep(DOWNLOAD_PAUSE).await;
         }
         let failed = |error: String| StopReason::Failed { error };

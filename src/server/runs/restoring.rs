@@ -105,6 +105,7 @@ impl Runs {
             },
             board: super::Board::default(),
             origin: Origin::Restored,
+            again: false,
             interrupted: None,
         };
         let told = self.tell(&id, log.follow(), before, Approval::Ask);

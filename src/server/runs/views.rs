@@ -25,17 +25,23 @@ use crate::workspace::PathPolicy;
 impl Runs {
     /// What can be done about the symbols of a file.
     pub fn offers(&self, file: &FilePath) -> Vec<Offer> {
-        let entries = self.lock();
-        let of =
-            |(id, entry): (&String, &Entry)| offers::offers(&RunId(id.clone()), &entry.board, file);
-        entries.iter().flat_map(of).collect()
+        let mut offers = self.all_offers();
+        offers.retain(|offer| offer.symbol.file == *file);
+        offers
     }
 
     /// What can be done about all symbols: when it is other than before, lenses are.
     pub fn all_offers(&self) -> Vec<Offer> {
+        let has_plugin = self.shared.plugin.is_there();
         let entries = self.lock();
-        let of =
-            |(id, entry): (&String, &Entry)| offers::all_offers(&RunId(id.clone()), &entry.board);
+        let of = |(id, entry): (&String, &Entry)| {
+            let run = RunId(id.clone());
+            let offers = offers::all_offers(&run, &entry.board);
+            if has_plugin {
+                return offers;
+            }
+            offers::with_intents(offers, &run, entry.approvals.intents())
+        };
         entries.iter().flat_map(of).collect()
     }
 

@@ -1,56 +1,20 @@
-;;; story.el --- An evening with Starling in Emacs by eglot -*- lexical-binding: t -*-
-;; emacs --batch -l story.el PROJECT SERVER ARGUMENT...
+;;; with-eglot.el --- An evening with Starling in Emacs by eglot -*- lexical-binding: t -*-
+;; emacs --batch -L . -l with-eglot.el PROJECT SERVER ARGUMENT...
 
 (require 'package)
 (package-initialize)
 (require 'eglot)
 (require 'python)
-(require 'seq)
-
-(defvar story-steps 0)
-(defvar story-wait 30 "Seconds that anything may take.")
-(defvar story-asked nil "What the server asked the user, the last first.")
-(defvar story-choice nil "What the user answers: the start of a choice.")
-
-(defun story-step (what)
-  (message "%2d %s" (setq story-steps (1+ story-steps)) what))
-
-(defun story-until (what fact)
-  "Wait until FACT returns non-nil, and return that."
-  (let ((end (+ (float-time) story-wait)) found)
-    (while (not (setq found (funcall fact)))
-      (when (> (float-time) end)
-        (error "Never so: %s\n%s\nasked: %S" what (buffer-string) story-asked))
-      (accept-process-output nil 0.05))
-    found))
-
-;; A batch Emacs has no minibuffer to read from: this is the person before it.
-(defun story-choose (prompt choices &rest _)
-  (let ((all (all-completions "" choices)))
-    (push (cons prompt all) story-asked)
-    (or (seq-find (lambda (one) (string-prefix-p story-choice one)) all)
-        (error "No `%s' among %S" story-choice all))))
-(advice-add 'completing-read :override #'story-choose)
+(require 'person)
 
 (defun story-act (at choice)
   "Take the code action that begins with CHOICE at the text AT."
-  (goto-char (point-min))
-  (search-forward at)
-  (push-mark (match-beginning 0) t t)
+  (story-select at)
   (let ((story-choice choice)
         (transient-mark-mode t)
         (last-nonmenu-event ?x)) ; a key, not the mouse
     (call-interactively #'eglot-code-actions))
   (deactivate-mark))
-
-(defun story-sees (text)
-  (story-until (format "the buffer has `%s'" text)
-               (lambda () (string-search text (buffer-string)))))
-
-(defun story-on-disk ()
-  (with-temp-buffer
-    (insert-file-contents "price.py")
-    (buffer-string)))
 
 (let* ((project (file-name-as-directory (pop command-line-args-left)))
        (server command-line-args-left)
@@ -70,11 +34,9 @@
   (let ((session (eglot-current-server)))
     (cl-assert (jsonrpc-running-p session))
 
-    (story-step "a comment is a task, and its proposal is asked about in a window")
-    (setq story-choice "Later")
+    (story-step "a comment is a task, and a message says where its proposal waits")
     (story-act "# TODO" "Starling: do: say which")
-    (story-until "a proposal is asked about"
-                 (lambda () (seq-find (lambda (one) (member "Accept" (cdr one))) story-asked)))
+    (story-hears "waits at price.py::label: code actions decide")
 
     (story-step "what is typed meanwhile stays")
     (goto-char (point-max))
@@ -93,6 +55,9 @@
     (cl-assert (string-search "return \"the price\"" (story-on-disk)))
     (cl-assert (string-search "# höher 🙂\n" (story-on-disk)))
 
+    (story-step "the end is told")
+    (story-hears "Starling: Done")
+
     (story-step "undo is one step")
     (undo-boundary)
     (undo-only 1)
@@ -100,8 +65,11 @@
     (story-sees "# höher 🙂\n")
     (save-buffer)
 
+    (story-step "no window of warnings has opened")
+    (story-no-window-opened)
+
     (story-step "the server takes its leave")
     (eglot-shutdown session)
     (story-until "the server has ended" (lambda () (not (jsonrpc-running-p session))))
     (message "%d steps in Emacs %s with eglot" story-steps emacs-version)))
-;;; story.el ends here
+;;; with-eglot.el ends here
