@@ -18,6 +18,10 @@ pub enum NoAnswer {
     Refused(String),
 }
 
+/// The pause between the answer to a command and what follows it, for clients without a plugin. lsp-mode
+/// throws away what it read together with the answer to a request that it waits for.
+pub const AFTER_ANSWER: Duration = Duration::from_millis(100);
+
 /// Asks the client. Dropping the future gives up; a late answer is taken and thrown away.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! The runs of a session: opening, answering, ending. Every call returns at once.
 
+mod noticing;
 mod opening;
 mod restoring;
 pub mod reviews;
@@ -29,7 +30,7 @@ use super::windows::Windows;
 use crate::history;
 use crate::ports::Verdict;
 use crate::swarm::{Event, Party, ProposalId, RunId};
-use crate::syntax::SymbolPath;
+use crate::syntax::{FilePath, SymbolPath};
 use opening::Plan;
 
 pub use opening::overlay;
@@ -52,6 +53,11 @@ pub enum RunError {
     UnknownAsk(String),
     #[error("run `{0}` has ended")]
     Ended(String),
+    #[error(
+        "the agents of run `{0}` ended with the server before this one: accept or reject what waits, or \
+         run the task again"
+    )]
+    AgentsGone(String),
     #[error("run `{0}` still goes: stop it before you run it again")]
     StillGoing(String),
     #[error("run `{0}` misses no weights that could be fetched")]
@@ -111,6 +117,8 @@ struct Shared {
     /// What of the project's settings is not followed.
     ignored: OnceLock<Vec<String>>,
     entries: Mutex<BTreeMap<String, Entry>>,
+    /// The texts of files with applied changes, as they were compared last.
+    compared: Mutex<BTreeMap<FilePath, Arc<str>>>,
 }
 
 impl Runs {
@@ -133,6 +141,7 @@ impl Runs {
             editor: OnceLock::new(),
             ignored: OnceLock::new(),
             entries: Mutex::default(),
+            compared: Mutex::default(),
         };
         Runs {
             shared: Arc::new(shared),
@@ -151,7 +160,8 @@ impl Runs {
     pub fn agree(&self, settings: &Settings, editor: &Arc<ClientEditor>) {
         self.shared.editor.get_or_init(|| Arc::clone(editor));
         self.shared.agreed.get_or_init(|| settings.clone());
-        self.shared.windows.agree(settings.documents);
+        let windows = &self.shared.windows;
+        windows.agree(settings.documents, settings.has_plugin());
         self.shared.plugin.agree(settings.has_plugin());
     }
 
@@ -250,6 +260,9 @@ impl Runs {
     pub fn steer(&self, run: &RunId, to: Option<SymbolPath>, text: String) -> Result<(), RunError> {
         let mut entries = self.lock();
         let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
+        if entry.origin == Origin::Restored {
+            return Err(RunError::AgentsGone(run.0.clone()));
+        }
         if let Some(symbol) = &to {
             let verdict = Verdict::Steer { text: text.clone() };
             let review = Review::Intent(symbol.clone());
@@ -379,6 +392,11 @@ impl Runs {
     fn trajectory(&self, id: &RunId) -> PathBuf {
         let directory: &Path = &self.shared.services.trajectories;
         directory.join(format!("{}.jsonl", id.0))
+    }
+
+    fn compared(&self) -> MutexGuard<'_, BTreeMap<FilePath, Arc<str>>> {
+        let compared = self.shared.compared.lock();
+        compared.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {

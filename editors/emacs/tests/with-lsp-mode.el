@@ -8,6 +8,17 @@
 (require 'python)
 (require 'person)
 
+;; A message may be said while another is on the screen, and is then not in the buffer of messages.
+(defvar story-heard nil "What the server said.")
+(advice-add 'lsp--info :before
+            (lambda (format &rest arguments)
+              (push (apply #'format format arguments) story-heard)))
+
+(defun story-hears (text)
+  "Wait until the server has said TEXT."
+  (story-until (format "the server says `%s'" text)
+               (lambda () (seq-some (lambda (one) (string-search text one)) story-heard))))
+
 (defun story-lenses ()
   "The lenses on the screen, one after the other."
   (mapconcat (lambda (overlay)

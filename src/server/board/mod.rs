@@ -1,5 +1,6 @@
 //! What a run looks like from outside, derived from its events alone.
 
+mod applied;
 mod doing;
 mod proposal;
 #[cfg(test)]
@@ -12,6 +13,7 @@ use crate::ports::{Dollars, Tokens, Verdict};
 use crate::swarm::{Event, Limits, Party, ProposalId, StopReason};
 use crate::syntax::FilePath;
 
+pub use applied::Applied;
 pub(in crate::server) use doing::{name, short};
 pub use proposal::{Proposal, State};
 
@@ -46,6 +48,8 @@ pub struct Board {
     pub limits: Option<Limits>,
     pub agents: BTreeMap<Party, Agent>,
     pub proposals: BTreeMap<ProposalId, Proposal>,
+    /// What was applied, as its texts tell: also what was undone, which the user may make again.
+    pub applied: BTreeMap<ProposalId, Applied>,
     pub spent: Spending,
     pub end: Option<End>,
     /// Why a model did not answer, the last time that one did not.
@@ -61,7 +65,14 @@ impl Board {
         if let Some((party, doing, working)) = doing::doing(event, self) {
             self.agents.insert(party, Agent { doing, working });
         }
+        if let Some((party, doing)) = doing::rests(event)
+            && let Some(agent) = self.agents.get_mut(party)
+            && !agent.working
+        {
+            agent.doing = doing;
+        }
         proposal::note(&mut self.proposals, event);
+        applied::note(&mut self.applied, event);
         if let Event::RunStarted { limits, .. } = event {
             self.limits = Some(limits.clone());
         } else if let Event::TurnFinished {
@@ -199,9 +210,14 @@ impl Board {
 
     /// The user took a proposal back, also after the end of the run.
     pub fn undone(&mut self, id: ProposalId) {
-        if let Some(proposal) = self.proposals.get_mut(&id) {
-            proposal.become_state(State::Undone);
-        }
+        self.note_applied(&Event::ProposalUndone { proposal: id });
+    }
+
+    /// Takes in that an applied change was undone, or made again, after the end of the run: its agents
+    /// have nothing to do with that.
+    pub fn note_applied(&mut self, event: &Event) {
+        proposal::note(&mut self.proposals, event);
+        applied::note(&mut self.applied, event);
     }
 
     /// Whether nothing of what is asked about conflicts with the user's text.

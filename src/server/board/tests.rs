@@ -99,10 +99,22 @@ fn who_only_answers_is_not_at_work() {
         conversation: String::new(),
         turn: 1,
     };
-    let board = board(&[turn]);
+    let mut board = board(&[turn]);
     assert_eq!(
         doing(&board, "b.py::g"),
-        ("thinks (turn 1)".to_owned(), false)
+        ("answers a question".to_owned(), false)
+    );
+    let answered = Event::Answered {
+        question: 1,
+        from: agent("b.py::g"),
+        to: agent("a.py::f"),
+        text: "no".to_owned(),
+        source: crate::swarm::AnswerSource::Model,
+    };
+    board.note(1, &answered);
+    assert_eq!(
+        doing(&board, "b.py::g"),
+        ("answered a.py::f".to_owned(), false)
     );
 }
 

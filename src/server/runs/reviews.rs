@@ -34,6 +34,9 @@ impl Runs {
     pub fn answer(&self, run: &RunId, review: &Review, verdict: Verdict) -> Result<(), RunError> {
         let mut entries = self.lock();
         let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
+        if entry.origin == Origin::Restored && matches!(verdict, Verdict::Steer { .. }) {
+            return Err(RunError::AgentsGone(run.0.clone()));
+        }
         let asked = match review {
             Review::Proposal(proposal) => Review::Proposal(entry.board.lead_of(*proposal)),
             Review::Intent(symbol) => Review::Intent(symbol.clone()),

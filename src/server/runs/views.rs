@@ -178,7 +178,14 @@ impl Runs {
         })
     }
 
-    /// Compares what waits with the texts of open documents.
+    /// The text of an open document.
+    pub(super) async fn open_text(&self, file: &FilePath) -> Option<Arc<str>> {
+        let path = path_of(self.root().as_deref()?, file)?;
+        let open = self.shared.desk.read(path).await.ok()?;
+        open.map(|current| current.text)
+    }
+
+    /// Compares what waits, and what was applied, with the texts of open documents.
     pub async fn compare(&self) {
         let files: Vec<FilePath> = {
             let entries = self.lock();
@@ -198,6 +205,7 @@ impl Runs {
                 entry.board.compare(&file, &text);
             }
         }
+        self.notice_undone().await;
     }
 
     /// Everything in one line; the questions are counted elsewhere.

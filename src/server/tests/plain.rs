@@ -47,6 +47,11 @@ async fn waiting(capabilities: Value) -> (Client, String) {
     (client, run)
 }
 
+/// Messages come a little after the answers to commands.
+async fn quiet() {
+    tokio::time::sleep(4 * crate::server::outgoing::AFTER_ANSWER).await;
+}
+
 async fn actions(client: &Client) -> Vec<Value> {
     let at = json!({"line": 0, "character": 5});
     let params = json!({
@@ -97,6 +102,7 @@ async fn a_client_without_lenses_is_told_and_decides_by_code_actions() {
     let (mut client, run) = waiting(json!({})).await;
     act(&client, "Reject: It changes too much (Starling #1").await;
     until_state(&client, |run| run["proposals"][0]["state"] == "rejected").await;
+    quiet().await;
     let heard = heard(&mut client);
     assert_eq!(
         messages(&heard),
@@ -120,6 +126,7 @@ async fn lsp_mode_gets_lenses_and_standard_messages_alone() {
     until_state(&client, |run| run["proposals"][0]["state"] == "rejected").await;
     client.execute("starling.cancel", json!({"run": run})).await;
     until_state(&client, |run| run["stage"] == "ended").await;
+    quiet().await;
     let heard = heard(&mut client);
     let said = messages(&heard);
     assert!(said.iter().any(|text| text.contains("+    yield 1")));

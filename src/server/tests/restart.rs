@@ -155,15 +155,11 @@ async fn a_conflict_is_said_and_the_proposal_stays() {
     );
     event_of(&mut client, "review_asked").await;
     let steer = json!({"run": "r1", "proposal": 1, "text": "shorter"});
-    client.execute("starling.steer", steer).await;
-    let told = event_of(&mut client, "proposal_conflicted").await;
+    let said = super::refusal(&client, "starling.steer", steer).await;
     assert!(
-        told["event"]["why"]
-            .as_str()
-            .unwrap()
-            .contains("its agent is gone")
+        said.contains("ended with the server before this one"),
+        "{said}"
     );
-    event_of(&mut client, "review_asked").await;
     let reject = json!({"run": "r1", "proposal": 1, "reason": "no"});
     client.execute("starling.reject", reject).await;
     event_of(&mut client, "run_finished").await;
