@@ -24,7 +24,7 @@ end, {
 })
 
 for _, name in ipairs({
-  'run', 'change', 'ask', 'review', 'accept', 'acceptall', 'again', 'reject', 'steer', 'stop', 'undo', 'list',
+  'run', 'change', 'ask', 'review', 'accept', 'acceptall', 'again', 'fix', 'reject', 'steer', 'stop', 'undo', 'list',
   'runs', 'next', 'prev',
 }) do
   vim.keymap.set({ 'n', 'x' }, ('<Plug>(starling-%s)'):format(name), function()

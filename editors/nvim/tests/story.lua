@@ -27,7 +27,9 @@ write(project .. '/tax.py', TAX)
 -- The same column is another number in each encoding.
 write(project .. '/bridge.py', 'def price(): pass\nx = "🙂é"; price()\nprice()\n')
 require('recording').write(bed .. '/recording.jsonl')
-write(bed .. '/init.lua', ([[
+--- The user's configuration, with more arguments of the server.
+local function INIT(arguments)
+  return ([[
 vim.opt.runtimepath:prepend(%q)
 local show = vim.notify
 function vim.notify(message, ...)
@@ -37,7 +39,7 @@ function vim.notify(message, ...)
   return show(message, ...)
 end
 vim.o.statusline = '%%f %%m [%%{v:lua.require("starling").status()}]'
-require('starling').setup({ cmd = { %q, 'lsp', '--model', 'replay:%s' } })
+require('starling').setup({ cmd = { %q, 'lsp'%s } })
 --- Asks through the bridge as the server does, about the word under the cursor.
 function Asked(provider)
   local starling = vim.lsp.get_clients({ name = 'starling' })[1]
@@ -54,7 +56,9 @@ function Asked(provider)
     vim.notify(('%%s: %%s'):format(provider, said))
   end)()
 end
-]]):format(plugin, bed .. '/said', vim.env.STARLING, bed .. '/recording.jsonl'))
+]]):format(plugin, bed .. '/said', vim.env.STARLING, arguments)
+end
+write(bed .. '/init.lua', INIT((", '--model', 'replay:%s/recording.jsonl'"):format(bed)))
 
 local steps = 0
 local function step(what)
@@ -191,6 +195,15 @@ local function story()
     return read('price.py') == 'def price():\n    return 2\n'
   end)
 
+  step('the undo of the editor is noticed')
+  nvim:keys(':Starling runs<CR>')
+  nvim:sees('(applied): Twice the price')
+  nvim:keys('<C-w>pu')
+  nvim:sees('(undone): Twice the price')
+  nvim:keys('<C-r>')
+  nvim:sees('(applied): Twice the price')
+  nvim:keys(':w<CR>:only<CR>')
+
   step('it is started anew when asked to')
   nvim:keys(':Starling restart<CR>')
   nvim:no_longer_sees('to review')
@@ -199,6 +212,23 @@ local function story()
   nvim:until_so('the other is on the disk', function()
     return read('tax.py') == 'def tax():\n    return 20\n'
   end)
+
+  step('a proposal of a restored run is rejected, and nobody is at work')
+  write(project .. '/tax.py', TAX)
+  nvim:keys(':checktime<CR>:Starling run Double the values<CR>')
+  nvim:sees('2 to review')
+  nvim:keys(':Starling restart<CR>')
+  nvim:no_longer_sees('to review')
+  nvim:sees('2 to review')
+  assert(not nvim:screen():find('at work', 1, true), 'its agents are gone')
+  nvim:keys(':Starling reject not now<CR>')
+  nvim:sees('1 to review')
+  nvim:keys(':Starling steer shorter<CR>')
+  nvim:hears('ended with the server before this one')
+  nvim:keys(':Starling runs<CR>')
+  nvim:sees('(rejected)')
+  nvim:keys('q:Starling stop<CR>')
+  nvim:no_longer_sees('to review')
 
   step('through the bridge Starling itself is never asked')
   nvim:keys(':e bridge.py<CR>')
@@ -223,6 +253,23 @@ local function story()
   nvim:keys(':checkhealth starling<CR>')
   nvim:sees('a server runs in')
   nvim:stop()
+
+  step('a first run without a model asks for one, and the task is kept')
+  write(bed .. '/fresh.lua', INIT(''))
+  local fresh = drive.start({
+    nvim = vim.env.NVIM, init = bed .. '/fresh.lua', folder = project, file = 'price.py', said = bed .. '/said',
+    environment = { STARLING_CACHE_DIR = bed .. '/fresh', XDG_CONFIG_HOME = bed, XDG_STATE_HOME = bed, TERM = 'xterm-256color' },
+  })
+  fresh:sees('return')
+  fresh:keys(':Starling run Double the values<CR>')
+  fresh:hears('the task is kept')
+  fresh:keys(':Starling fix<CR>')
+  fresh:sees(': Choose a model')
+  fresh:keys(fresh:screen():match('(%d+): Choose a model') .. '<CR>')
+  fresh:sees('gguf:PATH')
+  fresh:keys(('<C-u>replay:%s/recording.jsonl<CR>'):format(bed))
+  fresh:sees('2 to review')
+  fresh:stop()
 end
 
 --- What the runs say of themselves.

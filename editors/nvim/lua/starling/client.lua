@@ -120,6 +120,13 @@ local function handlers()
     ['starling/undone'] = function(_, params)
       state.undone(params)
     end,
+    ['starling/remedy'] = function(_, params)
+      require('starling.remedy').offer(params)
+    end,
+    ['starling/download'] = function(_, params)
+      require('starling.remedy').progress(params)
+      state.refresh()
+    end,
     ['workspace/applyEdit'] = apply_edit,
   }
   if vim.fn.has('nvim-0.12') == 0 then
@@ -158,6 +165,9 @@ end
 --- outside the current directory, which may be anyone's.
 local function command()
   local words = vim.deepcopy(options.values.cmd)
+  if options.values.model ~= '' then
+    vim.list_extend(words, { '--model', options.values.model })
+  end
   local cwd, home = vim.uv.cwd() .. '/', vim.uv.os_homedir() .. '/'
   local own = not vim.startswith(home, cwd)
   if vim.fn.has('win32') == 1 or words[1]:find('/', 1, true) then
@@ -185,6 +195,7 @@ function M.config()
   return {
     name = 'starling',
     cmd = command(),
+    cmd_env = options.values.environment,
     filetypes = options.values.filetypes,
     root_markers = options.values.root_markers,
     capabilities = capabilities(),

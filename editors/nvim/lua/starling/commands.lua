@@ -176,6 +176,9 @@ local all = {
   prev = function()
     jump(-1)
   end,
+  fix = function()
+    require('starling.remedy').fix()
+  end,
   restart = function()
     client.restart()
   end,

@@ -15,7 +15,8 @@ end
 --- For a status line: what goes on, empty when nothing does.
 ---@return string
 function M.status()
-  return require('starling.state').status.text
+  local download = require('starling.remedy').status()
+  return download ~= '' and download or require('starling.state').status.text
 end
 
 --- How many proposals and intents wait for you.

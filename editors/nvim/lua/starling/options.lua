@@ -3,6 +3,8 @@ local M = {}
 
 ---@class starling.Options
 ---@field cmd? string[] How the server is started.
+---@field model? string The model, as `starling --model` takes it; empty: as the configuration says.
+---@field environment? table<string, string> Environment variables of the server, for example keys of endpoints.
 ---@field filetypes? string[] Which buffers it is for.
 ---@field root_markers? string[] What the folder of a project holds.
 ---@field notify? boolean Tell when something waits for review and when a run ends.
@@ -10,6 +12,8 @@ local M = {}
 ---@field save_hidden? boolean Save files that an accepted change altered out of sight.
 local defaults = {
   cmd = { 'starling', 'lsp' },
+  model = '',
+  environment = {},
   filetypes = { 'python' },
   root_markers = { '.starling', 'pyproject.toml', 'setup.py', 'setup.cfg', '.git' },
   notify = true,
