@@ -88,6 +88,9 @@ impl Backend {
 
     /// `starling/state`
     pub async fn state(&self) -> Result<StateReply> {
+        if self.agreed.get().is_some() {
+            self.runs.restored().await;
+        }
         Ok(StateReply {
             runs: self.runs.state(),
             asks: self.asks.state(),

@@ -94,6 +94,8 @@ enum Origin {
     Begun,
     /// Of an earlier server: what waited for review then waits again.
     Restored,
+    /// Of an earlier server, and ended there: for the history.
+    Past,
 }
 
 /// All runs of one client. The key is the id, which sorts by time.
@@ -117,6 +119,8 @@ struct Shared {
     /// What of the project's settings is not followed.
     ignored: OnceLock<Vec<String>>,
     entries: Mutex<BTreeMap<String, Entry>>,
+    /// Fired when the runs of earlier servers are known.
+    restored: CancellationToken,
     /// The texts of files with applied changes, as they were compared last.
     compared: Mutex<BTreeMap<FilePath, Arc<str>>>,
 }
@@ -142,6 +146,7 @@ impl Runs {
             ignored: OnceLock::new(),
             entries: Mutex::default(),
             compared: Mutex::default(),
+            restored: CancellationToken::new(),
         };
         Runs {
             shared: Arc::new(shared),
@@ -206,10 +211,11 @@ impl Runs {
 
     /// Forgets the runs that have ended and of which nothing waits.
     pub fn forget(&self) {
-        self.lock().retain(|_, entry| {
+        self.lock().retain(|id, entry| {
             let is_over = matches!(entry.stage, Stage::Ended(_));
             if is_over {
                 close(entry);
+                restore::forget(&self.trajectory(&RunId(id.clone())));
             }
             !is_over
         });

@@ -99,6 +99,21 @@ pub(super) fn doing(event: &Event, board: &Board) -> Option<(Party, String, bool
     }
 }
 
+/// What an agent read, searched, or ran.
+pub(super) fn lookup(event: &Event) -> Option<(&Party, String)> {
+    let Event::ToolUsed {
+        agent,
+        tool,
+        argument,
+        ..
+    } = event
+    else {
+        return None;
+    };
+    let words = format!("{} {argument}", tool.replace('_', " "));
+    Some((agent, short(&words)))
+}
+
 /// What one does who is not at work, now that something is over: an agent has answered, the proxy user
 /// has decided.
 pub(super) fn rests(event: &Event) -> Option<(&Party, String)> {

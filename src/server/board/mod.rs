@@ -7,6 +7,7 @@ mod proposal;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use super::remedy::Remedy;
 use crate::ports::{Dollars, Tokens, Verdict};
@@ -23,7 +24,14 @@ pub struct Agent {
     /// In words.
     pub doing: String,
     pub working: bool,
+    /// When it began to do that.
+    pub since: Instant,
+    /// What it looked up last, the newest at the end.
+    pub looked: Vec<String>,
 }
+
+/// How many of an agent's lookups are kept.
+const LOOKED: usize = 8;
 
 /// What was spent so far, as the turns say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -63,7 +71,23 @@ impl Board {
     pub fn note(&mut self, seq: u64, event: &Event) {
         self.seq = Some(seq);
         if let Some((party, doing, working)) = doing::doing(event, self) {
-            self.agents.insert(party, Agent { doing, working });
+            let known = self.agents.get_mut(&party).map(|agent| &mut agent.looked);
+            let looked = known.map(std::mem::take).unwrap_or_default();
+            let agent = Agent {
+                doing,
+                working,
+                since: Instant::now(),
+                looked,
+            };
+            self.agents.insert(party, agent);
+        }
+        if let Some((party, lookup)) = doing::lookup(event)
+            && let Some(agent) = self.agents.get_mut(party)
+        {
+            if agent.looked.len() == LOOKED {
+                agent.looked.remove(0);
+            }
+            agent.looked.push(lookup);
         }
         if let Some((party, doing)) = doing::rests(event)
             && let Some(agent) = self.agents.get_mut(party)

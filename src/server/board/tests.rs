@@ -177,3 +177,31 @@ fn what_nobody_asked_about_is_dropped() {
     events.push(finished(StopReason::Cancelled));
     assert_eq!(state(&board(&events), 2), State::Dropped);
 }
+
+#[test]
+fn the_last_lookups_of_an_agent_are_kept() {
+    let woken = Event::AgentWoken {
+        agent: agent("a.py::f"),
+        cause: crate::swarm::Cause::Steered {
+            text: "go".to_owned(),
+        },
+    };
+    let mut board = board(&[woken]);
+    for line in 0..10 {
+        board.note(
+            2 + line,
+            &Event::ToolUsed {
+                agent: agent("a.py::f"),
+                tool: "run_tests".to_owned(),
+                argument: line.to_string(),
+                outcome: "ok".to_owned(),
+            },
+        );
+    }
+    let looked = &board.agents[&agent("a.py::f")].looked;
+    assert_eq!(looked.len(), 8);
+    assert_eq!(
+        (looked[0].as_str(), looked[7].as_str()),
+        ("run tests 2", "run tests 9")
+    );
+}

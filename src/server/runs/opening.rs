@@ -94,7 +94,7 @@ impl Runs {
         if let Some(entry) = self.lock().get_mut(&id.0) {
             entry.board.note(seq, event);
             match entry.origin {
-                Origin::Begun => {}
+                Origin::Begun | Origin::Past => {}
                 Origin::Restored => entry.board.nobody_works(),
             }
             if approval == Approval::Ask {

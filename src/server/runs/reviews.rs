@@ -282,7 +282,8 @@ impl Runs {
         let mut actions = Vec::new();
         for (id, entry) in self.lock().iter() {
             let remedy = entry.board.remedy().map(|(remedy, _)| remedy);
-            let is_over = matches!(entry.stage, Stage::Ended(_)) && !entry.again;
+            let is_past = entry.origin == Origin::Past;
+            let is_over = matches!(entry.stage, Stage::Ended(_)) && !entry.again && !is_past;
             if is_over && (remedy.is_some() || entry.interrupted.is_some()) {
                 for (title, download) in again_titles(&entry.params.task, remedy.as_ref()) {
                     let run = RunId(id.clone());

@@ -221,6 +221,9 @@ impl Runs {
             let working = entry.board.agents.values().filter(|agent| agent.working);
             status.working += working.count();
             status.waiting += entry.board.leading().count() + entry.approvals.intents().len();
+            if entry.origin == Origin::Past {
+                continue;
+            }
             status.calls += entry.board.spent.calls;
             status.tokens += entry.board.spent.tokens;
             status.dollars += entry.board.spent.dollars;
@@ -246,6 +249,11 @@ fn agents(entry: &Entry) -> Vec<AgentState> {
             agent: agent.clone(),
             doing: one.doing.clone(),
             working: one.working,
+            seconds: match one.working {
+                true => one.since.elapsed().as_secs(),
+                false => 0,
+            },
+            looked: one.looked.clone(),
         })
         .collect()
 }

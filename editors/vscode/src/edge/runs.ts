@@ -139,7 +139,7 @@ export class Runs implements vscode.Disposable {
       return;
     }
     const story = this.#story(params.run);
-    if (story.take(params.seq, params.event)) {
+    if (story.take(params.seq, params.event, params.at_ms)) {
       this.#happened.fire({ story, params });
       this.#soon();
     }
@@ -178,8 +178,8 @@ export class Runs implements vscode.Disposable {
       if (restored) {
         story.interrupt();
       }
-      for (const { seq, event } of events) {
-        story.take(seq, event);
+      for (const { seq, event, at_ms } of events) {
+        story.take(seq, event, at_ms);
       }
     }
     await this.#compare();

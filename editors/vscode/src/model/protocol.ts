@@ -93,6 +93,8 @@ export interface Spent {
   output_tokens: number;
   dollars: number;
   seconds: number;
+  /** Calls whose price nobody knows; left out when there are none. */
+  unpriced_calls?: number;
 }
 
 /** The events that change what is shown. Others pass by. */

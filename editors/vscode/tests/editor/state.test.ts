@@ -65,6 +65,8 @@ on.step("a restored run has nobody at work, from the first moment on", async () 
     await on.editor.row("Interrupted: the server was started anew").waitFor();
     await toReview(2).waitFor();
   });
+  // What ended before is history, and is there again.
+  await on.editor.row("Double the base.", "settled").waitFor();
   assert.deepEqual(
     said.filter((text) => text.includes("at work")),
     [],
@@ -104,5 +106,31 @@ on.step("the picture shows the restored run after the window was loaded anew", a
   await after.locator(".node", { hasText: "waits for you" }).first().waitFor();
   await after.locator("#status", { hasText: "Interrupted" }).waitFor();
   assert.equal(await after.locator(".node.working").count(), 0);
+  await on.editor.row("Double the base.", "settled").waitFor();
   await on.editor.picture("state after a reload");
+});
+
+on.step("what an agent reads, and for how many seconds it thinks, is visible", async () => {
+  on.scene.model.knows("Look first.", {
+    scout: [wakes(PRICE_PATH)],
+    [PRICE_PATH]: [{ tool: "read", arguments: { symbols: [TAX_PATH] } }, proposes("After a look.", "19", "20")],
+  });
+  on.scene.model.hold(PRICE_PATH);
+  await on.editor.chord("t");
+  await on.editor.answer("Starling: New Task", "Look first.");
+  await on.scene.model.asked(PRICE_PATH);
+  on.scene.model.letGo(PRICE_PATH);
+  on.scene.model.hold(PRICE_PATH);
+  await on.editor.row("price", /\d+ s · thinks; last reads tax\.py::tax/).waitFor();
+  await on.editor.expand(/price.*thinks/);
+  await on.editor.picture("state what an agent reads");
+  on.scene.model.letGo(PRICE_PATH);
+  await on.editor.row("Look first.", "to review").waitFor();
+});
+
+on.step("the diff says why, and how the tests went", async () => {
+  await on.editor.clickRow(/#\d price/, "waits for you · price.py");
+  await on.editor.proposed("extra = 2").waitFor();
+  await on.editor.remark("tests unknown");
+  await on.editor.picture("state reason in the diff");
 });
