@@ -102,7 +102,8 @@ local function side_by_side(about)
   client.request('starling/proposal', about, function(shown)
     local file = shown.files[1]
     -- A conflict: your text beside the proposed one.
-    local proposed = file and (file.after ~= vim.NIL and file.after or file.proposed)
+    local fits = file and type(file.after) == 'string'
+    local proposed = file and (fits and file.after or file.proposed)
     if not proposed then
       client.say('there is nothing to compare any more', vim.log.levels.WARN)
       return
@@ -116,8 +117,8 @@ local function side_by_side(about)
     window.write(after, vim.split((proposed:gsub('\r', ''):gsub('\n$', '')), '\n'))
     vim.api.nvim_win_set_buf(0, after)
     vim.cmd.diffthis()
-    vim.wo.winbar = (file.after == vim.NIL and '#%d as proposed, in conflict with yours: a hand back · r reject · q close'
-      or '#%d with the proposal: a accept · r reject · q close'):format(about.proposal)
+    vim.wo.winbar = (fits and '#%d with the proposal: a accept · r reject · q close'
+      or '#%d conflicts with yours: a hand back · r reject · q close'):format(about.proposal)
     local function leave()
       vim.cmd.tabclose()
     end

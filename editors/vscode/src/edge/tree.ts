@@ -6,6 +6,8 @@ import type { Story } from "../model/story.ts";
 import type { Runs } from "./runs.ts";
 
 const CLOCK_MS = 1000;
+/** The least time between two drawings: a click meanwhile has lost its row. */
+const DRAW_MS = 300;
 
 export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<Row | void>();
@@ -17,6 +19,9 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
   readonly #view: vscode.TreeView<Row>;
   readonly #listening: vscode.Disposable;
   readonly #clock: NodeJS.Timeout;
+  /** Until the next drawing. */
+  #pause: NodeJS.Timeout | null = null;
+  #isLate = false;
 
   constructor(runs: Runs) {
     this.#runs = runs;
@@ -68,6 +73,7 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
 
   dispose(): void {
     clearInterval(this.#clock);
+    clearTimeout(this.#pause ?? undefined);
     this.#listening.dispose();
     this.#view.dispose();
     this.#changed.dispose();
@@ -84,6 +90,17 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
   #refresh(): void {
     const waiting = this.#runs.waiting.length;
     this.#view.badge = waiting > 0 ? { value: waiting, tooltip: `${waiting} to review` } : undefined;
+    if (this.#pause) {
+      this.#isLate = true;
+      return;
+    }
+    this.#pause = setTimeout(() => {
+      this.#pause = null;
+      if (this.#isLate) {
+        this.#isLate = false;
+        this.#refresh();
+      }
+    }, DRAW_MS);
     const drawn = JSON.stringify(this.#all());
     if (drawn !== this.#drawn) {
       this.#drawn = drawn;
