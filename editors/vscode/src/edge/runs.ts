@@ -17,6 +17,7 @@ interface State {
     run: string;
     task: string;
     restored: boolean;
+    stage: "opening" | "going" | "ended";
     intents: IntentParams[];
     proposals: { proposal: number; state: ProposalState }[];
   }[];
@@ -172,9 +173,10 @@ export class Runs implements vscode.Disposable {
   async #attach(folder: vscode.WorkspaceFolder): Promise<void> {
     this.#forget(folder);
     const runs = (await this.#known(folder)).filter(({ run }) => !this.#forgotten.has(run));
-    for (const { run, restored } of runs) {
+    for (const { run, restored, stage } of runs) {
       const { events } = await this.#server.request<{ events: EventParams[] }>("starling/events", { run });
       const story = this.#story(run);
+      story.past = stage === "ended" && !restored;
       if (restored) {
         story.interrupt();
       }

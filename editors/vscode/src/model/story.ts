@@ -112,6 +112,8 @@ export class Story {
   phase = "starting";
   end: End | null = null;
   interrupted = false;
+  /** It ended before this window, or its server, was there: history. */
+  past = false;
   #last = -1;
   /** The time of the event that is taken, in milliseconds since the run began. */
   #now = 0;
