@@ -18,9 +18,17 @@ pub struct Applied {
     after: Arc<str>,
     /// Whether it was taken back, by whichever means.
     is_undone: bool,
+    /// Whether it was the editor's own undo: only then a redo can make it again. Else another run may
+    /// have made the same change.
+    by_editor: bool,
 }
 
 impl Applied {
+    /// The editor's own undo took it back.
+    pub fn undone_by_editor(&mut self) {
+        self.by_editor = true;
+    }
+
     /// What a text of the file says about the change that was not known before: that it was undone, or
     /// that it was made again.
     pub fn news(&self, proposal: ProposalId, text: &str) -> Option<Event> {
@@ -28,6 +36,9 @@ impl Applied {
             true => (&self.before, &self.after),
             false => (&self.after, &self.before),
         };
+        if self.is_undone && !self.by_editor {
+            return None;
+        }
         let has_become = **to == *text || is_made(from, to, text);
         has_become.then(|| match self.is_undone {
             true => self.made.clone(),
@@ -69,6 +80,7 @@ pub(super) fn note(applied: &mut BTreeMap<ProposalId, Applied>, event: &Event) {
             before: Arc::clone(&change.before),
             after: after.into(),
             is_undone: false,
+            by_editor: false,
         };
         applied.insert(*proposal, made);
     } else if let Event::ProposalUndone { proposal } = event
@@ -120,6 +132,12 @@ mod tests {
         }
         let proposal = ProposalId(1);
         note(&mut applied, &Event::ProposalUndone { proposal });
+        assert_eq!(
+            news(&applied, &after),
+            None,
+            "another run may have made the same"
+        );
+        applied.get_mut(&proposal).unwrap().undone_by_editor();
         assert_eq!(news(&applied, BEFORE), None, "known");
         assert_eq!(news(&applied, &typed(BEFORE)), None, "known");
         for redone in [after.as_str(), &typed(&after)] {

@@ -84,6 +84,12 @@ impl Runs {
             handle,
             has_ended,
         } = noticed;
+        if let Event::ProposalUndone { proposal } = &event
+            && let Some(entry) = self.lock().get_mut(&run.0)
+            && let Some(applied) = entry.board.applied.get_mut(proposal)
+        {
+            applied.undone_by_editor();
+        }
         let log = handle.log();
         log.event(event.clone());
         if !has_ended {

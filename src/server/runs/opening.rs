@@ -101,6 +101,10 @@ impl Runs {
                 entry.approvals.note(event);
             }
         }
+        if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
+            // What the texts say of it is not known yet.
+            self.compared().clear();
+        }
         self.shared.pulse.beat();
         if let Event::ReviewAsked { proposal, .. } = event {
             self.point_at(id, *proposal);
