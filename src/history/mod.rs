@@ -13,6 +13,6 @@ pub use trajectory::{
     Change, Found, HistoryError, PastRun, State, changes, find, newest_first, started,
 };
 pub use undo::{
-    Blocker, FilePlan, OpenRun, Refusal, Step, UndoOutcome, is_interrupted, plan, record_undone,
-    take_back,
+    Blocker, FilePlan, OpenRun, Refusal, Step, UndoOutcome, is_interrupted, plan, record,
+    record_undone, take_back,
 };

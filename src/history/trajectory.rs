@@ -177,31 +177,43 @@ impl PastRun {
         file: &mut File,
         undone: &[ProposalId],
     ) -> io::Result<()> {
+        let events = undone.iter().map(|proposal| Event::ProposalUndone {
+            proposal: *proposal,
+        });
+        self.append(file, events)?;
+        for change in &mut self.changes {
+            if undone.contains(&change.proposal) {
+                change.state = State::Undone;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends events to the trajectory.
+    pub(super) fn append(
+        &mut self,
+        file: &mut File,
+        events: impl IntoIterator<Item = Event>,
+    ) -> io::Result<()> {
         let now = SystemTime::now();
         let since = started(&self.id).and_then(|started| now.duration_since(started).ok());
         let at_ms = since.map_or(0, |since| {
             u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
         });
         let mut lines = Vec::new();
-        for (seq, proposal) in (self.records..).zip(undone) {
-            let record = Record::Event(Event::ProposalUndone {
-                proposal: *proposal,
-            });
+        let first = self.records;
+        for (seq, event) in (first..).zip(events) {
+            let record = Record::Event(event);
             let stamped = Stamped { seq, at_ms, record };
             serde_json::to_writer(&mut lines, &stamped)?;
             lines.push(b'\n');
+            self.records = seq + 1;
         }
         file.set_len(self.length)?;
         file.seek(SeekFrom::End(0))?;
         file.write_all(&lines)?;
         file.sync_data()?;
-        self.records += undone.len() as u64;
         self.length += lines.len() as u64;
-        for change in &mut self.changes {
-            if undone.contains(&change.proposal) {
-                change.state = State::Undone;
-            }
-        }
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trajectory::{Change, Found, HistoryError, PastRun, State, open_locked};
 use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
-use crate::swarm::{AppliedChange, ProposalId, RunId};
+use crate::swarm::{AppliedChange, Event, ProposalId, RunId};
 use crate::syntax::FilePath;
 use crate::text::{ByteRange, ChangeSet, Conflict, ContentHash, unified_diff};
 use crate::workspace::{private_file, read_text, remove_empty_directories};
@@ -632,6 +632,20 @@ pub fn record_undone(found: &Found, undone: &[ProposalId]) -> Result<(), History
         .copied()
         .collect();
     let appended = run.append_undone(&mut file, &undone);
+    appended.map_err(|source| HistoryError::Io {
+        path: found.path.clone(),
+        source,
+    })
+}
+
+/// Records what happened to an applied change after the run: that the editor undid it, or made it again.
+///
+/// # Errors
+/// Another program has the trajectory open, or it cannot be read or written.
+pub fn record(found: &Found, event: Event) -> Result<(), HistoryError> {
+    let mut file = open_locked(found)?;
+    let mut run = PastRun::read_open(&file, &found.path)?;
+    let appended = run.append(&mut file, [event]);
     appended.map_err(|source| HistoryError::Io {
         path: found.path.clone(),
         source,

@@ -11,7 +11,8 @@ use tower_lsp::lsp_types::{
 use super::board::short;
 use super::documents::Sight;
 use super::offers::{Offer, command};
-use super::protocol::{ClientCommand, RUN};
+use super::protocol::{ClientCommand, REJECT, RUN};
+use super::runs::reviews::REASONS;
 use super::settings::Settings;
 use crate::syntax::{FilePath, SymbolPath};
 use crate::text::{Position, offset_of};
@@ -25,7 +26,7 @@ const LINES: u32 = 100;
 pub fn actions(
     params: &CodeActionParams,
     file: &FilePath,
-    offers: &[Offer],
+    (offers, again): (&[Offer], Vec<Command>),
     sight: &Sight,
     client: &Settings,
 ) -> Vec<CodeActionOrCommand> {
@@ -46,7 +47,9 @@ pub fn actions(
         let about = about.unwrap_or_default();
         // The first of several is the name of the matter.
         let named = usize::from(commands.len() > 1);
-        actions.extend(commands.into_iter().skip(named).map(|one| {
+        let commands = commands.into_iter().skip(named);
+        let commands = commands.flat_map(|one| with_reasons(one, client));
+        actions.extend(commands.map(|one| {
             let title = match named {
                 0 => one.title.clone(),
                 _ => format!("{} ({about})", one.title),
@@ -54,6 +57,7 @@ pub fn actions(
             action(title, KIND, one)
         }));
     }
+    actions.extend(again.into_iter().map(|one| action_of(KIND, one)));
     actions.extend(place.on_symbol(&symbol, params));
     let wanted = params.context.only.as_deref();
     actions
@@ -68,6 +72,24 @@ pub fn actions(
             }),
         })
         .collect()
+}
+
+/// Where the client shows no questions, each reason to reject is an action of its own.
+fn with_reasons(command: Command, client: &Settings) -> Vec<Command> {
+    let argument = command.arguments.as_ref().and_then(|all| all.first());
+    let is_about_proposal = argument.is_some_and(|one| one.get("proposal").is_some());
+    if command.command != REJECT || client.questions || !is_about_proposal {
+        return vec![command];
+    }
+    let with = |reason: &&str| {
+        let mut one = command.clone();
+        one.title = format!("Reject: {reason}");
+        if let Some(argument) = one.arguments.iter_mut().flatten().next() {
+            argument["reason"] = json!(reason);
+        }
+        one
+    };
+    REASONS.iter().map(with).collect()
 }
 
 /// A kind stands for all that begin with it.
@@ -218,8 +240,7 @@ fn action(title: String, kind: CodeActionKind, command: Command) -> CodeAction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::offers::offers;
-    use crate::server::testing::{BASE, client, doing, sight, waiting};
+    use crate::server::testing::{BASE, client, doing, offers, sight, waiting};
     use crate::swarm::RunId;
 
     fn asked(
@@ -236,7 +257,13 @@ mod tests {
         });
         let params: CodeActionParams = serde_json::from_value(params).unwrap();
         let file = FilePath::new("a.py");
-        let found = actions(&params, &file, offers, &sight(text), &client(brings));
+        let found = actions(
+            &params,
+            &file,
+            (offers, Vec::new()),
+            &sight(text),
+            &client(brings),
+        );
         let plain = |action| match action {
             CodeActionOrCommand::CodeAction(action) => action,
             CodeActionOrCommand::Command(command) => panic!("{command:?}"),
@@ -296,7 +323,9 @@ mod tests {
             titles((6, 10)),
             [
                 "Accept (Starling #1: reason 1)",
-                "Reject (Starling #1: reason 1)",
+                "Reject: It is not needed (Starling #1: reason 1)",
+                "Reject: The approach is wrong (Starling #1: reason 1)",
+                "Reject: It changes too much (Starling #1: reason 1)",
                 "Why (Starling #1: reason 1)",
                 "Diff (Starling #1: reason 1)",
                 "Starling: write a test",

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
-use super::plugin::Plugin;
+use super::outgoing::Plugin;
 use super::protocol::{IntentNotification, IntentParams};
 use super::pulse::Pulse;
+use super::windows::Windows;
 use crate::ports::{Approver, IntentView, ProposalView, Verdict};
 use crate::swarm::{Event, ProposalId, RunId};
 use crate::syntax::SymbolPath;
@@ -151,6 +152,7 @@ pub struct Person {
     pub run: RunId,
     pub approvals: Approvals,
     pub plugin: Plugin,
+    pub windows: Arc<Windows>,
     pub pulse: Pulse,
 }
 
@@ -169,9 +171,16 @@ impl Approver for Person {
         }
         self.pulse.beat();
         let run = self.run.clone();
-        self.plugin
-            .tell::<IntentNotification>(IntentParams { run, view })
-            .await;
+        if self.plugin.is_there() {
+            let params = IntentParams { run, view };
+            self.plugin.notify::<IntentNotification>(params).await;
+        } else {
+            let text = format!(
+                "Starling: {} asks before it begins; code actions there answer",
+                view.symbol
+            );
+            self.windows.say(&text).await;
+        }
         wait.await
     }
 

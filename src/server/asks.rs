@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::documents::Desk;
-use super::plugin::Plugin;
+use super::outgoing::Plugin;
 use super::protocol::{
     AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply, AskState,
 };
@@ -33,9 +33,9 @@ pub struct Asks {
 
 struct Shared {
     services: Services,
+    plugin: Plugin,
     desk: Desk,
     pulse: Pulse,
-    plugin: Plugin,
     windows: Arc<Windows>,
     tasks: TaskTracker,
     state: Mutex<State>,
@@ -68,14 +68,14 @@ impl Asks {
     pub fn new(services: Services, desk: Desk, around: Around) -> Asks {
         let Around {
             pulse,
-            plugin,
             windows,
+            plugin,
         } = around;
         let shared = Shared {
             services,
+            plugin,
             desk,
             pulse,
-            plugin,
             windows,
             tasks: TaskTracker::new(),
             state: Mutex::default(),
@@ -155,8 +155,7 @@ impl Asks {
     }
 
     async fn answer(self, plan: Plan, cancel: CancellationToken) {
-        // Where no plugin hears of the answer, it is opened as a document.
-        let (id, shows) = (plan.id.clone(), plan.settings.commands.is_none());
+        let (id, shows) = (plan.id.clone(), !plan.settings.has_plugin());
         let (steps, told) = mpsc::unbounded_channel();
         let answered = async {
             let end = tokio::select! {
@@ -198,7 +197,8 @@ impl Asks {
             ask: id.clone(),
             news,
         };
-        self.shared.plugin.tell::<AnswerNotification>(params).await;
+        let plugin = &self.shared.plugin;
+        plugin.notify::<AnswerNotification>(params).await;
     }
 
     async fn answered(

@@ -88,6 +88,9 @@ impl Backend {
 
     /// `starling/state`
     pub async fn state(&self) -> Result<StateReply> {
+        if self.agreed.get().is_some() {
+            self.runs.restored().await;
+        }
         Ok(StateReply {
             runs: self.runs.state(),
             asks: self.asks.state(),
@@ -134,10 +137,7 @@ impl Backend {
                 let reply = self.runs.accept_all(run.as_ref())?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            Command::AskReason { run, review } => {
-                self.runs.ask_reason(run, review);
-                Ok(None)
-            }
+            Command::AskReason { run, review } => self.runs.ask_reason(run, review).map(nothing),
             Command::Ask(params) => {
                 let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
                 let reply = self.asks.begin(*params, &agreed.settings)?;
@@ -255,7 +255,9 @@ impl LanguageServer for Backend {
         };
         let offers = self.runs.offers(&file);
         let sight = self.see(uri).await;
-        Ok(sight.map(|sight| actions(&params, &file, &offers, &sight, settings)))
+        let again = self.runs.again();
+        let all = |sight: Sight| actions(&params, &file, (&offers, again), &sight, settings);
+        Ok(sight.map(all))
     }
 
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {

@@ -134,12 +134,6 @@ impl Desk {
         self.changes.clone()
     }
 
-    /// Waits until no text has changed for so long: its user does not type now.
-    pub async fn idle(&self, quiet: Duration) {
-        let mut changes = self.changes();
-        while let Ok(Ok(())) = tokio::time::timeout(quiet, changes.changed()).await {}
-    }
-
     /// Posts; when the actor is gone, nobody needs the message any more.
     pub fn post(&self, post: Post) {
         if self.posts.send(post).is_err() {

@@ -21,7 +21,7 @@ use tower_lsp::lsp_types::{
 };
 
 use super::documents::{Desk, Expected};
-use super::outgoing::{NoAnswer, ask};
+use super::outgoing::{AFTER_ANSWER, NoAnswer, ask};
 use super::paths::{disk_text, path_of};
 use super::runs::overlay;
 use super::settings::Settings;
@@ -274,6 +274,9 @@ impl Editor for ClientEditor {
             return Err(ApplyError::Forbidden { why });
         }
         let effect = self.possible(&edit)?;
+        if !self.settings.has_plugin() {
+            tokio::time::sleep(AFTER_ANSWER).await;
+        }
         let _turn = self.turn.lock().await;
         let base = Arc::clone(&edit.base.text);
         let expected = self.desk.expect(path.clone(), base, Arc::clone(&after));

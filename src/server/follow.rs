@@ -16,8 +16,7 @@ use tower_lsp::lsp_types::{
 };
 
 use super::board::name;
-use super::outgoing::ask;
-use super::plugin::Plugin;
+use super::outgoing::{Plugin, ask};
 use super::protocol::{EventNotification, EventParams};
 use crate::swarm::{Cursor, Event, Record, RunId, Stamped};
 use crate::workspace::{private_directory, private_file};
@@ -65,7 +64,7 @@ async fn try_write(mut cursor: Cursor, file: File) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Sends all events to the client, in order; `note` hears of each before the client does. The first
+/// Sends all events to the client's plugin, in order; `note` gets each before the client does. The first
 /// `earlier` records are of a server that ended: an end among them is none any more.
 pub async fn notify(
     mut cursor: Cursor,
@@ -85,7 +84,7 @@ pub async fn notify(
         if let Record::Event(event) = &record.record {
             note(record.seq, event);
         }
-        plugin.tell::<EventNotification>(params).await;
+        plugin.notify::<EventNotification>(params).await;
     }
 }
 

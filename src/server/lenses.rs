@@ -54,8 +54,7 @@ pub fn is_on_head(line: u32, mark: &Mark, text: &Rope) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::offers::offers;
-    use crate::server::testing::{BASE, client, sight, waiting};
+    use crate::server::testing::{BASE, client, offers, sight, waiting};
     use crate::swarm::RunId;
     use crate::syntax::FilePath;
 

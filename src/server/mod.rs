@@ -16,7 +16,6 @@ mod marks;
 mod offers;
 mod outgoing;
 mod paths;
-mod plugin;
 pub mod protocol;
 mod pulse;
 mod remedy;
@@ -69,7 +68,7 @@ pub async fn serve(
     let (service, socket) = LspService::build(|client| {
         let around = pulse::Around {
             pulse: pulse::Pulse::default(),
-            plugin: plugin::Plugin::new(client.clone()),
+            plugin: outgoing::Plugin::new(client.clone()),
             windows: Arc::new(windows::Windows::new(
                 client.clone(),
                 services.trajectories.join("shown"),

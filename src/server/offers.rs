@@ -6,8 +6,9 @@ use tower_lsp::lsp_types::Command;
 use super::board::{Board, State};
 use super::protocol::{ACCEPT, CANCEL, ClientCommand, DIFF, REJECT, REVIEW, WHY};
 use super::settings::Settings;
+use crate::ports::IntentView;
 use crate::swarm::{Party, ProposalId, RunId, ids};
-use crate::syntax::{FilePath, SymbolPath};
+use crate::syntax::SymbolPath;
 
 /// An offer about one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,13 +34,10 @@ pub enum What {
     Agent {
         doing: String,
     },
-}
-
-/// The offers of one run about one file.
-pub fn offers(run: &RunId, board: &Board, file: &FilePath) -> Vec<Offer> {
-    let mut offers = all_offers(run, board);
-    offers.retain(|offer| offer.symbol.file == *file);
-    offers
+    /// What an agent asks leave for.
+    Intent {
+        intent: String,
+    },
 }
 
 /// The offers of one run.
@@ -82,6 +80,25 @@ pub fn all_offers(run: &RunId, board: &Board) -> Vec<Offer> {
     offers
 }
 
+/// An intent that waits, for clients without a plugin. Takes the place of what its agent is doing.
+pub fn with_intents(mut offers: Vec<Offer>, run: &RunId, intents: Vec<IntentView>) -> Vec<Offer> {
+    for view in intents {
+        let is_of_agent = |offer: &Offer| {
+            let is_doing = matches!(offer.what, What::Agent { .. });
+            is_doing && offer.run == *run && offer.symbol == view.symbol
+        };
+        offers.retain(|offer| !is_of_agent(offer));
+        offers.push(Offer {
+            symbol: view.symbol,
+            run: run.clone(),
+            what: What::Intent {
+                intent: view.intent,
+            },
+        });
+    }
+    offers
+}
+
 /// The owner of a proposal, and what else it changes outside of it. The module body, which gets the
 /// imports, is not worth a word.
 fn shown_at(owner: &SymbolPath, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
@@ -98,7 +115,7 @@ impl Offer {
     pub fn proposal(&self) -> Option<ProposalId> {
         match &self.what {
             What::Proposal { proposal, .. } => Some(*proposal),
-            What::Agent { .. } => None,
+            What::Agent { .. } | What::Intent { .. } => None,
         }
     }
 
@@ -140,6 +157,17 @@ impl Offer {
                         about.clone(),
                     ),
                     command("Diff", diff, about),
+                ]
+            }
+            What::Intent { intent } => {
+                let about = json!({"run": self.run, "symbol": self.symbol});
+                let mut refusal = about.clone();
+                refusal["reason"] = json!("The user does not want it");
+                let title = format!("Starling asks: {}", super::board::short(intent));
+                vec![
+                    command(title, ACCEPT, about.clone()),
+                    command("Go ahead", ACCEPT, about),
+                    command("Do not", REJECT, refusal),
                 ]
             }
             What::Agent { doing } => {
@@ -201,7 +229,8 @@ pub fn command(title: impl Into<String>, command: &str, argument: Value) -> Comm
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::testing::{client, doing, waiting};
+    use crate::server::testing::{client, doing, offers, waiting};
+    use crate::syntax::FilePath;
 
     fn run() -> RunId {
         RunId("r".to_owned())

@@ -16,8 +16,6 @@ use crate::ports::{Dollars, IntentView, Tokens};
 use crate::swarm::{Approval, AskIntent, Driver, Event, Limits, ProposalId, RunId};
 use crate::syntax::SymbolPath;
 
-use super::board::State;
-
 pub use ask::{AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply};
 pub use bridge::{
     BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
@@ -258,20 +256,6 @@ pub struct UndoneParams {
     pub error: Option<String>,
 }
 
-/// `starling/proposals`: what became of proposals without an event: the user took an applied change back
-/// in the editor itself, or brought it again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProposalsParams {
-    pub run: RunId,
-    pub proposals: Vec<ProposalNews>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProposalNews {
-    pub proposal: ProposalId,
-    pub state: State,
-}
-
 /// Names a proposal: the argument of `starling.review`, `starling.diff`, `starling.why` and
 /// `starling/proposal`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -307,13 +291,6 @@ pub enum IntentNotification {}
 impl Notification for IntentNotification {
     type Params = IntentParams;
     const METHOD: &'static str = "starling/intent";
-}
-
-#[derive(Debug)]
-pub enum ProposalsNotification {}
-impl Notification for ProposalsNotification {
-    type Params = ProposalsParams;
-    const METHOD: &'static str = "starling/proposals";
 }
 
 #[derive(Debug)]

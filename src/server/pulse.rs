@@ -10,8 +10,7 @@ use tower_lsp::lsp_types::request::CodeLensRefresh;
 
 use super::asks::Asks;
 use super::documents::Desk;
-use super::outgoing::ask;
-use super::plugin::Plugin;
+use super::outgoing::{Plugin, ask};
 use super::protocol::StatusNotification;
 use super::runs::Runs;
 use super::settings::Settings;
@@ -26,8 +25,8 @@ const DEADLINE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct Around {
     pub pulse: Pulse,
-    pub plugin: Plugin,
     pub windows: Arc<Windows>,
+    pub plugin: Plugin,
 }
 
 /// Told of every change; never waits.
@@ -43,6 +42,7 @@ impl Pulse {
 
     /// Tells the client of changes, for as long as it is polled.
     pub async fn carry(self, client: Client, desk: Desk, runs: Runs, asks: Asks, agreed: Settings) {
+        let plugin = runs.plugin();
         let mut texts = desk.changes();
         let (mut status, mut offers) = (Default::default(), Vec::new());
         loop {
@@ -58,7 +58,7 @@ impl Pulse {
             let now = runs.status(asks.going());
             if now != status {
                 status = now.clone();
-                runs.plugin().tell::<StatusNotification>(now).await;
+                plugin.notify::<StatusNotification>(now).await;
             }
             let now = runs.all_offers();
             if now != offers {

@@ -34,9 +34,11 @@ impl Remedy {
         if has("this build of Starling has no local models") || has("no model is called") {
             return Some(Remedy::Model);
         }
-        let silent = has(": connection failed: ")
-            || has(": no answer within ")
-            || has(": the server answered 5");
+        // An editor that does not answer is no endpoint.
+        let silent = !has("the editor refused the edit")
+            && (has(": connection failed: ")
+                || has(": no answer within ")
+                || has(": the server answered 5"));
         silent.then_some(Remedy::Endpoint)
     }
 }
@@ -97,6 +99,8 @@ mod tests {
         };
         assert_eq!(of(unreachable.to_string()), Some(Remedy::Endpoint));
         assert_eq!(Remedy::of("the tests fail"), None);
+        let late = "a.py: the editor refused the edit: no answer within 10 s";
+        assert_eq!(Remedy::of(late), None);
     }
 
     #[test]

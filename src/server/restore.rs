@@ -23,6 +23,13 @@ const INTERRUPTED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 const INTERRUPTED_MOST: usize = 5;
 /// The ending of the file that marks a run as ended by its server, beside its trajectory.
 const MARK: &str = "interrupted";
+/// The ending of the file that marks a run as forgotten by its user.
+const FORGOTTEN: &str = "forgotten";
+/// Runs that ended are shown for this long, and at most so many of them.
+const PAST_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const PAST_MOST: usize = 10;
+/// Longer trajectories are not read for the history.
+const PAST_BYTES: u64 = 8 << 20;
 
 /// A run to be offered again. Its file stays locked, so that no other server offers it.
 #[derive(Debug)]
@@ -166,6 +173,70 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
         file,
         waits,
     })
+}
+
+/// A run that ended, for the history of a project. Nothing of it waits.
+#[derive(Debug)]
+pub struct Past {
+    pub id: RunId,
+    pub task: String,
+    pub records: Vec<Stamped>,
+}
+
+/// The last runs about a project that have ended, the oldest first. Runs that were forgotten, that
+/// another server has open, or that are offered again otherwise are not among them.
+pub fn past(trajectories: &Path, root: &Path, wanted: &Restore) -> Vec<Past> {
+    let Ok(entries) = std::fs::read_dir(trajectories) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .filter(|path| is_wanted(path, wanted) && is_younger(path, PAST_AGE))
+        .filter(|path| !path.with_extension(FORGOTTEN).exists())
+        .collect();
+    paths.sort();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let last = paths.into_iter().rev().take(MOST);
+    let mut past: Vec<Past> = last
+        .filter_map(|path| open_past(&path, &root))
+        .take(PAST_MOST)
+        .collect();
+    past.reverse();
+    past
+}
+
+fn open_past(path: &Path, root: &Path) -> Option<Past> {
+    let file = File::open(path).ok()?;
+    if path.with_extension(MARK).exists() || file.metadata().ok()?.len() > PAST_BYTES {
+        return None;
+    }
+    file.try_lock_shared().ok()?;
+    let mut records: Vec<Stamped> = Vec::new();
+    for line in BufReader::new(&file).lines() {
+        let record: Stamped = serde_json::from_str(&line.ok()?).ok()?;
+        if let (true, Record::Event(event)) = (records.is_empty(), &record.record) {
+            let is_here = |event: &Event| matches!(event, Event::RunStarted { root: about, .. } if Path::new(about) == root);
+            if !is_here(event) {
+                return None;
+            }
+        }
+        records.push(record);
+    }
+    let (id, task) = match &records.first()?.record {
+        Record::Event(Event::RunStarted { run, task, .. }) => (run.clone(), task.clone()),
+        Record::Event(_) | Record::Exchange(_) => return None,
+    };
+    let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
+    let is_over = records.iter().any(ends) && !waits(&records);
+    is_over.then_some(Past { id, task, records })
+}
+
+/// Notes that a run is not to be shown in the history any more.
+pub fn forget(trajectory: &Path) {
+    if let Err(error) = private_file(&trajectory.with_extension(FORGOTTEN)) {
+        tracing::warn!(%error, "a forgotten run will be shown again");
+    }
 }
 
 /// Whether the last line says so: most runs do, and need not be read.

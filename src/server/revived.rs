@@ -95,6 +95,20 @@ pub fn revive(
     revived
 }
 
+/// A run that has ended, for the history: what it applied can still be undone.
+pub fn ended(records: Vec<Stamped>, editor: Arc<dyn Editor>, root: Option<PathBuf>) -> Revived {
+    let revived = Revived {
+        parts: all_parts(&records),
+        log: EventLog::resumed(records),
+        cancel: CancellationToken::new(),
+        editor,
+        root,
+        applying: Arc::default(),
+    };
+    revived.log.close();
+    revived
+}
+
 fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<Part>)> {
     records.iter().filter_map(|record| match &record.record {
         Record::Event(

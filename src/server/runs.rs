@@ -1,8 +1,9 @@
 //! The runs of a session: opening, answering, ending. Every call returns at once.
 
+mod noticing;
 mod opening;
 mod restoring;
-mod reviews;
+pub mod reviews;
 mod views;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use super::approvals::{Approvals, Review};
 use super::board::Board;
 use super::documents::Desk;
 use super::editor::ClientEditor;
-use super::plugin::Plugin;
+use super::outgoing::Plugin;
 use super::protocol::{Remedy, RetryParams, RunParams, RunReply, UndoneNotification, UndoneParams};
 use super::pulse::{Around, Pulse};
 use super::restore::{self, Interrupted};
@@ -29,7 +30,7 @@ use super::windows::Windows;
 use crate::history;
 use crate::ports::Verdict;
 use crate::swarm::{Event, Party, ProposalId, RunId};
-use crate::syntax::SymbolPath;
+use crate::syntax::{FilePath, SymbolPath};
 use opening::Plan;
 
 pub use opening::overlay;
@@ -52,6 +53,11 @@ pub enum RunError {
     UnknownAsk(String),
     #[error("run `{0}` has ended")]
     Ended(String),
+    #[error(
+        "the agents of run `{0}` ended with the server before this one: accept or reject what waits, or \
+         run the task again"
+    )]
+    AgentsGone(String),
     #[error("run `{0}` still goes: stop it before you run it again")]
     StillGoing(String),
     #[error("run `{0}` misses no weights that could be fetched")]
@@ -76,6 +82,8 @@ struct Entry {
     params: RunParams,
     board: Board,
     origin: Origin,
+    /// Whether the task was begun again, as another run.
+    again: bool,
     /// Of an interrupted run: its trajectory, which ends when the run is run again or forgotten.
     interrupted: Option<Interrupted>,
 }
@@ -86,6 +94,8 @@ enum Origin {
     Begun,
     /// Of an earlier server: what waited for review then waits again.
     Restored,
+    /// Of an earlier server, and ended there: for the history.
+    Past,
 }
 
 /// All runs of one client. The key is the id, which sorts by time.
@@ -99,8 +109,8 @@ struct Shared {
     client: Client,
     desk: Desk,
     pulse: Pulse,
-    plugin: Plugin,
     windows: Arc<Windows>,
+    plugin: Plugin,
     tasks: TaskTracker,
     /// Fired when the client goes.
     closing: CancellationToken,
@@ -109,28 +119,34 @@ struct Shared {
     /// What of the project's settings is not followed.
     ignored: OnceLock<Vec<String>>,
     entries: Mutex<BTreeMap<String, Entry>>,
+    /// Fired when the runs of earlier servers are known.
+    restored: CancellationToken,
+    /// The texts of files with applied changes, as they were compared last.
+    compared: Mutex<BTreeMap<FilePath, Arc<str>>>,
 }
 
 impl Runs {
     pub fn new(services: Services, client: Client, desk: Desk, around: Around) -> Runs {
         let Around {
             pulse,
-            plugin,
             windows,
+            plugin,
         } = around;
         let shared = Shared {
             services,
             client,
             desk,
             pulse,
-            plugin,
             windows,
+            plugin,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             agreed: OnceLock::new(),
             editor: OnceLock::new(),
             ignored: OnceLock::new(),
             entries: Mutex::default(),
+            compared: Mutex::default(),
+            restored: CancellationToken::new(),
         };
         Runs {
             shared: Arc::new(shared),
@@ -141,16 +157,17 @@ impl Runs {
         self.shared.pulse.clone()
     }
 
-    pub fn plugin(&self) -> &Plugin {
-        &self.shared.plugin
+    pub fn plugin(&self) -> Plugin {
+        self.shared.plugin.clone()
     }
 
     /// What was agreed with the client.
     pub fn agree(&self, settings: &Settings, editor: &Arc<ClientEditor>) {
         self.shared.editor.get_or_init(|| Arc::clone(editor));
         self.shared.agreed.get_or_init(|| settings.clone());
-        self.shared.windows.agree(settings.documents);
-        self.shared.plugin.agree(settings.commands.is_some());
+        let windows = &self.shared.windows;
+        windows.agree(settings.documents, settings.has_plugin());
+        self.shared.plugin.agree(settings.has_plugin());
     }
 
     /// Begins a run over the buffers as they are at this place in the order of messages.
@@ -186,6 +203,7 @@ impl Runs {
         };
         let reply = self.begin_after(params, download, settings, editor)?;
         if let Some(entry) = self.lock().get_mut(&run.0) {
+            entry.again = true;
             close(entry);
         }
         Ok(reply)
@@ -193,10 +211,11 @@ impl Runs {
 
     /// Forgets the runs that have ended and of which nothing waits.
     pub fn forget(&self) {
-        self.lock().retain(|_, entry| {
+        self.lock().retain(|id, entry| {
             let is_over = matches!(entry.stage, Stage::Ended(_));
             if is_over {
                 close(entry);
+                restore::forget(&self.trajectory(&RunId(id.clone())));
             }
             !is_over
         });
@@ -235,6 +254,7 @@ impl Runs {
             params: plan.params.clone(),
             board: Board::default(),
             origin: Origin::Begun,
+            again: false,
             interrupted: None,
         };
         self.lock().insert(plan.id.0.clone(), entry);
@@ -246,6 +266,9 @@ impl Runs {
     pub fn steer(&self, run: &RunId, to: Option<SymbolPath>, text: String) -> Result<(), RunError> {
         let mut entries = self.lock();
         let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
+        if entry.origin == Origin::Restored {
+            return Err(RunError::AgentsGone(run.0.clone()));
+        }
         if let Some(symbol) = &to {
             let verdict = Verdict::Steer { text: text.clone() };
             let review = Review::Intent(symbol.clone());
@@ -290,7 +313,7 @@ impl Runs {
                 return Err(RunError::NotStarted(run.0.clone()));
             }
         };
-        let (run, plugin, runs) = (run.clone(), self.shared.plugin.clone(), self.clone());
+        let (run, runs) = (run.clone(), self.clone());
         self.shared.tasks.spawn(async move {
             let (proposals, error) = match handle.undo(proposal).await {
                 Ok(proposals) => (proposals, None),
@@ -301,18 +324,28 @@ impl Runs {
             }
             runs.shared.pulse.beat();
             runs.record_undone(&run, handle.as_ref()).await;
-            if let Some(error) = error.as_ref().filter(|_| !plugin.is_there()) {
-                runs.shared.windows.warn(error).await;
-            }
-            plugin
-                .tell::<UndoneNotification>(UndoneParams {
-                    run,
-                    proposals,
-                    error,
-                })
-                .await;
+            let told = match (&error, proposals.len()) {
+                (Some(error), _) => format!("Starling: not undone: {error}"),
+                (None, 1) => "Starling: 1 change undone".to_owned(),
+                (None, many) => format!("Starling: {many} changes undone"),
+            };
+            runs.say_without_plugin(&told).await;
+            let params = UndoneParams {
+                run,
+                proposals,
+                error,
+            };
+            let plugin = &runs.shared.plugin;
+            plugin.notify::<UndoneNotification>(params).await;
         });
         Ok(())
+    }
+
+    /// Tells the user of a client without a plugin, which hears of it by a notification of its own.
+    async fn say_without_plugin(&self, text: &str) {
+        if !self.shared.plugin.is_there() {
+            self.shared.windows.say(text).await;
+        }
     }
 
     /// The trajectory of a run that has ended is closed: what is undone after that is added to it, so
@@ -365,6 +398,11 @@ impl Runs {
     fn trajectory(&self, id: &RunId) -> PathBuf {
         let directory: &Path = &self.shared.services.trajectories;
         directory.join(format!("{}.jsonl", id.0))
+    }
+
+    fn compared(&self) -> MutexGuard<'_, BTreeMap<FilePath, Arc<str>>> {
+        let compared = self.shared.compared.lock();
+        compared.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {

@@ -28,11 +28,14 @@ pub struct Settings {
     pub lens_refresh: bool,
     /// It opens documents when asked to.
     pub documents: bool,
+    /// It shows a question with buttons (`window/showMessageRequest`).
+    pub questions: bool,
     /// It takes code actions that are more than commands.
     pub action_literals: bool,
     /// It shows hovers in Markdown.
     pub markdown: bool,
-    /// The commands that it brings; `None` for a client that does not know Starling.
+    /// The commands that it brings; `None` for a client without a Starling plugin: it gets standard
+    /// LSP alone, none of the `starling/*` notifications.
     pub commands: Option<BTreeSet<ClientCommand>>,
     /// What it asks the editor's own providers for.
     pub bridge: BTreeSet<Provider>,
@@ -53,6 +56,10 @@ impl Settings {
             .as_ref()
             .and_then(|general| general.position_encodings.as_deref())
             .unwrap_or_default();
+        let lens_refresh = workspace
+            .and_then(|workspace| workspace.code_lens.as_ref())
+            .and_then(|lens| lens.refresh_support)
+            == Some(true);
         Settings {
             root: root_of(params),
             encoding: encodings
@@ -68,18 +75,19 @@ impl Settings {
                 .as_ref()
                 .and_then(|window| window.work_done_progress)
                 == Some(true),
-            // Some clients say only that they ask for lenses again.
-            lenses: text_document.is_some_and(|document| document.code_lens.is_some())
-                || workspace.is_some_and(|workspace| workspace.code_lens.is_some()),
-            lens_refresh: workspace
-                .and_then(|workspace| workspace.code_lens.as_ref())
-                .and_then(|lens| lens.refresh_support)
-                == Some(true),
+            // lsp-mode announces its lenses by the refresh alone.
+            lenses: lens_refresh
+                || text_document.is_some_and(|document| document.code_lens.is_some()),
+            lens_refresh,
             documents: capabilities
                 .window
                 .as_ref()
                 .and_then(|window| window.show_document.as_ref())
                 .is_some_and(|show| show.support),
+            questions: capabilities
+                .window
+                .as_ref()
+                .is_some_and(|window| window.show_message.is_some()),
             action_literals: text_document
                 .and_then(|document| document.code_action.as_ref())
                 .is_none_or(|action| action.code_action_literal_support.is_some()),
@@ -95,9 +103,14 @@ impl Settings {
         self.commands.iter().flatten().any(|own| *own == command)
     }
 
+    /// Whether the client announced `experimental.starling`.
+    pub fn has_plugin(&self) -> bool {
+        self.commands.is_some()
+    }
+
     /// Whether nothing but a message tells its user of a proposal.
     pub fn is_plain(&self) -> bool {
-        !self.lenses && self.commands.is_none()
+        !self.lenses && !self.has_plugin()
     }
 
     pub fn encoding_kind(&self) -> PositionEncodingKind {
@@ -205,7 +218,7 @@ mod tests {
         assert!(!silent.versioned_edits && !silent.annotations && !silent.progress);
         assert!(!silent.creates && !silent.deletes);
         assert!(!silent.lenses && !silent.lens_refresh && !silent.documents);
-        assert!(silent.is_plain());
+        assert!(silent.is_plain() && !silent.questions && !silent.has_plugin());
         let full = negotiate(json!({"capabilities": {
             "workspace": {
                 "workspaceEdit": {
@@ -217,12 +230,22 @@ mod tests {
             "window": {"workDoneProgress": true, "showDocument": {"support": true}},
             "textDocument": {"codeLens": {}},
         }}));
-        // As lsp-mode announces itself.
-        let asks_again = json!({"workspace": {"codeLens": {"refreshSupport": true}}});
-        assert!(negotiate(json!({"capabilities": asks_again})).lenses);
         assert!(full.lenses && full.lens_refresh && full.documents && !full.is_plain());
         assert!(full.versioned_edits && full.annotations && full.progress);
         assert!(full.creates && full.deletes);
+    }
+
+    #[test]
+    fn lenses_and_questions_of_lsp_mode_are_read_from_what_it_announces() {
+        let lsp_mode = negotiate(json!({"capabilities": {
+            "workspace": {"codeLens": {"refreshSupport": true}},
+            "textDocument": {},
+            "window": {"workDoneProgress": true, "showMessage": null, "showDocument": null},
+        }}));
+        assert!(lsp_mode.lenses && lsp_mode.lens_refresh && !lsp_mode.is_plain());
+        assert!(!lsp_mode.questions && !lsp_mode.documents && !lsp_mode.has_plugin());
+        let asks = json!({"window": {"showMessage": {"messageActionItem": {}}}});
+        assert!(negotiate(json!({"capabilities": asks})).questions);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct Now {
 pub fn file_state(now: Now, parts: &[&Part], encoding: Encoding) -> FileState {
     let before = now.text.clone().unwrap_or_else(|| "".into());
     let mut after: Arc<str> = Arc::clone(&before);
-    let mut conflict = None;
+    let (mut conflict, mut proposed) = (None, None);
     for part in parts {
         let made = part.over(&after);
         let made = made.map_err(|conflict| conflict.in_lines(&part.base));
@@ -30,6 +30,7 @@ pub fn file_state(now: Now, parts: &[&Part], encoding: Encoding) -> FileState {
             Ok(text) => after = text.into(),
             Err(why) => {
                 conflict = Some(why);
+                proposed = part.changes.apply(&part.base).ok();
                 break;
             }
         }
@@ -45,6 +46,7 @@ pub fn file_state(now: Now, parts: &[&Part], encoding: Encoding) -> FileState {
         before: before.to_string(),
         after: conflict.is_none().then(|| after.to_string()),
         conflict,
+        proposed,
         ranges,
     }
 }
@@ -123,6 +125,8 @@ mod tests {
         let state = file_state(now(Some(&typed)), &parts, Encoding::Utf16);
         assert_eq!(state.after, None);
         assert!(state.conflict.as_deref().unwrap().contains("both sides"));
+        let proposed = BASE.replace("return 1", "yield 1");
+        assert_eq!(state.proposed.as_deref(), Some(proposed.as_str()));
         assert!(state.ranges.is_empty());
         assert_eq!(diff([("a.py", &state)].into_iter()), "");
     }

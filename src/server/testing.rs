@@ -3,13 +3,14 @@
 use serde_json::json;
 
 use super::board::Board;
+use super::offers::{Offer, all_offers};
 use super::protocol::ClientCommand;
 use super::settings::Settings;
 use crate::ports::ModelNotice;
 use crate::swarm::{
-    Cause, DiagnosticEvidence, Event, Evidence, Part, Party, ProposalId, TestEvidence,
+    Cause, DiagnosticEvidence, Event, Evidence, Part, Party, ProposalId, RunId, TestEvidence,
 };
-use crate::syntax::SymbolPath;
+use crate::syntax::{FilePath, SymbolPath};
 use crate::text::ChangeSet;
 
 pub fn evidence() -> Evidence {
@@ -123,4 +124,11 @@ pub fn sight(text: &str) -> super::documents::Sight {
         text: ropey::Rope::from_str(text),
         marks: super::marks::Marks::read("a.py".as_ref(), text),
     }
+}
+
+/// The offers of one run about one file.
+pub fn offers(run: &RunId, board: &Board, file: &FilePath) -> Vec<Offer> {
+    let mut offers = all_offers(run, board);
+    offers.retain(|offer| offer.symbol.file == *file);
+    offers
 }

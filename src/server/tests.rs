@@ -7,6 +7,7 @@ mod lenses;
 mod plain;
 mod restart;
 mod retry;
+mod undoing;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,7 +10,7 @@ use tower_lsp::lsp_types::{
     MessageActionItem, MessageType, ShowDocumentParams, ShowMessageRequestParams, Url,
 };
 
-use super::outgoing::ask;
+use super::outgoing::{AFTER_ANSWER, ask};
 use crate::text::harmless;
 use crate::workspace::private_directory;
 
@@ -29,8 +29,16 @@ pub struct Windows {
     client: Client,
     /// Where what is shown is written.
     folder: PathBuf,
-    /// Whether the client opens documents.
-    documents: OnceLock<bool>,
+    agreed: OnceLock<Agreed>,
+}
+
+/// What the client said of itself.
+#[derive(Debug, Clone, Copy, Default)]
+struct Agreed {
+    /// It opens documents.
+    documents: bool,
+    /// It has a Starling plugin.
+    plugin: bool,
 }
 
 impl Windows {
@@ -38,19 +46,28 @@ impl Windows {
         Windows {
             client,
             folder: folder.join(std::process::id().to_string()),
-            documents: OnceLock::new(),
+            agreed: OnceLock::new(),
         }
     }
 
     /// What the client said of itself.
-    pub fn agree(&self, documents: bool) {
-        self.documents.get_or_init(|| documents);
+    pub fn agree(&self, documents: bool, plugin: bool) {
+        self.agreed.get_or_init(|| Agreed { documents, plugin });
+    }
+
+    fn agreed(&self) -> Agreed {
+        self.agreed.get().copied().unwrap_or_default()
+    }
+
+    async fn pause(&self) {
+        if !self.agreed().plugin {
+            tokio::time::sleep(AFTER_ANSWER).await;
+        }
     }
 
     /// Shows a text as a document, or as a message where documents are not opened.
     pub async fn open(&self, name: &str, text: &str) {
-        let opens = self.documents.get().copied().unwrap_or_default();
-        if !(opens && self.opened(name, text).await) {
+        if !(self.agreed().documents && self.opened(name, text).await) {
             let cut: String = text.chars().take(MESSAGE).collect();
             self.say(&cut).await;
         }
@@ -75,6 +92,7 @@ impl Windows {
             take_focus: Some(true),
             selection: None,
         };
+        self.pause().await;
         let answer = ask::<ShowDocument>(&self.client, params, OPEN_DEADLINE).await;
         answer.is_ok_and(|shown| shown.success)
     }
@@ -90,6 +108,7 @@ impl Windows {
             message: question.to_owned(),
             actions: Some(choices.iter().map(action).collect()),
         };
+        self.pause().await;
         let answer = ask::<ShowMessageRequest>(&self.client, params, PERSON_DEADLINE).await;
         let chosen = answer.ok()??;
         choices
@@ -99,6 +118,7 @@ impl Windows {
     }
 
     pub async fn say(&self, text: &str) {
+        self.pause().await;
         self.client.show_message(MessageType::INFO, text).await;
     }
 

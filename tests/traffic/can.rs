@@ -17,6 +17,11 @@ impl Can {
         list.is_some_and(|list| list.iter().any(|one| one == name))
     }
 
+    /// Whether it announced a Starling plugin: others are sent nothing but standard LSP.
+    pub fn has_plugin(&self) -> bool {
+        self.has("/experimental/starling")
+    }
+
     /// A request of the server.
     pub fn asked(&self, method: &str, params: &Value) {
         let allowed = match method {
@@ -29,7 +34,7 @@ impl Can {
             "window/workDoneProgress/create" => self.has("/window/workDoneProgress"),
             "window/showDocument" => self.has("/window/showDocument/support"),
             "client/registerCapability" => self.registers(params),
-            "window/showMessageRequest" => true,
+            "window/showMessageRequest" => self.has("/window/showMessage"),
             "starling/definition"
             | "starling/references"
             | "starling/implementation"

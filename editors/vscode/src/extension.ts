@@ -8,6 +8,7 @@ import { Notifier } from "./edge/notify.ts";
 import { PictureView } from "./edge/pictureView.ts";
 import { Presence } from "./edge/presence.ts";
 import { Remedies } from "./edge/remedies.ts";
+import { Reasons } from "./edge/reasons.ts";
 import { Review } from "./edge/review.ts";
 import { Restarts } from "./edge/restarts.ts";
 import { Runs } from "./edge/runs.ts";
@@ -27,7 +28,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const review = new Review(started, runs);
   const targets = new Targets(runs, review);
   const picture = new PictureView(context.extensionUri, runs);
-  const ask = new AskView(context.extensionUri, started);
+  const ask = new AskView(context, started);
   const tree = new Tree(runs);
   const texts = new Told();
   const restarts = new Restarts(started, runs);
@@ -45,6 +46,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new Notifier(runs, review, tree),
     new TestsView(runs),
     new Presence(runs),
+    new Reasons(runs, review),
     ...registerCommands({ context, server: started, runs, review, targets, picture, ask, texts, remedies, restarts }),
     started.onState(tellOfTrouble),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void started.start()),

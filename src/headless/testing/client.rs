@@ -45,11 +45,16 @@ impl Client {
         }
     }
 
-    /// Announces a plugin, unless the capabilities say something of their own of that.
+    /// Initializes as a client with a Starling plugin, unless the capabilities say otherwise.
     pub async fn initialize(&self, mut capabilities: Value) -> Value {
         if capabilities.get("experimental").is_none() {
             capabilities["experimental"] = json!({"starling": {}});
         }
+        self.initialize_as(capabilities).await
+    }
+
+    /// Initializes with exactly these capabilities.
+    pub async fn initialize_as(&self, capabilities: Value) -> Value {
         let root = tower_lsp::lsp_types::Url::from_directory_path(self.folder.path()).unwrap();
         let params = json!({"rootUri": root, "capabilities": capabilities});
         let answer = self.connection.request("initialize", params).await.unwrap();

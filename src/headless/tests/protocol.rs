@@ -295,7 +295,7 @@ async fn a_client_that_does_not_read_holds_up_no_run() {
     let (input, output) = tokio::io::split(theirs);
     tokio::spawn(serve(input, output, services(start, &trajectories)));
     let root = tower_lsp::lsp_types::Url::from_directory_path(folder.path()).unwrap();
-    let params = json!({"rootUri": root, "capabilities": {}});
+    let params = json!({"rootUri": root, "capabilities": {"experimental": {"starling": {}}}});
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
     wire::write(&mut ours, &hello).await.unwrap();
     answers.next::<Value>().await.unwrap().unwrap().unwrap();

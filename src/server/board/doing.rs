@@ -23,7 +23,9 @@ pub fn name(party: &Party) -> String {
 pub(super) fn doing(event: &Event, board: &Board) -> Option<(Party, String, bool)> {
     let by = |proposal: &ProposalId, what: String| {
         let agent = board.proposals.get(proposal)?.agent.clone();
-        Some((agent, what, true))
+        // One that has ended stays so, also when its change is made again by the editor.
+        let has_ended = board.agents.get(&agent).is_some_and(|one| !one.working);
+        Some((agent, what, !has_ended))
     };
     match event {
         Event::AgentFinished { agent, outcome, .. } => {
@@ -85,10 +87,46 @@ pub(super) fn doing(event: &Event, board: &Board) -> Option<(Party, String, bool
         | Event::CandidateChosen { .. } => {
             let (agent, what) = at_work(event)?;
             let known = board.agents.get(agent).is_some_and(|known| known.working);
-            // Who only answers a question is not at work for it.
+            // An agent that only answers a question is not at work for it.
             let working = known || matches!(event, Event::AgentWoken { .. });
-            Some((agent.clone(), short(&what), working))
+            let only_answers = !working && matches!(agent, Party::Agent(_));
+            let what = match only_answers && matches!(event, Event::TurnStarted { .. }) {
+                true => "answers a question".to_owned(),
+                false => short(&what),
+            };
+            Some((agent.clone(), what, working))
         }
+    }
+}
+
+/// What an agent read, searched, or ran.
+pub(super) fn lookup(event: &Event) -> Option<(&Party, String)> {
+    let Event::ToolUsed {
+        agent,
+        tool,
+        argument,
+        ..
+    } = event
+    else {
+        return None;
+    };
+    let words = format!("{} {argument}", tool.replace('_', " "));
+    Some((agent, short(&words)))
+}
+
+/// What one does who is not at work, now that something is over: an agent has answered, the proxy user
+/// has decided.
+pub(super) fn rests(event: &Event) -> Option<(&Party, String)> {
+    if let Event::Answered { from, to, .. } = event {
+        Some((from, format!("answered {}", name(to))))
+    } else if let Event::TurnFinished {
+        agent: agent @ Party::Proxy,
+        ..
+    } = event
+    {
+        Some((agent, "decided".to_owned()))
+    } else {
+        None
     }
 }
 

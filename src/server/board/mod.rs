@@ -1,17 +1,20 @@
 //! What a run looks like from outside, derived from its events alone.
 
+mod applied;
 mod doing;
 mod proposal;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use super::remedy::Remedy;
 use crate::ports::{Dollars, Tokens, Verdict};
 use crate::swarm::{Event, Limits, Party, ProposalId, StopReason};
 use crate::syntax::FilePath;
 
+pub use applied::Applied;
 pub(in crate::server) use doing::{name, short};
 pub use proposal::{Proposal, State};
 
@@ -21,7 +24,14 @@ pub struct Agent {
     /// In words.
     pub doing: String,
     pub working: bool,
+    /// When it began to do that.
+    pub since: Instant,
+    /// What it looked up last, the newest at the end.
+    pub looked: Vec<String>,
 }
+
+/// How many of an agent's lookups are kept.
+const LOOKED: usize = 8;
 
 /// What was spent so far, as the turns say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -46,6 +56,8 @@ pub struct Board {
     pub limits: Option<Limits>,
     pub agents: BTreeMap<Party, Agent>,
     pub proposals: BTreeMap<ProposalId, Proposal>,
+    /// What was applied, as its texts tell: also what was undone, which the user may make again.
+    pub applied: BTreeMap<ProposalId, Applied>,
     pub spent: Spending,
     pub end: Option<End>,
     /// Why a model did not answer, the last time that one did not.
@@ -59,9 +71,32 @@ impl Board {
     pub fn note(&mut self, seq: u64, event: &Event) {
         self.seq = Some(seq);
         if let Some((party, doing, working)) = doing::doing(event, self) {
-            self.agents.insert(party, Agent { doing, working });
+            let known = self.agents.get_mut(&party).map(|agent| &mut agent.looked);
+            let looked = known.map(std::mem::take).unwrap_or_default();
+            let agent = Agent {
+                doing,
+                working,
+                since: Instant::now(),
+                looked,
+            };
+            self.agents.insert(party, agent);
+        }
+        if let Some((party, lookup)) = doing::lookup(event)
+            && let Some(agent) = self.agents.get_mut(party)
+        {
+            if agent.looked.len() == LOOKED {
+                agent.looked.remove(0);
+            }
+            agent.looked.push(lookup);
+        }
+        if let Some((party, doing)) = doing::rests(event)
+            && let Some(agent) = self.agents.get_mut(party)
+            && !agent.working
+        {
+            agent.doing = doing;
         }
         proposal::note(&mut self.proposals, event);
+        applied::note(&mut self.applied, event);
         if let Event::RunStarted { limits, .. } = event {
             self.limits = Some(limits.clone());
         } else if let Event::TurnFinished {
@@ -199,9 +234,14 @@ impl Board {
 
     /// The user took a proposal back, also after the end of the run.
     pub fn undone(&mut self, id: ProposalId) {
-        if let Some(proposal) = self.proposals.get_mut(&id) {
-            proposal.become_state(State::Undone);
-        }
+        self.note_applied(&Event::ProposalUndone { proposal: id });
+    }
+
+    /// Takes in that an applied change was undone, or made again, after the end of the run: its agents
+    /// have nothing to do with that.
+    pub fn note_applied(&mut self, event: &Event) {
+        proposal::note(&mut self.proposals, event);
+        applied::note(&mut self.applied, event);
     }
 
     /// Whether nothing of what is asked about conflicts with the user's text.
@@ -223,25 +263,6 @@ impl Board {
             }
         }
         changed
-    }
-
-    /// Compares what was applied with the text that an open file has now: the proposals that the user took
-    /// back in the editor, or brought again, with their new states.
-    pub fn follow_editor(&mut self, file: &FilePath, text: &str) -> Vec<(ProposalId, State)> {
-        let of_file = |one: &Proposal| one.applied.as_ref().is_some_and(|one| one.file == *file);
-        let all = self.proposals.iter_mut();
-        all.filter(|(_, one)| of_file(one))
-            .filter_map(|(id, one)| Some((*id, one.follow_editor(text)?)))
-            .collect()
-    }
-
-    /// The files with changes that were applied.
-    pub fn applied_files(&self) -> impl Iterator<Item = &FilePath> {
-        let applied = self
-            .proposals
-            .values()
-            .filter_map(|one| one.applied.as_ref());
-        applied.map(|one| &one.file)
     }
 
     /// The files with proposals that wait.

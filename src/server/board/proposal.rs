@@ -1,13 +1,12 @@
 //! The proposals of a run as its events tell them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::ports::Verdict;
-use crate::swarm::{AppliedChange, Event, Evidence, Part, Party, ProposalId};
-use crate::syntax::{FilePath, SymbolPath};
+use crate::swarm::{Event, Evidence, Part, Party, ProposalId};
+use crate::syntax::SymbolPath;
 
 /// How far a proposal has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,17 +45,6 @@ pub struct Proposal {
     pub part: Option<Part>,
     /// Why it does not fit the user's text any more.
     pub conflict: Option<String>,
-    /// There when it was applied.
-    pub applied: Option<Applied>,
-}
-
-/// A change as it was applied: the editor's own undo takes it back, and its redo brings it again.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Applied {
-    pub file: FilePath,
-    before: Arc<str>,
-    after: Arc<str>,
-    is_taken_back: bool,
 }
 
 impl Proposal {
@@ -64,29 +52,6 @@ impl Proposal {
     pub fn needs_own_yes(&self) -> bool {
         let evidence = self.evidence.as_ref();
         evidence.is_some_and(|evidence| !evidence.needs_person.is_empty())
-    }
-
-    /// What the text that its file has now says of a change that was applied: the new state, where the
-    /// user took it back or brought it again in the editor.
-    pub fn follow_editor(&mut self, text: &str) -> Option<State> {
-        let applied = self.applied.as_mut()?;
-        let state = match self.state {
-            State::Applied if *applied.before == *text && applied.before != applied.after => {
-                State::Undone
-            }
-            State::Undone if applied.is_taken_back && *applied.after == *text => State::Applied,
-            State::Checking
-            | State::Waiting
-            | State::Accepted
-            | State::Rejected
-            | State::Applied
-            | State::Conflicted
-            | State::Undone
-            | State::Dropped => return None,
-        };
-        applied.is_taken_back = state == State::Undone;
-        self.become_state(state);
-        Some(state)
     }
 
     pub fn drop_unfinished(&mut self) {
@@ -110,17 +75,6 @@ impl Proposal {
     }
 }
 
-impl Applied {
-    fn of(change: &AppliedChange) -> Option<Applied> {
-        Some(Applied {
-            file: change.file.clone(),
-            before: Arc::clone(&change.before),
-            after: change.changes.apply(&change.before).ok()?.into(),
-            is_taken_back: false,
-        })
-    }
-}
-
 /// Takes in what happened to proposals.
 pub fn note(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
     let mut become_state = |id: &ProposalId, state: State| {
@@ -139,14 +93,8 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
                 Verdict::Reject { .. } | Verdict::Steer { .. } => State::Rejected,
             },
         );
-    } else if let Event::ProposalApplied {
-        proposal, change, ..
-    } = event
-    {
+    } else if let Event::ProposalApplied { proposal, .. } = event {
         become_state(proposal, State::Applied);
-        if let Some(one) = proposals.get_mut(proposal) {
-            one.applied = change.as_ref().and_then(Applied::of);
-        }
     } else if let Event::ProposalConflicted { proposal, .. } = event {
         become_state(proposal, State::Conflicted);
     } else if let Event::ProposalNotApplied { proposal, .. } = event {
@@ -202,7 +150,6 @@ fn made(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
         with: Vec::new(),
         part: None,
         conflict: None,
-        applied: None,
     };
     proposals.insert(*proposal, made);
 }
@@ -234,7 +181,6 @@ fn asked(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
         with: Vec::new(),
         part: None,
         conflict: None,
-        applied: None,
     });
     own.state = State::Waiting;
     own.evidence = Some(evidence.clone());

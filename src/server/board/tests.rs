@@ -1,7 +1,7 @@
 use super::*;
 use crate::headless::testing::{evidence, finished, symbol};
 use crate::ports::Verdict;
-use crate::swarm::{AppliedChange, Cause, Part};
+use crate::swarm::{Cause, Part};
 use crate::text::ChangeSet;
 
 fn agent(path: &str) -> Party {
@@ -99,10 +99,22 @@ fn who_only_answers_is_not_at_work() {
         conversation: String::new(),
         turn: 1,
     };
-    let board = board(&[turn]);
+    let mut board = board(&[turn]);
     assert_eq!(
         doing(&board, "b.py::g"),
-        ("thinks (turn 1)".to_owned(), false)
+        ("answers a question".to_owned(), false)
+    );
+    let answered = Event::Answered {
+        question: 1,
+        from: agent("b.py::g"),
+        to: agent("a.py::f"),
+        text: "no".to_owned(),
+        source: crate::swarm::AnswerSource::Model,
+    };
+    board.note(1, &answered);
+    assert_eq!(
+        doing(&board, "b.py::g"),
+        ("answered a.py::f".to_owned(), false)
     );
 }
 
@@ -167,37 +179,29 @@ fn what_nobody_asked_about_is_dropped() {
 }
 
 #[test]
-fn the_editors_own_undo_and_redo_of_what_was_applied_are_followed() {
-    let f = "a.py::f";
-    let file = symbol(f).file;
-    let applied = |id: u32, before: &str, after: &str| Event::ProposalApplied {
-        proposal: ProposalId(id),
-        symbols: vec![symbol(f)],
-        diff: String::new(),
-        change: Some(AppliedChange {
-            file: file.clone(),
-            before: before.into(),
-            changes: ChangeSet::between(before, after),
-            created: false,
-            directories: Vec::new(),
-        }),
+fn the_last_lookups_of_an_agent_are_kept() {
+    let woken = Event::AgentWoken {
+        agent: agent("a.py::f"),
+        cause: crate::swarm::Cause::Steered {
+            text: "go".to_owned(),
+        },
     };
-    let mut board = board(&[
-        made(1, f),
-        applied(1, "a\n", "b\n"),
-        made(2, f),
-        applied(2, "b\n", "c\n"),
-    ]);
-    let news = |id: u32, state| vec![(ProposalId(id), state)];
-    assert_eq!(board.follow_editor(&file, "c\n"), []);
-    assert_eq!(board.follow_editor(&file, "c\nmore\n"), []);
-    assert_eq!(board.follow_editor(&file, "b\n"), news(2, State::Undone));
-    assert_eq!(board.follow_editor(&file, "b\n"), [], "told once");
-    assert_eq!(board.follow_editor(&file, "a\n"), news(1, State::Undone));
-    assert_eq!(board.follow_editor(&file, "b\n"), news(1, State::Applied));
-    assert_eq!(board.follow_editor(&file, "c\n"), news(2, State::Applied));
-    // What Starling itself took back does not come again by a text.
-    board.undone(ProposalId(2));
-    assert_eq!(board.follow_editor(&file, "c\n"), []);
-    assert_eq!(board.follow_editor(&FilePath::new("b.py"), "b\n"), []);
+    let mut board = board(&[woken]);
+    for line in 0..10 {
+        board.note(
+            2 + line,
+            &Event::ToolUsed {
+                agent: agent("a.py::f"),
+                tool: "run_tests".to_owned(),
+                argument: line.to_string(),
+                outcome: "ok".to_owned(),
+            },
+        );
+    }
+    let looked = &board.agents[&agent("a.py::f")].looked;
+    assert_eq!(looked.len(), 8);
+    assert_eq!(
+        (looked[0].as_str(), looked[7].as_str()),
+        ("run tests 2", "run tests 9")
+    );
 }

@@ -62,6 +62,10 @@ pub struct AgentState {
     pub agent: Party,
     pub doing: String,
     pub working: bool,
+    /// For how long it does that; 0 for one that is not at work.
+    pub seconds: u64,
+    /// What it read, searched and ran last, the newest at the end.
+    pub looked: Vec<String>,
 }
 
 /// A proposal as it stands.
@@ -126,6 +130,9 @@ pub struct FileState {
     /// `None` when it conflicts.
     pub after: Option<String>,
     pub conflict: Option<String>,
+    /// The text as it was proposed, where that conflicts with the text as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<String>,
     /// What changes, in `before`.
     pub ranges: Vec<Range>,
 }

@@ -80,6 +80,7 @@ impl Runs {
         follow::notify(cursor, id, &self.shared.plugin, earlier, note).await;
         self.ended(id);
         self.offer_remedy(id).await;
+        self.say_end(id).await;
     }
 
     async fn show(&self, id: &RunId, cursor: Cursor, title: Option<String>) {
@@ -93,16 +94,20 @@ impl Runs {
         if let Some(entry) = self.lock().get_mut(&id.0) {
             entry.board.note(seq, event);
             match entry.origin {
-                Origin::Begun => {}
+                Origin::Begun | Origin::Past => {}
                 Origin::Restored => entry.board.nobody_works(),
             }
             if approval == Approval::Ask {
                 entry.approvals.note(event);
             }
         }
+        if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
+            // What the texts say of it is not known yet.
+            self.compared().clear();
+        }
         self.shared.pulse.beat();
         if let Event::ReviewAsked { proposal, .. } = event {
-            self.tell_plain_client(id, *proposal);
+            self.point_at(id, *proposal);
         }
     }
 
@@ -129,6 +134,7 @@ impl Runs {
             run: id.clone(),
             approvals,
             plugin: self.shared.plugin.clone(),
+            windows: Arc::clone(&self.shared.windows),
             pulse: self.shared.pulse.clone(),
         };
         let outside = Outside {
@@ -192,10 +198,8 @@ impl Runs {
                 bytes,
                 total,
             };
-            self.shared
-                .plugin
-                .tell::<DownloadNotification>(params)
-                .await;
+            let plugin = &self.shared.plugin;
+            plugin.notify::<DownloadNotification>(params).await;
             tokio::time::sleep(DOWNLOAD_PAUSE).await;
         }
         let failed = |error: String| StopReason::Failed { error };

@@ -1,6 +1,7 @@
 //! Runs of earlier servers join those of this one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -10,30 +11,42 @@ use crate::server::board::short;
 use crate::server::editor::ClientEditor;
 use crate::server::follow;
 use crate::server::protocol::RunParams;
-use crate::server::restore::{self, Found, Interrupted};
-use crate::server::revived::revive;
+use crate::server::restore::{self, Found, Interrupted, Past};
+use crate::server::revived::{ended, revive};
 use crate::server::services::Run;
-use crate::swarm::Approval;
+use crate::swarm::{Approval, Record};
+
+/// How long the state of runs waits for those of earlier servers.
+const RESTORE_PAUSE: Duration = Duration::from_secs(2);
 
 impl Runs {
     /// Looks for what waited for review when an earlier server ended, and offers it again.
     pub fn restore(&self, editor: &Arc<ClientEditor>) {
         let Some(root) = self.shared.agreed.get().and_then(|one| one.root.clone()) else {
+            self.shared.restored.cancel();
             return;
         };
         let (runs, editor) = (self.clone(), Arc::clone(editor));
         self.shared.tasks.spawn(async move {
             let trajectories = runs.shared.services.trajectories.clone();
             let wanted = runs.shared.services.restore.clone();
-            let find = move || restore::find(&trajectories, &root, &wanted);
+            let find = move || {
+                let found = restore::find(&trajectories, &root, &wanted);
+                (found, restore::past(&trajectories, &root, &wanted))
+            };
             let look = tokio::task::spawn_blocking(find);
-            let found = match look.await {
-                Ok(found) => found,
+            let (found, past) = match look.await {
+                Ok(all) => all,
                 Err(error) => {
                     tracing::error!(%error, "earlier runs are not looked for");
+                    runs.shared.restored.cancel();
                     return;
                 }
             };
+            for one in past {
+                runs.keep_past(one, Arc::clone(&editor));
+            }
+            runs.shared.restored.cancel();
             let waiting: usize = found
                 .iter()
                 .map(|one| restore::board(&one.records).leading().count())
@@ -81,6 +94,40 @@ impl Runs {
         });
     }
 
+    /// Waits until the runs of earlier servers are known, a moment at most.
+    pub async fn restored(&self) {
+        let known = self.shared.restored.cancelled();
+        if tokio::time::timeout(RESTORE_PAUSE, known).await.is_err() {
+            tracing::info!("earlier runs are still looked for");
+        }
+    }
+
+    /// A run that ended with an earlier server, for the history.
+    fn keep_past(&self, past: Past, editor: Arc<ClientEditor>) {
+        let mut board = super::Board::default();
+        for record in &past.records {
+            if let Record::Event(event) = &record.record {
+                board.note(record.seq, event);
+            }
+        }
+        let root = self.shared.agreed.get().and_then(|one| one.root.clone());
+        let run: Arc<dyn Run> = Arc::new(ended(past.records, editor, root));
+        let entry = Entry {
+            stage: Stage::Ended(Some(run)),
+            cancel: CancellationToken::new(),
+            approvals: Approvals::default(),
+            params: RunParams {
+                task: past.task,
+                ..RunParams::default()
+            },
+            board,
+            origin: Origin::Past,
+            again: false,
+            interrupted: None,
+        };
+        self.lock().entry(past.id.0).or_insert(entry);
+    }
+
     async fn carry_restored(self, found: Found, editor: Arc<ClientEditor>) {
         let Found {
             id,
@@ -105,6 +152,7 @@ impl Runs {
             },
             board: super::Board::default(),
             origin: Origin::Restored,
+            again: false,
             interrupted: None,
         };
         let told = self.tell(&id, log.follow(), before, Approval::Ask);

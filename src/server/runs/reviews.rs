@@ -1,38 +1,42 @@
 //! Answers to what waits for review, and the windows of clients without views of their own.
 
-use std::time::Duration;
+use tower_lsp::lsp_types::Command;
 
-use super::{Origin, RunError, Runs, unknown};
+use super::{Origin, RunError, Runs, Stage, unknown};
 use crate::ports::Verdict;
 use crate::server::approvals::Review;
 use crate::server::board::{Proposal, State, short};
+use crate::server::offers::command;
 use crate::server::protocol::{
-    AcceptAllReply, ProposalParams, Remedy, RemedyNotification, RemedyParams, RetryParams,
+    AcceptAllReply, ProposalParams, RETRY, Remedy, RemedyNotification, RemedyParams,
 };
 use crate::server::remedy::size;
 use crate::server::why;
 use crate::swarm::{ProposalId, RunId, ids};
 
 /// What may be wrong with a proposal, for those who cannot write it.
-const REASONS: [&str; 3] = [
+pub const REASONS: [&str; 3] = [
     "It is not needed",
     "The approach is wrong",
     "It changes too much",
 ];
 
+/// The reason of a user who was not asked for one.
+const NO_REASON: &str = "The user gave no reason";
+
 /// The answers of a window.
 const ACCEPT: &str = "Accept";
 const REJECT: &str = "Reject";
 const LATER: &str = "Later";
-const TRY_AGAIN: &str = "Try again";
-/// A user who has not typed for so long may be asked.
-const IDLE: Duration = Duration::from_secs(3);
 
 impl Runs {
     /// Answers a proposal (any of its set) or an intent.
     pub fn answer(&self, run: &RunId, review: &Review, verdict: Verdict) -> Result<(), RunError> {
         let mut entries = self.lock();
         let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
+        if entry.origin == Origin::Restored && matches!(verdict, Verdict::Steer { .. }) {
+            return Err(RunError::AgentsGone(run.0.clone()));
+        }
         let asked = match review {
             Review::Proposal(proposal) => Review::Proposal(entry.board.lead_of(*proposal)),
             Review::Intent(symbol) => Review::Intent(symbol.clone()),
@@ -97,8 +101,16 @@ impl Runs {
         Ok(AcceptAllReply { accepted })
     }
 
-    /// Rejects with a reason that the user picks in a window.
-    pub fn ask_reason(&self, run: RunId, review: Review) {
+    /// Rejects with a reason that the user picks in a window; without one where the client shows no
+    /// questions.
+    ///
+    /// # Errors
+    /// The review does not wait.
+    pub fn ask_reason(&self, run: RunId, review: Review) -> Result<(), RunError> {
+        if !self.shows_questions() {
+            let reason = NO_REASON.to_owned();
+            return self.answer(&run, &review, Verdict::Reject { reason });
+        }
         let runs = self.clone();
         self.in_window(async move {
             let question = "Starling: why do you reject it?";
@@ -110,9 +122,15 @@ impl Runs {
                 runs.shared.windows.warn(&error.to_string()).await;
             }
         });
+        Ok(())
     }
 
-    /// Opens the diff of a proposal and asks for a verdict.
+    fn shows_questions(&self) -> bool {
+        self.shared.agreed.get().is_some_and(|one| one.questions)
+    }
+
+    /// Opens the diff of a proposal and asks for a verdict; a client that shows no questions has lenses
+    /// or code actions for it.
     ///
     /// # Errors
     /// There is no such proposal, or it does not wait.
@@ -124,6 +142,9 @@ impl Runs {
             entry.map_or_else(Vec::new, |entry| entry.board.needs(proposal.lead))
         };
         self.diff(&params)?;
+        if !self.shows_questions() {
+            return Ok(());
+        }
         let runs = self.clone();
         self.in_window(async move {
             let question = format!(
@@ -145,7 +166,11 @@ impl Runs {
                         runs.shared.windows.warn(&error.to_string()).await;
                     }
                 }
-                Some(REJECT) => runs.ask_reason(params.run, review),
+                Some(REJECT) => {
+                    if let Err(error) = runs.ask_reason(params.run, review) {
+                        runs.shared.windows.warn(&error.to_string()).await;
+                    }
+                }
                 Some(_) | None => {}
             }
         });
@@ -185,29 +210,42 @@ impl Runs {
         Ok(())
     }
 
-    /// The user of a client without lenses and without a plugin is told that there is something to
-    /// review. Not asked: a question would take the keys that are typed at that moment.
-    pub(super) fn tell_plain_client(&self, run: &RunId, proposal: ProposalId) {
+    /// Tells the user of a client without lenses and without a plugin where a proposal waits. Never a
+    /// question: in some editors a question takes the keyboard from whoever types.
+    pub(super) fn point_at(&self, run: &RunId, proposal: ProposalId) {
+        let is_plain = self.shared.agreed.get().is_some_and(|one| one.is_plain());
         let params = ProposalParams {
             run: run.clone(),
             proposal,
         };
-        let is_plain = self.shared.agreed.get().is_some_and(|one| one.is_plain());
-        let Some(known) = self.waiting(&params).ok().filter(|_| is_plain) else {
+        let Ok(waiting) = self.waiting(&params) else {
             return;
         };
-        let text = format!(
-            "Starling {proposal} for {}: {} To accept it, to reject it or to see its diff, take a code \
-             action there.",
-            known.symbol,
-            full_stop(&short(&known.reason))
-        );
-        let runs = self.clone();
-        self.in_window(async move { runs.shared.windows.say(&text).await });
+        if is_plain {
+            let runs = self.clone();
+            self.in_window(async move {
+                let symbol = &waiting.symbol;
+                let text = format!("Starling {proposal} waits at {symbol}: code actions decide");
+                runs.shared.windows.say(&text).await;
+            });
+        }
+    }
+
+    /// Tells the user of a client without a plugin how a run ended.
+    pub(super) async fn say_end(&self, run: &RunId) {
+        let headline = self.lock().get(&run.0).and_then(|entry| {
+            let end = entry.board.end.as_ref()?;
+            let is_told = entry.origin == Origin::Begun && entry.board.remedy().is_none();
+            is_told.then(|| end.headline.clone().unwrap_or_else(|| end.summary.clone()))
+        });
+        if let Some(headline) = headline {
+            self.say_without_plugin(&format!("Starling: {headline}"))
+                .await;
+        }
     }
 
     /// Says what can be done about a run whose model could not be asked. A client with a plugin offers
-    /// it itself; others are asked in a window.
+    /// it itself; in others a code action does.
     pub(super) async fn offer_remedy(&self, run: &RunId) {
         let found = self.lock().get(&run.0).and_then(|entry| {
             let (remedy, message) = entry.board.remedy()?;
@@ -221,38 +259,40 @@ impl Runs {
         let Some(params) = found else {
             return;
         };
+        let (task, remedy) = (&params.task, Some(&params.remedy));
+        let titles: Vec<String> = again_titles(task, remedy)
+            .into_iter()
+            .map(|(title, _)| format!("`{title}`"))
+            .collect();
+        let text = format!(
+            "Starling: {}. The task is kept: code action {}",
+            params.message,
+            titles.join(" or ")
+        );
+        self.say_without_plugin(&text).await;
         let plugin = &self.shared.plugin;
-        if plugin.is_there() {
-            plugin.tell::<RemedyNotification>(params).await;
-            return;
-        }
-        let runs = self.clone();
-        self.in_window(async move {
-            runs.shared.desk.idle(IDLE).await;
-            runs.ask_for_remedy(params).await;
-        });
+        plugin.notify::<RemedyNotification>(params).await;
     }
 
-    async fn ask_for_remedy(&self, params: RemedyParams) {
-        let fetch = match &params.remedy {
-            Remedy::Download { bytes, .. } => Some(format!("Download ({})", size(*bytes))),
-            Remedy::Key | Remedy::Endpoint | Remedy::Model => None,
-        };
-        let choices: Vec<&str> = fetch.as_deref().into_iter().chain([TRY_AGAIN]).collect();
-        let question = format!("Starling: {}", params.message);
-        let Some(chosen) = self.shared.windows.choose(&question, &choices).await else {
-            return;
-        };
-        let download = fetch.as_deref() == Some(chosen);
-        let run = params.run;
-        let (Some(agreed), Some(editor)) = (self.shared.agreed.get(), self.shared.editor.get())
-        else {
-            return;
-        };
-        let again = RetryParams { run, download };
-        if let Err(error) = self.retry(&again, agreed, editor) {
-            self.shared.windows.warn(&error.to_string()).await;
+    /// The code actions that run a task again, for clients without a plugin.
+    pub fn again(&self) -> Vec<Command> {
+        if self.shared.plugin.is_there() {
+            return Vec::new();
         }
+        let mut actions = Vec::new();
+        for (id, entry) in self.lock().iter() {
+            let remedy = entry.board.remedy().map(|(remedy, _)| remedy);
+            let is_past = entry.origin == Origin::Past;
+            let is_over = matches!(entry.stage, Stage::Ended(_)) && !entry.again && !is_past;
+            if is_over && (remedy.is_some() || entry.interrupted.is_some()) {
+                for (title, download) in again_titles(&entry.params.task, remedy.as_ref()) {
+                    let run = RunId(id.clone());
+                    let about = serde_json::json!({"run": run, "download": download});
+                    actions.push(command(title, RETRY, about));
+                }
+            }
+        }
+        actions
     }
 
     pub(super) fn known(&self, params: &ProposalParams) -> Result<Proposal, RunError> {
@@ -295,10 +335,20 @@ impl Runs {
     }
 }
 
-/// A reason as a sentence.
-fn full_stop(reason: &str) -> String {
-    match reason.ends_with(['.', '!', '?', '…']) {
-        true => reason.to_owned(),
-        false => format!("{reason}."),
+/// The titles of what begins a task again, each with whether weights are fetched first.
+fn again_titles(task: &str, remedy: Option<&Remedy>) -> Vec<(String, bool)> {
+    let task = short(task);
+    match remedy {
+        None => vec![(format!("Starling: run again: {task}"), false)],
+        Some(Remedy::Key | Remedy::Endpoint | Remedy::Model) => {
+            vec![(format!("Starling: try again: {task}"), false)]
+        }
+        Some(Remedy::Download { bytes, .. }) => vec![
+            (
+                format!("Starling: download ({}), then: {task}", size(*bytes)),
+                true,
+            ),
+            (format!("Starling: try again: {task}"), false),
+        ],
     }
 }

@@ -1,6 +1,5 @@
 //! How runs stand, for lenses, hovers, status lines and clients with views of their own.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,8 +12,8 @@ use crate::server::follow::told;
 use crate::server::offers::{self, Offer};
 use crate::server::paths::{disk_text, path_of};
 use crate::server::protocol::{
-    AgentState, EventParams, FileState, ProposalNews, ProposalParams, ProposalReply, ProposalState,
-    ProposalsNotification, ProposalsParams, RunStage, RunState, StatusParams,
+    AgentState, EventParams, FileState, ProposalParams, ProposalReply, ProposalState, RunStage,
+    RunState, StatusParams,
 };
 use crate::server::shown::{self, Now};
 use crate::server::why;
@@ -26,17 +25,23 @@ use crate::workspace::PathPolicy;
 impl Runs {
     /// What can be done about the symbols of a file.
     pub fn offers(&self, file: &FilePath) -> Vec<Offer> {
-        let entries = self.lock();
-        let of =
-            |(id, entry): (&String, &Entry)| offers::offers(&RunId(id.clone()), &entry.board, file);
-        entries.iter().flat_map(of).collect()
+        let mut offers = self.all_offers();
+        offers.retain(|offer| offer.symbol.file == *file);
+        offers
     }
 
     /// What can be done about all symbols: when it is other than before, lenses are.
     pub fn all_offers(&self) -> Vec<Offer> {
+        let has_plugin = self.shared.plugin.is_there();
         let entries = self.lock();
-        let of =
-            |(id, entry): (&String, &Entry)| offers::all_offers(&RunId(id.clone()), &entry.board);
+        let of = |(id, entry): (&String, &Entry)| {
+            let run = RunId(id.clone());
+            let offers = offers::all_offers(&run, &entry.board);
+            if has_plugin {
+                return offers;
+            }
+            offers::with_intents(offers, &run, entry.approvals.intents())
+        };
         entries.iter().flat_map(of).collect()
     }
 
@@ -173,7 +178,14 @@ impl Runs {
         })
     }
 
-    /// Compares what waits with the texts of open documents.
+    /// The text of an open document.
+    pub(super) async fn open_text(&self, file: &FilePath) -> Option<Arc<str>> {
+        let path = path_of(self.root().as_deref()?, file)?;
+        let open = self.shared.desk.read(path).await.ok()?;
+        open.map(|current| current.text)
+    }
+
+    /// Compares what waits, and what was applied, with the texts of open documents.
     pub async fn compare(&self) {
         let files: Vec<FilePath> = {
             let entries = self.lock();
@@ -193,42 +205,7 @@ impl Runs {
                 entry.board.compare(&file, &text);
             }
         }
-        self.follow_editor().await;
-    }
-
-    /// Tells of changes that the user took back, or brought again, in the editor itself.
-    async fn follow_editor(&self) {
-        let files: BTreeSet<FilePath> = {
-            let entries = self.lock();
-            let of = |entry: &Entry| entry.board.applied_files().cloned().collect::<Vec<_>>();
-            entries.values().flat_map(of).collect()
-        };
-        let Some(root) = self.root() else {
-            return;
-        };
-        let mut news = Vec::new();
-        for file in files {
-            let Some(path) = path_of(&root, &file) else {
-                continue;
-            };
-            let Ok(Some(open)) = self.shared.desk.read(path).await else {
-                continue;
-            };
-            for (id, entry) in self.lock().iter_mut() {
-                let proposals = entry.board.follow_editor(&file, &open.text);
-                let proposals: Vec<_> = (proposals.into_iter())
-                    .map(|(proposal, state)| ProposalNews { proposal, state })
-                    .collect();
-                if !proposals.is_empty() {
-                    let run = RunId(id.clone());
-                    news.push(ProposalsParams { run, proposals });
-                }
-            }
-        }
-        for params in news {
-            let plugin = &self.shared.plugin;
-            plugin.tell::<ProposalsNotification>(params).await;
-        }
+        self.notice_undone().await;
     }
 
     /// Everything in one line; the questions are counted elsewhere.
@@ -244,6 +221,9 @@ impl Runs {
             let working = entry.board.agents.values().filter(|agent| agent.working);
             status.working += working.count();
             status.waiting += entry.board.leading().count() + entry.approvals.intents().len();
+            if entry.origin == Origin::Past {
+                continue;
+            }
             status.calls += entry.board.spent.calls;
             status.tokens += entry.board.spent.tokens;
             status.dollars += entry.board.spent.dollars;
@@ -269,6 +249,11 @@ fn agents(entry: &Entry) -> Vec<AgentState> {
             agent: agent.clone(),
             doing: one.doing.clone(),
             working: one.working,
+            seconds: match one.working {
+                true => one.since.elapsed().as_secs(),
+                false => 0,
+            },
+            looked: one.looked.clone(),
         })
         .collect()
 }

@@ -163,7 +163,7 @@ async fn a_question_can_be_stopped() {
 async fn a_plain_client_gets_its_answer_as_a_document() {
     let (mut client, _) = client(Some("`f` returns 1 [a.py:2].\n"));
     client
-        .initialize(json!({"window": {"showDocument": {"support": true}}, "experimental": null}))
+        .initialize_as(json!({"window": {"showDocument": {"support": true}}}))
         .await;
     ask(&client, json!({"question": "What?"})).await;
     let (id, params) = client.next_of("window/showDocument").await;

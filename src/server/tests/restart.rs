@@ -155,15 +155,11 @@ async fn a_conflict_is_said_and_the_proposal_stays() {
     );
     event_of(&mut client, "review_asked").await;
     let steer = json!({"run": "r1", "proposal": 1, "text": "shorter"});
-    client.execute("starling.steer", steer).await;
-    let told = event_of(&mut client, "proposal_conflicted").await;
+    let said = super::refusal(&client, "starling.steer", steer).await;
     assert!(
-        told["event"]["why"]
-            .as_str()
-            .unwrap()
-            .contains("its agent is gone")
+        said.contains("ended with the server before this one"),
+        "{said}"
     );
-    event_of(&mut client, "review_asked").await;
     let reject = json!({"run": "r1", "proposal": 1, "reason": "no"});
     client.execute("starling.reject", reject).await;
     event_of(&mut client, "run_finished").await;
@@ -402,4 +398,48 @@ async fn a_run_that_ends_with_its_server_is_interrupted_and_one_that_the_user_st
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
     assert_eq!(tasks(client.folder.path()), [""; 0], "it was forgotten");
+}
+
+#[tokio::test]
+async fn runs_that_ended_are_history_until_they_are_forgotten() {
+    let folder = project();
+    let mut events = asked(&[(1, "a.py::f")]);
+    events.push(crate::swarm::Event::ProposalReviewed {
+        proposal: crate::swarm::ProposalId(1),
+        by: crate::swarm::Party::User,
+        verdict: crate::ports::Verdict::Accept,
+    });
+    events.push(finished(StopReason::Settled));
+    trajectory(folder.path(), "old", folder.path(), events);
+    let client = restarted(folder).await;
+    let runs = || async {
+        let state = client.connection.request("starling/state", Value::Null);
+        state.await.unwrap()["runs"].as_array().unwrap().clone()
+    };
+    let known = runs().await;
+    assert_eq!(known.len(), 1);
+    assert_eq!(known[0]["run"], "old");
+    assert_eq!(
+        (&known[0]["stage"], &known[0]["restored"]),
+        (&json!("ended"), &json!(false))
+    );
+    assert_eq!(known[0]["stop_reason"]["reason"], "settled");
+    assert!(!known[0]["task"].as_str().unwrap().is_empty());
+    let told = client
+        .connection
+        .request("starling/events", json!({"run": "old"}));
+    assert_eq!(told.await.unwrap()["events"].as_array().unwrap().len(), 5);
+    let again = client
+        .execute("starling.retry", json!({"run": "old"}))
+        .await;
+    assert_ne!(again["run"], "old");
+    client.execute("starling.forget", json!({})).await;
+    let folder = client.folder;
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let client = restarted(folder).await;
+    let state = client.connection.request("starling/state", Value::Null);
+    let state = state.await.unwrap();
+    let left = state["runs"].as_array().unwrap();
+    assert!(left.iter().all(|run| run["run"] != "old"), "{state}");
 }

@@ -93,17 +93,29 @@ async fn missing_weights_are_downloaded_and_the_task_runs_afterwards() {
 }
 
 #[tokio::test]
-async fn a_client_without_a_plugin_is_offered_the_download_in_a_window() {
+async fn a_client_without_a_plugin_is_offered_the_download_by_a_code_action() {
     let mut client = without_weights();
-    client.initialize(json!({"experimental": null})).await;
+    client.initialize_as(json!({})).await;
     let wish = json!({"task": "tidy up", "driver": "single"});
     client.execute("starling.run", wish).await;
-    let (id, asked) = client.next_of("window/showMessageRequest").await;
-    let titles = json!([{"title": "Download (1.1 GB)"}, {"title": "Try again"}]);
-    assert_eq!(asked["actions"], titles);
-    client
-        .connection
-        .reply(id, Ok(json!({"title": "Download (1.1 GB)"})));
+    let (_, told) = client.next_of("window/showMessage").await;
+    let text = told["message"].as_str().unwrap();
+    let title = "Starling: download (1.1 GB), then: tidy up";
+    assert!(text.contains(&format!("`{title}`")), "{text}");
+    let (uri, at) = (client.uri(), json!({"line": 0, "character": 0}));
+    let open = json!({"uri": uri, "languageId": "python", "version": 1, "text": "old\n"});
+    let open = json!({"textDocument": open});
+    client.connection.notify("textDocument/didOpen", open);
+    let params = json!({
+        "textDocument": {"uri": uri}, "range": {"start": at, "end": at},
+        "context": {"diagnostics": []},
+    });
+    let request = client.connection.request("textDocument/codeAction", params);
+    let actions = request.await.unwrap();
+    let mut actions = actions.as_array().unwrap().iter();
+    let download = &actions.find(|one| one["title"] == title).unwrap()["command"];
+    let arguments = download["arguments"][0].clone();
+    client.execute("starling.retry", arguments).await;
     loop {
         let state = client.connection.request("starling/state", Value::Null);
         let state = state.await.unwrap();

@@ -120,9 +120,6 @@ local function handlers()
     ['starling/undone'] = function(_, params)
       state.undone(params)
     end,
-    ['starling/proposals'] = function()
-      state.refresh()
-    end,
     ['starling/remedy'] = function(_, params)
       require('starling.remedy').offer(params)
     end,

@@ -101,8 +101,11 @@ end
 local function side_by_side(about)
   client.request('starling/proposal', about, function(shown)
     local file = shown.files[1]
-    if not file or file.after == vim.NIL then
-      client.say('there is nothing to compare: it conflicts with what you typed', vim.log.levels.WARN)
+    -- A conflict: your text beside the proposed one.
+    local fits = file and type(file.after) == 'string'
+    local proposed = file and (fits and file.after or file.proposed)
+    if not proposed then
+      client.say('there is nothing to compare any more', vim.log.levels.WARN)
       return
     end
     close()
@@ -111,10 +114,11 @@ local function side_by_side(about)
     vim.cmd.diffthis()
     vim.cmd('rightbelow vsplit')
     local after = window.buffer('after', filetype)
-    window.write(after, vim.split((file.after:gsub('\r', ''):gsub('\n$', '')), '\n'))
+    window.write(after, vim.split((proposed:gsub('\r', ''):gsub('\n$', '')), '\n'))
     vim.api.nvim_win_set_buf(0, after)
     vim.cmd.diffthis()
-    vim.wo.winbar = ('#%d with the proposal: a accept · r reject · q close'):format(about.proposal)
+    vim.wo.winbar = (fits and '#%d with the proposal: a accept · r reject · q close'
+      or '#%d conflicts with yours: a hand back · r reject · q close'):format(about.proposal)
     local function leave()
       vim.cmd.tabclose()
     end

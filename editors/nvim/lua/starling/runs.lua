@@ -27,7 +27,11 @@ local function lines_of(runs)
     add(('  %d calls, %d tokens, $%.4f%s'):format(spent.calls, spent.tokens, spent.dollars,
       run.restored and ', of an earlier session' or ''), { run = run.run })
     for _, agent in ipairs(run.agents) do
-      add(('  %s %s: %s'):format(agent.working and '●' or '○', name(agent.agent), agent.doing), { run = run.run })
+      local seconds = agent.working and agent.seconds >= 3 and (' · %d s'):format(agent.seconds) or ''
+      add(('  %s %s: %s%s'):format(agent.working and '●' or '○', name(agent.agent), agent.doing, seconds), { run = run.run })
+      if agent.working and #agent.looked > 0 then
+        add('      looked at: ' .. table.concat(vim.list_slice(agent.looked, math.max(1, #agent.looked - 3)), ', '), { run = run.run })
+      end
     end
     for _, proposal in ipairs(run.proposals) do
       if proposal.state ~= 'dropped' then
@@ -76,6 +80,17 @@ function M.open()
       end
     end,
   })
+  -- The seconds of agents at work.
+  local clock = assert(vim.uv.new_timer())
+  clock:start(1000, 1000, vim.schedule_wrap(function()
+    if not vim.api.nvim_buf_is_valid(buffer) then
+      if not clock:is_closing() then
+        clock:close()
+      end
+    elseif state.status.working > 0 then
+      state.refresh()
+    end
+  end))
   state.watch(function()
     if not vim.api.nvim_buf_is_valid(buffer) then
       return false

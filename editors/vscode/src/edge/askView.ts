@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
-import { type AnswerParams, Conversation } from "../model/conversation.ts";
+import { type AnswerParams, Conversation, type Turn } from "../model/conversation.ts";
 import { activeFolder, chooseFolder, type Folder, openLine, type SymbolPlace } from "./place.ts";
 import type { Server } from "./server.ts";
 import { options, page } from "./webview.ts";
@@ -13,16 +13,27 @@ type Wish =
   | { wish: "stop" }
   | { wish: "new" }
   | { wish: "about_all" }
+  | { wish: "task"; text: string }
   | { wish: "open"; path: string; line: number };
+
+/** The conversation of the window before. */
+interface Kept {
+  turns: Turn[];
+  folder: string;
+}
 
 /** Pieces of an answer are gathered for so long. */
 const GATHER_MS = 50;
+/** Where the conversation is kept over a reload of the window, and how much of it. */
+const KEPT = "starling.conversation";
+const KEPT_TURNS = 20;
 
 export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   readonly #extension: vscode.Uri;
+  readonly #memory: vscode.Memento;
   readonly #server: Server;
   readonly #listening: vscode.Disposable[];
-  #conversation = new Conversation(randomUUID());
+  #conversation: Conversation;
   #view: vscode.WebviewView | null = null;
   #symbol = "";
   /** The folder that the conversation is about: the first question decides. */
@@ -31,8 +42,10 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   #come = 0;
   #pending: NodeJS.Timeout | null = null;
 
-  constructor(extension: vscode.Uri, server: Server) {
-    this.#extension = extension;
+  constructor({ extensionUri, workspaceState }: vscode.ExtensionContext, server: Server) {
+    this.#extension = extensionUri;
+    this.#memory = workspaceState;
+    this.#conversation = new Conversation(randomUUID(), this.#kept.turns);
     this.#server = server;
     server.on<AnswerParams>("starling/answer", (params) => {
       if (this.#conversation.take(params)) {
@@ -66,6 +79,8 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   async focus(about: SymbolPlace | undefined): Promise<void> {
     const { folders } = this.#server;
     const named = folders.find(({ uri }) => uri.toString() === about?.folder);
+    // What was said before the window was loaded anew is about the same folder.
+    this.#folder ??= folders.find(({ uri }) => uri.toString() === this.#kept.folder);
     if (!this.#folder || (named && named.uri.toString() !== this.#folder.uri.toString())) {
       this.#folder = named ?? activeFolder() ?? (await chooseFolder("Starling: Ask", folders));
       await this.#begin();
@@ -94,16 +109,23 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
       case "new":
         this.#folder = undefined;
         await this.#begin();
+        await this.#memory.update(KEPT, undefined);
         this.#come++;
         return this.#soon();
       case "about_all":
         this.#symbol = "";
         return this.#soon();
+      case "task":
+        return vscode.commands.executeCommand("starling.client.task", wish.text);
       case "open":
         return openLine(wish.path, wish.line, this.#folder).catch(() => {
           void vscode.window.showWarningMessage(`${wish.path} is not in this project any more.`);
         });
     }
+  }
+
+  get #kept(): Kept {
+    return this.#memory.get<Kept>(KEPT, { turns: [], folder: "" });
   }
 
   async #ask(question: string): Promise<void> {
@@ -141,6 +163,10 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   #soon(): void {
     this.#pending ??= setTimeout(() => {
       this.#pending = null;
+      if (!this.#conversation.busy) {
+        const turns = this.#conversation.turns.slice(-KEPT_TURNS);
+        void this.#memory.update(KEPT, { turns, folder: this.#folder?.uri.toString() ?? this.#kept.folder });
+      }
       const running = this.#server.state.kind === "running";
       void this.#view?.webview.postMessage({
         turns: this.#conversation.turns,

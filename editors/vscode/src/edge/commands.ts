@@ -40,7 +40,7 @@ interface SymbolArgument extends Placed {
 export function registerCommands(parts: Parts): vscode.Disposable[] {
   const { server, runs, targets, picture, ask } = parts;
   const commands: Record<string, (argument?: unknown) => unknown> = {
-    task: () => newTask(parts),
+    task: (argument) => newTask(parts, typeof argument === "string" ? argument : ""),
     change: (argument) => change(parts, argument as SymbolArgument | undefined),
     ask: (argument) => askAbout(ask, argument as SymbolArgument | undefined),
     accept: (argument) => accept(parts, argument),
@@ -92,7 +92,7 @@ async function withTarget(
   }
 }
 
-async function newTask({ server, remedies }: Parts): Promise<void> {
+async function newTask({ server, remedies }: Parts, value: string): Promise<void> {
   const folder = await chooseFolder("Starling: New Task", server.folders);
   if (!folder) {
     return;
@@ -100,6 +100,7 @@ async function newTask({ server, remedies }: Parts): Promise<void> {
   const task = await vscode.window.showInputBox({
     title: "Starling: New Task",
     prompt: "What is to be done? Starling finds the symbols; each change is yours to accept.",
+    value,
     placeHolder: "The late fee is charged on the day of return, too. Make the tests pass.",
     ignoreFocusOut: true,
   });

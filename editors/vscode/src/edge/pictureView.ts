@@ -11,17 +11,20 @@ import { options, page } from "./webview.ts";
 type Wish =
   { wish: "ready" } | { wish: "open"; symbol: string } | { wish: "review"; proposal: number } | { wish: "stop" };
 
-export class PictureView implements vscode.Disposable {
+export class PictureView implements vscode.Disposable, vscode.WebviewPanelSerializer {
   readonly #extension: vscode.Uri;
   readonly #runs: Runs;
-  readonly #listening: vscode.Disposable;
+  readonly #listening: vscode.Disposable[];
   #panel: vscode.WebviewPanel | null = null;
   #run: string | undefined;
 
   constructor(extension: vscode.Uri, runs: Runs) {
     this.#extension = extension;
     this.#runs = runs;
-    this.#listening = runs.onChange(() => this.#draw());
+    this.#listening = [
+      runs.onChange(() => this.#draw()),
+      vscode.window.registerWebviewPanelSerializer("starling.picture", this),
+    ];
   }
 
   /** Shows a run, or whichever is the newest. */
@@ -38,6 +41,17 @@ export class PictureView implements vscode.Disposable {
       column,
       options(this.#extension),
     );
+    this.#fill(panel);
+  }
+
+  /** The picture of a window that was loaded anew shows the same run as before. */
+  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: { run?: string } | undefined): Promise<void> {
+    this.#run = state?.run;
+    panel.webview.options = options(this.#extension);
+    this.#fill(panel);
+  }
+
+  #fill(panel: vscode.WebviewPanel): void {
     const icon = (theme: string) => vscode.Uri.joinPath(this.#extension, "media", `starling-${theme}.svg`);
     panel.iconPath = { light: icon("light"), dark: icon("dark") };
     panel.webview.html = page(panel.webview, this.#extension, "picture", "The picture of the run");
@@ -49,7 +63,7 @@ export class PictureView implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.#listening.dispose();
+    this.#listening.forEach((one) => one.dispose());
     this.#panel?.dispose();
   }
 

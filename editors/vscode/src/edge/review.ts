@@ -17,6 +17,8 @@ export interface ProposedFile {
   before: string;
   /** Null where the proposal conflicts with what was typed. */
   after: string | null;
+  /** Where it conflicts: the text as it was proposed. */
+  proposed?: string;
 }
 
 export interface Reviewed {
@@ -31,6 +33,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   /** What was shown of each opened proposal: the set that it belonged to. */
   readonly #opened = new Map<string, string>();
   readonly #texts = new Map<string, string>();
+  /** By proposed texts: the first line that differs. */
+  readonly #firstChanges = new Map<string, number>();
   /** Sets in an editor for many files, by its title: the editor does not tell what it shows. */
   readonly #sets = new Map<string, Reviewed>();
   readonly #listening: vscode.Disposable[];
@@ -65,14 +69,17 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     }
     const conflict = files.find(({ after }) => after === null);
     if (conflict) {
-      return this.#tellConflict(target, conflict);
+      await this.#tellConflict(target, conflict);
+    }
+    if (conflict?.proposed === undefined && conflict) {
+      return;
     }
     this.#opened.set(keyOf(target), this.#setOf(target));
     // The folder tells it from the file itself, wherever the editor lists what was open. Among many
     // files it would look like a file that moved.
     const folder = files.length === 1 ? `/Proposal #${target.proposal}/` : "/";
     const pairs = files.map((file) => this.#pair(target, file, folder));
-    const title = this.#title(target);
+    const title = conflict ? `${this.#title(target)}, in conflict with yours` : this.#title(target);
     const [first, ...more] = pairs;
     if (first && more.length === 0) {
       await vscode.commands.executeCommand("vscode.diff", first[1], first[2], title, { preview: true });
@@ -83,9 +90,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     }
   }
 
-  /** A proposal that conflicts with the buffer has no diff against it: it is told, and what can be done. */
+  /** A conflict is told with what can be done; the diff shows your text beside the proposed one. */
   async #tellConflict(target: Reviewed, { uri, creates }: ProposedFile): Promise<void> {
-    await vscode.commands.executeCommand("starling.client.why", target);
     const back = "Hand Back to Its Agent";
     const path = pathIn(vscode.Uri.parse(uri)) ?? uri;
     const text = creates
@@ -114,6 +120,11 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     return { run: query.get("run") ?? "", proposal: Number(query.get("proposal")) };
   }
 
+  /** The first line of the right side of a diff that differs; undefined for what shows no proposal. */
+  firstChange(uri: vscode.Uri): number | undefined {
+    return this.#firstChanges.get(uri.toString());
+  }
+
   /** The proposal that the active editor shows. */
   active(): Reviewed | undefined {
     const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
@@ -135,11 +146,13 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     const after = vscode.Uri.from({ scheme: PROPOSED, path, query: query.toString() });
     query.set("before", "");
     const nothing = vscode.Uri.from({ scheme: PROPOSED, path, query: query.toString() });
-    this.#show(after, file.after ?? file.before);
+    this.#show(after, file);
     return [uri, file.creates ? nothing : uri, after];
   }
 
-  #show(uri: vscode.Uri, text: string): void {
+  #show(uri: vscode.Uri, file: ProposedFile): void {
+    const text = proposedText(file);
+    this.#firstChanges.set(uri.toString(), firstDifference(file.before, text));
     if (this.#texts.get(uri.toString()) !== text) {
       this.#texts.set(uri.toString(), text);
       this.#changed.fire(uri);
@@ -171,7 +184,7 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     const files = target ? await this.#files(target) : [];
     const file = files.find((one) => vscode.Uri.parse(one.uri).path === fileOf(uri));
     if (file) {
-      this.#show(uri, file.after ?? file.before);
+      this.#show(uri, file);
     }
   }
 
@@ -230,6 +243,18 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   #shown(): vscode.Uri[] {
     return vscode.workspace.textDocuments.map(({ uri }) => uri).filter(({ scheme }) => scheme === PROPOSED);
   }
+}
+
+/** The right side of a diff: in a conflict the text as it was proposed, whatever was typed since. */
+function proposedText(file: ProposedFile): string {
+  return file.after ?? file.proposed ?? file.before;
+}
+
+/** The first line in which the second of two texts differs. */
+function firstDifference(before: string, after: string): number {
+  const [old, now] = [before.split("\n"), after.split("\n")];
+  const line = now.findIndex((text, index) => text !== old[index]);
+  return line === -1 ? 0 : line;
 }
 
 function keyOf({ run, proposal }: Reviewed): string {

@@ -1,7 +1,7 @@
 /** All runs of this window, kept up to date from what the server says. */
 
 import * as vscode from "vscode";
-import type { DownloadParams, EventParams, IntentParams, ProposalsParams, UndoneParams } from "../model/protocol.ts";
+import type { DownloadParams, EventParams, IntentParams, UndoneParams } from "../model/protocol.ts";
 import { type Proposal, type ProposalState, Story } from "../model/story.ts";
 import { downloadPhase } from "../model/remedy.ts";
 import type { Server } from "./server.ts";
@@ -17,6 +17,7 @@ interface State {
     run: string;
     task: string;
     restored: boolean;
+    stage: "opening" | "going" | "ended";
     intents: IntentParams[];
     proposals: { proposal: number; state: ProposalState }[];
   }[];
@@ -28,6 +29,8 @@ export class Runs implements vscode.Disposable {
   readonly #homes = new Map<string, string>();
   /** Runs that the user does not want to see any more: a server may still know them. */
   readonly #forgotten = new Set<string>();
+  /** Events of runs that nothing is known of yet: whether a run is of an earlier server is asked first. */
+  readonly #held = new Map<string, EventParams[]>();
   readonly #server: Server;
   readonly #listening: vscode.Disposable;
   readonly #changed = new vscode.EventEmitter<void>();
@@ -43,10 +46,6 @@ export class Runs implements vscode.Disposable {
       this.#soon();
     });
     server.on<UndoneParams>("starling/undone", (params) => this.#undone(params));
-    server.on<ProposalsParams>("starling/proposals", ({ run, proposals }) => {
-      this.#stories.get(run)?.settle(proposals);
-      this.#soon();
-    });
     server.on<DownloadParams>("starling/download", ({ run, bytes, total }) => {
       this.#story(run).phase = downloadPhase(bytes, total);
       this.#soon();
@@ -130,18 +129,34 @@ export class Runs implements vscode.Disposable {
     if (this.#forgotten.has(params.run)) {
       return;
     }
+    const held = this.#held.get(params.run);
+    if (held) {
+      held.push(params);
+      return;
+    }
     if (!this.#stories.has(params.run)) {
-      // It may be the run of an earlier server, told again.
-      this.#unknown ??= setTimeout(() => {
-        this.#unknown = null;
-        void this.#compare();
-      }, COMPARE_MS);
+      this.#held.set(params.run, [params]);
+      void this.#meet(params.run);
+      return;
     }
     const story = this.#story(params.run);
-    if (story.take(params.seq, params.event)) {
+    if (story.take(params.seq, params.event, params.at_ms)) {
       this.#happened.fire({ story, params });
       this.#soon();
     }
+  }
+
+  /** Takes the events of a run that was unknown: it may be the run of an earlier server, told again. */
+  async #meet(run: string): Promise<void> {
+    await this.#compare();
+    this.#unknown ??= setTimeout(() => {
+      this.#unknown = null;
+      void this.#compare();
+    }, COMPARE_MS);
+    const held = this.#held.get(run) ?? [];
+    this.#held.delete(run);
+    this.#story(run);
+    held.forEach((params) => this.#take(params));
   }
 
   #undone(params: UndoneParams): void {
@@ -158,11 +173,15 @@ export class Runs implements vscode.Disposable {
   async #attach(folder: vscode.WorkspaceFolder): Promise<void> {
     this.#forget(folder);
     const runs = (await this.#known(folder)).filter(({ run }) => !this.#forgotten.has(run));
-    for (const { run } of runs) {
+    for (const { run, restored, stage } of runs) {
       const { events } = await this.#server.request<{ events: EventParams[] }>("starling/events", { run });
       const story = this.#story(run);
-      for (const { seq, event } of events) {
-        story.take(seq, event);
+      story.past = stage === "ended" && !restored;
+      if (restored) {
+        story.interrupt();
+      }
+      for (const { seq, event, at_ms } of events) {
+        story.take(seq, event, at_ms);
       }
     }
     await this.#compare();

@@ -54,7 +54,8 @@ export class Status implements vscode.Disposable {
   }
 
   #run(): void {
-    const story = this.#runs.newest;
+    // A window begins without a word about what ended before it.
+    const story = this.#runs.all.find(({ past }) => !past);
     if (!story) {
       return this.#say("organization", "Starling", "Ready. Click for what Starling can do.");
     }

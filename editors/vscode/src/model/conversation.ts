@@ -47,11 +47,13 @@ export interface Turn {
 
 export class Conversation {
   readonly session: string;
-  readonly turns: Turn[] = [];
+  readonly turns: Turn[];
   #asked: string | null = null;
 
-  constructor(session: string) {
+  /** `turns`: what was said in an earlier window. */
+  constructor(session: string, turns: Turn[] = []) {
     this.session = session;
+    this.turns = turns;
   }
 
   /** The id of the question that is being answered. */

@@ -202,10 +202,21 @@ function factIcon(text: string): string {
   return text.includes("unknown") ? "question" : "check";
 }
 
-function agentRow(story: Story, agent: Agent): Row {
+/** Shorter times are not worth a word. */
+const SECONDS = 3;
+
+export function agentRow(story: Story, agent: Agent): Row {
   const looks = { working: "sync~spin", waiting: "watch", done: "check", gave_up: "close" };
   const name = isAgent(agent.key) ? shortName(agent.key) : partyName(agent.key);
   const notes = [agent.woken && `Woken: ${agent.woken}`, agent.summary].filter(Boolean);
+  const seconds = agent.state === "working" ? story.seconds(agent) : 0;
+  const doing = seconds < SECONDS ? agent.doing : `${seconds} s · ${agent.doing}`;
+  const looked = agent.looked.map((text, index) =>
+    row(
+      { id: `${story.id}/agent/${agent.key}/${index}`, label: text, context: "fact", target: { run: story.id } },
+      { icon: "search" },
+    ),
+  );
   const context = agent.state === "working" || agent.state === "waiting" ? "agent-working" : "agent-done";
   return row(
     {
@@ -215,7 +226,8 @@ function agentRow(story: Story, agent: Agent): Row {
       target: { run: story.id, symbol: agent.key, shows: "symbol" },
     },
     {
-      description: `${agent.doing} · ${fileOf(agent.key)}`,
+      description: `${doing} · ${fileOf(agent.key)}`,
+      children: looked.reverse(),
       tooltip: [agent.key, agent.doing, count(agent.turns, "turn"), ...notes].join("\n"),
       icon: looks[agent.state],
     },

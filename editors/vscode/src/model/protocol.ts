@@ -93,6 +93,8 @@ export interface Spent {
   output_tokens: number;
   dollars: number;
   seconds: number;
+  /** Calls whose price nobody knows; left out when there are none. */
+  unpriced_calls?: number;
 }
 
 /** The events that change what is shown. Others pass by. */
@@ -205,12 +207,6 @@ export interface DownloadParams {
   model: string;
   bytes: number;
   total: number;
-}
-
-/** `starling/proposals`: what the user did to applied changes in the editor itself. */
-export interface ProposalsParams {
-  run: string;
-  proposals: { proposal: number; state: "applied" | "undone" }[];
 }
 
 /** `starling/undone` */

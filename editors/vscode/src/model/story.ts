@@ -20,6 +20,10 @@ export interface Agent {
   state: AgentState;
   /** What it is doing, in few words. */
   doing: string;
+  /** When it began to do that, in milliseconds since the run began. */
+  since: number;
+  /** What it read, searched and ran, the newest last. */
+  looked: string[];
   turns: number;
   woken: string;
   summary: string;
@@ -77,6 +81,8 @@ export interface Used {
   calls: number;
   tokens: number;
   dollars: number;
+  /** Calls whose price is unknown; undefined while the run goes. */
+  unpriced?: number;
 }
 
 export interface End {
@@ -87,6 +93,8 @@ export interface End {
   ending: Ending | null;
 }
 
+/** How many lookups of an agent are kept. */
+const LOOKED = 20;
 const LEAVE = "waits for leave to write";
 
 export class Story {
@@ -104,7 +112,13 @@ export class Story {
   phase = "starting";
   end: End | null = null;
   interrupted = false;
+  /** It ended before this window, or its server, was there: history. */
+  past = false;
   #last = -1;
+  /** The time of the event that is taken, in milliseconds since the run began. */
+  #now = 0;
+  /** When the run began, by the clock of this window; null before the first event. */
+  #began: number | null = null;
 
   constructor(id: string, task: string) {
     this.id = id;
@@ -112,11 +126,14 @@ export class Story {
   }
 
   /** Takes the next event. One that was seen before changes nothing. */
-  take(seq: number, event: Event): boolean {
+  take(seq: number, event: Event, atMs = 0, now = Date.now()): boolean {
     if (seq <= this.#last) {
       return false;
     }
     this.#last = seq;
+    this.#now = atMs;
+    // Events that are told again come late: the earliest beginning is the nearest to the truth.
+    this.#began = Math.min(this.#began ?? Number.POSITIVE_INFINITY, now - atMs);
     this.#apply(event);
     return true;
   }
@@ -137,6 +154,11 @@ export class Story {
         this.#mark(proposal, state, "");
       }
     }
+  }
+
+  /** For how many seconds an agent does what it does. */
+  seconds(agent: Agent, now = Date.now()): number {
+    return this.#began === null ? 0 : Math.max(0, Math.floor((now - this.#began - agent.since) / 1000));
   }
 
   /** The run of an earlier server: nobody works on it any more, but what waits can be decided. */
@@ -176,7 +198,7 @@ export class Story {
         return;
       case "turn_started":
         // One who answers a question is asked a model as well, and is not at work for it.
-        return this.#doing(partyKey(event.agent), "thinks");
+        return this.#thinks(partyKey(event.agent));
       case "turn_finished": {
         const agent = this.agents.get(partyKey(event.agent));
         if (agent) {
@@ -191,8 +213,7 @@ export class Story {
         this.notes.push(`${partyKey(event.agent)}: ${event.error}`);
         return;
       case "tool_used":
-        this.#doing(partyKey(event.agent), toolWords(event.tool, event.argument));
-        return;
+        return this.#looked(partyKey(event.agent), toolWords(event.tool, event.argument));
       case "agent_woken":
       case "agent_finished":
       case "intent_stated":
@@ -219,6 +240,18 @@ export class Story {
       default:
         // The server's list of events may grow; what is not shown passes by.
         return;
+    }
+  }
+
+  /** What was looked up is at hand when the next turn begins: it stays visible while the agent thinks. */
+  #looked(key: string, words: string): void {
+    if (key === "scout" && this.running) {
+      this.phase = `choosing where to begin: ${words}`;
+    }
+    this.#doing(key, words);
+    const agent = this.agents.get(key);
+    if (agent) {
+      agent.looked = [...agent.looked, words].slice(-LOOKED);
     }
   }
 
@@ -392,8 +425,8 @@ export class Story {
       applied: event.applied,
       ending: event.ending ?? null,
     };
-    const { calls, prompt_tokens, output_tokens, dollars } = event.spent;
-    Object.assign(this.used, { calls, tokens: prompt_tokens + output_tokens, dollars });
+    const { calls, prompt_tokens, output_tokens, dollars, unpriced_calls: unpriced = 0 } = event.spent;
+    Object.assign(this.used, { calls, tokens: prompt_tokens + output_tokens, dollars, unpriced });
     this.#rest("stopped");
     for (const proposal of this.proposals.values()) {
       if (proposal.state === "waiting" || proposal.state === "checking" || proposal.state === "accepted") {
@@ -451,14 +484,27 @@ export class Story {
   #doing(key: string, doing: string): void {
     const agent = this.agents.get(key);
     if (agent?.state === "working") {
-      agent.doing = doing;
+      this.#does(agent, doing);
     }
+  }
+
+  #thinks(key: string): void {
+    const last = this.agents.get(key)?.looked.at(-1);
+    this.#doing(key, last === undefined ? "thinks" : `thinks; last ${last}`);
+  }
+
+  #does(agent: Agent, doing: string): void {
+    agent.doing = doing;
+    agent.since = this.#now;
   }
 
   /** The agent of a key. Only owners of symbols and the single agent are kept; scout and proxy pass by. */
   #agent(key: string, state: AgentState, doing: string): Agent {
     const known = this.agents.get(key);
-    const agent = known ?? { key, state, doing, turns: 0, woken: "", summary: "" };
+    const agent = known ?? { key, state, doing, since: this.#now, looked: [], turns: 0, woken: "", summary: "" };
+    if (!known && (isAgent(key) || key === "solo")) {
+      this.agents.set(key, agent);
+    }
     if (this.interrupted) {
       agent.state = "done";
       agent.doing = "stopped with the server";
@@ -467,10 +513,7 @@ export class Story {
     // An intent and the events before it come on two ways: it waits until it is answered.
     const held = state === "working" && this.intents.has(key);
     agent.state = held ? "waiting" : state;
-    agent.doing = held ? LEAVE : doing;
-    if (!known && (isAgent(key) || key === "solo")) {
-      this.agents.set(key, agent);
-    }
+    this.#does(agent, held ? LEAVE : doing);
     return agent;
   }
 }

@@ -1,7 +1,7 @@
 /** What people read: ledger, stop reasons, evidence. */
 
 import type { DiagnosticEvidence, Evidence, Limits, StopReason, TestEvidence } from "./protocol.ts";
-import type { End, ProposalState, Story, Used } from "./story.ts";
+import type { End, Proposal, ProposalState, Story, Used } from "./story.ts";
 
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
@@ -19,9 +19,16 @@ export function dollars(amount: number): string {
   return `$${amount.toFixed(amount > 0 && amount < 0.1 ? 3 : 2)}`;
 }
 
-/** `9 calls · 17.0k tokens · $0.00` */
-export function ledgerLine({ calls, tokens: used, dollars: money }: Used): string {
-  return `${count(calls, "call")} · ${tokens(used)} tokens · ${dollars(money)}`;
+/** `9 calls · 17.0k tokens · $0.12`. A cost of nothing is said only where every price is known. */
+export function ledgerLine({ calls, tokens: used, dollars: money, unpriced }: Used): string {
+  const parts = [count(calls, "call"), `${tokens(used)} tokens`];
+  if (money > 0 || unpriced === 0) {
+    parts.push(dollars(money));
+  }
+  if (unpriced !== undefined && unpriced > 0) {
+    parts.push(money > 0 ? `price of ${count(unpriced, "call")} unknown` : "price unknown");
+  }
+  return parts.join(" · ");
 }
 
 /** Each line of the ledger against its limit. */
@@ -181,6 +188,12 @@ export function diagnosticsLines(found: DiagnosticEvidence): string[] {
     default:
       return [];
   }
+}
+
+/** Why something is proposed, and its tests, in one line. */
+export function headline({ reason, evidence }: Proposal): string {
+  const first = reason.trim().split("\n")[0] ?? "";
+  return evidence ? `${first} · ${testsLine(evidence.tests)}` : first;
 }
 
 /** Evidence as short lines, one fact each. */

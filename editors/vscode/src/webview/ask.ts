@@ -101,6 +101,10 @@ function turnElement(turn: Turn): HTMLElement {
   if (turn.foot) {
     answer.append(make("p", { class: "foot" }, turn.foot));
   }
+  if (turn.state !== "asking") {
+    const task = turn.symbol ? `${turn.symbol}: ${turn.question}` : turn.question;
+    answer.append(button("Make it a task…", { class: "quiet" }, () => host.postMessage({ wish: "task", text: task })));
+  }
   return make("article", {}, question, answer);
 }
 

@@ -2,6 +2,8 @@
 
 interface Host {
   postMessage(message: unknown): void;
+  /** What the page is given again after the window was loaded anew. */
+  setState(state: unknown): void;
 }
 
 declare function acquireVsCodeApi(): Host;

@@ -45,6 +45,9 @@ document.body.append(
 
 window.addEventListener("message", ({ data }: MessageEvent<Picture | null>) => {
   shown = data;
+  if (data) {
+    host.setState({ run: data.run });
+  }
   draw();
 });
 new ResizeObserver(() => drawLines()).observe(field);

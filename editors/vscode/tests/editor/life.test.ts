@@ -1,5 +1,6 @@
 /** The same by lenses and actions, in a light and narrow window; a restart in the middle, a stop, and questions. */
 
+import assert from "node:assert/strict";
 import { makeParcels } from "./scene.ts";
 import { stage } from "./stage.ts";
 
@@ -49,6 +50,9 @@ on.step("typing in the lines of a proposal is said to be a conflict; taken back,
   await on.editor.proposed("season(day)").waitFor();
   await on.editor.command("Starling: Review Next Proposal");
   await on.editor.page.locator(".notification-toast", { hasText: "conflicts with what you typed" }).waitFor();
+  // Your text is on the left, the proposed one on the right.
+  await on.editor.page.locator(".tab.active", { hasText: "in conflict with yours" }).waitFor();
+  await on.editor.proposed("percent").waitFor();
   await on.editor.picture("light conflict");
   await on.editor.openFile("parcels/quote.py");
   await on.editor.page.locator(".view-lines", { hasText: "# mine" }).first().waitFor();
@@ -102,4 +106,20 @@ on.step("a question is answered with citations that are links", async () => {
   await ask.locator("a", { hasText: "parcels/rates.py:17" }).click();
   await on.editor.page.locator(".tab.active", { hasText: "rates.py" }).waitFor();
   await on.editor.status("Ln 17").waitFor();
+});
+
+on.step("a question becomes a task, and its answer is there after the window was loaded anew", async () => {
+  const ask = await on.editor.view("#question");
+  await ask.locator("button", { hasText: "Make it a task" }).click();
+  const box = on.editor.page.locator(".quick-input-widget", { hasText: "Starling: New Task" });
+  await box.waitFor();
+  assert.equal(await box.locator("input").first().inputValue(), "parcels/quote.py::quote: How does percent round?");
+  await on.editor.page.keyboard.press("Escape");
+  const loaded = on.editor.page.waitForEvent("load");
+  await on.editor.command("Developer: Reload Window");
+  await loaded;
+  await on.editor.page.locator(".monaco-workbench").waitFor();
+  await on.editor.command("Starling: Ask about the Code…");
+  const again = await on.editor.view("#question");
+  await again.locator(".answer.answered", { hasText: "rounds half up" }).waitFor();
 });

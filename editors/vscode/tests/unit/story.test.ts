@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Event } from "../../src/model/protocol.ts";
+import { Story } from "../../src/model/story.ts";
 import { endSentence } from "../../src/model/words.ts";
 import {
   answered,
@@ -29,7 +30,7 @@ test("the ledger adds up turns, and the end of the run has the last word", () =>
   const told = story(started, woken(QUOTE), turn(QUOTE, 0.25), turn(QUOTE, 0.5));
   assert.deepEqual(told.used, { calls: 2, tokens: 2000, dollars: 0.75 });
   told.take(9, finished);
-  assert.deepEqual(told.used, { calls: 9, tokens: 16_966, dollars: 0.0123 });
+  assert.deepEqual(told.used, { calls: 9, tokens: 16_966, dollars: 0.0123, unpriced: 0 });
 });
 
 test("a proposal goes from checking over waiting to applied and undone", () => {
@@ -175,4 +176,25 @@ test("a rejected proposal of an interrupted run sets nobody to work", () => {
   assert.equal(told.proposals.get(1)?.state, "rejected");
   assert.deepEqual(told.working, []);
   assert.equal(told.agents.get(QUOTE)?.doing, "stopped with the server");
+});
+
+test("what an agent looked up stays visible while it thinks, with the seconds", () => {
+  const told = new Story("r1", "");
+  const began = 1_000_000;
+  const take = (seq: number, event: Event, atMs: number) => told.take(seq, event, atMs, began + atMs);
+  take(0, woken(QUOTE), 0);
+  take(1, { event: "tool_used", agent: { agent: QUOTE }, tool: "read", argument: "rates.py" } as Event, 1000);
+  take(2, { event: "turn_started", agent: { agent: QUOTE } } as Event, 2000);
+  const agent = told.agents.get(QUOTE);
+  assert.ok(agent);
+  assert.deepEqual([agent.doing, agent.looked], ["thinks; last reads rates.py", ["reads rates.py"]]);
+  assert.equal(told.seconds(agent, began + 14_500), 12);
+});
+
+test("a run of an earlier server has its agents, and none of them is at work", () => {
+  const told = new Story("r1", "");
+  told.interrupt();
+  told.take(0, woken(QUOTE));
+  told.take(1, made(1, QUOTE));
+  assert.deepEqual([told.agents.size, told.working.length], [1, 0]);
 });

@@ -14,7 +14,7 @@ const going = () =>
 
 test("the tree of a run that waits", () => {
   assert.deepEqual(drawn(outline(going())), [
-    "season | 1 to review · 0 calls · 0 tokens · $0.00 | run-going",
+    "season | 1 to review · 0 calls · 0 tokens | run-going",
     "  To review | 1 | review",
     "    #1 quote | waits for you · parcels/quote.py | proposal-waiting",
     "      because |  | fact",

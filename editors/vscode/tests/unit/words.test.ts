@@ -16,7 +16,11 @@ import {
 import { evidence, finished, made, QUOTE, review, started, story, turn, woken } from "./events.ts";
 
 test("the ledger in one line", () => {
-  assert.equal(ledgerLine({ calls: 1, tokens: 999, dollars: 0 }), "1 call · 999 tokens · $0.00");
+  assert.equal(ledgerLine({ calls: 1, tokens: 999, dollars: 0 }), "1 call · 999 tokens");
+  assert.equal(ledgerLine({ calls: 1, tokens: 999, dollars: 0, unpriced: 0 }), "1 call · 999 tokens · $0.00");
+  assert.equal(ledgerLine({ calls: 1, tokens: 999, dollars: 0, unpriced: 1 }), "1 call · 999 tokens · price unknown");
+  const some = ledgerLine({ calls: 2, tokens: 999, dollars: 0.5, unpriced: 1 });
+  assert.equal(some, "2 calls · 999 tokens · $0.50 · price of 1 call unknown");
   assert.equal(ledgerLine({ calls: 9, tokens: 16_966, dollars: 0.0123 }), "9 calls · 17.0k tokens · $0.012");
   assert.equal(ledgerLine({ calls: 60, tokens: 1_234_567, dollars: 12.3 }), "60 calls · 1.23M tokens · $12.30");
 });
@@ -33,10 +37,10 @@ test("the ledger against its limits", () => {
 
 test("the status says what matters most", () => {
   const told = story(started, woken(QUOTE), turn(QUOTE));
-  assert.equal(statusLine(told), "1 agent at work · 1 call · 1.0k tokens · $0.00");
+  assert.equal(statusLine(told), "1 agent at work · 1 call · 1.0k tokens");
   told.take(8, made(1, QUOTE));
   told.take(9, review(1, QUOTE));
-  assert.equal(statusLine(told), "1 to review · 1 call · 1.0k tokens · $0.00");
+  assert.equal(statusLine(told), "1 to review · 1 call · 1.0k tokens");
   told.take(10, finished);
   assert.equal(statusLine(told), "settled · 9 calls · 17.0k tokens · $0.012");
 });
