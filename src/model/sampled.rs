@@ -31,6 +31,7 @@ impl ChatModel for Sampled {
         let sampled = ChatRequest {
             temperature: self.temperature.unwrap_or(request.temperature),
             seed: request.seed.map(|seed| seed.wrapping_add(own)),
+            answered: 0,
             ..request.clone()
         };
         self.model.chat(&sampled, watch).await
@@ -84,6 +85,7 @@ mod tests {
             for turn in 0..2 {
                 let request = ChatRequest {
                     seed: Some(turn),
+                    answered: 0,
                     ..request()
                 };
                 sampled.chat(&request, &NoWatch).await.unwrap();

@@ -82,6 +82,7 @@ mod tests {
             max_output: Tokens(10),
             temperature: 0.0,
             seed: None,
+            answered: 0,
             stop: Vec::new(),
         }
     }

@@ -26,6 +26,7 @@ pub(crate) fn request() -> ChatRequest {
         max_output: Tokens(512),
         temperature: 0.0,
         seed: None,
+        answered: 0,
         stop: Vec::new(),
     }
 }

@@ -168,6 +168,9 @@ pub struct ChatRequest {
     pub max_output: Tokens,
     pub temperature: f32,
     pub seed: Option<u64>,
+    /// Answers to these same messages that were given and not good. A model in the process gives another
+    /// one each time; of others, the temperature may.
+    pub answered: u32,
     /// The answer ends before any of these texts.
     pub stop: Vec<String>,
 }

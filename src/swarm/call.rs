@@ -25,6 +25,8 @@ pub(super) struct Conversation {
     pub messages: Vec<Message>,
     /// 0 is greedy.
     pub temperature: f32,
+    /// Answers to the last message that were given and not good.
+    pub answered: u32,
     ordinal: u32,
     recorded: usize,
 }
@@ -54,6 +56,7 @@ impl Conversation {
             role,
             messages,
             temperature: 0.0,
+            answered: 0,
             ordinal: 0,
             recorded: 0,
         }
@@ -82,6 +85,7 @@ impl Conversation {
     pub fn forget(&mut self) {
         self.messages.truncate(1);
         self.temperature = 0.0;
+        self.answered = 0;
         self.recorded = self.recorded.min(self.messages.len());
     }
 
@@ -100,6 +104,7 @@ impl Conversation {
             max_output,
             temperature: self.temperature,
             seed: Some(u64::from(self.ordinal)),
+            answered: self.answered,
             stop: Vec::new(),
         }
     }

@@ -21,7 +21,7 @@ use super::ledger::{Exhausted, Ledger};
 use super::lookup::{Lookup, Served};
 use super::new_tests::WithoutChange;
 use super::proposal::{OnlyAsChanged, ProposalId, TestEvidence};
-use super::protocol::Propose;
+use super::protocol::{Pick, Propose};
 use super::run::{Outside, Task};
 use super::selection::{Habit, Reach};
 use super::signal::Signal;
@@ -69,6 +69,8 @@ pub(super) struct State {
     /// What a language server said of names.
     pub served: Arc<Served>,
     pub located: Vec<super::event::Candidate>,
+    /// What a small model tries next, likeliest first.
+    pub suspects: VecDeque<Pick>,
     /// The workspace that the scout was shown; what it writes for agents is meant for that.
     pub scouted_in: Option<Snapshot>,
     pub before: Option<TestReport>,
@@ -214,6 +216,7 @@ impl Hub {
             focus: Arc::new(Focus::of(&task.text)),
             served: Arc::default(),
             located: Vec::new(),
+            suspects: VecDeque::new(),
             before: None,
             required: BTreeSet::new(),
             targets: Vec::new(),

@@ -8,12 +8,11 @@ use tokio::time::Instant;
 use super::call::{CallFailed, Conversation};
 use super::context;
 use super::event::{Candidate, Event, Party};
-use super::failing::{compared, in_words};
 use super::hub::Hub;
 use super::material::{Material, material};
-use super::proposal::failing_ids;
 use super::protocol::{self, Action, Pick, Seat};
 use super::required;
+use super::suspects::suspects;
 use super::tools;
 use crate::index::is_test_file;
 use crate::ports::{Role, Tokens, ToolCalling};
@@ -90,9 +89,10 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
 async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
     let model = &hub.outside.models.scout;
     if context::is_small(model.profile()) {
-        let picks = compared_by_failing_tests(hub);
-        if !picks.is_empty() {
-            return Ok(picks);
+        let mut suspects = suspects(hub);
+        if let Some(first) = suspects.pop_front() {
+            hub.state().suspects = suspects;
+            return Ok(vec![first]);
         }
     }
     let calling = model.profile().tool_calling;
@@ -163,38 +163,6 @@ async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
         Some(why) => Err(NoPick::Unknown(why)),
         None => Ok(fallback(hub)),
     }
-}
-
-/// What the failing tests compare, where that is defined once outside tests: a small model picks no
-/// better.
-fn compared_by_failing_tests(hub: &Hub) -> Vec<Pick> {
-    let Some(before) = required::shown(hub) else {
-        return Vec::new();
-    };
-    let failing = failing_ids(&before);
-    let lookup = hub.lookup();
-    let mut picks: Vec<Pick> = Vec::new();
-    for case in before
-        .cases
-        .iter()
-        .filter(|case| failing.contains(&case.id))
-    {
-        let Some(name) = compared(case) else { continue };
-        let mut defined = lookup.index().definitions(&name);
-        defined.retain(|found| !is_test_file(&found.symbol.file));
-        let [found] = defined.as_slice() else {
-            continue;
-        };
-        let symbol = &found.symbol;
-        if !picks.iter().any(|pick| pick.symbol == symbol.to_string()) {
-            picks.push(Pick {
-                symbol: symbol.to_string(),
-                why: in_words(case),
-                ..Pick::default()
-            });
-        }
-    }
-    picks
 }
 
 /// Picks that exist or are files to be made; an error text when none is. The user is told of the others.

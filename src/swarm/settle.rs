@@ -14,6 +14,7 @@ use super::hub::{Epoch, Hub};
 use super::last_look::{self, last_look};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
 use super::selection::{Extent, Selection};
+use super::suspects;
 use super::trial;
 use crate::index::{frames, is_test_file};
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
@@ -50,6 +51,9 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
             }
         }
         let mut woken = last_look::wake_owners(hub, &problems);
+        if !woken && suspects::wake_next(hub) {
+            continue;
+        }
         if let Some(report) = report.filter(|_| !left.failing.is_empty()) {
             asked.about(hub.state().epoch);
             asked.owners.extend(hub.gave_up_on_this());

@@ -6,6 +6,7 @@
 mod answer;
 mod attention;
 mod file;
+mod forks;
 mod gemv;
 mod kernels;
 mod mapped;

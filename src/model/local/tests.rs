@@ -205,6 +205,7 @@ fn request(text: &str, max_output: u64) -> ChatRequest {
         max_output: Tokens(max_output),
         temperature: 0.0,
         seed: None,
+        answered: 0,
         stop: Vec::new(),
     }
 }
@@ -254,6 +255,7 @@ async fn a_seed_repeats_and_temperature_matters() {
     let warm = |seed| ChatRequest {
         temperature: 1.0,
         seed: Some(seed),
+        answered: 0,
         ..request("hello", 12)
     };
     let first = chat(&model, &warm(1)).await.text;

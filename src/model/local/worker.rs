@@ -8,6 +8,7 @@ use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
 use super::answer::{Answer, Flow};
 use super::file::ModelFile;
+use super::forks::{Fork, Forks};
 use super::network::{Hidden, Network};
 use super::sampler::Sampler;
 use super::sequences::{Sequence, Sequences};
@@ -60,6 +61,7 @@ struct Engine {
     network: Network,
     vocabulary: Vocabulary,
     sequences: Sequences,
+    forks: Forks,
 }
 
 /// Answers jobs until the last sender is gone.
@@ -111,6 +113,7 @@ fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt
         network,
         vocabulary,
         sequences: Sequences::default(),
+        forks: Forks::default(),
     })
 }
 
@@ -124,14 +127,19 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
         network,
         vocabulary,
         sequences,
+        forks,
     } = engine;
     let request = &job.request;
     let prompt = vocabulary.prompt(&request.messages)?;
     source.check(&prompt)?;
-    let sequence = sequences.claim(network, &request.conversation, &prompt)?;
+    let fork = forks.next(&prompt, request.answered);
+    let mut known = prompt.clone();
+    known.extend(fork.iter().flat_map(|fork| &fork.beginning));
+    source.check(&known)?;
+    let sequence = sequences.claim(network, &request.conversation, &known)?;
     let cached = sequence.tokens().len();
     let mut hidden = None;
-    let mut rest = &prompt[cached..];
+    let mut rest = &known[cached..];
     while !rest.is_empty() {
         job.check()?;
         // No single token is left over: it would take other kernels, which round differently.
@@ -145,11 +153,17 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
         rest = later;
     }
     let hidden = hidden.expect("a claimed sequence leaves at least one token to run");
-    let room = source.window - prompt.len();
+    let room = source.window - known.len();
     let limit = usize::try_from(request.max_output.0)
         .unwrap_or(room)
         .clamp(1, room);
-    let written = write(network, vocabulary, sequence, hidden, job, limit)?;
+    let writer = Writer {
+        network,
+        vocabulary,
+        job,
+        limit,
+    };
+    let written = writer.write(sequence, forks, fork, hidden)?;
     let count = |tokens: usize| Tokens(tokens as u64);
     Ok(ChatReply {
         model: source.name.clone(),
@@ -158,7 +172,7 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
         finish: written.finish,
         usage: Usage {
             prompt: count(prompt.len()),
-            cached: count(cached),
+            cached: count(cached.min(prompt.len())),
             output: count(written.tokens),
         },
         cost: Dollars(0.0),
@@ -173,40 +187,68 @@ struct Written {
     finish: Finish,
 }
 
-/// Writes an answer of at most `limit` tokens behind the prompt that ended in `hidden`.
-fn write(
-    network: &Network,
-    vocabulary: &Vocabulary,
-    sequence: &mut Sequence,
-    mut hidden: Hidden,
-    job: &Job,
+/// What an answer is written with.
+struct Writer<'w> {
+    network: &'w Network,
+    vocabulary: &'w Vocabulary,
+    job: &'w Job,
+    /// Tokens of the answer, at most.
     limit: usize,
-) -> Result<Written, Halt> {
-    let mut sampler = Sampler::new(job.request.temperature, job.request.seed);
-    let mut text = Answer::new(&job.request.stop);
-    let mut tokens = 0;
-    let (finish, flow) = loop {
-        let token = sampler.pick(&network.scores(&hidden)?) as u32;
-        tokens += 1;
-        if vocabulary.ends(token) {
-            break (Finish::Stop, Flow::Open);
+}
+
+impl Writer<'_> {
+    /// Writes an answer behind the prompt, or behind the beginning that a fork gives; the sequence ended
+    /// there in `hidden`.
+    fn write(
+        &self,
+        sequence: &mut Sequence,
+        forks: &mut Forks,
+        fork: Option<Fork>,
+        mut hidden: Hidden,
+    ) -> Result<Written, Halt> {
+        let Writer {
+            network,
+            vocabulary,
+            job,
+            limit,
+        } = self;
+        let loss = Forks::loss(fork.as_ref());
+        let temperature = match fork {
+            Some(_) => 0.0,
+            None => job.request.temperature,
+        };
+        let mut sampler = Sampler::new(temperature, job.request.seed);
+        let mut text = Answer::new(&job.request.stop);
+        let mut tokens = fork.map(|fork| fork.beginning).unwrap_or_default();
+        for token in &tokens {
+            let (certain, _) = text.push(&vocabulary.bytes(*token));
+            job.delta(certain)?;
         }
-        let (certain, flow) = text.push(&vocabulary.bytes(token));
-        job.delta(certain)?;
-        match flow {
-            Flow::Stopped => break (Finish::Stop, flow),
-            Flow::Open if tokens >= limit => break (Finish::Length, flow),
-            Flow::Open => {}
-        }
-        hidden = sequence.extend(network, &[token])?;
-    };
-    let (text, rest) = text.finish(flow);
-    job.delta(&rest)?;
-    Ok(Written {
-        text,
-        tokens,
-        finish,
-    })
+        let (finish, flow) = loop {
+            let scores = network.scores(&hidden)?;
+            let token = sampler.pick(&scores) as u32;
+            forks.note(&tokens, text.text(), &scores, loss);
+            tokens.push(token);
+            if vocabulary.ends(token) {
+                break (Finish::Stop, Flow::Open);
+            }
+            let (certain, flow) = text.push(&vocabulary.bytes(token));
+            job.delta(certain)?;
+            match flow {
+                Flow::Stopped => break (Finish::Stop, flow),
+                Flow::Open if tokens.len() >= *limit => break (Finish::Length, flow),
+                Flow::Open => {}
+            }
+            hidden = sequence.extend(network, &[token])?;
+        };
+        let (text, rest) = text.finish(flow);
+        job.delta(&rest)?;
+        Ok(Written {
+            text,
+            tokens: tokens.len(),
+            finish,
+        })
+    }
 }
 
 impl Job {

@@ -50,6 +50,7 @@ pub(super) fn request() -> ChatRequest {
         max_output: Tokens(4000),
         temperature: 0.0,
         seed: None,
+        answered: 0,
         stop: Vec::new(),
     }
 }
