@@ -61,6 +61,7 @@ impl Conversation {
             temperature: 0.0,
             seed: Some(self.calls),
             answered: 0,
+            beginning: String::new(),
             stop: Vec::new(),
         }
     }

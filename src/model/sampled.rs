@@ -32,6 +32,7 @@ impl ChatModel for Sampled {
             temperature: self.temperature.unwrap_or(request.temperature),
             seed: request.seed.map(|seed| seed.wrapping_add(own)),
             answered: 0,
+            beginning: String::new(),
             ..request.clone()
         };
         self.model.chat(&sampled, watch).await
@@ -86,6 +87,7 @@ mod tests {
                 let request = ChatRequest {
                     seed: Some(turn),
                     answered: 0,
+                    beginning: String::new(),
                     ..request()
                 };
                 sampled.chat(&request, &NoWatch).await.unwrap();

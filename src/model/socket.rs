@@ -83,6 +83,7 @@ mod tests {
             temperature: 0.0,
             seed: None,
             answered: 0,
+            beginning: String::new(),
             stop: Vec::new(),
         }
     }

@@ -171,6 +171,8 @@ pub struct ChatRequest {
     /// Answers to these same messages that were given and not good. A model in the process gives another
     /// one each time; of others, the temperature may.
     pub answered: u32,
+    /// The answer begins with this text. A model in the process goes on from it; others are not told.
+    pub beginning: String,
     /// The answer ends before any of these texts.
     pub stop: Vec<String>,
 }

@@ -27,6 +27,8 @@ pub(super) struct Conversation {
     pub temperature: f32,
     /// Answers to the last message that were given and not good.
     pub answered: u32,
+    /// What answers begin with.
+    pub beginning: String,
     ordinal: u32,
     recorded: usize,
 }
@@ -57,6 +59,7 @@ impl Conversation {
             messages,
             temperature: 0.0,
             answered: 0,
+            beginning: String::new(),
             ordinal: 0,
             recorded: 0,
         }
@@ -86,6 +89,7 @@ impl Conversation {
         self.messages.truncate(1);
         self.temperature = 0.0;
         self.answered = 0;
+        self.beginning.clear();
         self.recorded = self.recorded.min(self.messages.len());
     }
 
@@ -105,6 +109,7 @@ impl Conversation {
             temperature: self.temperature,
             seed: Some(u64::from(self.ordinal)),
             answered: self.answered,
+            beginning: self.beginning.clone(),
             stop: Vec::new(),
         }
     }

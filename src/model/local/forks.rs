@@ -40,7 +40,14 @@ impl Forks {
 
     /// Notes what may stand in place of the best token behind `written`, in an answer that began with a
     /// fork of this loss. `text` is what is written so far.
-    pub fn note(&mut self, written: &[u32], text: &str, scores: &[f32], loss: f32) {
+    pub fn note(
+        &mut self,
+        written: &[u32],
+        text: &str,
+        scores: &[f32],
+        loss: f32,
+        bytes: impl Fn(u32) -> Vec<u8>,
+    ) {
         if !is_in_code(text) {
             return;
         }
@@ -58,7 +65,7 @@ impl Forks {
         };
         for (token, score) in best.into_iter().skip(1) {
             let less = top - score;
-            if less <= FARTHEST {
+            if less <= FARTHEST && is_code(&bytes(token)) {
                 let mut beginning = written.to_vec();
                 beginning.push(token);
                 self.open.push(Fork {
@@ -84,6 +91,13 @@ fn is_in_code(text: &str) -> bool {
     let body = &text[at..];
     let is_closed = |quotes: &str| body.matches(quotes).count().is_multiple_of(2);
     let line = body.rsplit('\n').next().unwrap_or_default();
-    let is_inside = body.contains(":\n") && !body.contains("```");
+    // A line that begins at the margin ends the definition.
+    let is_inside = body.contains(":\n") && !body.contains("```") && !line.is_empty();
     is_inside && is_closed("\"\"\"") && is_closed("'''") && !line.contains('#')
+}
+
+/// Whether a token changes what code does: no blank, no comment, no fence.
+fn is_code(bytes: &[u8]) -> bool {
+    let text = bytes.trim_ascii();
+    !text.is_empty() && !text.starts_with(b"#") && !text.contains(&b'`')
 }

@@ -206,6 +206,7 @@ fn request(text: &str, max_output: u64) -> ChatRequest {
         temperature: 0.0,
         seed: None,
         answered: 0,
+        beginning: String::new(),
         stop: Vec::new(),
     }
 }
@@ -256,6 +257,7 @@ async fn a_seed_repeats_and_temperature_matters() {
         temperature: 1.0,
         seed: Some(seed),
         answered: 0,
+        beginning: String::new(),
         ..request("hello", 12)
     };
     let first = chat(&model, &warm(1)).await.text;

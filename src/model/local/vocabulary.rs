@@ -96,6 +96,16 @@ impl Vocabulary {
         })
     }
 
+    /// The tokens of a text of an answer.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn plain(&self, text: &str) -> Result<Vec<u32>> {
+        let mut tokens = Vec::new();
+        self.encode_plain(text, &mut tokens)?;
+        Ok(tokens)
+    }
+
     /// The tokens of a prompt that ends where the answer begins.
     ///
     /// # Errors

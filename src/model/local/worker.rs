@@ -132,8 +132,9 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
     let request = &job.request;
     let prompt = vocabulary.prompt(&request.messages)?;
     source.check(&prompt)?;
-    let fork = forks.next(&prompt, request.answered);
     let mut known = prompt.clone();
+    known.extend(vocabulary.plain(&request.beginning)?);
+    let fork = forks.next(&known, request.answered);
     known.extend(fork.iter().flat_map(|fork| &fork.beginning));
     source.check(&known)?;
     let sequence = sequences.claim(network, &request.conversation, &known)?;
@@ -219,6 +220,8 @@ impl Writer<'_> {
         };
         let mut sampler = Sampler::new(temperature, job.request.seed);
         let mut text = Answer::new(&job.request.stop);
+        let (certain, _) = text.push(job.request.beginning.as_bytes());
+        job.delta(certain)?;
         let mut tokens = fork.map(|fork| fork.beginning).unwrap_or_default();
         for token in &tokens {
             let (certain, _) = text.push(&vocabulary.bytes(*token));
@@ -227,7 +230,9 @@ impl Writer<'_> {
         let (finish, flow) = loop {
             let scores = network.scores(&hidden)?;
             let token = sampler.pick(&scores) as u32;
-            forks.note(&tokens, text.text(), &scores, loss);
+            forks.note(&tokens, text.text(), &scores, loss, |token| {
+                vocabulary.bytes(token)
+            });
             tokens.push(token);
             if vocabulary.ends(token) {
                 break (Finish::Stop, Flow::Open);

@@ -51,6 +51,7 @@ pub(super) fn request() -> ChatRequest {
         temperature: 0.0,
         seed: None,
         answered: 0,
+        beginning: String::new(),
         stop: Vec::new(),
     }
 }
