@@ -60,7 +60,6 @@ impl Conversation {
             max_output: model.profile().max_output.min(LONGEST_ANSWER),
             temperature: 0.0,
             seed: Some(self.calls),
-            answered: 0,
             beginning: String::new(),
             stop: Vec::new(),
         }

@@ -31,7 +31,6 @@ impl ChatModel for Sampled {
         let sampled = ChatRequest {
             temperature: self.temperature.unwrap_or(request.temperature),
             seed: request.seed.map(|seed| seed.wrapping_add(own)),
-            answered: 0,
             beginning: String::new(),
             ..request.clone()
         };
@@ -86,7 +85,6 @@ mod tests {
             for turn in 0..2 {
                 let request = ChatRequest {
                     seed: Some(turn),
-                    answered: 0,
                     beginning: String::new(),
                     ..request()
                 };

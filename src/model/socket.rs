@@ -82,7 +82,6 @@ mod tests {
             max_output: Tokens(10),
             temperature: 0.0,
             seed: None,
-            answered: 0,
             beginning: String::new(),
             stop: Vec::new(),
         }

@@ -26,7 +26,6 @@ pub(crate) fn request() -> ChatRequest {
         max_output: Tokens(512),
         temperature: 0.0,
         seed: None,
-        answered: 0,
         beginning: String::new(),
         stop: Vec::new(),
     }

@@ -94,7 +94,6 @@ fn request(problem: &str, patch: &str, max_output: Tokens) -> ChatRequest {
         max_output: max_output.min(LONGEST),
         temperature: 0.0,
         seed: None,
-        answered: 0,
         beginning: String::new(),
         stop: Vec::new(),
     }

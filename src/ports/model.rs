@@ -168,10 +168,8 @@ pub struct ChatRequest {
     pub max_output: Tokens,
     pub temperature: f32,
     pub seed: Option<u64>,
-    /// Answers to these same messages that were given and not good. A model in the process gives another
-    /// one each time; of others, the temperature may.
-    pub answered: u32,
-    /// The answer begins with this text. A model in the process goes on from it; others are not told.
+    /// The answer begins with this text, and ends where a code block that it opens is closed. A model in
+    /// the process goes on from it; others are not told.
     pub beginning: String,
     /// The answer ends before any of these texts.
     pub stop: Vec<String>,

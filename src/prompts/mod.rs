@@ -33,6 +33,7 @@ macro_rules! templates {
 templates![
     "agent_system.md",
     "agent_system_small.md",
+    "agent_system_small_explain.md",
     "agent_system_text.md",
     "answer_system.md",
     "answer_system_text.md",
@@ -98,6 +99,8 @@ fixed_prompts![
     AgentSystem = "agent_system.md",
     /// For small models: one function, one answer.
     AgentSystemSmall = "agent_system_small.md",
+    /// The same where it first says what is wrong.
+    AgentSystemSmallExplain = "agent_system_small_explain.md",
     /// The same for models without tools.
     AgentSystemText = "agent_system_text.md",
     /// Answering a question: read-only.
@@ -183,6 +186,8 @@ pub struct SymbolSmallPrompt {
     /// Failing tests in words.
     pub failures: Vec<String>,
     pub cause: String,
+    /// Whether the answer begins with what is wrong.
+    pub explain: bool,
     pub kind: String,
     pub language: String,
     pub source: String,

@@ -15,7 +15,7 @@ use super::proposal::ProposalId;
 use super::protocol::{self, Propose, Seat};
 use super::repeats::Repeats;
 use super::views::Views;
-use super::{context, followup};
+use super::{context, followup, small};
 use crate::ports::{Role, ToolCalling};
 use crate::prompts::{
     AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
@@ -25,9 +25,6 @@ use crate::workspace::Snapshot;
 
 /// How often in a row a reply may be unusable.
 const MALFORMED_MOST: u32 = 3;
-
-/// Temperature of a second try.
-const SAMPLING: f32 = 0.7;
 
 /// What an agent remembers between turns and pieces of work.
 pub(super) struct Mind {
@@ -41,6 +38,8 @@ pub(super) struct Mind {
     pub unread: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
+    /// Why it has work, as a small model is told.
+    pub cause: String,
     /// The state of the workspace in which its last piece of work ended without a result.
     pub gave_up_at: Option<Epoch>,
     /// Others change something for the same end, so a change need not mend a test by itself.
@@ -72,6 +71,7 @@ impl Mind {
             told: Views::default(),
             unread: None,
             attempts: Attempts::default(),
+            cause: String::new(),
             gave_up_at: None,
             entangled: false,
             wave: 0,
@@ -260,17 +260,13 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let seat = mind.seat();
     mind.begin_turn();
     let own_tools = conversation_of(hub, &mind.party);
+    if is_small(model.profile()) {
+        small::ask_again(hub, mind, mind.attempts.count());
+    }
     let conversation = mind.conversation.as_mut()?;
-    if !conversation.is_answered() {
+    if !conversation.is_answered() && !is_small(model.profile()) {
         // The model may have refused tools since the conversation began.
         conversation.instruct(own_tools);
-    }
-    if is_small(model.profile()) && mind.attempts.count() > 1 {
-        // The reason of the first refusal did not help. Repeat the first prompt at a higher
-        // temperature.
-        conversation.start_over();
-        conversation.temperature = SAMPLING;
-        mind.repeats.clear();
     }
     let reply = match hub
         .call(

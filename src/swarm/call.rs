@@ -25,8 +25,6 @@ pub(super) struct Conversation {
     pub messages: Vec<Message>,
     /// 0 is greedy.
     pub temperature: f32,
-    /// Answers to the last message that were given and not good.
-    pub answered: u32,
     /// What answers begin with.
     pub beginning: String,
     ordinal: u32,
@@ -58,7 +56,6 @@ impl Conversation {
             role,
             messages,
             temperature: 0.0,
-            answered: 0,
             beginning: String::new(),
             ordinal: 0,
             recorded: 0,
@@ -78,6 +75,13 @@ impl Conversation {
         }
     }
 
+    /// Puts another role and protocol in place of its own.
+    pub fn say_first(&mut self, system: String) {
+        if let Some(first) = self.messages.first_mut() {
+            *first = Message::System { text: system };
+        }
+    }
+
     /// Whether a model has said anything in it.
     pub fn is_answered(&self) -> bool {
         let says = |message: &Message| matches!(message, Message::Assistant { .. });
@@ -88,14 +92,7 @@ impl Conversation {
     pub fn forget(&mut self) {
         self.messages.truncate(1);
         self.temperature = 0.0;
-        self.answered = 0;
         self.beginning.clear();
-        self.recorded = self.recorded.min(self.messages.len());
-    }
-
-    /// Back to the first question, as if nothing had been answered.
-    pub fn start_over(&mut self) {
-        self.messages.truncate(2);
         self.recorded = self.recorded.min(self.messages.len());
     }
 
@@ -108,7 +105,6 @@ impl Conversation {
             max_output,
             temperature: self.temperature,
             seed: Some(u64::from(self.ordinal)),
-            answered: self.answered,
             beginning: self.beginning.clone(),
             stop: Vec::new(),
         }
@@ -254,11 +250,13 @@ mod tests {
         let mut conversation = Conversation::new("c".into(), Role::Agent, "system".into());
         conversation.user("first");
         conversation.temperature = 0.7;
-        conversation.start_over();
+        conversation.beginning = "def".to_owned();
         let request = conversation.request(Vec::new(), Tokens(10));
         assert_eq!((request.messages.len(), request.temperature), (2, 0.7));
+        assert_eq!(request.beginning, "def");
         conversation.forget();
         let request = conversation.request(Vec::new(), Tokens(10));
         assert_eq!((request.messages.len(), request.temperature), (1, 0.0));
+        assert_eq!(request.beginning, "");
     }
 }

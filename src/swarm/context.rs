@@ -9,20 +9,18 @@ use super::ask::party_name;
 use super::callees::callees;
 use super::event::{Cause, Driver, Party};
 use super::excerpt::excerpt;
-use super::failing;
 use super::hub::Hub;
 use super::lookup::{Lookup, cap};
 use super::material::{Material, material, shown};
 use super::proposal::{TestEvidence, tail};
 use super::required;
+use super::small;
 use super::views::Views;
 use crate::index::{Certainty, Usage, frames, is_test_file};
 use crate::ports::{
     ModelProfile, Role, TestCase, TestOutcome, TestReport, TestStatus, Tokens, ToolCalling,
 };
-use crate::prompts::{
-    CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, SymbolSmallPrompt, TaskPrompt,
-};
+use crate::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
 use crate::syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
 
 /// Models without tools and with a smaller window are taken for small ones.
@@ -168,11 +166,9 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
         .collect::<Vec<_>>()
         .join("\n");
     let text = match (&mut mind.conversation, &party) {
-        (Some(conversation), Party::Agent(symbol))
-            if is_small(hub.outside.models.agent.profile()) =>
-        {
-            conversation.forget();
-            symbol_small_prompt(hub, symbol, String::new())
+        (Some(_), Party::Agent(symbol)) if is_small(hub.outside.models.agent.profile()) => {
+            mind.cause.clear();
+            return small::ask(hub, mind, symbol);
         }
         // What it was shown and never answered is not worth a second look.
         (Some(conversation), Party::Agent(symbol)) if !conversation.is_answered() => {
@@ -190,7 +186,9 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
             let first = causes
                 .iter()
                 .all(|cause| matches!(cause, Cause::Picked { .. }));
-            symbol_small_prompt(hub, symbol, if first { String::new() } else { cause })
+            mind.cause = if first { String::new() } else { cause };
+            mind.conversation = Some(agent::conversation_of(hub, &party));
+            return small::ask(hub, mind, symbol);
         }
         (None, Party::Agent(symbol)) => first_prompt(hub, symbol, cause),
         (None, _) => {
@@ -345,69 +343,6 @@ fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
 /// Whether a model reads so little that it gets one function and one question.
 pub(super) fn is_small(profile: &ModelProfile) -> bool {
     profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
-}
-
-/// The prompt of an owner whose model is small.
-fn symbol_small_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
-    let lookup = hub.lookup();
-    let caps = Caps::of(hub.outside.models.agent.profile());
-    let found = match lookup.symbol(path) {
-        Ok(found) => found,
-        Err(error) => return format!("{error}\n\n{cause}"),
-    };
-    let failing = failing_tests_of(hub, &lookup, path);
-    let in_words = |case: &TestCase| {
-        let test = test_symbol(&lookup, case).and_then(|test| lookup.symbol(&test).ok());
-        match test {
-            Some(test) => {
-                let (source, _) = excerpt(&test, lookup.focus(), caps.excerpt);
-                let language = fence_language(test.tree.language());
-                failing::with_source(case, language, source.trim_end())
-            }
-            None => failing::in_words(case),
-        }
-    };
-    SymbolSmallPrompt {
-        task: cap(&hub.task.text, caps.task),
-        failures: failing.iter().map(in_words).collect(),
-        cause,
-        kind: kind_name(found.symbol.kind).to_owned(),
-        language: fence_language(found.tree.language()).to_owned(),
-        source: excerpt(&found, lookup.focus(), caps.source)
-            .0
-            .trim_end()
-            .to_owned(),
-    }
-    .render()
-}
-
-/// Failing tests that use a symbol by its name; two at most.
-fn failing_tests_of(hub: &Hub, lookup: &Lookup, path: &SymbolPath) -> Vec<TestCase> {
-    let (report, mut failing) = {
-        let state = hub.state();
-        (
-            state.latest.clone().or(state.before.clone()),
-            state.failing.clone(),
-        )
-    };
-    let left_alone = required::left_alone(hub);
-    failing.retain(|id| !left_alone.contains(id));
-    let Some(report) = report else {
-        return Vec::new();
-    };
-    let uses = |case: &&TestCase| {
-        let test = test_symbol(lookup, case).and_then(|test| lookup.symbol(&test).ok());
-        case.message.contains(path.base_name())
-            || test.is_some_and(|test| test.source().contains(path.base_name()))
-    };
-    report
-        .cases
-        .iter()
-        .filter(|case| failing.contains(&case.id))
-        .filter(uses)
-        .take(2)
-        .cloned()
-        .collect()
 }
 
 /// The test function of a failing test: the first frame of its traceback that lies in a test file.

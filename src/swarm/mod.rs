@@ -54,6 +54,7 @@ mod selection;
 mod send;
 mod settle;
 mod signal;
+mod small;
 mod suspects;
 mod tools;
 mod trial;

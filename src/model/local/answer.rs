@@ -27,11 +27,6 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// What is written so far, given out or not.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Takes the bytes of the next token; returns the text that is now certain.
     pub fn push(&mut self, bytes: &[u8]) -> (&str, Flow) {
         self.partial.extend_from_slice(bytes);

@@ -6,7 +6,6 @@
 mod answer;
 mod attention;
 mod file;
-mod forks;
 mod gemv;
 mod kernels;
 mod mapped;

@@ -205,7 +205,6 @@ fn request(text: &str, max_output: u64) -> ChatRequest {
         max_output: Tokens(max_output),
         temperature: 0.0,
         seed: None,
-        answered: 0,
         beginning: String::new(),
         stop: Vec::new(),
     }
@@ -256,8 +255,6 @@ async fn a_seed_repeats_and_temperature_matters() {
     let warm = |seed| ChatRequest {
         temperature: 1.0,
         seed: Some(seed),
-        answered: 0,
-        beginning: String::new(),
         ..request("hello", 12)
     };
     let first = chat(&model, &warm(1)).await.text;
@@ -281,6 +278,23 @@ async fn an_answer_ends_before_a_stop_text() {
     .await;
     assert_eq!(cut.finish, Finish::Stop);
     assert_eq!(cut.text, whole[..whole.find(&stop).unwrap()]);
+}
+
+#[tokio::test]
+async fn an_answer_begins_with_a_given_text_and_goes_on_from_it() {
+    let directory = TempDir::new().unwrap();
+    let model = open(&Recipe::default(), directory.path());
+    let begun = |beginning: &str| ChatRequest {
+        beginning: beginning.into(),
+        ..request("hello", 12)
+    };
+    let watch = Recorder::default();
+    let reply = model.chat(&begun("def f"), &watch).await.unwrap();
+    assert!(reply.text.starts_with("def f"), "{}", reply.text);
+    assert!(reply.text.len() > "def f".len(), "{}", reply.text);
+    assert_eq!(*watch.text.lock().unwrap(), reply.text);
+    let other = chat(&model, &begun("def g")).await.text;
+    assert_ne!(other[5..], reply.text[5..], "it was read");
 }
 
 #[tokio::test]

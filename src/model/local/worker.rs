@@ -8,7 +8,6 @@ use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
 use super::answer::{Answer, Flow};
 use super::file::ModelFile;
-use super::forks::{Fork, Forks};
 use super::network::{Hidden, Network};
 use super::sampler::Sampler;
 use super::sequences::{Sequence, Sequences};
@@ -19,6 +18,9 @@ use crate::ports::{
 
 /// Tokens of a prompt that run in one step, between two looks at whether the caller still waits.
 const STEP: usize = 128;
+
+/// Opens and closes a code block.
+const FENCE: &str = "```";
 
 /// One request and where its answer goes. The caller gave up when `events` is closed.
 pub struct Job {
@@ -61,7 +63,6 @@ struct Engine {
     network: Network,
     vocabulary: Vocabulary,
     sequences: Sequences,
-    forks: Forks,
 }
 
 /// Answers jobs until the last sender is gone.
@@ -113,7 +114,6 @@ fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt
         network,
         vocabulary,
         sequences: Sequences::default(),
-        forks: Forks::default(),
     })
 }
 
@@ -127,15 +127,12 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
         network,
         vocabulary,
         sequences,
-        forks,
     } = engine;
     let request = &job.request;
     let prompt = vocabulary.prompt(&request.messages)?;
     source.check(&prompt)?;
     let mut known = prompt.clone();
     known.extend(vocabulary.plain(&request.beginning)?);
-    let fork = forks.next(&known, request.answered);
-    known.extend(fork.iter().flat_map(|fork| &fork.beginning));
     source.check(&known)?;
     let sequence = sequences.claim(network, &request.conversation, &known)?;
     let cached = sequence.tokens().len();
@@ -158,13 +155,7 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
     let limit = usize::try_from(request.max_output.0)
         .unwrap_or(room)
         .clamp(1, room);
-    let writer = Writer {
-        network,
-        vocabulary,
-        job,
-        limit,
-    };
-    let written = writer.write(sequence, forks, fork, hidden)?;
+    let written = write(network, vocabulary, sequence, hidden, job, limit)?;
     let count = |tokens: usize| Tokens(tokens as u64);
     Ok(ChatReply {
         model: source.name.clone(),
@@ -172,8 +163,8 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
         tool_calls: Vec::new(),
         finish: written.finish,
         usage: Usage {
-            prompt: count(prompt.len()),
-            cached: count(cached.min(prompt.len())),
+            prompt: count(known.len()),
+            cached: count(cached),
             output: count(written.tokens),
         },
         cost: Dollars(0.0),
@@ -188,72 +179,51 @@ struct Written {
     finish: Finish,
 }
 
-/// What an answer is written with.
-struct Writer<'w> {
-    network: &'w Network,
-    vocabulary: &'w Vocabulary,
-    job: &'w Job,
-    /// Tokens of the answer, at most.
+/// Writes an answer of at most `limit` tokens behind the prompt that ended in `hidden`.
+fn write(
+    network: &Network,
+    vocabulary: &Vocabulary,
+    sequence: &mut Sequence,
+    mut hidden: Hidden,
+    job: &Job,
     limit: usize,
-}
-
-impl Writer<'_> {
-    /// Writes an answer behind the prompt, or behind the beginning that a fork gives; the sequence ended
-    /// there in `hidden`.
-    fn write(
-        &self,
-        sequence: &mut Sequence,
-        forks: &mut Forks,
-        fork: Option<Fork>,
-        mut hidden: Hidden,
-    ) -> Result<Written, Halt> {
-        let Writer {
-            network,
-            vocabulary,
-            job,
-            limit,
-        } = self;
-        let loss = Forks::loss(fork.as_ref());
-        let temperature = match fork {
-            Some(_) => 0.0,
-            None => job.request.temperature,
-        };
-        let mut sampler = Sampler::new(temperature, job.request.seed);
-        let mut text = Answer::new(&job.request.stop);
-        let (certain, _) = text.push(job.request.beginning.as_bytes());
-        job.delta(certain)?;
-        let mut tokens = fork.map(|fork| fork.beginning).unwrap_or_default();
-        for token in &tokens {
-            let (certain, _) = text.push(&vocabulary.bytes(*token));
-            job.delta(certain)?;
+) -> Result<Written, Halt> {
+    let mut sampler = Sampler::new(job.request.temperature, job.request.seed);
+    let request = &job.request;
+    let opens_block = request.beginning.starts_with(FENCE);
+    let mut stops = request.stop.clone();
+    stops.extend(opens_block.then(|| format!("\n{FENCE}")));
+    let mut text = Answer::new(&stops);
+    let (certain, _) = text.push(request.beginning.as_bytes());
+    job.delta(certain)?;
+    let mut tokens = 0;
+    let (finish, flow) = loop {
+        let token = sampler.pick(&network.scores(&hidden)?) as u32;
+        tokens += 1;
+        if vocabulary.ends(token) {
+            break (Finish::Stop, Flow::Open);
         }
-        let (finish, flow) = loop {
-            let scores = network.scores(&hidden)?;
-            let token = sampler.pick(&scores) as u32;
-            forks.note(&tokens, text.text(), &scores, loss, |token| {
-                vocabulary.bytes(token)
-            });
-            tokens.push(token);
-            if vocabulary.ends(token) {
-                break (Finish::Stop, Flow::Open);
-            }
-            let (certain, flow) = text.push(&vocabulary.bytes(token));
-            job.delta(certain)?;
-            match flow {
-                Flow::Stopped => break (Finish::Stop, flow),
-                Flow::Open if tokens.len() >= *limit => break (Finish::Length, flow),
-                Flow::Open => {}
-            }
-            hidden = sequence.extend(network, &[token])?;
-        };
-        let (text, rest) = text.finish(flow);
-        job.delta(&rest)?;
-        Ok(Written {
-            text,
-            tokens: tokens.len(),
-            finish,
-        })
+        let (certain, flow) = text.push(&vocabulary.bytes(token));
+        job.delta(certain)?;
+        match flow {
+            Flow::Stopped => break (Finish::Stop, flow),
+            Flow::Open if tokens >= limit => break (Finish::Length, flow),
+            Flow::Open => {}
+        }
+        hidden = sequence.extend(network, &[token])?;
+    };
+    let (mut text, mut rest) = text.finish(flow);
+    if opens_block && flow == Flow::Stopped {
+        let closing = format!("\n{FENCE}");
+        text.push_str(&closing);
+        rest.push_str(&closing);
     }
+    job.delta(&rest)?;
+    Ok(Written {
+        text,
+        tokens,
+        finish,
+    })
 }
 
 impl Job {

@@ -50,7 +50,6 @@ pub(super) fn request() -> ChatRequest {
         max_output: Tokens(4000),
         temperature: 0.0,
         seed: None,
-        answered: 0,
         beginning: String::new(),
         stop: Vec::new(),
     }

@@ -331,13 +331,22 @@ async fn a_small_model_reads_the_task_and_what_fails_and_is_asked_in_another_way
         prompts[0]
     );
     assert!(prompts[0].contains("The tests fail."), "{}", prompts[0]);
-    // The second prompt holds the reason of the refusal. The third is the first one again, at a
-    // higher temperature.
-    assert!(prompts[1].contains("return 7"), "{}", prompts[1]);
+    // The second asks for an explanation first. The third is the first one again, at a higher
+    // temperature.
+    assert!(
+        prompts[1].contains("Say in one sentence which line is wrong"),
+        "{}",
+        prompts[1]
+    );
     assert_eq!(prompts[0], prompts[2]);
     let asked = bed.model.asked.lock().unwrap();
     let temperatures: Vec<f32> = asked.iter().map(|request| request.temperature).collect();
-    assert_eq!(temperatures, [0.0, 0.0, 0.7]);
+    assert_eq!(temperatures, [0.0, 0.0, 0.8]);
+    let beginnings: Vec<&str> = asked
+        .iter()
+        .map(|request| request.beginning.as_str())
+        .collect();
+    assert_eq!(beginnings, ["```python\ndef f", "", "```python\ndef f"]);
     assert!(malformed(&events).contains(&"the same answer as before".to_owned()));
 }
 

@@ -29,6 +29,7 @@ mod seeing;
 mod selecting;
 mod serving;
 mod settling;
+mod suspects;
 mod talk;
 mod testing;
 mod twenty;

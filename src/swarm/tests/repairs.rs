@@ -99,8 +99,8 @@ async fn repeated_proposal_of_a_small_model_is_not_checked_again() {
         .tests(no_none);
     let events = bed.run().await;
     let why = gave_up(&events);
-    assert!(why.starts_with("4 attempts, same answer: "), "{why}");
-    assert_eq!(bed.model.calls(), 4);
+    assert!(why.starts_with("7 attempts, same answer: "), "{why}");
+    assert_eq!(bed.model.calls(), 7);
     let is_check = |event: &&Event| matches!(event, Event::ProposalChecked { .. });
     assert_eq!(events.iter().filter(is_check).count(), 1, "{events:#?}");
     assert_eq!(bed.read("a.py"), TWO);
