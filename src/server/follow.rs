@@ -82,6 +82,10 @@ pub async fn notify(
         if is_end && record.seq < earlier as u64 {
             continue;
         }
+        if let Event::ReviewAsked { .. } = &params.event {
+            // A question that the user has seen must outlive the server.
+            cursor.written().await;
+        }
         if let Record::Event(event) = &record.record {
             note(record.seq, event);
         }

@@ -505,6 +505,17 @@ struct Progress {
     closed: bool,
 }
 
+impl Inner {
+    /// Returns when the trajectory holds so many records, or if nobody writes it.
+    async fn written(&self, count: usize) {
+        let mut written = self.written.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = written
+            .wait_for(|written| written.is_none_or(|written| written >= count))
+            .await;
+    }
+}
+
 impl Default for EventLog {
     fn default() -> Self {
         Self::new()
@@ -558,11 +569,7 @@ impl EventLog {
     pub async fn durable_event(&self, event: Event) {
         tracing::debug!(?event, "event");
         let count = self.append(Record::Event(event));
-        let mut written = self.inner.written.subscribe();
-        // The sender lives in `self`, so waiting cannot fail.
-        let _ = written
-            .wait_for(|written| written.is_none_or(|written| written >= count))
-            .await;
+        self.inner.written(count).await;
     }
 
     pub fn exchange(&self, exchange: Exchange) {
@@ -680,6 +687,11 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// Returns when the last record that was read is in the trajectory, or if none is written.
+    pub async fn written(&self) {
+        self.inner.written(self.next).await;
+    }
+
     /// The next record, as soon as there is one; `None` after the last one of a closed log.
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<Arc<Stamped>> {
