@@ -1,7 +1,7 @@
 //! Runs of earlier servers that were interrupted, or ended while something waited for review, found by
 //! their trajectories.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -199,28 +199,18 @@ fn unrecorded(records: &[Stamped], root: &Path) -> Vec<Event> {
         Record::Exchange(_) => None,
     });
     let disk = DiskEditor::new(root);
-    let (there, absent): (Vec<Unfinished>, Vec<Unfinished>) = history::unfinished(events)
-        .into_iter()
-        .partition(|one| one.is_in(disk.text(&one.change.file).as_deref()));
-    let mut unrecorded: Vec<Event> = there.iter().map(Unfinished::applied).collect();
+    // One that is not in its file stays open: a document of the editor that is not saved may hold it.
+    let mut unrecorded: Vec<Event> = history::unfinished(events)
+        .iter()
+        .filter(|one| one.is_in(disk.text(&one.change.file).as_deref()))
+        .map(Unfinished::applied)
+        .collect();
     let mut board = board(records);
     for event in &unrecorded {
         board.note(records.len() as u64, event);
     }
-    let mut reviewed = BTreeSet::new();
-    let mut again = Vec::new();
-    for (lead, asked) in last_asked(records) {
-        reviewed.extend(asked.parts().iter().map(|part| part.proposal));
-        again.extend(asked_again(lead, asked, &board));
-    }
-    let lost = absent
-        .iter()
-        .filter(|one| !reviewed.contains(&one.proposal));
-    unrecorded.extend(lost.map(|one| Event::ProposalNotApplied {
-        proposal: one.proposal,
-        why: "Starling was killed before the change was in the file".to_owned(),
-    }));
-    unrecorded.extend(again);
+    let asked = last_asked(records).into_iter();
+    unrecorded.extend(asked.filter_map(|(lead, asked)| asked_again(lead, asked, &board)));
     unrecorded
 }
 

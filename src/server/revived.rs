@@ -158,18 +158,23 @@ impl Revived {
     /// Records the parts that the killed server sent and that are in the user's text. Returns whether
     /// these are all.
     async fn has_arrived(&self, offer: &Offer) -> bool {
-        let sent = self.unfinished(offer);
-        let mut arrived = 0;
-        for one in &sent {
+        let arrived = self.record_arrived(&self.unfinished(offer)).await;
+        let there = self.applied();
+        let is_there = |part: &Part| there.iter().any(|one| one.proposal == part.proposal);
+        arrived && offer.members.iter().all(is_there)
+    }
+
+    /// Records which of these changes are in the user's text. Returns whether any is.
+    async fn record_arrived(&self, sent: &[Unfinished]) -> bool {
+        let mut any = false;
+        for one in sent {
             let now = self.editor.current(&one.change.file).await.ok();
             if one.is_in(now.as_ref().map(|now| &*now.text)) {
                 self.log.event(one.applied());
-                arrived += 1;
+                any = true;
             }
         }
-        let there = self.applied();
-        let is_there = |part: &Part| there.iter().any(|one| one.proposal == part.proposal);
-        arrived > 0 && offer.members.iter().all(is_there)
+        any
     }
 
     /// The parts that were sent and whose end is not recorded.
@@ -403,6 +408,8 @@ impl Run for Revived {
 
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         let _one_at_a_time = self.applying.lock().await;
+        self.record_arrived(&history::unfinished(&self.log.events()))
+            .await;
         let changes = history::changes(self.log.events());
         let chosen: BTreeSet<ProposalId> = changes
             .iter()

@@ -596,20 +596,47 @@ async fn a_change_that_only_a_document_of_the_editor_has_is_not_made_twice() {
     }
 }
 
-#[test]
-fn a_change_that_nobody_reviewed_and_that_is_not_there_is_not_applied() {
+#[tokio::test]
+async fn a_change_that_nobody_reviewed_and_that_only_the_editor_has_is_undone() {
     let folder = project();
     let mut events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
     events.retain(|event| event.parts().is_empty());
     let recorded = events.len() + 1;
     let path = trajectory(folder.path(), "r1", folder.path(), events);
-    let found = find(
-        &folder.path().join(".trajectories"),
-        folder.path(),
-        &Restore::All,
-    );
-    assert!(!found[0].waits);
-    assert_eq!(events_from(&path, recorded), ["proposal_not_applied"]);
+    let mut client = restarted(folder).await;
+    event_of(&mut client, "run_finished").await;
+    assert_eq!(events_from(&path, recorded), [""; 0], "nobody knows yet");
+    open(&client, &yielding(BASE, &[1]));
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
+}
+
+#[tokio::test]
+async fn an_edit_that_the_client_makes_after_its_server_was_killed_is_known() {
+    let folder = project();
+    let events = asked(&[(1, "a.py::f")]);
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about).await;
+    client.next_of("workspace/applyEdit").await;
+    assert_eq!(events_from(&path, recorded), ["proposal_applying"]);
+    // As the killed server leaves it; the client makes the edit all the same.
+    let story = std::fs::read_to_string(&path).unwrap();
+    let folder = project();
+    let root = |folder: &Path| folder.canonicalize().unwrap().display().to_string();
+    let story = story.replace(&root(client.folder.path()), &root(folder.path()));
+    let trajectories = folder.path().join(".trajectories");
+    std::fs::create_dir(&trajectories).unwrap();
+    std::fs::write(trajectories.join("r1.jsonl"), story).unwrap();
+    let now = yielding(BASE, &[1]);
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &now);
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
 }
 
 #[tokio::test]
