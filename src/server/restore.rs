@@ -182,6 +182,66 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
     })
 }
 
+/// Whether the last line says so: most runs do, and need not be read.
+fn ended_by_itself(path: &Path) -> bool {
+    let last = || -> std::io::Result<Option<Stamped>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail)?;
+        let line = tail.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+        Ok(line.and_then(|line| serde_json::from_slice(line).ok()))
+    };
+    last().is_ok_and(|last| last.is_some_and(|last| is_end(&last)))
+}
+
+/// The end of a run that was not cut short.
+fn is_end(record: &Stamped) -> bool {
+    match &record.record {
+        Record::Event(Event::RunFinished { stop_reason, .. }) => {
+            match stop_reason {
+                // What waited then was not answered.
+                StopReason::Cancelled
+                | StopReason::LedgerEmpty { .. }
+                | StopReason::Failed { .. } => false,
+                StopReason::Settled
+                | StopReason::NothingChanged { .. }
+                | StopReason::TestsFail { .. }
+                | StopReason::ProblemsRemain { .. } => true,
+            }
+        }
+        Record::Event(_) | Record::Exchange(_) => false,
+    }
+}
+
+/// Whether something waited for review when the run ended, and the run did not end by itself.
+fn waits(records: &[Stamped]) -> bool {
+    let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
+    let ended = records.iter().any(is_end);
+    in_order && !ended && board(records).leading().any(|(_, one)| one.part.is_some())
+}
+
+/// Whether a run ended with its server: it has no end, or one that the server's end brought about.
+fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
+    let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
+    let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
+    in_order && (!records.iter().any(ends) || path.with_extension(MARK).exists())
+}
+
+/// The run as it was before its server ended.
+pub fn board(records: &[Stamped]) -> Board {
+    let mut board = Board::default();
+    for record in records {
+        match &record.record {
+            Record::Event(Event::RunFinished { .. }) | Record::Exchange(_) => {}
+            Record::Event(event) => board.note(record.seq, event),
+        }
+    }
+    board.nobody_works();
+    board
+}
+
 fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
     let mut lines = Vec::new();
     for record in records {
@@ -276,66 +336,6 @@ fn asked_again(lead: ProposalId, asked: &Event, board: &Board) -> Option<Event> 
         *parts = left;
     }
     Some(event)
-}
-
-/// Whether the last line says so: most runs do, and need not be read.
-fn ended_by_itself(path: &Path) -> bool {
-    let last = || -> std::io::Result<Option<Stamped>> {
-        let mut file = File::open(path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-        let mut tail = Vec::new();
-        file.read_to_end(&mut tail)?;
-        let line = tail.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
-        Ok(line.and_then(|line| serde_json::from_slice(line).ok()))
-    };
-    last().is_ok_and(|last| last.is_some_and(|last| is_end(&last)))
-}
-
-/// The end of a run that was not cut short.
-fn is_end(record: &Stamped) -> bool {
-    match &record.record {
-        Record::Event(Event::RunFinished { stop_reason, .. }) => {
-            match stop_reason {
-                // What waited then was not answered.
-                StopReason::Cancelled
-                | StopReason::LedgerEmpty { .. }
-                | StopReason::Failed { .. } => false,
-                StopReason::Settled
-                | StopReason::NothingChanged { .. }
-                | StopReason::TestsFail { .. }
-                | StopReason::ProblemsRemain { .. } => true,
-            }
-        }
-        Record::Event(_) | Record::Exchange(_) => false,
-    }
-}
-
-/// Whether something waited for review when the run ended, and the run did not end by itself.
-fn waits(records: &[Stamped]) -> bool {
-    let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
-    let ended = records.iter().any(is_end);
-    in_order && !ended && board(records).leading().any(|(_, one)| one.part.is_some())
-}
-
-/// Whether a run ended with its server: it has no end, or one that the server's end brought about.
-fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
-    let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
-    let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
-    in_order && (!records.iter().any(ends) || path.with_extension(MARK).exists())
-}
-
-/// The run as it was before its server ended.
-pub fn board(records: &[Stamped]) -> Board {
-    let mut board = Board::default();
-    for record in records {
-        match &record.record {
-            Record::Event(Event::RunFinished { .. }) | Record::Exchange(_) => {}
-            Record::Event(event) => board.note(record.seq, event),
-        }
-    }
-    board.nobody_works();
-    board
 }
 
 /// A run that is over, and in which proposals wait for review.

@@ -291,122 +291,6 @@ async fn what_was_accepted_before_a_cancel_is_in_the_log() {
     assert_eq!(end["event"]["applied"], json!(["a.py::f"]));
 }
 
-fn turn() -> Event {
-    Event::TurnFinished {
-        agent: crate::swarm::Party::Scout,
-        role: crate::ports::Role::Scout,
-        model: "big".to_owned(),
-        usage: crate::ports::Usage {
-            prompt: crate::ports::Tokens(900),
-            cached: crate::ports::Tokens(0),
-            output: crate::ports::Tokens(100),
-        },
-        cost: crate::ports::Dollars(0.5),
-        calls: 2,
-        finish: crate::ports::Finish::Stop,
-        millis: 1,
-    }
-}
-
-async fn state_of(client: &Client) -> Value {
-    let state = client.connection.request("starling/state", Value::Null);
-    state.await.unwrap()["runs"].clone()
-}
-
-#[tokio::test]
-async fn a_run_whose_server_crashed_is_shown_as_interrupted_and_run_again() {
-    let folder = project();
-    let path = trajectory(folder.path(), "r1", folder.path(), vec![turn()]);
-    let mut client = restarted(folder).await;
-    let (_, said) = client.next_of("window/showMessage").await;
-    let said = said["message"].as_str().unwrap();
-    assert!(
-        said.contains("interrupted") && said.contains("the task"),
-        "{said}"
-    );
-    let end = event_of(&mut client, "run_finished").await;
-    assert_eq!(end["event"]["spent"]["calls"], 2);
-    assert_eq!(end["event"]["spent"]["prompt_tokens"], 900);
-    let run = &state_of(&client).await[0];
-    assert_eq!(
-        (&run["restored"], &run["task"]),
-        (&json!(true), &json!("the task"))
-    );
-    assert_eq!(run["spent"]["calls"], 2);
-    // Until it is run again, each later server offers it.
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    let mut client = restarted(client.folder).await;
-    event_of(&mut client, "run_finished").await;
-    super::refused_at_last(&client, "starling.steer", json!({"run": "r1", "text": "t"})).await;
-    let again = client.execute("starling.retry", json!({"run": "r1"})).await;
-    let runs = state_of(&client).await;
-    let again = runs
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|run| run["run"] == again["run"]);
-    assert_eq!(again.unwrap()["task"], "the task");
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    let trajectories = path.parent().unwrap();
-    let found = find(trajectories, client.folder.path(), &Restore::All);
-    assert!(found.iter().all(|one| one.id.0 != "r1"), "it was run again");
-}
-
-#[tokio::test]
-async fn a_run_that_ends_with_its_server_is_interrupted_and_one_that_the_user_stops_is_not() {
-    let folder = project();
-    let trajectories = folder.path().join(".trajectories");
-    let root = folder.path().canonicalize().unwrap().display().to_string();
-    let start = scripted(move |scene: Scene| {
-        let root = root.clone();
-        async move {
-            scene.log.event(Event::RunStarted {
-                run: RunId(scene.task.text.clone()),
-                task: scene.task.text.clone(),
-                driver: crate::swarm::Driver::Swarm,
-                models: Vec::new(),
-                replayed: false,
-                limits: Limits::default(),
-                root,
-            });
-            scene.cancel.cancelled().await;
-            scene.log.event(finished(StopReason::Cancelled));
-        }
-    });
-    let mut client = Client::over(services(start, &trajectories), folder);
-    client.initialize(full()).await;
-    let stopped = super::begin(&client, "stopped").await;
-    super::next_event(&mut client, &stopped).await;
-    client
-        .execute("starling.cancel", json!({"run": stopped}))
-        .await;
-    super::next_event(&mut client, &stopped).await;
-    let cut = super::begin(&client, "cut short").await;
-    super::next_event(&mut client, &cut).await;
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    let tasks = |folder: &Path| -> Vec<String> {
-        let found = find(&trajectories, folder, &Restore::All);
-        found.into_iter().map(|one| one.task).collect()
-    };
-    assert_eq!(tasks(client.folder.path()), ["cut short"]);
-    let mut client = restarted(client.folder).await;
-    event_of(&mut client, "run_finished").await;
-    super::refused_at_last(
-        &client,
-        "starling.steer",
-        json!({"run": "cut short", "text": "t"}),
-    )
-    .await;
-    client.execute("starling.forget", json!({})).await;
-    assert_eq!(state_of(&client).await, json!([]));
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    assert_eq!(tasks(client.folder.path()), [""; 0], "it was forgotten");
-}
-
 /// What a server recorded that was killed while it applied accepted proposals: the last one was sent.
 fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
     let mut events = asked(proposals);
@@ -664,4 +548,120 @@ async fn a_question_is_in_the_trajectory_before_the_client_hears_of_it() {
             .iter()
             .any(|one| one["event"]["event"] == "review_asked")
     );
+}
+
+fn turn() -> Event {
+    Event::TurnFinished {
+        agent: crate::swarm::Party::Scout,
+        role: crate::ports::Role::Scout,
+        model: "big".to_owned(),
+        usage: crate::ports::Usage {
+            prompt: crate::ports::Tokens(900),
+            cached: crate::ports::Tokens(0),
+            output: crate::ports::Tokens(100),
+        },
+        cost: crate::ports::Dollars(0.5),
+        calls: 2,
+        finish: crate::ports::Finish::Stop,
+        millis: 1,
+    }
+}
+
+async fn state_of(client: &Client) -> Value {
+    let state = client.connection.request("starling/state", Value::Null);
+    state.await.unwrap()["runs"].clone()
+}
+
+#[tokio::test]
+async fn a_run_whose_server_crashed_is_shown_as_interrupted_and_run_again() {
+    let folder = project();
+    let path = trajectory(folder.path(), "r1", folder.path(), vec![turn()]);
+    let mut client = restarted(folder).await;
+    let (_, said) = client.next_of("window/showMessage").await;
+    let said = said["message"].as_str().unwrap();
+    assert!(
+        said.contains("interrupted") && said.contains("the task"),
+        "{said}"
+    );
+    let end = event_of(&mut client, "run_finished").await;
+    assert_eq!(end["event"]["spent"]["calls"], 2);
+    assert_eq!(end["event"]["spent"]["prompt_tokens"], 900);
+    let run = &state_of(&client).await[0];
+    assert_eq!(
+        (&run["restored"], &run["task"]),
+        (&json!(true), &json!("the task"))
+    );
+    assert_eq!(run["spent"]["calls"], 2);
+    // Until it is run again, each later server offers it.
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let mut client = restarted(client.folder).await;
+    event_of(&mut client, "run_finished").await;
+    super::refused_at_last(&client, "starling.steer", json!({"run": "r1", "text": "t"})).await;
+    let again = client.execute("starling.retry", json!({"run": "r1"})).await;
+    let runs = state_of(&client).await;
+    let again = runs
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|run| run["run"] == again["run"]);
+    assert_eq!(again.unwrap()["task"], "the task");
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let trajectories = path.parent().unwrap();
+    let found = find(trajectories, client.folder.path(), &Restore::All);
+    assert!(found.iter().all(|one| one.id.0 != "r1"), "it was run again");
+}
+
+#[tokio::test]
+async fn a_run_that_ends_with_its_server_is_interrupted_and_one_that_the_user_stops_is_not() {
+    let folder = project();
+    let trajectories = folder.path().join(".trajectories");
+    let root = folder.path().canonicalize().unwrap().display().to_string();
+    let start = scripted(move |scene: Scene| {
+        let root = root.clone();
+        async move {
+            scene.log.event(Event::RunStarted {
+                run: RunId(scene.task.text.clone()),
+                task: scene.task.text.clone(),
+                driver: crate::swarm::Driver::Swarm,
+                models: Vec::new(),
+                replayed: false,
+                limits: Limits::default(),
+                root,
+            });
+            scene.cancel.cancelled().await;
+            scene.log.event(finished(StopReason::Cancelled));
+        }
+    });
+    let mut client = Client::over(services(start, &trajectories), folder);
+    client.initialize(full()).await;
+    let stopped = super::begin(&client, "stopped").await;
+    super::next_event(&mut client, &stopped).await;
+    client
+        .execute("starling.cancel", json!({"run": stopped}))
+        .await;
+    super::next_event(&mut client, &stopped).await;
+    let cut = super::begin(&client, "cut short").await;
+    super::next_event(&mut client, &cut).await;
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let tasks = |folder: &Path| -> Vec<String> {
+        let found = find(&trajectories, folder, &Restore::All);
+        found.into_iter().map(|one| one.task).collect()
+    };
+    assert_eq!(tasks(client.folder.path()), ["cut short"]);
+    let mut client = restarted(client.folder).await;
+    event_of(&mut client, "run_finished").await;
+    super::refused_at_last(
+        &client,
+        "starling.steer",
+        json!({"run": "cut short", "text": "t"}),
+    )
+    .await;
+    client.execute("starling.forget", json!({})).await;
+    assert_eq!(state_of(&client).await, json!([]));
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    assert_eq!(tasks(client.folder.path()), [""; 0], "it was forgotten");
 }
