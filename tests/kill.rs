@@ -1,6 +1,7 @@
 //! A run that is killed at any moment leaves the user's tree before or after a whole accepted proposal,
 //! never between, and the next start removes what it left behind.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -120,6 +121,48 @@ fn changed(root: &Path) -> usize {
     count
 }
 
+/// Undoes what the last run in a project changed: whatever it could not record is known all the same.
+fn undo_all(root: &Path, cache: &Path, changes: usize) {
+    let mut undo = Command::new(env!("CARGO_BIN_EXE_starling"));
+    undo.args(["undo", "--yes", "--json", "--repo"]).arg(root);
+    undo.env("STARLING_CACHE_DIR", cache);
+    undo.env("XDG_CONFIG_HOME", cache);
+    let said = undo.output().unwrap();
+    let told: Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    assert_eq!(told["undone"].as_array().unwrap().len(), changes, "{told}");
+    assert_eq!(changed(root), 0, "the user's text is back: {told}");
+}
+
+/// Returns when a file was replaced by another.
+fn replaced(file: &Path, run: &mut std::process::Child) {
+    let number = |file: &Path| file.metadata().map(|data| data.ino()).ok();
+    let before = number(file);
+    while number(file) == before && run.try_wait().unwrap().is_none() {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_as_its_change_arrives_is_undone_as_a_whole() {
+    let bed = tempfile::tempdir().unwrap();
+    let (cache, tape) = (bed.path().join("cache"), bed.path().join("tape.jsonl"));
+    recording(&tape);
+    for kill in 0..6 {
+        let root = bed.path().join(format!("kill{kill}"));
+        std::fs::create_dir(&root).unwrap();
+        project(&root);
+        let mut run = starling(&root, &cache, &tape).spawn().unwrap();
+        for _ in 0..=kill {
+            replaced(&root.join("work.py"), &mut run);
+        }
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let count = changed(&root);
+        assert!(count > 0);
+        undo_all(&root, &cache, count);
+    }
+}
+
 #[test]
 fn a_killed_run_leaves_whole_proposals_and_the_next_start_cleans_up() {
     let bed = tempfile::tempdir().unwrap();
@@ -148,6 +191,7 @@ fn a_killed_run_leaves_whole_proposals_and_the_next_start_cleans_up() {
         run.wait().unwrap();
         let count = changed(&root);
         between += usize::from(count > 0 && count < FUNCTIONS);
+        undo_all(&root, &cache, count);
     }
     assert!(
         between > 0,

@@ -148,7 +148,7 @@ impl Ended {
     pub fn new(run: &WaitingRun, root: &Path) -> Ended {
         let mut events = run.records.iter().filter(|record| match &record.record {
             // The server does not tell the end of a run that comes back.
-            Record::Event(event) => !matches!(event, Event::RunFinished { .. }),
+            Record::Event(event) => event.is_told() && !matches!(event, Event::RunFinished { .. }),
             Record::Exchange(_) => false,
         });
         Ended {

@@ -30,7 +30,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     let root = root(args.repo.as_deref())?;
     let trajectories = trajectories()?;
     if args.list {
-        return list(&trajectories, &root, args.json);
+        return list(&trajectories, &root, args.json).await;
     }
     if args.json && !args.yes {
         let message =
@@ -39,7 +39,8 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     }
     let wish = Wish::of(&args)?;
     let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&root));
-    let Some(found) = choose(&trajectories, &root, wish.run.as_deref())? else {
+    let chosen = choose(&trajectories, &root, wish.run.as_deref(), editor.as_ref());
+    let Some(found) = chosen.await? else {
         say(
             args.json,
             &[Line::plain(
@@ -72,7 +73,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
             // It had come to its end, but for its record.
             let outcome = UndoOutcome {
                 undone: chosen.into_iter().rev().collect(),
-                refused: Vec::new(),
+                ..UndoOutcome::default()
             };
             return ended(&args, &open.run, &outcome, 0);
         }
@@ -152,7 +153,12 @@ impl Wish {
 
 /// The run that was named; else one whose undo was interrupted; else the newest that changed something
 /// that was not taken back.
-fn choose(trajectories: &Path, root: &Path, named: Option<&str>) -> anyhow::Result<Option<Found>> {
+async fn choose(
+    trajectories: &Path,
+    root: &Path,
+    named: Option<&str>,
+    editor: &dyn Editor,
+) -> anyhow::Result<Option<Found>> {
     if let Some(prefix) = named {
         return Ok(Some(
             history::find(trajectories, root, prefix).map_err(told)?,
@@ -163,7 +169,9 @@ fn choose(trajectories: &Path, root: &Path, named: Option<&str>) -> anyhow::Resu
         return Ok(Some(interrupted.clone()));
     }
     for found in all {
-        if PastRun::read(&found.path)?.applied().next().is_some() {
+        let mut run = PastRun::read(&found.path)?;
+        run.settle(editor).await;
+        if run.applied().next().is_some() {
             return Ok(Some(found));
         }
     }
@@ -200,10 +208,12 @@ fn ended(
         true => print_json(&Taken::of(Some(&run.id), outcome))?,
         false => say(false, &summary(outcome, planned))?,
     }
-    Ok(match outcome.refused.is_empty() {
-        true => Outcome::Settled,
-        false => Outcome::NotSettled,
-    })
+    Ok(
+        match outcome.refused.is_empty() && !outcome.taken_back().is_empty() {
+            true => Outcome::Settled,
+            false => Outcome::NotSettled,
+        },
+    )
 }
 
 /// An undo that was chosen.
@@ -222,16 +232,19 @@ impl Undo<'_> {
     ) -> anyhow::Result<Outcome> {
         let (plans, unknown) = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
         let possible: usize = plans.iter().map(|plan| plan.undone.len()).sum();
+        let absent: usize = plans.iter().map(|plan| plan.absent.len()).sum();
         if !self.args.json {
             let refused = plans.iter().flat_map(|plan| plan.refused.iter().cloned());
             let refused = self.explained(&open.run, refused.chain(unknown).collect());
+            let refused = refused.await;
             say(false, &shown(&open.run, wanted, &plans, &refused))?;
             if possible == 0 {
                 say(false, &[Line::of(Style::Bad, "nothing was taken back")])?;
                 open.forget_journal();
                 return Ok(Outcome::NotSettled);
             }
-            if !self.args.yes && !agreed(possible)? {
+            let changing = possible - absent;
+            if changing > 0 && !self.args.yes && !agreed(changing)? {
                 say(false, &[Line::plain("nothing was taken back")])?;
                 open.forget_journal();
                 return Ok(Outcome::NotSettled);
@@ -240,12 +253,12 @@ impl Undo<'_> {
         let mut outcome = open.take_back(&self.editor, self.root, wanted).await?;
         let (_, unknown) = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
         outcome.refused.extend(unknown);
-        outcome.refused = self.explained(&open.run, outcome.refused);
+        outcome.refused = self.explained(&open.run, outcome.refused).await;
         ended(self.args, &open.run, &outcome, possible)
     }
 
     /// Says which later runs are in the way.
-    fn explained(&self, run: &PastRun, mut refused: Vec<Refusal>) -> Vec<Refusal> {
+    async fn explained(&self, run: &PastRun, mut refused: Vec<Refusal>) -> Vec<Refusal> {
         if refused
             .iter()
             .any(|one| one.blocker.is_none() && one.lines.is_some())
@@ -256,6 +269,9 @@ impl Undo<'_> {
                 .filter_map(|found| PastRun::read(&found.path).ok())
                 .collect();
             later.reverse();
+            for run in &mut later {
+                run.settle(self.editor.as_ref()).await;
+            }
             for one in &mut refused {
                 let changes = later.iter().map(|run| (&run.id, &run.changes[..]));
                 one.blame(&run.changes, changes);
@@ -341,11 +357,21 @@ fn summary(outcome: &UndoOutcome, planned: usize) -> Vec<Line> {
         lines.extend(outcome.refused.iter().flat_map(stays));
     }
     let names = |ids: Vec<String>| words::few(&ids);
-    if !outcome.undone.is_empty() {
-        let mut ids = outcome.undone.clone();
+    let all = |mut ids: Vec<ProposalId>| {
         ids.sort();
-        let ids = names(ids.iter().map(ToString::to_string).collect());
-        lines.push(Line::of(Style::Good, &format!("taken back: {ids}")));
+        names(ids.iter().map(ToString::to_string).collect())
+    };
+    let taken_back = outcome.taken_back();
+    if !taken_back.is_empty() {
+        let line = format!("taken back: {}", all(taken_back));
+        lines.push(Line::of(Style::Good, &line));
+    }
+    if !outcome.absent.is_empty() {
+        let line = format!(
+            "not in the files any more, so there is nothing to take back: {}",
+            all(outcome.absent.clone())
+        );
+        lines.push(Line::of(Style::Warning, &line));
     }
     if !outcome.refused.is_empty() {
         let ids = outcome.refused.iter().map(|one| one.proposal.to_string());
@@ -405,6 +431,8 @@ struct Taken<'a> {
     /// `None` if there is no run to undo.
     run: Option<&'a RunId>,
     undone: Vec<ProposalId>,
+    /// Proposals that were not in the files any more: nothing was taken back of them.
+    absent: Vec<ProposalId>,
     refused: Vec<Stays<'a>>,
 }
 
@@ -426,7 +454,8 @@ impl<'a> Taken<'a> {
         };
         Taken {
             run,
-            undone: outcome.undone.clone(),
+            undone: outcome.taken_back(),
+            absent: outcome.absent.clone(),
             refused: outcome.refused.iter().map(stays).collect(),
         }
     }
@@ -448,9 +477,10 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(found: &Found) -> Listed {
+    async fn of(found: &Found, editor: &dyn Editor) -> Listed {
         match PastRun::read(&found.path) {
-            Ok(run) => {
+            Ok(mut run) => {
+                run.settle(editor).await;
                 let undone = |one: &&Change| one.state == State::Undone;
                 Listed {
                     started: run.started().map(moment),
@@ -489,9 +519,12 @@ impl Listed {
 }
 
 /// Lists the runs of the project, the newest first.
-fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Outcome> {
-    let found = history::newest_first(trajectories, root);
-    let listed: Vec<Listed> = found.iter().map(Listed::of).collect();
+async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Outcome> {
+    let editor = DiskEditor::new(root);
+    let mut listed = Vec::new();
+    for found in history::newest_first(trajectories, root) {
+        listed.push(Listed::of(&found, &editor).await);
+    }
     if json {
         print_json(&listed)?;
         return Ok(Outcome::Settled);

@@ -2,6 +2,7 @@
 //! server and the command line undo by the same code.
 
 mod disk;
+mod intent;
 mod trajectory;
 mod undo;
 
@@ -9,6 +10,7 @@ mod undo;
 mod tests;
 
 pub use disk::DiskEditor;
+pub use intent::{Unfinished, unfinished};
 pub use trajectory::{
     Change, Found, HistoryError, PastRun, State, changes, find, newest_first, started,
 };

@@ -9,7 +9,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ports::{ApplyError, Current, Editor, EditorError, FileEdit};
-use crate::swarm::{AppliedChange, Driver, Event, EventLog, Limits, ProposalId, RunId};
+use crate::swarm::{
+    AppliedChange, Driver, Event, EventLog, Limits, ProposalId, Record, RunId, Stamped,
+};
 use crate::syntax::FilePath;
 use crate::text::ChangeSet;
 
@@ -358,6 +360,43 @@ impl Bed {
         }
     }
 
+    /// A run that was killed after it had recorded that it applies a change.
+    fn killed(&self, name: &str, applied: &[AppliedChange], applying: AppliedChange) -> Found {
+        let found = self.recorded(name, &self.root(), applied);
+        let whole = std::fs::read_to_string(&found.path).unwrap();
+        let record = Stamped {
+            seq: whole.lines().count() as u64,
+            at_ms: 1,
+            record: Record::Event(Event::ProposalApplying {
+                proposal: ProposalId(applied.len() as u32 + 1),
+                symbols: vec!["a.py::f".parse().unwrap()],
+                change: applying,
+            }),
+        };
+        let line = serde_json::to_string(&record).unwrap();
+        std::fs::write(&found.path, format!("{whole}{line}\n")).unwrap();
+        found
+    }
+
+    fn write(&self, text: &str) {
+        std::fs::write(self.root().join("a.py"), text).unwrap();
+    }
+
+    fn read(&self) -> String {
+        std::fs::read_to_string(self.root().join("a.py")).unwrap()
+    }
+
+    /// The kinds of events after the first so many records, whose numbers have no gap.
+    fn events_from(&self, found: &Found, from: usize) -> Vec<String> {
+        let story = std::fs::read_to_string(&found.path).unwrap();
+        let records = story.lines().enumerate().map(|(at, line)| {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(record["seq"], at, "{story}");
+            record["event"]["event"].as_str().unwrap().to_owned()
+        });
+        records.skip(from).collect()
+    }
+
     async fn open(&self, found: &Found) -> Result<OpenRun, HistoryError> {
         OpenRun::open(found, &DiskEditor::new(&self.root()), &self.root()).await
     }
@@ -505,4 +544,135 @@ fn a_damaged_line_is_named() {
     std::fs::write(found.path.with_extension("patch"), "").unwrap();
     let error = PastRun::read(&found.path).unwrap_err().to_string();
     assert!(error.contains("1-1.patch: `git apply -R`"), "{error}");
+}
+
+#[test]
+fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
+    let after = "a\nb\nX\nd\ne\n";
+    let unfinished = |before: &str, after: &str| Unfinished {
+        proposal: ProposalId(1),
+        symbols: Vec::new(),
+        change: made(before, after),
+    };
+    let one = unfinished(BASE, after);
+    for (text, expected) in [
+        (after, true),
+        (BASE, false),
+        ("0\na\nb\nX\nd\ne\nf\n", true),
+        ("0\na\nb\nc\nd\ne\nf\n", false),
+        // Somebody has changed the very line: an undo must not touch it.
+        ("a\nb\nX and more\nd\ne\n", true),
+        ("", true),
+    ] {
+        assert_eq!(one.is_in(Some(text)), expected, "{text:?}");
+    }
+    assert!(!one.is_in(None), "the file is gone");
+    let created = unfinished("", "x\n");
+    assert!(created.is_in(Some("x\n")) && !created.is_in(Some("")) && !created.is_in(None));
+    // Lines that were only added, and only removed.
+    let added = unfinished("a\nb\n", "a\nnew\nb\n");
+    assert!(added.is_in(Some("a\nnew\nb\nc\n")) && !added.is_in(Some("a\nb\nc\n")));
+    let removed = unfinished("a\nold\nb\n", "a\nb\n");
+    assert!(removed.is_in(Some("a\nb\nc\n")) && !removed.is_in(Some("a\nold\nb\nc\n")));
+}
+
+#[test]
+fn an_unfinished_change_ends_with_what_became_of_it() {
+    let proposal = ProposalId(1);
+    let applying = || Event::ProposalApplying {
+        proposal,
+        symbols: Vec::new(),
+        change: made(BASE, "x\n"),
+    };
+    let why = String::new;
+    let left = |events: &[Event]| unfinished(events).len();
+    assert_eq!(left(&[applying()]), 1);
+    assert_eq!(left(&[applying(), applying()]), 1, "it was sent again");
+    let ends = [
+        unfinished(&[applying()])[0].applied(),
+        Event::ProposalNotApplied {
+            proposal,
+            why: why(),
+        },
+        Event::ProposalConflicted {
+            proposal,
+            why: why(),
+        },
+        Event::ProposalUndone { proposal },
+    ];
+    for end in ends {
+        assert_eq!(left(&[applying(), end.clone()]), 0, "{end:?}");
+        assert_eq!(left(&[applying(), end, applying()]), 1);
+    }
+    // A change that does not fit its own text is damaged.
+    let damaged = Event::ProposalApplying {
+        proposal,
+        symbols: Vec::new(),
+        change: AppliedChange {
+            before: "longer than before\n".into(),
+            ..made(BASE, "x\n")
+        },
+    };
+    assert_eq!(left(&[damaged]), 0);
+}
+
+#[tokio::test]
+async fn a_change_that_a_killed_run_did_not_record_is_undone() {
+    let bed = Bed::new();
+    let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
+    for typed in ["", "# typed since\n"] {
+        let found = bed.killed("1-1", &[made(one, two)], made(two, three));
+        bed.write(&format!("{typed}{three}"));
+        let outcome = bed.undo(&found).await;
+        assert_eq!(outcome.taken_back(), [ProposalId(2), ProposalId(1)]);
+        assert_eq!(bed.read(), format!("{typed}{one}"));
+        assert_eq!(
+            bed.events_from(&found, 3),
+            ["proposal_applied", "proposal_undone", "proposal_undone"]
+        );
+        // Once.
+        assert!(bed.undo(&found).await.undone.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_a_killed_run_did_not_make_is_no_change() {
+    let bed = Bed::new();
+    let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
+    let found = bed.killed("1-1", &[made(one, two)], made(two, three));
+    bed.write(two);
+    assert_eq!(bed.undo(&found).await.taken_back(), [ProposalId(1)]);
+    assert_eq!(bed.read(), one);
+    assert_eq!(bed.events_from(&found, 3), ["proposal_undone"]);
+}
+
+#[tokio::test]
+async fn an_undo_leaves_alone_what_was_typed_into_a_change_that_was_not_recorded() {
+    let bed = Bed::new();
+    let found = bed.killed("1-1", &[], made("a\nb\nc\n", "a\nB\nc\n"));
+    bed.write("a\nB, typed\nc\n");
+    let outcome = bed.undo(&found).await;
+    assert_eq!((outcome.undone.len(), outcome.refused.len()), (0, 1));
+    assert_eq!(outcome.refused[0].lines, Some((2, 2)));
+    assert_eq!(bed.read(), "a\nB, typed\nc\n");
+}
+
+#[tokio::test]
+async fn an_undo_tells_changes_that_are_not_there_from_those_that_it_took_back() {
+    let bed = Bed::new();
+    let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
+    let found = bed.recorded("1-1", &bed.root(), &[made(one, two), made(two, three)]);
+    // The second one was taken out by other means.
+    bed.write(two);
+    let outcome = bed.undo(&found).await;
+    assert_eq!(outcome.undone, [ProposalId(2), ProposalId(1)]);
+    assert_eq!(outcome.absent, [ProposalId(2)]);
+    assert_eq!(outcome.taken_back(), [ProposalId(1)]);
+    assert_eq!(bed.read(), one);
+    let gone = AppliedChange {
+        file: FilePath::new("new.py"),
+        ..made("", "x\n")
+    };
+    let found = bed.recorded("1-2", &bed.root(), &[gone]);
+    assert_eq!(bed.undo(&found).await.taken_back(), []);
 }

@@ -8,6 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::intent::{self, Unfinished};
+use crate::ports::Editor;
 use crate::swarm::{AppliedChange, Event, Part, ProposalId, Record, RunId, Stamped};
 use crate::syntax::SymbolPath;
 
@@ -78,6 +80,8 @@ pub struct PastRun {
     pub path: PathBuf,
     /// In the order in which they were applied.
     pub changes: Vec<Change>,
+    /// Changes that were sent and of which the trajectory does not hold the end.
+    pub(super) unfinished: Vec<Unfinished>,
     /// The number of whole records.
     pub(super) records: u64,
     /// The bytes of the whole records: a last line that was cut off comes after them.
@@ -125,6 +129,7 @@ impl PastRun {
             task: String::new(),
             path: path.to_owned(),
             changes: Vec::new(),
+            unfinished: Vec::new(),
             records: 0,
             length: 0,
         };
@@ -154,6 +159,7 @@ impl PastRun {
             if let Some(Event::RunStarted { task, .. }) = event {
                 run.task = task;
             } else if let Some(event) = event {
+                intent::note(&mut run.unfinished, &event);
                 take(&mut run.changes, event, &mut parts);
             }
         }
@@ -164,6 +170,22 @@ impl PastRun {
         self.changes
             .iter()
             .filter(|change| change.state == State::Applied)
+    }
+
+    /// Decides about the changes without an end by the texts of their files: those that are there count
+    /// as applied. Returns the events that the killed run did not record.
+    pub async fn settle(&mut self, editor: &dyn Editor) -> Vec<Event> {
+        let mut events = Vec::new();
+        for one in std::mem::take(&mut self.unfinished) {
+            let now = editor.current(&one.change.file).await.ok();
+            if one.is_in(now.as_ref().map(|now| &*now.text)) {
+                events.push(one.applied());
+                take(&mut self.changes, one.applied(), &mut Vec::new());
+            } else {
+                self.unfinished.push(one);
+            }
+        }
+        events
     }
 
     /// When the run was started; its name says it.

@@ -49,6 +49,8 @@ pub struct FilePlan {
     pub file: FilePath,
     /// The last one that was applied comes first.
     pub undone: Vec<ProposalId>,
+    /// Those of `undone` whose changes are not in the text any more: there is nothing to take back.
+    pub absent: Vec<ProposalId>,
     pub refused: Vec<Refusal>,
     now: Option<Current>,
     /// The text afterwards; `None` if the file is removed or is gone already.
@@ -68,8 +70,19 @@ pub enum Step {
 /// What became of an undo.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoOutcome {
+    /// The proposals that are not in the user's text any more.
     pub undone: Vec<ProposalId>,
+    /// Those of `undone` that were not in the text before: nothing was taken back of them.
+    pub absent: Vec<ProposalId>,
     pub refused: Vec<Refusal>,
+}
+
+impl UndoOutcome {
+    /// The proposals that this undo took out of the user's text.
+    pub fn taken_back(&self) -> Vec<ProposalId> {
+        let undone = self.undone.iter().copied();
+        undone.filter(|id| !self.absent.contains(id)).collect()
+    }
 }
 
 /// Hears of an undo before and after each file.
@@ -185,6 +198,7 @@ async fn plan_file(
     let mut plan = FilePlan {
         file: file.clone(),
         undone: Vec::new(),
+        absent: Vec::new(),
         refused: Vec::new(),
         now: None,
         after: None,
@@ -215,7 +229,10 @@ async fn plan_file(
         }
         let Some(current) = &text else {
             match made.created {
-                true => plan.undone.push(change.proposal),
+                true => {
+                    plan.undone.push(change.proposal);
+                    plan.absent.push(change.proposal);
+                }
                 false => {
                     let why =
                         format!("{file} is gone; restore the file by hand or by version control");
@@ -228,6 +245,9 @@ async fn plan_file(
             Ok(earlier) => {
                 plan.undone.push(change.proposal);
                 let is_gone = made.created && earlier.is_empty();
+                if earlier == **current && !is_gone {
+                    plan.absent.push(change.proposal);
+                }
                 if is_gone {
                     plan.directories.clone_from(&made.directories);
                 }
@@ -249,7 +269,7 @@ async fn plan_file(
     plan
 }
 
-fn after(made: &AppliedChange) -> String {
+pub(super) fn after(made: &AppliedChange) -> String {
     let after = made.changes.apply(&made.before);
     after.expect("changes that do not fit their text are sorted out when a trajectory is read")
 }
@@ -263,7 +283,11 @@ fn without(made: &AppliedChange, current: &str) -> Result<String, Conflict> {
         .expect("a rebased change set fits the text that it was rebased to"))
 }
 
-fn inverse_over(made: &AppliedChange, after: &str, current: &str) -> Result<ChangeSet, Conflict> {
+pub(super) fn inverse_over(
+    made: &AppliedChange,
+    after: &str,
+    current: &str,
+) -> Result<ChangeSet, Conflict> {
     let inverse = ChangeSet::between_lines(after, &made.before);
     inverse.rebase(&ChangeSet::between_lines(after, current))
 }
@@ -432,9 +456,11 @@ async fn take_back_with<R: Recorder>(
         loop {
             let plan = plan_file(editor.as_ref(), changes, chosen, &file).await;
             if !plan.undone.is_empty() {
-                recorder.begins(&plan)?;
                 let applied = match plan.edit() {
-                    Some(edit) => editor.apply(edit).await.map(|_| ()),
+                    Some(edit) => {
+                        recorder.begins(&plan)?;
+                        editor.apply(edit).await.map(|_| ())
+                    }
                     None => Ok(()),
                 };
                 match applied {
@@ -460,6 +486,7 @@ async fn take_back_with<R: Recorder>(
                 recorder.ended(&plan.undone)?;
             }
             outcome.undone.extend(plan.undone);
+            outcome.absent.extend(plan.absent);
             outcome.refused.extend(plan.refused);
             break;
         }
@@ -500,7 +527,8 @@ pub fn is_interrupted(found: &Found) -> bool {
 }
 
 impl OpenRun {
-    /// Opens a run to undo it. If an undo was killed after it had changed a file, that is recorded now.
+    /// Opens a run to undo it. What a killed run or a killed undo changed last and could not record is
+    /// recorded now.
     ///
     /// # Errors
     /// The run is still going on, or its trajectory cannot be read.
@@ -516,6 +544,11 @@ impl OpenRun {
             file,
             interrupted: None,
         };
+        let unrecorded = open.run.settle(editor).await;
+        if !unrecorded.is_empty() {
+            let appended = open.run.append(&mut open.file, unrecorded);
+            appended.map_err(|error| open.failed(error))?;
+        }
         open.recover(editor, root).await?;
         Ok(open)
     }

@@ -18,7 +18,7 @@ use tower_lsp::lsp_types::{
 use super::board::name;
 use super::outgoing::{Plugin, ask};
 use super::protocol::{EventNotification, EventParams};
-use crate::swarm::{Cursor, Event, Record, RunId, Stamped};
+use crate::swarm::{Cursor, Event, Record, RunId, Stamped, Writing};
 use crate::workspace::{private_directory, private_file};
 
 /// How long the client has to make a progress bar.
@@ -42,8 +42,8 @@ pub fn begin(path: &Path) -> std::io::Result<File> {
 }
 
 /// Writes all records as JSON lines.
-pub async fn write(cursor: Cursor, file: File, path: &Path) {
-    if let Err(error) = try_write(cursor, file).await {
+pub async fn write(records: Writing, file: File, path: &Path) {
+    if let Err(error) = try_write(records, file).await {
         not_written(path, &error);
     }
 }
@@ -52,13 +52,13 @@ pub fn not_written(path: &Path, error: &std::io::Error) {
     tracing::error!(path = %path.display(), %error, "the trajectory is not written");
 }
 
-async fn try_write(mut cursor: Cursor, file: File) -> std::io::Result<()> {
+async fn try_write(mut records: Writing, file: File) -> std::io::Result<()> {
     let mut file = tokio::fs::File::from_std(file);
-    while let Some(record) = cursor.next().await {
+    while let Some(record) = records.next().await {
         let mut line = serde_json::to_vec(&*record)?;
         line.push(b'\n');
         file.write_all(&line).await?;
-        // At once: what is asked must outlive the server.
+        // At once: a question must outlive the server, and an edit is sent only after its record.
         file.flush().await?;
     }
     Ok(())
@@ -81,6 +81,10 @@ pub async fn notify(
         if is_end && record.seq < earlier as u64 {
             continue;
         }
+        if let Event::ReviewAsked { .. } = &params.event {
+            // A question that the user has seen must outlive the server.
+            cursor.written().await;
+        }
         if let Record::Event(event) = &record.record {
             note(record.seq, event);
         }
@@ -89,11 +93,14 @@ pub async fn notify(
 }
 
 /// A record as the client hears of it: events alone, without the texts that they hold for the
-/// trajectory.
+/// trajectory, and not those that only the trajectory needs.
 pub fn told(run: &RunId, record: &Stamped) -> Option<EventParams> {
     let Record::Event(event) = &record.record else {
         return None;
     };
+    if !event.is_told() {
+        return None;
+    }
     let mut event = event.clone();
     if let Event::ReviewAsked { parts, .. } = &mut event {
         parts.clear();
@@ -210,6 +217,7 @@ fn doing(event: &Event) -> Option<String> {
         | Event::ProposalChecked { .. }
         | Event::CandidateChosen { .. }
         | Event::ProposalReviewed { .. }
+        | Event::ProposalApplying { .. }
         | Event::ProposalConflicted { .. }
         | Event::ProposalNotApplied { .. }
         | Event::ProposalUndone { .. }
@@ -313,7 +321,7 @@ mod tests {
         }
         log.close();
         let file = begin(&path).unwrap();
-        write(log.follow(), file, &path).await;
+        write(log.write_from(0), file, &path).await;
         let text = std::fs::read_to_string(path).unwrap();
         let read: Vec<Stamped> = text
             .lines()

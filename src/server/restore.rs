@@ -1,14 +1,17 @@
 //! Runs of earlier servers that were interrupted, or ended while something waited for review, found by
 //! their trajectories.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::board::Board;
+use super::board::{Board, State};
 use super::services::Restore;
-use crate::swarm::{Event, Part, ProposalId, Record, RunId, Stamped, StopReason};
+use crate::history::{self, DiskEditor, Unfinished};
+use crate::swarm::{Event, Part, ProposalId, Record, RunId, Stamped, StopReason, ids};
+use crate::text::unified_diff;
 use crate::workspace::private_file;
 
 /// Older trajectories are not looked at.
@@ -159,12 +162,23 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
         end += read.ok()? as u64;
         records.push(record);
     }
+    let unrecorded = unrecorded(&records, root);
+    let first_unrecorded = records.len();
+    let at_ms = records.last().map_or(0, |last| last.at_ms);
+    for event in unrecorded {
+        records.push(Stamped {
+            seq: records.len() as u64,
+            at_ms,
+            record: Record::Event(event),
+        });
+    }
     let waits = waits(&records);
     let can_run_again = was_interrupted(&records, &path) && is_younger(&path, INTERRUPTED_AGE);
     if !waits && !can_run_again {
         return None;
     }
     file.set_len(end).ok()?;
+    append(&file, &records[first_unrecorded..]).ok()?;
     Some(Found {
         id,
         task,
@@ -297,6 +311,102 @@ pub fn board(records: &[Stamped]) -> Board {
     }
     board.nobody_works();
     board
+}
+
+fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
+    let mut lines = Vec::new();
+    for record in records {
+        serde_json::to_writer(&mut lines, record)?;
+        lines.push(b'\n');
+    }
+    file.write_all(&lines)
+}
+
+/// What a run that was killed did not record: changes that are in the files, and accepted proposals that
+/// are not, so that they wait for review again.
+fn unrecorded(records: &[Stamped], root: &Path) -> Vec<Event> {
+    let events = records.iter().filter_map(|record| match &record.record {
+        Record::Event(event) => Some(event),
+        Record::Exchange(_) => None,
+    });
+    let disk = DiskEditor::new(root);
+    // One that is not in its file stays open: a document of the editor that is not saved may hold it.
+    let mut unrecorded: Vec<Event> = history::unfinished(events)
+        .iter()
+        .filter(|one| one.is_in(disk.text(&one.change.file).as_deref()))
+        .map(Unfinished::applied)
+        .collect();
+    let mut board = board(records);
+    for event in &unrecorded {
+        board.note(records.len() as u64, event);
+    }
+    let asked = last_asked(records).into_iter();
+    unrecorded.extend(asked.filter_map(|(lead, asked)| asked_again(lead, asked, &board)));
+    unrecorded
+}
+
+/// The last question about each leading proposal.
+fn last_asked(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
+    let asked = records.iter().filter_map(|record| match &record.record {
+        Record::Event(event @ Event::ReviewAsked { proposal, .. }) => Some((*proposal, event)),
+        Record::Event(_) | Record::Exchange(_) => None,
+    });
+    asked.collect()
+}
+
+/// The question about those parts that were accepted and are not in the files; `None` if there are none,
+/// or if the question stands as it is.
+fn asked_again(lead: ProposalId, asked: &Event, board: &Board) -> Option<Event> {
+    let state = |part: &Part| {
+        let proposal = board.proposals.get(&part.proposal);
+        proposal.filter(|one| one.lead == lead).map(|one| one.state)
+    };
+    let all = asked.parts();
+    let is_left = |part: &&Part| matches!(state(part), Some(State::Accepted | State::Waiting));
+    let left: Vec<Part> = all.iter().filter(is_left).cloned().collect();
+    let is_accepted = |part: &Part| state(part) == Some(State::Accepted);
+    if left.len() == all.len() && !left.iter().any(is_accepted) {
+        return None;
+    }
+    let is_applied = |part: &&Part| state(part) == Some(State::Applied);
+    let applied = all.iter().filter(is_applied).map(|part| part.proposal);
+    let applied: Vec<ProposalId> = applied.collect();
+    let first = left.iter().find(|part| part.proposal == lead);
+    let first = first.or(left.first())?.clone();
+    let others = left.iter().map(|part| part.proposal);
+    let mut event = asked.clone();
+    if let Event::ReviewAsked {
+        proposal,
+        agent,
+        symbol,
+        diff,
+        reason,
+        with,
+        parts,
+        ..
+    } = &mut event
+    {
+        if first.proposal != lead {
+            agent.clone_from(&board.proposals.get(&first.proposal)?.agent);
+        }
+        if !applied.is_empty() {
+            let changed = |part: &Part| part.changes.apply(&part.base).unwrap_or_default();
+            let diffs = left
+                .iter()
+                .map(|part| unified_diff(part.file.as_str(), &part.base, &changed(part)));
+            *diff = diffs.collect();
+            *reason = format!(
+                "the rest of a set: {} of it is applied, and Starling was killed before the rest was. \
+                 {reason}",
+                ids(&applied)
+            );
+        }
+        *proposal = first.proposal;
+        *symbol = first.symbol.clone();
+        *with = others.filter(|other| *other != first.proposal).collect();
+        *parts = left;
+    }
+    Some(event)
 }
 
 /// A run that is over, and in which proposals wait for review.

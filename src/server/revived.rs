@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::approvals::{Approvals, Review};
 use super::restore::board;
 use super::services::Run;
-use crate::history::{self, take_back};
+use crate::history::{self, Unfinished, take_back};
 use crate::ports::{Editor, Effect, Verdict};
-use crate::swarm::sending::{Failure, Purpose, Sent, send};
+use crate::swarm::sending::{Failure, Intent, Purpose, Sent, send};
 use crate::swarm::{
     AppliedChange, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record, Spent, Stamped,
     StopReason, UndoError, ids,
@@ -54,7 +54,7 @@ struct Made<'p> {
 }
 
 /// A file that the part made goes with it.
-fn take_back_purpose(part: &Part) -> Purpose {
+fn take_back_purpose(part: &Part) -> Purpose<'static> {
     match part.base.is_empty() {
         true => Purpose::TakeBackFile,
         false => Purpose::TakeBack,
@@ -144,7 +144,14 @@ fn offers(records: &[Stamped]) -> Vec<Offer> {
 impl Revived {
     async fn review(self: &Arc<Self>, approvals: &Approvals, offer: Offer) {
         loop {
+            if self.has_arrived(&offer).await {
+                return;
+            }
             let verdict = approvals.wait(Review::Proposal(offer.lead)).await;
+            // The editor may have opened a document since that holds the change, and is not saved.
+            if self.has_arrived(&offer).await {
+                return;
+            }
             match verdict {
                 Verdict::Accept => match self.accept(&offer).await {
                     Ok(()) => return,
@@ -162,6 +169,39 @@ impl Revived {
         }
     }
 
+    /// Records the parts that the killed server sent and that are in the user's text. Returns whether
+    /// these are all.
+    async fn has_arrived(&self, offer: &Offer) -> bool {
+        let arrived = self.record_arrived(&self.unfinished(offer)).await;
+        let there = self.applied();
+        let is_there = |part: &Part| there.iter().any(|one| one.proposal == part.proposal);
+        arrived && offer.members.iter().all(is_there)
+    }
+
+    /// Records which of these changes are in the user's text. Returns whether any is.
+    async fn record_arrived(&self, sent: &[Unfinished]) -> bool {
+        let mut any = false;
+        for one in sent {
+            let now = self.editor.current(&one.change.file).await.ok();
+            if one.is_in(now.as_ref().map(|now| &*now.text)) {
+                self.log.event(one.applied());
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The parts that were sent and whose end is not recorded.
+    fn unfinished(&self, offer: &Offer) -> Vec<Unfinished> {
+        let mut unfinished = history::unfinished(&self.log.events());
+        let is_member = |one: &Unfinished| {
+            let mut members = offer.members.iter();
+            members.any(|part| part.proposal == one.proposal)
+        };
+        unfinished.retain(is_member);
+        unfinished
+    }
+
     fn reviewed(&self, offer: &Offer, verdict: &Verdict) {
         for part in &offer.members {
             self.log.event(Event::ProposalReviewed {
@@ -177,6 +217,12 @@ impl Revived {
             proposal: offer.lead,
             why: why.to_owned(),
         });
+        for other in self.unfinished(offer) {
+            self.log.event(Event::ProposalNotApplied {
+                proposal: other.proposal,
+                why: format!("it is applied only together with {}", offer.lead),
+            });
+        }
         self.log.event(offer.asked.clone());
     }
 
@@ -219,7 +265,14 @@ impl Revived {
         for part in missing {
             let missing = |root| missing_directories(root, &part.file);
             let directories = self.root.as_deref().map(missing).unwrap_or_default();
-            let sent = self.send(part, &part.base, &part.changes, Purpose::Propose);
+            let intent = Intent {
+                log: &self.log,
+                proposal: part.proposal,
+                symbols: &part.symbols,
+                directories: &directories,
+            };
+            let purpose = Purpose::Propose(intent);
+            let sent = self.send(part, &part.base, &part.changes, purpose);
             match sent.await {
                 Ok(Sent {
                     before,
@@ -288,7 +341,7 @@ impl Revived {
         part: &Part,
         base: &Arc<str>,
         changes: &ChangeSet,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
     ) -> Result<Sent, Failure> {
         let label = part.symbol.to_string();
         send(&self.editor, &part.file, base, changes, &label, purpose).await
@@ -369,6 +422,8 @@ impl Run for Revived {
 
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         let _one_at_a_time = self.applying.lock().await;
+        self.record_arrived(&history::unfinished(&self.log.events()))
+            .await;
         let changes = history::changes(self.log.events());
         let chosen: BTreeSet<ProposalId> = changes
             .iter()

@@ -10,7 +10,7 @@ use super::hub::{Hub, State};
 use super::mend;
 use super::proposal::{ProposalId, TestEvidence};
 use super::run::UndoError;
-use super::send::{Failure, Purpose, Sent, send};
+use super::send::{Failure, Intent, Purpose, Sent, send};
 use crate::ports::{Effect, TestReport};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::text::{ChangeSet, new_file_diff, unified_diff};
@@ -129,13 +129,19 @@ pub(super) async fn edit(
     let draft = mend::without_makeshifts(hub, mend::beside_other_imports(hub, draft));
     let changes = ChangeSet::between(&draft.base, &draft.text);
     let directories = missing_directories(hub.policy().root(), &draft.file);
+    let intent = Intent {
+        log: &hub.log,
+        proposal: id,
+        symbols: &draft.symbols,
+        directories: &directories,
+    };
     let sent = send(
         &hub.outside.editor,
         &draft.file,
         &draft.base,
         &changes,
         &label,
-        Purpose::Propose,
+        Purpose::Propose(intent),
     );
     let Sent {
         before,

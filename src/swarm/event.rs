@@ -369,6 +369,14 @@ pub enum Event {
         by: Party,
         verdict: Verdict,
     },
+    /// An accepted change is about to be sent to the editor. It is in the trajectory before the editor
+    /// gets the change: if the process is killed before it records what became of the change, the text
+    /// of the file decides.
+    ProposalApplying {
+        proposal: ProposalId,
+        symbols: Vec<SymbolPath>,
+        change: AppliedChange,
+    },
     ProposalApplied {
         proposal: ProposalId,
         symbols: Vec<SymbolPath>,
@@ -436,6 +444,22 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Whether clients are told of it. The others are for the trajectory alone.
+    pub fn is_told(&self) -> bool {
+        !matches!(self, Event::ProposalApplying { .. })
+    }
+
+    /// The changes that a review asks about; none for other events.
+    pub fn parts(&self) -> &[Part] {
+        if let Event::ReviewAsked { parts, .. } = self {
+            parts
+        } else {
+            &[]
+        }
+    }
+}
+
 /// A line of a trajectory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -471,12 +495,25 @@ struct Inner {
     began: Instant,
     records: Mutex<Vec<Arc<Stamped>>>,
     count: watch::Sender<Progress>,
+    /// How many records the trajectory holds; `None` if nobody writes it.
+    written: watch::Sender<Option<usize>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Progress {
     count: usize,
     closed: bool,
+}
+
+impl Inner {
+    /// Returns when the trajectory holds so many records, or if nobody writes it.
+    async fn written(&self, count: usize) {
+        let mut written = self.written.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = written
+            .wait_for(|written| written.is_none_or(|written| written >= count))
+            .await;
+    }
 }
 
 impl Default for EventLog {
@@ -495,6 +532,7 @@ impl EventLog {
             began: Instant::now(),
             records: Mutex::default(),
             count,
+            written: watch::channel(None).0,
         };
         EventLog {
             inner: Arc::new(inner),
@@ -514,6 +552,7 @@ impl EventLog {
             })
             .0,
             records: Mutex::new(records.into_iter().map(Arc::new).collect()),
+            written: watch::channel(None).0,
         };
         EventLog {
             inner: Arc::new(inner),
@@ -523,6 +562,14 @@ impl EventLog {
     pub fn event(&self, event: Event) {
         tracing::debug!(?event, "event");
         self.append(Record::Event(event));
+    }
+
+    /// Appends an event, and returns when it is in the trajectory: it outlives the process from then on.
+    /// Returns at once if no trajectory is written, or if it cannot be written any more.
+    pub async fn durable_event(&self, event: Event) {
+        tracing::debug!(?event, "event");
+        let count = self.append(Record::Event(event));
+        self.inner.written(count).await;
     }
 
     pub fn exchange(&self, exchange: Exchange) {
@@ -538,6 +585,15 @@ impl EventLog {
 
     pub fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.inner.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Reads all records from a number on, to write them to the trajectory.
+    /// [`EventLog::durable_event`] waits for this reader from now on.
+    pub fn write_from(&self, next: usize) -> Writing {
+        self.inner.written.send_replace(Some(next));
+        Writing {
+            cursor: self.follow_from(next),
+        }
     }
 
     /// Reads from the first record on.
@@ -578,7 +634,8 @@ impl EventLog {
         records.iter().filter_map(event).collect()
     }
 
-    fn append(&self, record: Record) {
+    /// Returns the number of records.
+    fn append(&self, record: Record) -> usize {
         let mut records = self
             .inner
             .records
@@ -595,6 +652,29 @@ impl EventLog {
         self.inner
             .count
             .send_modify(|progress| progress.count = count);
+        count
+    }
+}
+
+/// The reader that writes a trajectory. When it is dropped, nobody waits for it any more.
+#[derive(Debug)]
+pub struct Writing {
+    cursor: Cursor,
+}
+
+impl Writing {
+    /// The next record, as soon as there is one; `None` after the last one of a closed log. To ask for it
+    /// says that the record before it is written.
+    pub async fn next(&mut self) -> Option<Arc<Stamped>> {
+        let written = Some(self.cursor.next);
+        self.cursor.inner.written.send_replace(written);
+        self.cursor.next().await
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.cursor.inner.written.send_replace(None);
     }
 }
 
@@ -607,6 +687,11 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// Returns when the last record that was read is in the trajectory, or if none is written.
+    pub async fn written(&self) {
+        self.inner.written(self.next).await;
+    }
+
     /// The next record, as soon as there is one; `None` after the last one of a closed log.
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<Arc<Stamped>> {

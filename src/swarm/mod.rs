@@ -66,7 +66,7 @@ pub use alone::Gate;
 pub use ending::{Ending, Proof};
 pub use event::{
     AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog,
-    Party, Record, RunId, Stamped, StopReason, TestPhase,
+    Party, Record, RunId, Stamped, StopReason, TestPhase, Writing,
 };
 pub use failing::failure_in_short;
 pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
@@ -80,7 +80,7 @@ pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoErr
 
 /// How changes reach the user's text; proposals that outlive their run take the same way.
 pub(crate) mod sending {
-    pub(crate) use super::send::{Failure, Purpose, Sent, send};
+    pub(crate) use super::send::{Failure, Intent, Purpose, Sent, send};
 }
 
 /// What those share with a run who only read: looking things up, and how tools are described.

@@ -8,8 +8,10 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::event::{AppliedChange, Event, EventLog};
+use super::proposal::ProposalId;
 use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
-use crate::syntax::FilePath;
+use crate::syntax::{FilePath, SymbolPath};
 use crate::text::ChangeSet;
 
 /// How often an edit is rebased when the user types faster than it arrives.
@@ -25,10 +27,39 @@ pub struct Sent {
     pub effect: Effect,
 }
 
+/// What is recorded of a proposal before its change is sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Intent<'a> {
+    pub log: &'a EventLog,
+    pub proposal: ProposalId,
+    pub symbols: &'a [SymbolPath],
+    /// The directories that will be created with the file, the outermost first.
+    pub directories: &'a [String],
+}
+
+impl Intent<'_> {
+    /// Returns when the edit is in the trajectory, so that a killed process leaves no change in the
+    /// user's text that its trajectory does not hold.
+    async fn record(&self, edit: &FileEdit) {
+        let event = Event::ProposalApplying {
+            proposal: self.proposal,
+            symbols: self.symbols.to_vec(),
+            change: AppliedChange {
+                file: edit.file.clone(),
+                before: Arc::clone(&edit.base.text),
+                changes: edit.changes.clone(),
+                created: edit.effect == Effect::Create,
+                directories: self.directories.to_vec(),
+            },
+        };
+        self.log.durable_event(event).await;
+    }
+}
+
 /// What a change is sent for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    Propose,
+#[derive(Debug, Clone, Copy)]
+pub enum Purpose<'a> {
+    Propose(Intent<'a>),
     /// Of a file that was there before.
     TakeBack,
     /// Of a file that the agents made: left without text it goes.
@@ -60,7 +91,7 @@ pub async fn send(
     base: &Arc<str>,
     changes: &ChangeSet,
     label: &str,
-    purpose: Purpose,
+    purpose: Purpose<'_>,
 ) -> Result<Sent, Failure> {
     for _ in 0..TRIES {
         let (current, is_there) = current_or_new(editor.as_ref(), file, base).await?;
@@ -73,7 +104,7 @@ pub async fn send(
         let leaves_nothing = || changes.apply(&before).is_ok_and(|after| after.is_empty());
         let effect = match purpose {
             Purpose::TakeBackFile if leaves_nothing() => Effect::Delete,
-            Purpose::Propose | Purpose::TakeBack | Purpose::TakeBackFile => is_there,
+            Purpose::Propose(_) | Purpose::TakeBack | Purpose::TakeBackFile => is_there,
         };
         let edit = FileEdit {
             file: file.clone(),
@@ -82,6 +113,9 @@ pub async fn send(
             label: label.to_owned(),
             effect,
         };
+        if let Purpose::Propose(intent) = &purpose {
+            intent.record(&edit).await;
+        }
         match apply_in_time(editor, edit).await {
             Ok(after) => {
                 return Ok(Sent {

@@ -263,7 +263,10 @@ fn undo_tells_what_is_wrong_with_a_trajectory() {
         }
         format!("{line}\n")
     };
-    let old: String = whole.lines().map(without_texts).collect();
+    let older = whole
+        .lines()
+        .filter(|line| !line.contains("\"event\":\"proposal_applying\""));
+    let old: String = older.map(without_texts).collect();
     std::fs::write(&path, old).unwrap();
     let said = bed.say(&["undo", "--yes"]);
     assert_eq!(said.code, Some(1), "{said:?}");
@@ -477,4 +480,121 @@ fn a_killed_run_leaves_its_reviews() {
     let said = bed.answered(&["review"], &["a"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(bed.work(), NEW);
+}
+
+impl Bed {
+    /// Makes the trajectory of a run as it is if the run is killed before it can record that a change was
+    /// applied.
+    fn forget_after_applying(&self, run: &str) {
+        let path = self.trajectory(run);
+        let story = std::fs::read_to_string(&path).unwrap();
+        let sent = |line: &&str| line.contains("\"event\":\"proposal_applying\"");
+        let last = story.lines().filter(sent).count();
+        assert!(last > 0, "{story}");
+        let mut kept = String::new();
+        let mut seen = 0;
+        for line in story.lines() {
+            kept += &format!("{line}\n");
+            seen += usize::from(sent(&line));
+            if seen == last {
+                break;
+            }
+        }
+        std::fs::write(path, kept).unwrap();
+    }
+}
+
+#[test]
+fn undo_takes_back_what_a_killed_run_changed_and_did_not_record() {
+    let bed = Bed::new();
+    let old = bed.work();
+    let run = bed.applied(NEW);
+    bed.forget_after_applying(&run);
+    let listed: Value = serde_json::from_str(&bed.say(&["undo", "--list", "--json"]).out).unwrap();
+    assert_eq!(listed[0]["applied"], 1, "{listed}");
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("taken back: #1\n"), "{said:?}");
+    assert_eq!(bed.work(), old);
+    // The change never came into the file.
+    let run = bed.applied(NEW);
+    bed.forget_after_applying(&run);
+    bed.type_text(&old);
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(!said.out.contains("taken back:"), "{said:?}");
+    assert!(said.out.contains("nothing to take back"), "{said:?}");
+    let said = bed.say(&["undo", "--yes", &run]);
+    assert!(said.out.contains("changed nothing"), "{said:?}");
+    assert_eq!(bed.work(), old);
+}
+
+#[test]
+fn undo_removes_the_file_that_a_killed_run_created_and_did_not_record() {
+    let bed = Bed::new();
+    let proposals = [("work.py::f", "pkg/help.py", "def g():\n    return 1\n")];
+    let run = run_over_files(&bed, &proposals);
+    bed.forget_after_applying(&run);
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(!bed.root().join("pkg").exists());
+}
+
+#[test]
+fn undo_does_not_say_that_it_took_back_what_is_not_there() {
+    let bed = Bed::new();
+    let old = bed.work();
+    for json in [false, true] {
+        bed.applied(NEW);
+        // By version control, for example.
+        bed.type_text(&old);
+        let args: &[&str] = match json {
+            true => &["undo", "--yes", "--json"],
+            false => &["undo"],
+        };
+        let said = bed.say(args);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        if json {
+            let told: Value = serde_json::from_str(&said.out).unwrap();
+            assert_eq!(
+                (&told["undone"], &told["absent"]),
+                (&json!([]), &json!([1]))
+            );
+        } else {
+            assert!(!said.out.contains("taken back: #1"), "{said:?}");
+            let line = "not in the files any more, so there is nothing to take back: #1\n";
+            assert!(said.out.ends_with(line), "{said:?}");
+        }
+        assert_eq!(bed.work(), old);
+        // It is recorded: the next undo is of another run.
+        let said = bed.say(&["undo", "--yes"]);
+        assert!(said.out.contains("no run of this project"), "{said:?}");
+    }
+}
+
+#[test]
+fn review_offers_again_what_a_killed_review_accepted_unless_it_is_in_the_file() {
+    let bed = Bed::new();
+    let old = bed.work();
+    for arrived in [true, false] {
+        bed.waits(NEW);
+        let said = bed.answered(&["review"], &["a"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(bed.work(), NEW);
+        let listed = bed.say(&["undo", "--list", "--json"]).out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        bed.forget_after_applying(listed[0]["run"].as_str().unwrap());
+        if arrived {
+            let said = bed.say(&["review"]);
+            assert!(said.out.contains("nothing waits for review"), "{said:?}");
+        } else {
+            bed.type_text(&old);
+            let said = bed.answered(&["review"], &["a"]);
+            assert_eq!(said.code, Some(0), "{said:?}");
+            assert_eq!(bed.work(), NEW);
+        }
+        let said = bed.say(&["undo", "--yes"]);
+        assert!(said.out.contains("taken back: #1\n"), "{said:?}");
+        assert_eq!(bed.work(), old);
+    }
 }

@@ -100,6 +100,12 @@ impl Editor for SimulatedEditor {
         }
         let texts = world.desk().texts(&world.project);
         world.judge().edit_arrived(texts);
+        let arrived = world.next_key("edit arrived");
+        let kill = world.plan.killed_at_edit;
+        if kill.is_some_and(|edit| arrived.ends_with(&format!(" #{edit}"))) {
+            world.killed.notify_one();
+            return std::future::pending().await;
+        }
         world
             .wait(&format!("{key} after"), world.plan.latencies.editor)
             .await;

@@ -14,6 +14,7 @@ mod models;
 mod person;
 mod plan;
 mod project;
+mod restart;
 mod run;
 mod shrink;
 mod world;

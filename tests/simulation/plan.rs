@@ -22,6 +22,8 @@ pub struct Plan {
     pub has_language_server: bool,
     /// The run is killed after so many records of its log.
     pub killed_after: Option<usize>,
+    /// The run is killed as so many edits have changed a text, before the editor has answered.
+    pub killed_at_edit: Option<u64>,
     /// The person cancels the run after so many records.
     pub cancelled_after: Option<usize>,
 }
@@ -91,6 +93,9 @@ impl Plan {
             killed_after: choices
                 .deviates("killed", 6)
                 .then(|| 5 + usize::try_from(choices.number("killed after", 80)).expect("small")),
+            killed_at_edit: choices
+                .deviates("killed at an edit", 6)
+                .then(|| 1 + choices.number("killed at edit", 4)),
         }
     }
 }

@@ -11,6 +11,7 @@ use starling::ports::{ChatModel, Role};
 use starling::swarm::{Outside, RoleModels, RunHandle, RunId, start};
 use starling::syntax::FilePath;
 use starling::workspace::{Overlay, Workspace};
+use tokio::task::JoinHandle;
 
 use super::checks::{SimulatedLanguage, SimulatedTests};
 use super::choices::Choices;
@@ -18,6 +19,7 @@ use super::editor::SimulatedEditor;
 use super::judge::Violation;
 use super::models::model;
 use super::person::{self, AFTERMATH, SimulatedPerson};
+use super::restart;
 use super::world::World;
 
 /// No run takes longer, on the clock of the simulation.
@@ -102,14 +104,16 @@ pub fn simulate(seed: u64, dropped: &BTreeSet<String>) -> Outcome {
 
 async fn drive(choices: Choices, root: &Path) -> Arc<World> {
     let world = World::new(choices, root);
+    let at_first = world.desk().texts(&world.project);
     let handle = begin(&world, root);
     let watcher = tokio::spawn(watch(Arc::clone(&world), handle.clone()));
     let person = tokio::spawn(person::live(Arc::clone(&world), handle.clone()));
     tokio::select! {
         biased;
-        _ = watcher => {
-            // Killed: nothing of the run goes on.
+        () = killed(&world, watcher) => {
+            // Nothing of the run goes on.
             world.judge().end(true);
+            restart::check(&world, &at_first).await;
             return world;
         }
         _ = tokio::time::timeout(LONGEST, handle.finished()) => {}
@@ -122,6 +126,14 @@ async fn drive(choices: Choices, root: &Path) -> Arc<World> {
     }
     drop(world.judge());
     world
+}
+
+async fn killed(world: &World, watcher: JoinHandle<()>) {
+    tokio::select! {
+        biased;
+        _ = watcher => {}
+        () = world.killed.notified() => {}
+    }
 }
 
 /// Lets the judge see each event as it happens; returns where the run is to be killed.
@@ -181,6 +193,8 @@ fn begin(world: &Arc<World>, root: &Path) -> RunHandle {
         world.plan.task.clone(),
         outside,
     );
+    let records = handle.log.write_from(0);
+    tokio::spawn(restart::write(Arc::clone(world), records));
     let _ = world.log.set(handle.log.clone());
     handle
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use starling::swarm::EventLog;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::actors::Reply;
@@ -27,6 +28,10 @@ pub struct World {
     pub project: Project,
     pub desk: Mutex<Desk>,
     pub log: OnceLock<EventLog>,
+    /// What of the log is on disk.
+    pub trajectory: Mutex<String>,
+    /// Fired when the run is killed while an edit is open.
+    pub killed: Notify,
     judge: Mutex<Judge>,
     /// The rests of replies that were cut, by conversation.
     pub cuts: Mutex<BTreeMap<String, Reply>>,
@@ -47,6 +52,8 @@ impl World {
             project,
             desk: Mutex::new(desk),
             log: OnceLock::new(),
+            trajectory: Mutex::default(),
+            killed: Notify::new(),
             judge: Mutex::new(judge),
             cuts: Mutex::default(),
             began: Instant::now(),

@@ -199,6 +199,7 @@ impl RunState {
             | Event::CandidateChosen { .. }
             | Event::LanguageServer { .. }
             | Event::Diagnosed { .. }
+            | Event::ProposalApplying { .. }
             | Event::ProposalUndone { .. }
             | Event::FollowedUp { .. }
             | Event::TakenBack { .. }

@@ -51,6 +51,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::ToolUsed { .. }
         | Event::ProposalMade { .. }
         | Event::ProposalChecked { .. }
+        | Event::ProposalApplying { .. }
         | Event::RunFinished { .. } => Vec::new(),
     }
 }

@@ -84,6 +84,7 @@ pub(super) fn doing(event: &Event, board: &Board) -> Option<(Party, String, bool
         | Event::IntentReviewed { .. }
         | Event::ProposalMade { .. }
         | Event::ProposalRefused { .. }
+        | Event::ProposalApplying { .. }
         | Event::CandidateChosen { .. } => {
             let (agent, what) = at_work(event)?;
             let known = board.agents.get(agent).is_some_and(|known| known.working);

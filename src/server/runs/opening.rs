@@ -17,7 +17,7 @@ use crate::server::paths::file_of;
 use crate::server::protocol::{DownloadNotification, DownloadParams, RunParams};
 use crate::server::services::{Defaults, Opened, Opening, Run};
 use crate::swarm::{
-    Approval, Cursor, Ending, Event, EventLog, Outside, RunId, Spent, StopReason, Task,
+    Approval, Cursor, Ending, Event, EventLog, Outside, RunId, Spent, StopReason, Task, Writing,
 };
 use crate::syntax::FilePath;
 
@@ -50,11 +50,11 @@ impl Runs {
         let workers = self.shared.services.workers.clone();
         let runs = self.clone();
         let opened = workers.spawn(async move { runs.open(plan).await }).await;
-        let (log, approval) = opened.unwrap_or_else(|error| {
+        let (log, records, approval) = opened.unwrap_or_else(|error| {
             let error = error.to_string();
-            (over(StopReason::Failed { error }), Approval::Auto)
+            ended(StopReason::Failed { error })
         });
-        let (trajectory, records) = (self.trajectory(&id), log.follow());
+        let trajectory = self.trajectory(&id);
         let written = workers.spawn(async move {
             match follow::begin(&trajectory) {
                 Ok(file) => follow::write(records, file, &trajectory).await,
@@ -112,12 +112,12 @@ impl Runs {
     }
 
     /// Makes a run ready and starts it; when that fails, its log says why.
-    async fn open(&self, plan: Plan) -> (EventLog, Approval) {
+    async fn open(&self, plan: Plan) -> (EventLog, Writing, Approval) {
         let (id, editor, approvals) =
             (plan.id.clone(), plan.editor.clone(), plan.approvals.clone());
         let (opened, params) = match self.prepare(plan).await {
             Ok(ready) => ready,
-            Err(stop_reason) => return (over(stop_reason), Approval::Auto),
+            Err(stop_reason) => return ended(stop_reason),
         };
         let Opened {
             defaults,
@@ -149,8 +149,10 @@ impl Runs {
         task.patch = Some(self.trajectory(&id).with_extension("kept.patch"));
         let approval = task.approval;
         let run = (self.shared.services.start)(id.clone(), task, outside);
+        // At once: no edit may be sent before the trajectory holds it.
+        let records = run.log().write_from(0);
         self.started(&id, Arc::clone(&run));
-        (run.log(), approval)
+        (run.log(), records, approval)
     }
 
     async fn prepare(&self, plan: Plan) -> Result<(Opened, RunParams), StopReason> {
@@ -269,6 +271,13 @@ pub fn overlay(root: &Path, buffers: Vec<(PathBuf, Arc<str>)>) -> Vec<(FilePath,
         Some((file_of(root, &uri)?, text))
     };
     buffers.into_iter().filter_map(inside).collect()
+}
+
+/// A run that ended before it began.
+fn ended(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
+    let log = over(stop_reason);
+    let records = log.write_from(0);
+    (log, records, Approval::Auto)
 }
 
 /// The log of a run that ended before it began.

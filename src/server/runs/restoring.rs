@@ -142,6 +142,7 @@ impl Runs {
         let root = self.shared.agreed.get().and_then(|one| one.root.clone());
         let run = revive(records, editor, approvals.clone(), root);
         let log = run.log();
+        let records = waits.then(|| log.write_from(before));
         let entry = Entry {
             stage: Stage::Going(run),
             cancel: CancellationToken::new(),
@@ -156,9 +157,9 @@ impl Runs {
             interrupted: None,
         };
         let told = self.tell(&id, log.follow(), before, Approval::Ask);
-        if waits {
+        if let Some(records) = records {
             self.lock().insert(id.0.clone(), entry);
-            tokio::join!(follow::write(log.follow_from(before), file, &path), told);
+            tokio::join!(follow::write(records, file, &path), told);
         } else {
             let interrupted = Some(Interrupted { path, file });
             let entry = Entry {

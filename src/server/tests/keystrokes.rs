@@ -298,7 +298,7 @@ async fn write(editor: &Arc<dyn Editor>, base: &Arc<str>, slot: usize, number: u
     };
     let label = format!("slot {slot}");
     let name = file("a.py");
-    let sent = send(editor, &name, base, &changes, &label, Purpose::Propose);
+    let sent = send(editor, &name, base, &changes, &label, Purpose::TakeBack);
     match sent.await {
         Ok(sent) => {
             assert!(sent.after.contains(&token), "an applied change is there");

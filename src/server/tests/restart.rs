@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use super::lenses::{full, open, project, proposing};
 use crate::headless::testing::*;
+use crate::history::unfinished;
 use crate::server::Restore;
 use crate::server::restore::find;
 use crate::server::testing::{BASE, asked};
-use crate::swarm::{Event, EventLog, Limits, RunId, StopReason};
+use crate::swarm::{AppliedChange, Event, EventLog, Limits, RunId, StopReason};
 
 /// The trajectory of a run whose server died, with some events.
 fn trajectory(folder: &Path, name: &str, about: &Path, events: Vec<Event>) -> std::path::PathBuf {
@@ -211,7 +212,9 @@ fn only_what_was_cut_short_and_waits_is_found() {
     let rejected = Event::ProposalReviewed {
         proposal: crate::swarm::ProposalId(1),
         by: crate::swarm::Party::User,
-        verdict: crate::ports::Verdict::Accept,
+        verdict: crate::ports::Verdict::Reject {
+            reason: "no".to_owned(),
+        },
     };
     trajectory(here, "reviewed", here, with(rejected));
     std::fs::write(trajectories.join("broken.jsonl"), "{").unwrap();
@@ -282,6 +285,265 @@ async fn what_was_accepted_before_a_cancel_is_in_the_log() {
     event_of(&mut client, "proposal_applied").await;
     let end = event_of(&mut client, "run_finished").await;
     assert_eq!(end["event"]["applied"], json!(["a.py::f"]));
+}
+
+/// What a server recorded that was killed while it applied accepted proposals: the last one was sent.
+fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
+    let mut events = asked(proposals);
+    let parts = events.last().unwrap().parts().to_vec();
+    events.extend(parts.iter().map(|part| Event::ProposalReviewed {
+        proposal: part.proposal,
+        by: crate::swarm::Party::User,
+        verdict: crate::ports::Verdict::Accept,
+    }));
+    let mut text = BASE.to_owned();
+    for (id, _) in sent {
+        if let Some(unfinished) = unfinished(&events).pop() {
+            events.push(unfinished.applied());
+        }
+        let part = parts.iter().find(|part| part.proposal.0 == *id).unwrap();
+        let changes = part.over(&text).unwrap();
+        let before = std::mem::take(&mut text);
+        text = changes.apply(&before).unwrap();
+        events.push(Event::ProposalApplying {
+            proposal: part.proposal,
+            symbols: part.symbols.clone(),
+            change: AppliedChange {
+                file: part.file.clone(),
+                before: before.into(),
+                changes,
+                created: false,
+                directories: Vec::new(),
+            },
+        });
+    }
+    events
+}
+
+/// The events of a trajectory from a record on.
+fn events_from(path: &Path, from: usize) -> Vec<String> {
+    let story = std::fs::read_to_string(path).unwrap();
+    let events = story.lines().enumerate().map(|(at, line)| {
+        let record: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(record["seq"], at, "{story}");
+        record["event"]["event"].as_str().unwrap().to_owned()
+    });
+    events.skip(from).collect()
+}
+
+fn yielding(text: &str, nth: &[usize]) -> String {
+    let parts = text.split("return").enumerate();
+    parts.fold(String::new(), |made, (at, part)| match at {
+        0 => part.to_owned(),
+        at if nth.contains(&at) => format!("{made}yield{part}"),
+        _ => format!("{made}return{part}"),
+    })
+}
+
+async fn undo(client: &mut Client, version: i32) -> Value {
+    let undone = client.connection.request(
+        "workspace/executeCommand",
+        json!({"command": "starling.undo", "arguments": [{"run": "r1"}]}),
+    );
+    take_edit(client, version).await;
+    undone.await.unwrap();
+    let (_, undone) = client.next_of("starling/undone").await;
+    undone["proposals"].clone()
+}
+
+#[tokio::test]
+async fn an_accepted_proposal_that_a_killed_server_did_not_send_or_make_waits_again() {
+    let accepted = killed_while_applying(&[(1, "a.py::f")], &[]);
+    let sent = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    for events in [accepted, sent] {
+        let folder = project();
+        let recorded = events.len() + 1;
+        let path = trajectory(folder.path(), "r1", folder.path(), events);
+        let mut client = restarted(folder).await;
+        open(&client, &format!("# typed since\n{BASE}"));
+        let (_, said) = client.next_of("window/showMessage").await;
+        let said = said["message"].as_str().unwrap();
+        assert!(said.contains("a proposal of an earlier session waits"));
+        event_of(&mut client, "review_asked").await;
+        event_of(&mut client, "review_asked").await;
+        assert_eq!(events_from(&path, recorded), ["review_asked"]);
+        let about = json!({"run": "r1", "proposal": 1});
+        client.execute("starling.accept", about).await;
+        assert_eq!(take_edit(&mut client, 1).await, "yield");
+        event_of(&mut client, "proposal_applied").await;
+        assert_eq!(undo(&mut client, 2).await, json!([1]));
+    }
+}
+
+#[tokio::test]
+async fn a_proposal_that_a_killed_server_applied_comes_back_as_applied() {
+    let folder = project();
+    let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let now = format!("# typed since\n{}", yielding(BASE, &[1]));
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &now);
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(events_from(&path, recorded)[0], "proposal_applied");
+    event_of(&mut client, "run_finished").await;
+    let run = &state_of(&client).await[0];
+    assert_eq!(run["proposals"][0]["state"], "applied", "{run}");
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
+}
+
+#[tokio::test]
+async fn of_a_set_of_which_a_killed_server_applied_a_part_the_rest_is_offered() {
+    let folder = project();
+    let set = [(1, "a.py::f"), (2, "a.py::g")];
+    // The first one is recorded as applied; of the second one only that it was sent.
+    let events = killed_while_applying(&set, &set);
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let now = yielding(BASE, &[1]);
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &now);
+    event_of(&mut client, "review_asked").await;
+    let again = event_of(&mut client, "review_asked").await;
+    let reason = again["event"]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the rest of a set: #1 of it is applied"),
+        "{reason}"
+    );
+    assert_eq!(again["event"]["proposal"], 2);
+    assert!(again["event"].get("with").is_none(), "{again}");
+    assert_eq!(events_from(&path, recorded), ["review_asked"]);
+    let states = |run: &Value| {
+        let proposals = run["proposals"].as_array().unwrap().iter();
+        let states = proposals.map(|one| one["state"].as_str().unwrap().to_owned());
+        states.collect::<Vec<_>>()
+    };
+    assert_eq!(states(&state_of(&client).await[0]), ["applied", "waiting"]);
+    let about = json!({"run": "r1", "proposal": 2});
+    client.execute("starling.accept", about).await;
+    assert_eq!(take_edit(&mut client, 1).await, "yield");
+    event_of(&mut client, "run_finished").await;
+    assert_eq!(undo(&mut client, 2).await, json!([2, 1]));
+}
+
+#[tokio::test]
+async fn the_other_part_of_a_set_that_leads_the_rest_is_offered() {
+    let folder = project();
+    let set = [(1, "a.py::f"), (2, "a.py::g")];
+    // The one that was asked about is applied, the other one is not.
+    let events = killed_while_applying(&set, &[(2, "a.py::g")]);
+    trajectory(folder.path(), "r1", folder.path(), events);
+    let now = yielding(BASE, &[3]);
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let found = find(
+        &folder.path().join(".trajectories"),
+        folder.path(),
+        &Restore::All,
+    );
+    let board = crate::server::restore::board(&found[0].records);
+    let waiting: Vec<u32> = board.leading().map(|(lead, _)| lead.0).collect();
+    assert_eq!(waiting, [1]);
+    // What is found once is not recorded again.
+    drop(found);
+    let path = folder.path().join(".trajectories/r1.jsonl");
+    let story = std::fs::read(&path).unwrap();
+    find(
+        &folder.path().join(".trajectories"),
+        folder.path(),
+        &Restore::All,
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), story);
+}
+
+#[tokio::test]
+async fn a_change_that_only_a_document_of_the_editor_has_is_not_made_twice() {
+    for verdict in ["starling.accept", "starling.reject"] {
+        let folder = project();
+        let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+        trajectory(folder.path(), "r1", folder.path(), events);
+        let mut client = restarted(folder).await;
+        event_of(&mut client, "review_asked").await;
+        event_of(&mut client, "review_asked").await;
+        // The editor still has the document that the killed server changed, and did not save it.
+        open(&client, &yielding(BASE, &[1]));
+        let about = json!({"run": "r1", "proposal": 1, "reason": "no"});
+        client.execute(verdict, about).await;
+        event_of(&mut client, "proposal_applied").await;
+        event_of(&mut client, "run_finished").await;
+        assert_eq!(undo(&mut client, 1).await, json!([1]));
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_nobody_reviewed_and_that_only_the_editor_has_is_undone() {
+    let folder = project();
+    let mut events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    events.retain(|event| event.parts().is_empty());
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    event_of(&mut client, "run_finished").await;
+    assert_eq!(events_from(&path, recorded), [""; 0], "nobody knows yet");
+    open(&client, &yielding(BASE, &[1]));
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
+}
+
+#[tokio::test]
+async fn an_edit_that_the_client_makes_after_its_server_was_killed_is_known() {
+    let folder = project();
+    let events = asked(&[(1, "a.py::f")]);
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about).await;
+    client.next_of("workspace/applyEdit").await;
+    assert_eq!(events_from(&path, recorded), ["proposal_applying"]);
+    // As the killed server leaves it; the client makes the edit all the same.
+    let story = std::fs::read_to_string(&path).unwrap();
+    let folder = project();
+    let root = |folder: &Path| folder.canonicalize().unwrap().display().to_string();
+    let story = story.replace(&root(client.folder.path()), &root(folder.path()));
+    let trajectories = folder.path().join(".trajectories");
+    std::fs::create_dir(&trajectories).unwrap();
+    std::fs::write(trajectories.join("r1.jsonl"), story).unwrap();
+    let now = yielding(BASE, &[1]);
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &now);
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
+}
+
+#[tokio::test]
+async fn a_question_is_in_the_trajectory_before_the_client_hears_of_it() {
+    let start = scripted(async |scene: Scene| {
+        // The client is told faster than the disk writes.
+        for _ in 0..200 {
+            scene.log.event(said("hello"));
+        }
+        for event in asked(&[(1, "a.py::f")]) {
+            scene.log.event(event);
+        }
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    });
+    let folder = project();
+    let services = services(start, &folder.path().join(".trajectories"));
+    let mut client = Client::over(services, folder);
+    client.initialize(full()).await;
+    let run = super::begin(&client, "x").await;
+    event_of(&mut client, "review_asked").await;
+    let story = super::story_of(client.folder.path(), &run);
+    assert!(
+        story
+            .iter()
+            .any(|one| one["event"]["event"] == "review_asked")
+    );
 }
 
 fn turn() -> Event {

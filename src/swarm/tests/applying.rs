@@ -129,3 +129,41 @@ async fn an_undo_is_carried_to_its_end_when_nobody_waits_for_it() {
     });
     assert!(undone.is_some());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_sent_only_after_the_trajectory_holds_it() {
+    let mut bed = bed(Duration::ZERO);
+    let handle = bed.start();
+    let mut records = handle.log.write_from(0);
+    let change = loop {
+        let record = records.next().await.expect("the run applies a change");
+        if let Record::Event(Event::ProposalApplying { change, .. }) = &record.record {
+            break change.clone();
+        }
+    };
+    // This record is not on disk yet.
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(bed.read("a.py"), BEFORE);
+    assert_eq!(*change.before, *BEFORE);
+    assert_eq!(change.changes.apply(&change.before).unwrap(), AFTER);
+    while records.next().await.is_some() {}
+    handle.finished().await;
+    assert_eq!(bed.read("a.py"), AFTER);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_recorded_again_as_it_is_sent_after_the_user_typed() {
+    let mut bed = bed(Duration::from_secs(1));
+    let typed = format!("# typed\n{BEFORE}");
+    *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed.clone()));
+    let events = bed.run().await;
+    let befores: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::ProposalApplying { change, .. } => Some(change.before.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(befores, [BEFORE, &typed]);
+    assert_eq!(bed.read("a.py"), format!("# typed\n{AFTER}"));
+}

@@ -78,3 +78,39 @@ fn a_record_is_read_back_as_it_was_written() {
     assert!(line.contains(r#""event":"proposal_undone""#), "{line}");
     assert_eq!(serde_json::from_str::<Stamped>(&line).unwrap(), stamped);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_durable_event_waits_until_the_trajectory_holds_it() {
+    let log = log_of(1);
+    // Nobody writes a trajectory.
+    assert!(log.durable_event(undone(1)).now_or_never().is_some());
+    let mut records = log.write_from(0);
+    let (waiting, mut told) = (log.clone(), log.follow_from(2));
+    let durable = tokio::spawn(async move { waiting.durable_event(undone(2)).await });
+    for seq in 0..3 {
+        assert_eq!(records.next().await.unwrap().seq, seq);
+        tokio::task::yield_now().await;
+        assert!(!durable.is_finished(), "record {seq} is not written yet");
+    }
+    assert_eq!(told.next().await.unwrap().seq, 2);
+    assert!(
+        told.written().now_or_never().is_none(),
+        "readers can wait too"
+    );
+    // To ask for the next record says that the last one is written.
+    assert!(records.next().now_or_never().is_none());
+    durable.await.unwrap();
+    assert!(told.written().now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_trajectory_that_cannot_be_written() {
+    let log = EventLog::new();
+    let records = log.write_from(0);
+    let waiting = log.clone();
+    let durable = tokio::spawn(async move { waiting.durable_event(undone(0)).await });
+    tokio::task::yield_now().await;
+    assert!(!durable.is_finished());
+    drop(records);
+    durable.await.unwrap();
+}

@@ -1,6 +1,6 @@
 //! Proposals and what agents asked for: each is followed to its one end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -226,6 +226,53 @@ impl Judge {
                 proposal.agent, proposal.accepted
             );
             self.broken("every proposal reaches exactly one end", mechanism, text);
+        }
+    }
+
+    /// A restart knows each change that is in the text, and none that never was.
+    pub fn check_known_after_kill(&mut self, known: &BTreeSet<u32>, touched: &BTreeSet<String>) {
+        let is_touched = |one: &Proposal| {
+            let mut symbols = one.symbols.iter();
+            symbols.any(|symbol| touched.contains(symbol.file.as_str()))
+        };
+        let all = self.proposals.all.iter();
+        let is_wrong = |(id, one): &(&u32, &Proposal)| match known.contains(id) {
+            true => !one.arrived,
+            false => one.arrived && !one.undone,
+        };
+        let wrong: Vec<u32> = all
+            .filter(|(_, one)| !is_touched(one))
+            .filter(is_wrong)
+            .map(|(id, _)| *id)
+            .collect();
+        if !wrong.is_empty() {
+            let text = format!("{wrong:?}: the trajectory and the text differ");
+            self.broken("a restart knows what is applied", "kill", text);
+        }
+    }
+
+    /// Whether something that had arrived was taken back.
+    pub fn took_back(&self) -> bool {
+        self.proposals.all.values().any(|one| one.undone)
+    }
+
+    /// The files whose text is not that of all applied changes in their order.
+    pub fn tree_after_kill(&mut self, files: &[&String]) {
+        if !files.is_empty() {
+            let text = format!("{files:?} hold something else than whole accepted changes");
+            self.broken("a killed run leaves whole changes", "kill", text);
+        }
+    }
+
+    /// The files that an undo of everything did not give back, and what the user typed and it removed.
+    pub fn undone_after_kill(&mut self, not_back: &[&String], lost: &[String]) {
+        if !not_back.is_empty() {
+            let text = format!("{not_back:?}");
+            self.broken("an undo after a kill gives the user's text", "kill", text);
+        }
+        if !lost.is_empty() {
+            let text = format!("{lost:?} was typed");
+            self.broken("what the user typed stands", "undo after a kill", text);
         }
     }
 

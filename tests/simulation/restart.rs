@@ -1,0 +1,111 @@
+//! After a kill: what the next start reads in the trajectory, and what an undo makes of the user's texts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use starling::history::{Found, OpenRun, State};
+use starling::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
+use starling::swarm::{ProposalId, RunId, Writing};
+use starling::syntax::FilePath;
+
+use super::judge::tokens;
+use super::project::Texts;
+use super::world::World;
+
+/// Writes the trajectory, slower than the run: a kill loses what is not written yet.
+pub async fn write(world: Arc<World>, mut records: Writing) {
+    while let Some(record) = records.next().await {
+        let key = world.next_key("trajectory");
+        world.wait(&key, 3).await;
+        let line = serde_json::to_string(&*record).unwrap();
+        let mut trajectory = world.trajectory.lock().unwrap();
+        trajectory.push_str(&line);
+        trajectory.push('\n');
+    }
+}
+
+/// The user's texts without a run. It never waits, so that nothing of the killed run goes on.
+struct Texted {
+    world: Arc<World>,
+}
+
+#[async_trait]
+impl Editor for Texted {
+    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+        let text = self.world.desk().text(file.as_str());
+        let missing = || EditorError::Missing { file: file.clone() };
+        Ok(Current {
+            text: text.ok_or_else(missing)?.into(),
+            version: None,
+        })
+    }
+
+    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+        let after = edit.changes.apply(&edit.base.text).expect("it fits");
+        let mut desk = self.world.desk();
+        match edit.effect {
+            Effect::Change | Effect::Create => desk.set(edit.file.as_str(), &after),
+            Effect::Delete => desk.remove(edit.file.as_str()),
+        }
+        Ok(Current {
+            text: after.into(),
+            version: None,
+        })
+    }
+}
+
+/// Reads the trajectory of the killed run, and undoes all that it applied.
+pub async fn check(world: &Arc<World>, at_first: &Texts) {
+    let root = world.desk().root.clone();
+    let path = root.with_file_name("1-simulated.jsonl");
+    std::fs::write(&path, world.trajectory.lock().unwrap().as_bytes()).unwrap();
+    let found = Found {
+        id: RunId("1-simulated".to_owned()),
+        path,
+    };
+    let editor: Arc<dyn Editor> = Arc::new(Texted {
+        world: Arc::clone(world),
+    });
+    let mut open = OpenRun::open(&found, editor.as_ref(), &root).await.unwrap();
+    let killed = world.desk().texts(&world.project);
+    let touched: BTreeSet<String> = world.desk().typed.keys().cloned().collect();
+    let known: BTreeSet<u32> = open.run.changes.iter().map(|one| one.proposal.0).collect();
+    world.judge().check_known_after_kill(&known, &touched);
+    let wanted: BTreeSet<ProposalId> = open.run.applied().map(|one| one.proposal).collect();
+
+    let mut replayed = at_first.clone();
+    let was_undone = |one: &starling::history::Change| one.state == State::Undone;
+    let is_plain = !open.run.changes.iter().any(was_undone) && !world.judge().took_back();
+    for change in &open.run.changes {
+        let made = change.made.as_ref().expect("its texts are recorded");
+        let after = made.changes.apply(&made.before).unwrap();
+        replayed.insert(made.file.to_string(), after);
+    }
+    if is_plain {
+        let differs =
+            |file: &&String| !touched.contains(*file) && killed.get(*file) != replayed.get(*file);
+        let files: Vec<&String> = replayed.keys().filter(differs).collect();
+        world.judge().tree_after_kill(&files);
+    }
+
+    let outcome = open.take_back(&editor, &root, &wanted).await.unwrap();
+    let undone = world.desk().texts(&world.project);
+    let is_back =
+        |file: &&String| touched.contains(*file) || undone.get(*file) == at_first.get(*file);
+    let not_back: Vec<&String> = at_first.keys().filter(|file| !is_back(file)).collect();
+    let lost = |(file, text): (&String, &String)| {
+        let now = undone
+            .get(file)
+            .map(|text| tokens(text))
+            .unwrap_or_default();
+        tokens(text).difference(&now).next().cloned()
+    };
+    let lost: Vec<String> = killed.iter().filter_map(lost).collect();
+    world.judge().undone_after_kill(&not_back, &lost);
+    let is_untouched = touched.is_empty();
+    if is_untouched && !outcome.refused.is_empty() {
+        let why = &outcome.refused[0].why;
+        world.judge().undone_after_kill(&[why], &[]);
+    }
+}
