@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::findings::{DiagnosticEvidence, ImportMends};
 use crate::ports::{ResultSource, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
-use crate::syntax::{FilePath, Loss, SymbolPath};
+use crate::syntax::{FilePath, Loss, SymbolPath, carry};
 use crate::text::{ChangeSet, Conflict, ContentHash};
 use crate::workspace::Snapshot;
 
@@ -48,9 +48,9 @@ impl Part {
     /// The change as it must be made in a text that may have moved on since.
     ///
     /// # Errors
-    /// The text was changed in the same place.
+    /// The text was changed in the same place, or the change has no certain place in it.
     pub fn over(&self, current: &str) -> Result<ChangeSet, Conflict> {
-        self.changes.over(&self.base, current)
+        carry(&self.file, &self.base, &self.changes, current)
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
-use crate::syntax::FilePath;
+use crate::syntax::{FilePath, carry};
 use crate::text::ChangeSet;
 
 /// How often an edit is rebased when the user types faster than it arrives.
@@ -64,7 +64,7 @@ pub async fn send(
 ) -> Result<Sent, Failure> {
     for _ in 0..TRIES {
         let (current, is_there) = current_or_new(editor.as_ref(), file, base).await?;
-        let over = changes.over(base, &current.text);
+        let over = carry(file, base, changes, &current.text);
         let changes = over.map_err(|conflict| Failure::Conflict {
             why: conflict.in_lines(base),
             current: Arc::clone(&current.text),
