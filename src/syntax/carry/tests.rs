@@ -170,24 +170,19 @@ fn a_half_typed_definition_elsewhere_does_not_matter() {
     }
 }
 
+/// The blank lines inside the user's new body are taken for those behind the old body.
 #[test]
 fn a_new_function_takes_no_line_of_the_user() {
-    let base = "def f():\n    return 1\n\n\ndef g():\n    return 2\n";
-    let proposed = with(
-        base,
-        &[("    return 1\n", "    return 1\n\n\ndef new():\n    pass\n")],
+    let base = "def f():\n    a = 1\n\n\ndef g():\n    return 2\n";
+    let new = "    a = 1\n\n\ndef new():\n    pass\n";
+    let proposed = with(base, &[("    a = 1\n", new)]);
+    let typed = [("    a = 1\n\n\n", "    b = 1\n\n\n    c = 2\n# ---\n")];
+    let conflict = carried(base, &proposed, &with(base, &typed)).unwrap_err();
+    let told = conflict.in_lines(base);
+    assert!(
+        told.contains("it would put lines of `f` into `new`"),
+        "{told}"
     );
-    let typed = with(
-        base,
-        &[(
-            "    return 1\n",
-            "    a = 1\n\n    b = 2\n\n\n    return a + b\n",
-        )],
-    );
-    if let Ok(made) = carried(base, &proposed, &typed) {
-        let body = "def f():\n    a = 1\n\n    b = 2\n\n\n    return a + b\n";
-        assert!(made.contains(body), "{made}");
-    }
 }
 
 #[test]
