@@ -174,7 +174,7 @@ fn a_half_typed_definition_elsewhere_does_not_matter() {
 #[test]
 fn a_new_function_takes_no_line_of_the_user() {
     let base = "def f():\n    a = 1\n\n\ndef g():\n    return 2\n";
-    let new = "    a = 1\n\n\ndef new():\n    pass\n";
+    let new = "    a = 1\ndef new():\n    pass\n";
     let proposed = with(base, &[("    a = 1\n", new)]);
     let typed = [("    a = 1\n\n\n", "    b = 1\n\n\n    c = 2\n# ---\n")];
     let conflict = carried(base, &proposed, &with(base, &typed)).unwrap_err();
