@@ -249,8 +249,15 @@ impl Ended {
         let mut diffs = String::new();
         for part in &review.parts {
             let file = part.file.as_str();
+            let now = disk.read(&part.file);
+            let lost = now.as_ref().err().and_then(|error| part.lost(error));
+            if let (Some(why), false) = (lost, texts.contains_key(file)) {
+                notes.push(format!("conflict: {why}"));
+                diffs += &unified_diff(file, &part.base, &made(part));
+                continue;
+            }
             let (_, text) = texts.entry(file).or_insert_with(|| {
-                let now = disk.text(&part.file);
+                let now = now.ok();
                 let text = now.clone().unwrap_or_default();
                 (now, text)
             });

@@ -28,12 +28,11 @@ impl DiskEditor {
         }
     }
 
-    /// The text of a file; `None` if there is none that can be read.
-    pub fn text(&self, file: &FilePath) -> Option<String> {
-        self.read(file).ok()
-    }
-
-    fn read(&self, file: &FilePath) -> Result<String, EditorError> {
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// See [`EditorError`].
+    pub fn read(&self, file: &FilePath) -> Result<String, EditorError> {
         let missing = || EditorError::Missing { file: file.clone() };
         let path = self.policy.may_read(file).map_err(|error| match error {
             ReadError::Missing(_) => missing(),

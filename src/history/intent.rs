@@ -4,7 +4,7 @@
 use super::undo::{after, inverse_over};
 use crate::ports::Verdict;
 use crate::swarm::{AppliedChange, Event, ProposalId};
-use crate::syntax::SymbolPath;
+use crate::syntax::{SymbolPath, carry_lines};
 use crate::text::{ChangeSet, unified_diff};
 
 /// A change that was sent and whose end is not recorded.
@@ -33,8 +33,7 @@ impl Unfinished {
             Ok(inverse) => removes_something(inverse),
             Err(_) => {
                 let forward = ChangeSet::between_lines(&change.before, &after);
-                let typed = ChangeSet::between_lines(&change.before, text);
-                forward.rebase(&typed).is_err()
+                carry_lines(&change.file, &change.before, &forward, text).is_err()
             }
         }
     }

@@ -191,6 +191,24 @@ fn a_change_that_was_undone_already_changes_nothing() {
     }
 }
 
+/// The user changed the line of the proposal and typed it again in another function.
+#[test]
+fn nothing_is_undone_in_a_look_alike() {
+    let before = "def fee(days):\n    # c\n    return days * 3\n\n\ndef tax(a):\n    return a\n";
+    let after = before.replace("days * 3", "days * 2");
+    let below = "days * 4\n\n\ndef fee2(days):\n    return days * 2";
+    let now = after.replace("days * 2", below);
+    let (text, refused) = undone(&now, &proposals(&[before, &after]), &[1]);
+    assert_eq!(text.as_deref(), Some(now.as_str()));
+    let why = &refused[0].why;
+    assert!(why.starts_with("a.py, line"), "{why}");
+    assert!(
+        why.contains("made in `fee`, and the text that it fits now is in `fee2`"),
+        "{why}"
+    );
+    assert!(why.contains("change these lines by hand"), "{why}");
+}
+
 #[test]
 fn what_was_added_to_a_new_file_stays() {
     let changes = proposals(&["", "def f():\n    pass\n"]);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::trajectory::{Change, Found, HistoryError, PastRun, State, open_locked};
 use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
 use crate::swarm::{AppliedChange, Event, ProposalId, RunId};
-use crate::syntax::FilePath;
+use crate::syntax::{FilePath, carry_lines};
 use crate::text::{ByteRange, ChangeSet, Conflict, ContentHash, unified_diff};
 use crate::workspace::{private_file, read_text, remove_empty_directories};
 
@@ -37,6 +37,8 @@ pub struct Refusal {
     /// The first and the last line that were changed since, as the file is now, from 1.
     pub lines: Option<(usize, usize)>,
     pub blocker: Option<Blocker>,
+    /// Why the change has no certain place in the file as it is now.
+    pub unsure: Option<String>,
     /// What happened, and what to do.
     pub why: String,
     /// What the undo would have changed, as a unified diff.
@@ -151,6 +153,7 @@ pub async fn plan(
         file: None,
         lines: None,
         blocker: None,
+        unsure: None,
         why: "the trajectory does not hold its texts: a version of Starling before `starling undo` wrote \
               it, or it is damaged"
             .to_owned(),
@@ -289,7 +292,7 @@ pub(super) fn inverse_over(
     current: &str,
 ) -> Result<ChangeSet, Conflict> {
     let inverse = ChangeSet::between_lines(after, &made.before);
-    inverse.rebase(&ChangeSet::between_lines(after, current))
+    carry_lines(&made.file, after, &inverse, current)
 }
 
 /// The first of later changes of the same file that changed the same lines; `None` if somebody else
@@ -317,6 +320,7 @@ fn refusal(change: &Change, made: &AppliedChange, why: String) -> Refusal {
         file: Some(made.file.clone()),
         lines: None,
         blocker: None,
+        unsure: None,
         why,
         diff: unified_diff(made.file.as_str(), &after(made), &made.before),
     }
@@ -333,6 +337,7 @@ fn conflicting(
     let mut refused = refusal(change, made, String::new());
     refused.lines = Some(lines);
     refused.blocker = blocker;
+    refused.unsure.clone_from(&conflict.unsure);
     refused.explain();
     refused
 }
@@ -361,9 +366,15 @@ impl Refusal {
                  `starling undo {run}`",
                 run = run.0
             ),
-            None => {
-                format!("{place}: changed since, so it stays as it is; change these lines by hand")
-            }
+            None => match &self.unsure {
+                Some(unsure) => format!(
+                    "{place}: the change has no certain place any more ({unsure}), so it stays as it is; \
+                     change these lines by hand"
+                ),
+                None => format!(
+                    "{place}: changed since, so it stays as it is; change these lines by hand"
+                ),
+            },
         };
     }
 

@@ -333,7 +333,7 @@ fn unrecorded(records: &[Stamped], root: &Path) -> Vec<Event> {
     // One that is not in its file stays open: a document of the editor that is not saved may hold it.
     let mut unrecorded: Vec<Event> = history::unfinished(events)
         .iter()
-        .filter(|one| one.is_in(disk.text(&one.change.file).as_deref()))
+        .filter(|one| one.is_in(disk.read(&one.change.file).ok().as_deref()))
         .map(Unfinished::applied)
         .collect();
     let mut board = board(records);

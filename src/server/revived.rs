@@ -257,9 +257,15 @@ impl Revived {
             .filter(|part| !there.contains(&part.proposal));
         let missing: Vec<&Part> = missing.collect();
         for part in &missing {
-            let now = self.editor.current(&part.file).await;
-            let text = now.map_or_else(|_| "".into(), |current| current.text);
-            part.over(&text).map_err(|conflict| conflict.to_string())?;
+            let text = match self.editor.current(&part.file).await {
+                Ok(current) => current.text,
+                Err(error) => match part.lost(&error) {
+                    Some(why) => return Err(why),
+                    None => "".into(),
+                },
+            };
+            part.over(&text)
+                .map_err(|conflict| part.conflict_told(&conflict))?;
         }
         let mut made = Vec::new();
         for part in missing {

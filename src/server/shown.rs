@@ -6,6 +6,7 @@ use ropey::Rope;
 use tower_lsp::lsp_types::{Position, Range, Url};
 
 use super::protocol::FileState;
+use crate::ports::EditorError;
 use crate::swarm::Part;
 use crate::text::{ChangeSet, Encoding, new_file_diff, position_of, unified_diff, visible};
 
@@ -24,6 +25,15 @@ pub fn file_state(now: Now, parts: &[&Part], encoding: Encoding) -> FileState {
     let mut after: Arc<str> = Arc::clone(&before);
     let (mut conflict, mut proposed) = (None, None);
     for part in parts {
+        let missing = EditorError::Missing {
+            file: part.file.clone(),
+        };
+        let is_there = now.text.is_some() || !after.is_empty();
+        if let (false, Some(why)) = (is_there, part.lost(&missing)) {
+            conflict = Some(why);
+            proposed = part.changes.apply(&part.base).ok();
+            break;
+        }
         let made = part.over(&after);
         let made = made.map_err(|conflict| conflict.in_lines(&part.base));
         match made.and_then(|changes| changes.apply(&after).map_err(|error| error.to_string())) {

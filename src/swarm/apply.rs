@@ -12,7 +12,7 @@ use super::proposal::{ProposalId, TestEvidence};
 use super::run::UndoError;
 use super::send::{Failure, Intent, Purpose, Sent, send};
 use crate::ports::{Effect, TestReport};
-use crate::syntax::{FilePath, SymbolPath};
+use crate::syntax::{FilePath, SymbolPath, carry};
 use crate::text::{ChangeSet, new_file_diff, unified_diff};
 use crate::workspace::{Snapshot, WriteRule, missing_directories, remove_empty_directories};
 
@@ -369,8 +369,7 @@ fn without_agents(hub: &Hub, file: &FilePath, now: &Arc<str>) -> Arc<str> {
     let mut text = Arc::clone(now);
     for one in applied.iter().rev().filter(|one| one.file == *file) {
         let inverse = ChangeSet::between(&one.after, &one.before);
-        let taken_back = inverse
-            .rebase(&ChangeSet::between(&one.after, &text))
+        let taken_back = carry(file, &one.after, &inverse, &text)
             .ok()
             .and_then(|changes| changes.apply(&text).ok());
         match taken_back {

@@ -18,7 +18,7 @@ use super::rebinding;
 use super::run::Approval;
 use crate::ports::EditorError;
 use crate::syntax::{
-    FilePath, Hidden, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree,
+    FilePath, Hidden, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, carry,
     omission_marks, rewrite,
 };
 use crate::text::ChangeSet;
@@ -633,7 +633,7 @@ fn rebased(
         return Ok(done.text.as_str().into());
     }
     let ours = ChangeSet::between(base, &done.text);
-    let text = match ours.over(base, current) {
+    let text = match carry(&target.file, base, &ours, current) {
         Ok(changes) => changes.apply(current).map_err(|error| Refusal::Unusable {
             why: ReturnReason::for_both(error.to_string()),
         })?,

@@ -15,7 +15,7 @@ use super::proposal::{CheckedTexts, Evidence, NeedsPerson};
 use super::tools::test_deadline;
 use super::trial;
 use crate::ports::{TestOutcome, TestReport, TestRequest};
-use crate::syntax::{FilePath, Loss, Symbol, SymbolKind, SymbolPath, SymbolTree};
+use crate::syntax::{FilePath, Loss, Symbol, SymbolKind, SymbolPath, SymbolTree, carry};
 use crate::text::ChangeSet;
 use crate::workspace::Snapshot;
 
@@ -47,7 +47,7 @@ impl Draft {
     /// same line. Imports that both added at one place go together.
     pub(super) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
         let changes = ChangeSet::between(&self.base, &self.text);
-        match changes.over(&self.base, now) {
+        match carry(&self.file, &self.base, &changes, now) {
             Ok(changes) => Some(changes.apply(now).ok()?.into()),
             Err(_) => mend::over_other_imports(self, now),
         }

@@ -8,7 +8,7 @@ use super::gate::Draft;
 use super::hub::Hub;
 use crate::index::{Importable, binds, undefined_names};
 use crate::ports::{Diagnostics, Effort, Problem, ProblemKind};
-use crate::syntax::{FilePath, Language, Rewrite, SymbolPath, SymbolTree, rewrite};
+use crate::syntax::{FilePath, Language, Rewrite, SymbolPath, SymbolTree, carry, rewrite};
 use crate::text::{ChangeSet, Edit};
 
 /// A change that lacks more names has other troubles.
@@ -132,7 +132,7 @@ pub(super) fn over_other_imports(draft: &Draft, now: &Arc<str>) -> Option<Arc<st
         return None;
     }
     let rest = ChangeSet::new(draft.base.len(), others)?;
-    let rest = rest.over(&draft.base, now).ok()?;
+    let rest = carry(&draft.file, &draft.base, &rest, now).ok()?;
     let text: Arc<str> = rest.apply(now).ok()?.into();
     let is_there = |line: &str| text.lines().any(|known| known.trim_end() == line);
     let lines = imports.iter().flat_map(|edit| edit.insert.lines());
@@ -168,7 +168,7 @@ pub(super) fn beside_other_imports(hub: &Hub, draft: Draft) -> Draft {
         return draft;
     };
     let changes = ChangeSet::between(&draft.base, &draft.text);
-    if changes.over(&draft.base, &now).is_ok() {
+    if carry(&draft.file, &draft.base, &changes, &now).is_ok() {
         return draft;
     }
     match over_other_imports(&draft, &now) {

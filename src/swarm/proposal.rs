@@ -7,8 +7,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::findings::{DiagnosticEvidence, ImportMends};
-use crate::ports::{ResultSource, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
-use crate::syntax::{FilePath, Loss, SymbolPath};
+use crate::ports::{
+    EditorError, ResultSource, TestCase, TestOutcome, TestReport, TestStatus, Tokens,
+};
+use crate::syntax::{FilePath, Loss, SymbolPath, carry};
 use crate::text::{ChangeSet, Conflict, ContentHash};
 use crate::workspace::Snapshot;
 
@@ -48,9 +50,35 @@ impl Part {
     /// The change as it must be made in a text that may have moved on since.
     ///
     /// # Errors
-    /// The text was changed in the same place.
+    /// The text was changed in the same place, or the change has no certain place in it.
     pub fn over(&self, current: &str) -> Result<ChangeSet, Conflict> {
-        self.changes.over(&self.base, current)
+        carry(&self.file, &self.base, &self.changes, current)
+    }
+
+    /// Why the change cannot be made in a file without a text that can be read, and what to do. `None`
+    /// for a file that the change makes.
+    pub fn lost(&self, error: &EditorError) -> Option<String> {
+        let (file, proposal) = (&self.file, self.proposal);
+        let happened = match error {
+            EditorError::Missing { .. } if self.base.is_empty() => return None,
+            EditorError::Missing { .. } => {
+                format!("{file} is gone: it was deleted or renamed since the change was made")
+            }
+            EditorError::Forbidden { why } => {
+                format!("{file} may not be read any more, it may be a link now ({why})")
+            }
+            EditorError::Unreadable { .. } | EditorError::Gone => error.to_string(),
+        };
+        Some(format!(
+            "{happened}; put the file back, or reject {proposal}"
+        ))
+    }
+
+    /// A conflict with the user's text for a person: where it is, and what to do.
+    pub fn conflict_told(&self, conflict: &Conflict) -> String {
+        let (file, proposal) = (&self.file, self.proposal);
+        let lines = conflict.in_lines(&self.base);
+        format!("{file}: {lines}; take your own change of it back, or reject {proposal}")
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::event::{AppliedChange, Event, EventLog};
 use super::proposal::ProposalId;
 use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
-use crate::syntax::{FilePath, SymbolPath};
+use crate::syntax::{FilePath, SymbolPath, carry};
 use crate::text::ChangeSet;
 
 /// How often an edit is rebased when the user types faster than it arrives.
@@ -95,7 +95,7 @@ pub async fn send(
 ) -> Result<Sent, Failure> {
     for _ in 0..TRIES {
         let (current, is_there) = current_or_new(editor.as_ref(), file, base).await?;
-        let over = changes.over(base, &current.text);
+        let over = carry(file, base, changes, &current.text);
         let changes = over.map_err(|conflict| Failure::Conflict {
             why: conflict.in_lines(base),
             current: Arc::clone(&current.text),

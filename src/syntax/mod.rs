@@ -1,6 +1,7 @@
 //! Source as symbols: trees, symbol paths, contracts and outlines. A language is data: a grammar and
 //! queries. Knows texts, not files.
 
+mod carry;
 mod contract;
 mod definition;
 mod flaw;
@@ -16,6 +17,7 @@ mod rewrite;
 mod span;
 mod tree;
 
+pub use carry::{carry, carry_lines};
 pub use contract::{Arguments, Contract, Parameter, ParameterKind, Receiver};
 pub use guard::{Loss, omission_marks};
 pub use invisible::Hidden;

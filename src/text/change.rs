@@ -51,12 +51,25 @@ pub struct ApplyMismatch {
     pub actual: usize,
 }
 
-/// Two change sets touch the same text. The ranges are those of the common base.
+/// Two change sets touch the same text, or a change has no certain place in the new text. The ranges
+/// are those of the common base.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("both sides changed bytes {}..{}", .ours.start, .ours.end)]
 pub struct Conflict {
     pub ours: ByteRange,
     pub theirs: ByteRange,
+    /// Why the change has no certain place. `None` if both sides changed the same text.
+    pub unsure: Option<String>,
+}
+
+/// A change set at its place in a newer text, found by a diff of the two texts. A diff can take a line
+/// for another line that looks like it: `syntax::carry` checks the places.
+#[derive(Debug, Clone)]
+pub struct Carried {
+    pub changes: ChangeSet,
+    /// Each edit as it is in the base and as it is in the newer text, without the edits that the newer
+    /// text has already.
+    pub edits: Vec<(Edit, Edit)>,
 }
 
 impl Conflict {
@@ -68,9 +81,13 @@ impl Conflict {
         };
         // A range that ends behind a line break ends on the line before.
         let last = self.ours.end.saturating_sub(1).max(self.ours.start);
-        match (line(self.ours.start), line(last)) {
-            (first, last) if first == last => format!("both sides changed line {first}"),
-            (first, last) => format!("both sides changed lines {first} to {last}"),
+        let lines = match (line(self.ours.start), line(last)) {
+            (first, last) if first == last => format!("line {first}"),
+            (first, last) => format!("lines {first} to {last}"),
+        };
+        match &self.unsure {
+            Some(why) => format!("the change of {lines} has no certain place any more: {why}"),
+            None => format!("both sides changed {lines}"),
         }
     }
 }
@@ -222,10 +239,17 @@ impl ChangeSet {
     /// # Errors
     /// The first conflict. Change sets for texts of different lengths conflict as a whole.
     pub fn rebase(&self, theirs: &ChangeSet) -> Result<ChangeSet, Conflict> {
+        let moved = self.moved(theirs)?;
+        Ok(theirs.followed_by(moved.into_iter().map(|(_, edit)| edit).collect()))
+    }
+
+    /// Each edit, and the same edit as it must be applied after `theirs`.
+    fn moved(&self, theirs: &ChangeSet) -> Result<Vec<(Edit, Edit)>, Conflict> {
         if self.base_len != theirs.base_len {
             return Err(Conflict {
                 ours: ByteRange::new(0, self.base_len),
                 theirs: ByteRange::new(0, theirs.base_len),
+                unsure: None,
             });
         }
         let mut edits = Vec::with_capacity(self.edits.len());
@@ -241,34 +265,36 @@ impl ChangeSet {
                     return Err(Conflict {
                         ours: edit.range,
                         theirs: other.range,
+                        unsure: None,
                     });
                 }
-                Some(_) | None => edits.push(Edit {
-                    range: ByteRange::new(shift.of(edit.range.start), shift.of(edit.range.end)),
-                    insert: edit.insert.clone(),
-                }),
+                Some(_) | None => {
+                    let moved = Edit {
+                        range: ByteRange::new(shift.of(edit.range.start), shift.of(edit.range.end)),
+                        insert: edit.insert.clone(),
+                    };
+                    edits.push((edit.clone(), moved));
+                }
             }
         }
-        Ok(ChangeSet::new(theirs.new_len(), edits)
-            .expect("shifting disjoint edits by the same amounts keeps them disjoint"))
+        Ok(edits)
     }
 
-    /// The change as it must be made in what became of its base. Stricter than [`ChangeSet::rebase`]:
-    /// what two wrote into one line makes sense to neither.
+    /// A change set of the text after `self`.
+    fn followed_by(&self, edits: Vec<Edit>) -> ChangeSet {
+        ChangeSet::new(self.new_len(), edits)
+            .expect("shifting disjoint edits by the same amounts keeps them disjoint")
+    }
+
+    /// The change at its place in a newer version of its base, which `theirs` made of it. Stricter than
+    /// [`ChangeSet::rebase`]: two changes of one line conflict. Callers outside of this module use
+    /// `syntax::carry`, which checks the places.
     ///
     /// # Errors
     /// Both changed the same line.
-    pub fn over(&self, base: &str, current: &str) -> Result<ChangeSet, Conflict> {
-        if base == current {
-            return Ok(self.clone());
-        }
-        let theirs = ChangeSet::between(base, current);
-        let rebased = self.rebase(&theirs)?;
-        for ours in self
-            .edits
-            .iter()
-            .filter(|edit| !theirs.edits.contains(edit))
-        {
+    pub fn over(&self, base: &str, theirs: &ChangeSet) -> Result<Carried, Conflict> {
+        let edits = self.moved(theirs)?;
+        for (ours, _) in &edits {
             let mine = whole_lines(base, ours);
             let meets = |theirs: &&Edit| {
                 let other = whole_lines(base, theirs);
@@ -278,10 +304,12 @@ impl ChangeSet {
                 return Err(Conflict {
                     ours: ours.range,
                     theirs: other.range,
+                    unsure: None,
                 });
             }
         }
-        Ok(rebased)
+        let changes = theirs.followed_by(edits.iter().map(|(_, edit)| edit.clone()).collect());
+        Ok(Carried { changes, edits })
     }
 
     /// Where a byte offset of the base lies after the change (the start of the insert, when it was
@@ -327,7 +355,7 @@ fn lies_before(first: ByteRange, second: ByteRange) -> bool {
 }
 
 /// The lines that an edit changes, with their breaks; none when it only puts whole lines between two.
-fn whole_lines(base: &str, edit: &Edit) -> ByteRange {
+pub(crate) fn whole_lines(base: &str, edit: &Edit) -> ByteRange {
     let ByteRange { start, end } = edit.range;
     let starts_line = |at: usize| at == 0 || base[..at].ends_with('\n');
     let keeps_next = edit.insert.is_empty() || edit.insert.ends_with('\n');

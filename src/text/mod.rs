@@ -8,7 +8,8 @@ mod invisible;
 mod position;
 mod range;
 
-pub use change::{ApplyMismatch, ChangeSet, Conflict, Edit};
+pub(crate) use change::whole_lines;
+pub use change::{ApplyMismatch, Carried, ChangeSet, Conflict, Edit};
 pub use diff::{new_file_diff, unified_diff};
 pub use harmless::{harmless, is_deceptive};
 pub use hash::ContentHash;

@@ -434,6 +434,12 @@ fn a_review_is_rebased_over_what_was_typed_since_and_tells_conflicts() {
         "{said:?}"
     );
     assert_eq!(bed.work(), "def f():\n    return 1 + 0\n");
+    assert!(
+        said.out.contains(
+            "work.py: both sides changed line 2; take your own change of it back, or reject #1"
+        ),
+        "{said:?}"
+    );
     // Another one, with lines typed above.
     bed.type_text(OLD);
     bed.waits(NEW);
@@ -457,6 +463,30 @@ fn a_review_is_rebased_over_what_was_typed_since_and_tells_conflicts() {
         "{said:?}"
     );
     assert!(said.out.contains("checked at 20"), "{said:?}");
+}
+
+#[test]
+fn a_review_tells_that_its_file_is_gone_or_leads_elsewhere() {
+    let bed = Bed::new();
+    bed.waits(NEW);
+    let file = bed.root().join("work.py");
+    std::fs::rename(&file, bed.root().join("moved.py")).unwrap();
+    let said = bed.answered(&["review"], &["a", "s"]);
+    assert!(
+        said.out.contains(
+            "conflict: work.py is gone: it was deleted or renamed since the change was made; put the file \
+             back, or reject #1"
+        ),
+        "{said:?}"
+    );
+    assert!(!said.out.contains("both sides"), "{said:?}");
+    let outside = bed.dir.path().join("outside.py");
+    std::fs::write(&outside, OLD).unwrap();
+    std::os::unix::fs::symlink(&outside, &file).unwrap();
+    let said = bed.answered(&["review"], &["a", "s"]);
+    let told = "conflict: work.py may not be read any more, it may be a link now";
+    assert!(said.out.contains(told), "{said:?}");
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), OLD);
 }
 
 #[test]

@@ -72,7 +72,8 @@ async fn act(world: &Arc<World>, handle: &RunHandle, key: &str) {
     let file = unit.file.clone();
     match choices.number(&format!("{key} kind"), 100) {
         0..=29 => comment_on_line(world, &file, &unit.name),
-        30..=44 => add_comment(world, &file, &unit.name),
+        30..=39 => add_comment(world, &file, &unit.name),
+        40..=44 => type_look_alike(world, &file, &unit.name),
         45..=59 => change_version(world, &file, &unit.name, key),
         60..=62 => break_syntax(world, &file),
         63..=68 => {
@@ -172,6 +173,29 @@ fn add_comment(world: &World, file: &str, name: &str) {
             false => format!("{line}\n"),
         });
         Some(lines.collect())
+    });
+}
+
+/// Changes the line of a function, and types a copy of the function below it as another function: the
+/// line as it was stands there.
+fn type_look_alike(world: &World, file: &str, name: &str) {
+    type_into(world, file, |text, token| {
+        let lines: Vec<&str> = text.lines().collect();
+        let marked = lines.iter().position(|line| is_marked(line, name))?;
+        let head = *lines.get(marked.checked_sub(1)?)?;
+        let (before, rest) = (head.split_once("def ")?.0, head.split_once('(')?.1);
+        let body = &lines[marked..];
+        let body = &body[..body
+            .iter()
+            .position(|line| line.is_empty())
+            .unwrap_or(body.len())];
+        let mut changed: Vec<String> = lines[..marked].iter().map(ToString::to_string).collect();
+        changed.push(format!("{} {token}", body[0]));
+        changed.extend(body[1..].iter().map(ToString::to_string));
+        changed.extend(["".to_owned(), format!("{before}def alike_{token}({rest}")]);
+        changed.extend(body.iter().map(ToString::to_string));
+        changed.extend(lines[marked + body.len()..].iter().map(ToString::to_string));
+        Some(changed.join("\n") + "\n")
     });
 }
 

@@ -212,15 +212,9 @@ impl Project {
 
     fn passed(&self, caller: &str, callee: &str, texts: &Texts) -> Option<usize> {
         let text = self.text_of(caller, texts)?;
-        let after = text
-            .split(&format!("# ver:{caller}\n"))
-            .nth(1)
-            .or_else(|| {
-                let at = text.find(&format!("# ver:{caller} "))?;
-                Some(&text[at..])
-            })?;
         let call = format!("{callee}(");
-        let line = after.lines().take(6).find(|line| line.contains(&call))?;
+        let after = text.lines().skip_while(|line| !is_marked(line, caller));
+        let line = after.take(7).find(|line| line.contains(&call))?;
         let inside = line.split(&call).nth(1)?.split(')').next()?;
         Some(inside.matches(',').count() + 1)
     }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::remedy::Remedy;
-use crate::ports::{Dollars, Tokens, Verdict};
-use crate::swarm::{Event, Limits, Party, ProposalId, StopReason};
+use crate::ports::{Dollars, EditorError, Tokens, Verdict};
+use crate::swarm::{Event, Limits, Part, Party, ProposalId, StopReason};
 use crate::syntax::FilePath;
 
 pub use applied::Applied;
@@ -253,11 +253,26 @@ impl Board {
     /// Compares what waits with the text that a file has now; says whether anything is other than it
     /// was.
     pub fn compare(&mut self, file: &FilePath, text: &str) -> bool {
+        self.note_conflicts(file, |part| {
+            let conflict = part.over(text).err();
+            conflict.map(|conflict| conflict.in_lines(&part.base))
+        })
+    }
+
+    /// Takes in that a file has no text that can be read; says whether anything is other than it was.
+    pub fn lose(&mut self, file: &FilePath, error: &EditorError) -> bool {
+        self.note_conflicts(file, |part| part.lost(error))
+    }
+
+    fn note_conflicts(
+        &mut self,
+        file: &FilePath,
+        conflict: impl Fn(&Part) -> Option<String>,
+    ) -> bool {
         let mut changed = false;
         for proposal in self.proposals.values_mut() {
             if let Some(part) = proposal.part.as_ref().filter(|part| part.file == *file) {
-                let conflict = part.over(text).err();
-                let conflict = conflict.map(|conflict| conflict.in_lines(&part.base));
+                let conflict = conflict(part);
                 changed |= conflict != proposal.conflict;
                 proposal.conflict = conflict;
             }

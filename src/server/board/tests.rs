@@ -1,5 +1,6 @@
 use super::*;
 use crate::headless::testing::{evidence, finished, symbol};
+use crate::ports::EditorError;
 use crate::ports::Verdict;
 use crate::swarm::{Cause, Part};
 use crate::text::ChangeSet;
@@ -156,6 +157,10 @@ fn a_proposal_is_compared_with_what_was_typed() {
     let conflict = board.proposals[&ProposalId(1)].conflict.clone();
     assert!(conflict.unwrap().contains("both sides"));
     assert!(board.compare(&file, "a\nx\n"), "typed back");
+    let missing = EditorError::Missing { file: file.clone() };
+    assert!(board.lose(&file, &missing), "gone");
+    let conflict = board.proposals[&ProposalId(1)].conflict.clone();
+    assert!(conflict.unwrap().contains("a.py is gone"));
     board.note(
         9,
         &Event::ProposalUndone {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tower_lsp::lsp_types::Url;
 
 use super::{Entry, Origin, RunError, Runs, Stage, unknown};
-use crate::ports::Dollars;
+use crate::ports::{Dollars, EditorError};
 use crate::server::board::Proposal;
 use crate::server::follow::told;
 use crate::server::offers::{self, Offer};
@@ -20,7 +20,7 @@ use crate::server::why;
 use crate::swarm::{EventLog, Part, ProposalId, RunId};
 use crate::syntax::{FilePath, SymbolPath};
 use crate::text::Encoding;
-use crate::workspace::PathPolicy;
+use crate::workspace::{PathPolicy, ReadError};
 
 impl Runs {
     /// What can be done about the symbols of a file.
@@ -200,9 +200,14 @@ impl Runs {
         let root = self.root();
         for file in files {
             let now = self.now(root.as_deref(), &file).await;
-            let text: Arc<str> = now.and_then(|now| now.text).unwrap_or_else(|| "".into());
+            let text = now.and_then(|now| now.text);
+            let lost = text.is_none().then(|| lost(root.as_deref(), &file));
             for entry in self.lock().values_mut() {
-                entry.board.compare(&file, &text);
+                match (&text, &lost) {
+                    (Some(text), _) => entry.board.compare(&file, text),
+                    (None, Some(error)) => entry.board.lose(&file, error),
+                    (None, None) => false,
+                };
             }
         }
         self.notice_undone().await;
@@ -311,6 +316,17 @@ fn status_text(status: &StatusParams) -> String {
         words.push(format!("{}k tokens", status.tokens.0.div_ceil(1000)));
     }
     words.join(" · ")
+}
+
+/// Why a file has no text.
+fn lost(root: Option<&Path>, file: &FilePath) -> EditorError {
+    let read = root.map(|root| PathPolicy::of(root).may_read(file));
+    match read {
+        Some(Err(error @ ReadError::Outside(_))) => EditorError::Forbidden {
+            why: error.to_string(),
+        },
+        Some(Ok(_) | Err(_)) | None => EditorError::Missing { file: file.clone() },
+    }
 }
 
 #[cfg(test)]

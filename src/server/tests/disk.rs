@@ -77,7 +77,9 @@ async fn a_file_that_is_deleted_or_renamed_leaves_a_conflict() {
     let (client, proposal) = waiting().await;
     let path = client.folder.path().join("a.py");
     std::fs::rename(&path, client.folder.path().join("b.py")).unwrap();
-    until_conflict(&client, |why| why.is_some()).await;
+    let gone = "a.py is gone: it was deleted or renamed since the change was made; put the file back, \
+                or reject #1";
+    until_conflict(&client, |why| why == Some(gone)).await;
     assert_eq!(file_of(&client, &proposal).await["after"], Value::Null);
 }
 

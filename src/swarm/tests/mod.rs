@@ -13,6 +13,7 @@ mod goals;
 mod landing;
 mod ledger;
 mod log;
+mod look_alikes;
 mod looking;
 mod misbehave;
 mod missing;

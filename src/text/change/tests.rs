@@ -302,7 +302,7 @@ fn what_two_wrote_into_one_line_is_a_conflict() {
     let base = "a = 1\nb = 2\nc = 3\n";
     let ours = |text: &str| ChangeSet::between(base, text);
     let two = ours("a = 1\nb = 9\nc = 3\n");
-    let meets = |current: &str| two.over(base, current).is_err();
+    let meets = |current: &str| two.over(base, &ours(current)).is_err();
     assert!(meets("a = 1\nb = 200\nc = 3\n"), "behind it");
     assert!(meets("a = 1\nlet b = 2\nc = 3\n"), "in front of it");
     assert!(meets("a = 1\nc = 3\n"), "the line is gone");
@@ -315,14 +315,28 @@ fn what_two_wrote_into_one_line_is_a_conflict() {
         ("a = 1\nb = 9\nc = 3\n", "a = 1\nb = 9\nc = 3\n"),
         (base, "a = 1\nb = 9\nc = 3\n"),
     ] {
-        let made = two.over(base, current).unwrap().apply(current).unwrap();
+        let made = two
+            .over(base, &ours(current))
+            .unwrap()
+            .changes
+            .apply(current)
+            .unwrap();
         assert_eq!(made, expected, "{current:?}");
     }
     let added = ours("a = 1\nb = 2\nmine\nc = 3\n");
     let now = "a = 1\nb = 7\nc = 7\n";
-    let made = added.over(base, now).unwrap().apply(now).unwrap();
+    let made = added
+        .over(base, &ours(now))
+        .unwrap()
+        .changes
+        .apply(now)
+        .unwrap();
     assert_eq!(made, "a = 1\nb = 7\nmine\nc = 7\n");
-    assert!(added.over(base, "a = 1\nb = 2\ntheirs\nc = 3\n").is_err());
+    assert!(
+        added
+            .over(base, &ours("a = 1\nb = 2\ntheirs\nc = 3\n"))
+            .is_err()
+    );
 }
 
 #[test]
@@ -330,7 +344,9 @@ fn a_conflict_is_told_in_lines() {
     let base = "one\ntwo\nthree\n";
     let told = |mine: &str, theirs: &str| {
         let mine = ChangeSet::between(base, mine);
-        mine.over(base, theirs).unwrap_err().in_lines(base)
+        mine.over(base, &ChangeSet::between(base, theirs))
+            .unwrap_err()
+            .in_lines(base)
     };
     assert_eq!(
         told("one\n2\nthree\n", "one\nzwei\nthree\n"),
@@ -339,11 +355,13 @@ fn a_conflict_is_told_in_lines() {
     let gone = Conflict {
         ours: ByteRange::new(4, 14),
         theirs: ByteRange::new(5, 6),
+        unsure: None,
     };
     assert_eq!(gone.in_lines(base), "both sides changed lines 2 to 3");
     let end = Conflict {
         ours: ByteRange::new(14, 14),
         theirs: ByteRange::new(14, 14),
+        unsure: None,
     };
     assert_eq!(end.in_lines(base), "both sides changed line 4");
     assert_eq!(end.in_lines(""), "both sides changed line 1");

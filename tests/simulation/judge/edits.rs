@@ -114,6 +114,22 @@ impl Judge {
             self.broken("what the user typed stands", mechanism, text);
             return;
         }
+        let changed = look_alikes(before).into_iter().find(|block| {
+            let is_unseen = tokens(block)
+                .iter()
+                .any(|one| !self.seen_tokens.contains(one));
+            is_unseen && !after.contains(block.as_str())
+        });
+        if let Some(block) = changed {
+            let text = format!("{} by {}: `{block}`", edit.file, edit.label);
+            let mechanism = if is_undo {
+                "a look-alike (undo)"
+            } else {
+                "a look-alike"
+            };
+            self.broken("what the user typed stands", mechanism, text);
+            return;
+        }
         let lines: BTreeSet<&str> = before.lines().collect();
         let merged = after.lines().find(|line| {
             let unseen = tokens(line)
@@ -255,4 +271,14 @@ impl Judge {
             );
         }
     }
+}
+
+/// The functions that the user typed as copies of an agent's function, with their lines.
+fn look_alikes(text: &str) -> Vec<String> {
+    let heads = text.match_indices("def alike_typed");
+    let block = |(at, _): (usize, &str)| {
+        let lines = text[at..].lines().take_while(|line| !line.is_empty());
+        lines.collect::<Vec<&str>>().join("\n")
+    };
+    heads.map(block).collect()
 }

@@ -1,0 +1,195 @@
+use super::*;
+
+const SHOP: &str = "\
+def fee(days):
+    # c
+    return days * 3
+
+
+def tax(total):
+    return total + 1
+
+
+RATE = 3
+";
+
+fn carried(base: &str, proposed: &str, current: &str) -> Result<String, Conflict> {
+    let file = FilePath::new("shop.py");
+    let changes = ChangeSet::between(base, proposed);
+    let carried = carry(&file, base, &changes, current)?;
+    Ok(carried.apply(current).expect("it is for this text"))
+}
+
+/// The text with each of these replaced, once.
+fn with(text: &str, replaced: &[(&str, &str)]) -> String {
+    replaced.iter().fold(text.to_owned(), |text, (old, new)| {
+        assert!(text.contains(old), "{old:?} in {text}");
+        text.replacen(old, new, 1)
+    })
+}
+
+/// The proposal of `days * 2` over what the user typed.
+fn fee_over(typed: &[(&str, &str)]) -> Result<String, String> {
+    let proposed = with(SHOP, &[("days * 3", "days * 2")]);
+    let made = carried(SHOP, &proposed, &with(SHOP, typed));
+    made.map_err(|conflict| conflict.in_lines(SHOP))
+}
+
+#[test]
+fn refuses_a_copy_of_the_line_in_another_symbol() {
+    let below = "days * 4\n\n\ndef fee2(days):\n    return days * 3";
+    assert_eq!(
+        fee_over(&[("days * 3", below)]).unwrap_err(),
+        "the change of line 3 has no certain place any more: it was made in `fee`, and the text that it \
+         fits now is in `fee2`"
+    );
+    let above = "def fee0(days):\n    # c\n    return days * 3\n\n\ndef fee";
+    let changed = "return days * 5\n\n\ndef tax";
+    let typed = [
+        ("def fee", above),
+        ("return days * 3\n\n\ndef tax", changed),
+    ];
+    assert!(fee_over(&typed).is_err());
+}
+
+#[test]
+fn refuses_a_second_definition_of_the_same_name() {
+    let twice = "days * 4\n\n\ndef fee(days):\n    # c\n    return days * 3";
+    assert!(fee_over(&[("days * 3", twice)]).is_err());
+    let exact = "days * 3\n\n\ndef fee(days):\n    # c\n    return days * 3";
+    let why = fee_over(&[("days * 3", exact)]).unwrap_err();
+    assert!(why.contains("more than one `fee` now"), "{why}");
+}
+
+#[test]
+fn follows_a_rename_to_the_only_new_symbol() {
+    let renamed = fee_over(&[("def fee(", "def charge(")]).unwrap();
+    assert_eq!(
+        renamed,
+        with(
+            SHOP,
+            &[("def fee(", "def charge("), ("days * 3", "days * 2")]
+        )
+    );
+    let two = [
+        ("def fee(", "def charge("),
+        ("RATE", "def other():\n    pass\n\n\nRATE"),
+    ];
+    assert!(fee_over(&two).is_err());
+    let class = "class A:\n    def f(self):\n        return 1\n";
+    let proposed = with(class, &[("1", "2")]);
+    let typed = with(class, &[("class A", "class B")]);
+    assert_eq!(
+        carried(class, &proposed, &typed).unwrap(),
+        with(&typed, &[("1", "2")])
+    );
+}
+
+#[test]
+fn refuses_where_the_symbol_was_renamed_and_typed_again() {
+    for (old_body, new_body) in [("days * 3", "days * 3"), ("days * 5", "days * 3")] {
+        let again = format!("{old_body}\n\n\ndef fee(days):\n    return {new_body}");
+        let typed = [("def fee(", "def fee_old("), ("days * 3", again.as_str())];
+        assert!(fee_over(&typed).is_err(), "{old_body}");
+        // Without the comment, the diff pairs the definitions.
+        let base = SHOP.replace("    # c\n", "");
+        let proposed = with(&base, &[("days * 3", "days * 2")]);
+        assert!(
+            carried(&base, &proposed, &with(&base, &typed)).is_err(),
+            "{old_body}"
+        );
+    }
+}
+
+#[test]
+fn module_level_edits_stay_at_module_level() {
+    let proposed = with(SHOP, &[("RATE = 3", "RATE = 2")]);
+    let moved = with(SHOP, &[("RATE = 3", "def rate():\n    RATE = 3\nRATE = 4")]);
+    assert!(carried(SHOP, &proposed, &moved).is_err());
+    let base = "if DEBUG:\n    RATE = 3\n    LIMIT = 9\n\n\ndef f():\n    pass\n";
+    let proposed = with(base, &[("RATE = 3", "RATE = 2")]);
+    let typed = with(
+        base,
+        &[(
+            "if DEBUG:\n    RATE = 3\n",
+            "if DEBUG:\n    RATE = other()\n\n\ndef g():\n    RATE = 3\n",
+        )],
+    );
+    let told = carried(base, &proposed, &typed).unwrap_err().in_lines(base);
+    assert!(told.contains("made in the module level"), "{told}");
+}
+
+#[test]
+fn refuses_a_near_copy_directly_beside_the_line() {
+    for typed in [
+        "    return days * 4\n    return days * 3\n",
+        "    return days * 3\n    return days * 4\n",
+        "    if days > 9:\n        return days * 4\n    return days * 3\n",
+    ] {
+        let why = fee_over(&[("    return days * 3\n", typed)]).unwrap_err();
+        assert!(why.contains("typed directly beside it"), "{why}");
+    }
+    let proposed = with(SHOP, &[("RATE = 3", "RATE = 2")]);
+    let again = with(SHOP, &[("RATE = 3", "RATE = 4\nRATE = 3")]);
+    assert!(carried(SHOP, &proposed, &again).is_err());
+}
+
+#[test]
+fn ordinary_typing_beside_the_line_does_not_matter() {
+    for typed in [
+        ("    # c\n", "    # c\n    days = max(days, 0)\n"),
+        ("    # c\n", ""),
+        ("# c", "# d"),
+        ("def fee(days)", "def fee(days=1)"),
+        ("days * 3\n", "days * 3\n\n\ndef other(a):\n    return a\n"),
+        ("def fee", "import os\n\n\ndef fee"),
+        ("def tax(total)", "def levy(total)"),
+        (
+            "RATE = 3\n",
+            "RATE = 3\n\n\ndef far(days):\n    return days * 3\n",
+        ),
+    ] {
+        let expected = with(SHOP, &[typed, ("return days * 3", "return days * 2")]);
+        assert_eq!(fee_over(&[typed]).as_ref(), Ok(&expected), "{typed:?}");
+    }
+}
+
+/// What stands in the text while a person types another function above or below.
+#[test]
+fn a_half_typed_definition_elsewhere_does_not_matter() {
+    let typed = "def other(a):\n    \"\"\"Says 'x'.\"\"\"\n    return [a, (1, {2: 3})]\n\n\n";
+    for before in ["def fee", "def tax", "RATE"] {
+        let mut refused = Vec::new();
+        for end in 1..=typed.len() {
+            let now = format!("{}\n{before}", &typed[..end]);
+            if let Err(why) = fee_over(&[(before, &now)]) {
+                refused.push((&typed[..end], why));
+            }
+        }
+        assert!(refused.is_empty(), "before {before}: {refused:?}");
+    }
+}
+
+/// The blank lines inside the user's new body are taken for those behind the old body.
+#[test]
+fn a_new_function_takes_no_line_of_the_user() {
+    let base = "def f():\n    a = 1\n\n\ndef g():\n    return 2\n";
+    let new = "    a = 1\ndef new():\n    pass\n";
+    let proposed = with(base, &[("    a = 1\n", new)]);
+    let typed = [("    a = 1\n\n\n", "    b = 1\n\n\n    c = 2\n# ---\n")];
+    let conflict = carried(base, &proposed, &with(base, &typed)).unwrap_err();
+    let told = conflict.in_lines(base);
+    assert!(
+        told.contains("it would put lines of `f` into `new`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn text_without_a_grammar_is_carried_by_its_lines() {
+    let file = FilePath::new("notes.txt");
+    let changes = ChangeSet::between("def a\nx\n", "def a\ny\n");
+    let current = "def a\nx\ndef b\n";
+    let made = carry(&file, "def a\nx\n", &changes, current).unwrap();
+    assert_eq!(made.apply(current).unwrap(), "def a\ny\ndef b\n");
+}
