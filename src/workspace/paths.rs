@@ -86,7 +86,6 @@ pub fn is_secret(name: &str) -> bool {
         "pip.conf",
         "wp-config.php",
         ".ansible_vault_pass",
-        ".bash_history",
         ".clasprc.json",
         ".databrickscfg",
         ".dev.vars",
@@ -96,7 +95,6 @@ pub fn is_secret(name: &str) -> bool {
         ".mylogin.cnf",
         ".password",
         ".password-store",
-        ".python_history",
         ".secret",
         ".sentryclirc",
         ".snowsql",
@@ -104,7 +102,6 @@ pub fn is_secret(name: &str) -> bool {
         ".token",
         ".vault-password",
         ".vault_pass",
-        ".zsh_history",
         "api_key.txt",
         "apikey.txt",
         "auth.json",
@@ -120,7 +117,11 @@ pub fn is_secret(name: &str) -> bool {
         "passwords.txt",
         "pip.ini",
         "rclone.conf",
+        "settings-security.xml",
         "token.txt",
+        "vault.json",
+        "vault.yaml",
+        "vault.yml",
         "vault_pass.txt",
         "wallet.dat",
     ];
@@ -148,8 +149,35 @@ pub fn is_secret(name: &str) -> bool {
     let name = name.trim_end_matches('~').to_ascii_lowercase();
     NAMES.contains(&name.as_str())
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || is_history(&name)
         || (!is_example(&name)
             && (is_environment(&name) || is_private_key(&name) || is_data(&name)))
+}
+
+/// Whether a file or directory holds secrets, by its name ([`is_secret`]) or by the directory that it
+/// lies in.
+pub fn is_secret_path(path: &Path) -> bool {
+    const PLACES: [(&str, &str); 5] = [
+        ("gh", "hosts.yml"),
+        (".m2", "settings.xml"),
+        (".cargo", "credentials"),
+        (".gem", "credentials"),
+        (".config", "hub"),
+    ];
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
+        return false;
+    };
+    let directory = path.parent().and_then(Path::file_name);
+    let is_place = |(directory_name, file): &(&str, &str)| {
+        let directory = directory.is_some_and(|name| name.eq_ignore_ascii_case(directory_name));
+        directory && name.trim_end_matches('~').eq_ignore_ascii_case(file)
+    };
+    is_secret(&name) || PLACES.iter().any(is_place)
+}
+
+/// `.psql_history`, `.bash_history`: what was typed at a prompt.
+fn is_history(name: &str) -> bool {
+    name.starts_with('.') && (name.ends_with("_history") || name.ends_with("-history"))
 }
 
 /// `.env.example` and the like show what to fill in.
@@ -178,12 +206,20 @@ fn is_private_key(name: &str) -> bool {
     rest.is_some_and(|rest| follows(rest) && !rest.ends_with(".pub") && !is_code(name))
 }
 
-/// `secrets.yml`, `credentials.json`, `service-account-prod.json`, `client_secret_123.json`.
+/// `secrets.yml`, `credentials.json`, `service-account-prod.json`, `client_secret_123.json`,
+/// `google_credentials.json`.
 fn is_data(name: &str) -> bool {
     const STEMS: [&str; 8] = [
         "firebase-adminsdk",
         "kubeconfig",
         "secret",
+        "credential",
+        "service-account",
+        "service_account",
+        "client-secret",
+        "client_secret",
+    ];
+    const LATER: [&str; 5] = [
         "credential",
         "service-account",
         "service_account",
@@ -210,9 +246,23 @@ fn is_data(name: &str) -> bool {
         let rest = rest.strip_prefix('s').unwrap_or(rest);
         rest.is_empty() || rest.starts_with(['.', '-', '_'])
     };
-    let named = STEMS
-        .iter()
-        .any(|word| stem.strip_prefix(word).is_some_and(follows));
+    let starts_with = |words: &[&str], text: &str| {
+        let mut rests = words.iter().filter_map(|word| text.strip_prefix(word));
+        rests.any(follows)
+    };
+    // After another word (`google_credentials`), but for data of tests. A `secret` there may be a
+    // manifest that holds none (`sealed-secret.yaml`).
+    let is_of_tests = stem.split(['.', '-', '_']).any(|part| {
+        matches!(
+            part,
+            "test" | "tests" | "mock" | "fake" | "dummy" | "fixture" | "fixtures"
+        )
+    });
+    let is_later = || {
+        stem.match_indices(['.', '-', '_'])
+            .any(|(at, _)| starts_with(&LATER, &stem[at + 1..]))
+    };
+    let named = starts_with(&STEMS, stem) || !is_of_tests && is_later();
     named && KINDS.contains(&kind)
 }
 
@@ -246,9 +296,11 @@ pub(super) fn resolve(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError
     let real = inside(root, file)?;
     let relative = real.strip_prefix(root).unwrap_or(&real);
     for path in [Path::new(file.as_str()), relative] {
-        for part in path.components() {
-            let name = part.as_os_str().to_string_lossy();
-            if is_secret(&name) {
+        let mut upward: Vec<&Path> = path.ancestors().collect();
+        upward.reverse();
+        for path in upward {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if is_secret_path(path) {
                 return Err(ReadError::Secret(file.clone()));
             }
             if is_version_control(&name) {
@@ -312,7 +364,7 @@ pub(super) fn is_linked_secret(root: &Path, real: &Path, found: &Metadata) -> bo
     };
     let holds_it = |directory: &Path| {
         let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.any(|entry| is_secret(&entry.file_name().to_string_lossy()) && is_same(&entry))
+        entries.any(|entry| is_secret_path(&entry.path()) && is_same(&entry))
     };
     let mut directories = real.ancestors().skip(1);
     found.nlink() > 1
@@ -410,6 +462,13 @@ mod tests {
             "local.settings.json",
             ".env.test",
             ".env.development.local",
+            "google_credentials.json",
+            "my-service-account.json",
+            ".psql_history",
+            ".node_repl_history",
+            ".zsh_history",
+            "settings-security.xml",
+            "vault.yml",
         ] {
             assert!(is_secret(name), "{name}");
         }
@@ -462,8 +521,23 @@ mod tests {
             "gcloud",
             "azure",
             "access_tokens.py",
+            "sealed-secret.yaml",
+            "fake_service_account.json",
+            "purchase_history",
+            "hosts.yml",
+            "settings.xml",
         ] {
             assert!(!is_secret(name), "{name}");
+        }
+        for (path, secret) in [
+            (".config/gh/hosts.yml", true),
+            (".m2/settings.xml", true),
+            (".cargo/credentials", true),
+            ("ansible/hosts.yml", false),
+            ("app/settings.xml", false),
+            (".cargo/config.toml", false),
+        ] {
+            assert_eq!(is_secret_path(Path::new(path)), secret, "{path}");
         }
     }
 
@@ -504,7 +578,13 @@ mod tests {
         for path in ["a\0b", "a\nb.py", "\u{202e}yp.py"] {
             assert_eq!(check(path), Err(ReadError::Name(FilePath::new(path))));
         }
-        for path in [".env", "pkg/.env.local", ".env/bin/python", "certs/a.pem"] {
+        for path in [
+            ".env",
+            "pkg/.env.local",
+            ".env/bin/python",
+            "certs/a.pem",
+            ".config/gh/hosts.yml",
+        ] {
             assert_eq!(check(path), Err(ReadError::Secret(FilePath::new(path))));
         }
         assert_eq!(
