@@ -4,7 +4,7 @@
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::encoding::DecodeError;
 use crate::syntax::FilePath;
@@ -20,6 +20,8 @@ pub enum ReadError {
     Missing(FilePath),
     #[error("{0}: outside the workspace; give a path below its root")]
     Outside(FilePath),
+    #[error("{file}: lies in the workspace under the path {plain}: give that path")]
+    NotPlain { file: FilePath, plain: String },
     #[error("{0}: files of secrets are never read")]
     Secret(FilePath),
     #[error("{0}: version control keeps its data there, tokens among it; it is never read")]
@@ -293,7 +295,10 @@ pub(super) fn is_repository(directory: &Path) -> bool {
 /// The real path of a file that may be read: [`inside`] the root, and neither a secret nor data of
 /// version control, by the name that it is asked for or by the one that links lead to.
 pub(super) fn resolve(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
-    let real = inside(root, file)?;
+    let real = match inside(root, file) {
+        Err(error @ ReadError::NotPlain { .. }) => return Err(not_plain(root, file, error)),
+        other => other?,
+    };
     let relative = real.strip_prefix(root).unwrap_or(&real);
     for path in [Path::new(file.as_str()), relative] {
         let mut upward: Vec<&Path> = path.ancestors().collect();
@@ -319,6 +324,36 @@ pub(super) fn resolve(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError
     Ok(real)
 }
 
+/// The path below `root` that a path written in another form names: an absolute one, or one with `.`,
+/// `..` or empty parts. `None` where it leads out of the root, or to the root itself. Links are not
+/// looked at: the plain path is judged by itself.
+fn plain_form(root: &Path, file: &FilePath) -> Option<String> {
+    let mut plain = PathBuf::new();
+    for part in root.join(file.as_str()).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    let plain = plain.strip_prefix(root).ok()?.to_str()?;
+    (!plain.is_empty()).then(|| plain.to_owned())
+}
+
+/// Why a file that was asked for in another form than the plain one is not read: what it is where it
+/// may not be read at all, else how to write its path.
+fn not_plain(root: &Path, file: &FilePath, error: ReadError) -> ReadError {
+    let ReadError::NotPlain { plain, .. } = &error else {
+        return error;
+    };
+    match resolve(root, &FilePath::new(plain)) {
+        Err(ReadError::Secret(_)) => ReadError::Secret(file.clone()),
+        Err(ReadError::VersionControl(_)) => ReadError::VersionControl(file.clone()),
+        Err(ReadError::Outside(_)) => ReadError::Outside(file.clone()),
+        Ok(_) | Err(_) => error,
+    }
+}
+
 /// The real path of a file of the workspace, which lies inside `root`. The file itself need not
 /// exist. The path must be written in its one plain form, so that no file has two names.
 pub(super) fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
@@ -328,7 +363,13 @@ pub(super) fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError>
     }
     let plain = |part: &str| !matches!(part, "" | "." | "..");
     if !file.as_str().split('/').all(plain) {
-        return Err(outside());
+        return Err(match plain_form(root, file) {
+            Some(plain) => ReadError::NotPlain {
+                file: file.clone(),
+                plain,
+            },
+            None => outside(),
+        });
     }
     let real = real_path(&root.join(file.as_str())).map_err(|error| ReadError::io(file, &error))?;
     match real.starts_with(root) {
@@ -565,15 +606,28 @@ mod tests {
             "/etc/passwd",
             "leaves.py",
             "up/outside.py",
-            "pkg//new.py",
-            "pkg/./new.py",
-            "pkg/",
+            "./",
         ] {
             assert_eq!(
                 check(path),
                 Err(ReadError::Outside(FilePath::new(path))),
                 "{path:?}"
             );
+        }
+        let absolute = root.join("pkg/new.py").display().to_string();
+        for (path, plain) in [
+            ("pkg//new.py", "pkg/new.py"),
+            ("pkg/./new.py", "pkg/new.py"),
+            ("a/../pkg/new.py", "pkg/new.py"),
+            ("pkg/", "pkg"),
+            (&absolute, "pkg/new.py"),
+        ] {
+            let (file, plain) = (FilePath::new(path), plain.to_owned());
+            assert_eq!(check(path), Err(ReadError::NotPlain { file, plain }));
+        }
+        let secret = root.join("pkg/.env").display().to_string();
+        for path in [secret.as_str(), "pkg/../.env"] {
+            assert_eq!(check(path), Err(ReadError::Secret(FilePath::new(path))));
         }
         for path in ["a\0b", "a\nb.py", "\u{202e}yp.py"] {
             assert_eq!(check(path), Err(ReadError::Name(FilePath::new(path))));
