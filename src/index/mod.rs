@@ -31,7 +31,7 @@ pub use importable::Importable;
 pub use locate::{Candidate, Located, LocatedFile};
 pub use lookup::{Definition, Description, Usage, Usages};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
-pub use names::{Rebound, binds, rebound, undefined_names};
+pub use names::{LostUse, Rebound, binds, lost_uses, rebound, undefined_names};
 pub use position::{Definitions, NoName, Position};
 pub use progress::reading;
 pub use search::{Hit, Hits};

@@ -170,6 +170,7 @@ pub struct ChatRequest {
     pub seed: Option<u64>,
     /// The answer begins with this text, and ends where a code block that it opens is closed. A model in
     /// the process goes on from it; others are not told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub beginning: String,
     /// The answer ends before any of these texts.
     pub stop: Vec<String>,

@@ -4,6 +4,7 @@
 mod files;
 mod values;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,8 +12,6 @@ use crate::workspace::read_regular;
 use files::{Directories, FILE_BYTES, SecretFile};
 use values::{GIT_CONFIG, SHORTEST, values_of};
 
-/// Stands for a value.
-const REPLACED: &str = "[secret]";
 /// Limits of what is read.
 const ALL_BYTES: u64 = 4 << 20;
 const VALUES_MOST: usize = 2000;
@@ -29,6 +28,29 @@ struct Read {
     files: Vec<SecretFile>,
     /// As they may be printed, the longest first.
     values: Vec<String>,
+    /// The number of each value, for as long as the project is known: two tests whose ids hold
+    /// different secrets must not get one id.
+    numbers: HashMap<String, usize>,
+}
+
+impl Read {
+    fn set_values(&mut self, mut values: Vec<String>) {
+        for value in &values {
+            let next = self.numbers.len() + 1;
+            self.numbers.entry(value.clone()).or_insert(next);
+        }
+        values.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+        values.dedup();
+        self.values = values;
+    }
+
+    /// The text that stands for a value: `[secret]` for the first value, `[secret 2]` for the second.
+    fn replacement(&self, value: &str) -> String {
+        match self.numbers.get(value) {
+            Some(1) | None => "[secret]".to_owned(),
+            Some(number) => format!("[secret {number}]"),
+        }
+    }
 }
 
 impl SecretValues {
@@ -37,12 +59,14 @@ impl SecretValues {
         drop(self.refreshed(root));
     }
 
-    /// `text` without the values that stand in the secret files of `root` and below it.
+    /// `text` without the values that stand in the secret files of `root` and below it. Different values
+    /// are replaced by different texts, and one value always by the same.
     pub(super) fn redact(&self, root: &Path, text: String) -> String {
         let read = self.refreshed(root);
         let found = read.values.iter().filter(|value| text.contains(*value));
         let found: Vec<&String> = found.collect();
-        let replace = |text: String, value: &&String| text.replace(value.as_str(), REPLACED);
+        let replace =
+            |text: String, value: &&String| text.replace(value.as_str(), &read.replacement(value));
         found.iter().fold(text, replace)
     }
 
@@ -50,14 +74,15 @@ impl SecretValues {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let files = read.directories.secret_files(root);
         if read.files != files {
-            read.values = all_values(&files);
+            read.set_values(all_values(&files));
             read.files = files;
         }
         read
     }
 }
 
-/// The values in the files, as they stand there and as they are written in JSON and by Python's `repr`.
+/// The values in the files, as they stand there and as they are written in JSON and by Python's `repr`,
+/// in the order of the files.
 fn all_values(files: &[SecretFile]) -> Vec<String> {
     let mut values = Vec::new();
     let mut bytes = 0;
@@ -81,8 +106,6 @@ fn all_values(files: &[SecretFile]) -> Vec<String> {
     values.extend(read);
     let escaped: Vec<String> = values.iter().flat_map(|value| escaped(value)).collect();
     values.extend(escaped);
-    values.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
-    values.dedup();
     values
 }
 
@@ -170,6 +193,36 @@ mod tests {
 
     use super::*;
 
+    /// A text with the same replacement for all secrets.
+    fn unnumbered(text: &str) -> String {
+        let (first, rest) = text.split_once("[secret ").unwrap_or((text, ""));
+        match rest.split_once(']') {
+            Some((_, rest)) => format!("{first}[secret]{}", unnumbered(rest)),
+            None => text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn different_values_stay_different() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |text: &str| fs::write(dir.path().join(".env"), text).unwrap();
+        write("A_TOKEN=sekret-alpha-11\nB_TOKEN=sekret-bravo-22\n");
+        let values = SecretValues::default();
+        let redact = |text: &str| values.redact(dir.path(), text.to_owned());
+        // In any order, and alone.
+        assert_eq!(
+            redact("sekret-bravo-22 sekret-alpha-11"),
+            "[secret 2] [secret]"
+        );
+        assert_eq!(redact("t[sekret-bravo-22]"), "t[[secret 2]]");
+        // A value keeps its number when others come and go.
+        write("C_TOKEN=sekret-charlie-33\nB_TOKEN=sekret-bravo-22\n");
+        assert_eq!(
+            redact("sekret-bravo-22 sekret-charlie-33"),
+            "[secret 2] [secret 3]"
+        );
+    }
+
     #[test]
     fn values_are_replaced_and_read_again_when_their_file_changes() {
         let dir = tempfile::tempdir().unwrap();
@@ -187,7 +240,7 @@ mod tests {
         write(".env.example", "OTHER=example99\n");
         write("code.py", "SHOWN = 'visible11'\n");
         let values = SecretValues::default();
-        let redact = |text: &str| values.redact(dir.path(), text.to_owned());
+        let redact = |text: &str| unnumbered(&values.redact(dir.path(), text.to_owned()));
         let told = redact("abcd1234efgh abcd1234 zyxw9876 example99 visible11");
         assert_eq!(told, "[secret] [secret] [secret] example99 visible11");
         let told = redact("deep4567 inside789 installed1");
@@ -222,7 +275,10 @@ mod tests {
         fs::write(dir.path().join(".env"), env).unwrap();
         let yaml = "a: 'it''s-Pw-4455'\nb: \"q\\\"x-Pw-6677\"\n";
         fs::write(dir.path().join("secrets.yml"), yaml).unwrap();
-        let redact = |text: &str| SecretValues::default().redact(dir.path(), text.to_owned());
+        let redact = |text: &str| {
+            let values = SecretValues::default();
+            unnumbered(&values.redact(dir.path(), text.to_owned()))
+        };
         for printed in [
             "ab\"cd-Pw-991",
             "x y-tok-77z",
@@ -248,7 +304,10 @@ mod tests {
                       \tfetch = +refs/heads/*:refs/remotes/origin/*\n\
                       [http \"https://host/\"]\n\textraheader = AUTHORIZATION: basic eDp0b2tlbg==\n";
         fs::write(root.join(".git/config"), config).unwrap();
-        let redact = |text: &str| SecretValues::default().redact(&project, text.to_owned());
+        let redact = |text: &str| {
+            let values = SecretValues::default();
+            unnumbered(&values.redact(&project, text.to_owned()))
+        };
         let printed = "ghp_abc123DEF basic eDp0b2tlbg== +refs/heads/*:refs/remotes/origin/*";
         assert_eq!(
             redact(printed),
@@ -261,7 +320,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = r#"{"token": "ab\"cd\\ef'12", "lines": "first1111\nsecond222"}"#;
         fs::write(dir.path().join("credentials.json"), text).unwrap();
-        let redact = |text: &str| SecretValues::default().redact(dir.path(), text.to_owned());
+        let redact = |text: &str| {
+            let values = SecretValues::default();
+            unnumbered(&values.redact(dir.path(), text.to_owned()))
+        };
         for printed in [
             r#"ab"cd\ef'12"#,
             r#"ab\"cd\\ef'12"#,

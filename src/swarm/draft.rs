@@ -221,19 +221,29 @@ fn needed_person(hub: &Hub, file: &FilePath, rule: WriteRule) -> Result<Vec<Stri
     match (rule, hub.task.approval) {
         (WriteRule::Allowed, _) => Ok(Vec::new()),
         (WriteRule::NeedsPerson { why }, Approval::Ask) => Ok(vec![why.to_owned()]),
-        (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => unusable(
-            format!(
-                "Not changed: {file} is changed only after a person accepted that very change ({why}), and \
+        (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => {
+            let options = allow_write(hub, file);
+            unusable(
+                format!(
+                    "Not changed: {file} is changed only after a person accepted that very change ({why}), and \
                  nobody is asked in this run. Do without it, and say in your summary what should be changed \
-                 there. The user can allow it by --allow-write '{file}'."
-            ),
-            format!(
-                "{file} is changed only after you accepted that very change ({why}); allow it by \
-                 --allow-write '{file}'"
-            ),
-        ),
+                 there. The user can allow it by {options}."
+                ),
+                format!(
+                    "{file} is changed only after you accepted that very change ({why}); allow it by \
+                 {options}"
+                ),
+            )
+        }
         (WriteRule::Never { why }, _) => unusable_as(format!("Not changed: {why}.")),
     }
+}
+
+/// The options that let agents change a file: one for each of its names that needs it.
+fn allow_write(hub: &Hub, file: &FilePath) -> String {
+    let names = hub.policy().names_to_allow(file).into_iter();
+    let options = names.map(|name| format!("--allow-write '{}'", name.display()));
+    options.collect::<Vec<_>>().join(" ")
 }
 
 /// The user's text as it is now; the run's world follows it. `None`: there is no such file.
@@ -616,7 +626,10 @@ fn foreign(
         None if own.encloses(touched) && !own.is_module() => None,
         None => Some(ReturnReason::new(
             format!("{touched} is not your symbol: {advice}."),
-            format!("{touched} belongs to another agent"),
+            format!(
+                "{touched} is another symbol than {own}, which the proposal was for; a change of it is \
+                 asked by `request_change`"
+            ),
         )),
     }
 }

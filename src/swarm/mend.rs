@@ -6,9 +6,11 @@ use super::diagnose::request;
 use super::findings::{ImportMends, UnclearImport};
 use super::gate::Draft;
 use super::hub::Hub;
-use crate::index::{Importable, binds, undefined_names};
+use crate::index::{Importable, binds, lost_uses, undefined_names};
 use crate::ports::{Diagnostics, Effort, Problem, ProblemKind};
-use crate::syntax::{FilePath, Language, Rewrite, SymbolPath, SymbolTree, carry, rewrite};
+use crate::syntax::{
+    FilePath, Language, Rewrite, SymbolPath, SymbolTree, carry, rewrite, without_imports,
+};
 use crate::text::{ChangeSet, Edit};
 
 /// A change that lacks more names has other troubles.
@@ -26,6 +28,12 @@ pub(super) async fn mended(hub: &Arc<Hub>, draft: Draft) -> Draft {
     let tree = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
     let mut lacking = lacking(&draft, &tree);
     lacking.retain(|name| !is_taken_away(hub, &draft, &tree, name));
+    if only_imports_change(&draft, &tree) {
+        // To add what the agent takes away would leave nothing of its change.
+        let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
+        let lost = lost_uses(&before, &tree);
+        lacking.retain(|name| !lost.iter().any(|one| one.name == *name));
+    }
     if lacking.is_empty() || lacking.len() > MOST {
         return draft;
     }
@@ -48,6 +56,12 @@ pub(super) async fn mended(hub: &Arc<Hub>, draft: Draft) -> Draft {
     let mut draft = with_imports(draft, &tree, clear);
     draft.imports.unclear = unclear;
     draft
+}
+
+/// Whether a draft changes nothing but the imports of its module.
+fn only_imports_change(draft: &Draft, after: &SymbolTree) -> bool {
+    let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
+    !draft.base.is_empty() && without_imports(&before) == without_imports(after)
 }
 
 /// What is left of the statements that a change asks for when those of which its text uses nothing are

@@ -10,7 +10,7 @@ use super::ending;
 use super::gate::Draft;
 use super::hub::Hub;
 use super::parts;
-use super::proposal::{Evidence, TestEvidence};
+use super::proposal::{Evidence, TestEvidence, named};
 use super::protocol::Propose;
 use super::reason::ReturnReason;
 use super::run::Approval;
@@ -138,7 +138,7 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
     if broken.is_empty() {
         return None;
     }
-    let broken = broken.join(", ");
+    let broken = named(broken);
     let elsewhere = raised_elsewhere(hub, draft, details);
     let unclear = evidence.imports.unclear.iter();
     let imports: String = unclear.map(|one| format!("\n{one}")).collect();
@@ -153,7 +153,7 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
 /// Why a change is not applied with which tests pass only as the run changed them.
 fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
     let found = evidence.counting().0.only_as_changed()?;
-    let ids = found.tests.join(", ");
+    let ids = named(&found.tests);
     let details = match found.details.is_empty() {
         true => String::new(),
         false => format!("\n{}", found.details),

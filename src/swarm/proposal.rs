@@ -543,6 +543,15 @@ fn as_many_as_fit(texts: Vec<String>) -> String {
 /// Stands for the whole command where no single test can be told apart.
 pub const WHOLE_RUN: &str = "(the test command)";
 
+/// Ids of tests in a list for a reader; in parentheses, [`WHOLE_RUN`] needs none of its own.
+pub(super) fn named(ids: &[String]) -> String {
+    let name = |id: &String| match id == WHOLE_RUN {
+        true => "the test command".to_owned(),
+        false => id.clone(),
+    };
+    ids.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
 /// Ids of the tests that fail in a report; [`WHOLE_RUN`] as well when it failed without naming one or
 /// did not come to its end.
 pub fn failing_ids(report: &TestReport) -> Vec<String> {

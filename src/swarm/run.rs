@@ -256,9 +256,26 @@ async fn until_stopped(hub: &Arc<Hub>) -> StopReason {
         biased;
         () = hub.cancel.cancelled() => StopReason::Cancelled,
         () = hub.ledger.time_up() => {
-            StopReason::LedgerEmpty { what: format!("{} seconds", hub.ledger.limits().seconds) }
+            StopReason::LedgerEmpty { what: time_limit(hub) }
         }
         driven = drive(hub) => driven.unwrap_or_else(|reason| reason),
+    }
+}
+
+/// The limit of seconds in words, and what took the time where no agent was at work yet.
+fn time_limit(hub: &Hub) -> String {
+    let limit = format!("{} seconds", hub.ledger.limits().seconds);
+    let is_before = {
+        let state = hub.state();
+        let before = state.before.as_ref();
+        let is_cut = before.is_none_or(|report| report.outcome == TestOutcome::TimedOut);
+        hub.frozen.get().is_none() && is_cut
+    };
+    match hub.outside.tests.command().filter(|_| is_before) {
+        Some(command) => {
+            format!("{limit}, and the tests before the change did not end (`{command}`)")
+        }
+        None => limit,
     }
 }
 

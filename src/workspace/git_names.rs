@@ -51,6 +51,20 @@ struct Repository {
     top: PathBuf,
     /// The data that all its work trees share.
     git: PathBuf,
+    /// The data of this work tree alone; the same as `git` unless the work tree is a linked one.
+    own: PathBuf,
+}
+
+impl Repository {
+    /// The files of git's own configuration, there or not. A linked work tree has a
+    /// `config.worktree` of its own.
+    fn configurations(&self) -> Vec<PathBuf> {
+        let mut files = vec![self.git.join("config"), self.git.join("config.worktree")];
+        if self.own != self.git {
+            files.push(self.own.join("config.worktree"));
+        }
+        files
+    }
 }
 
 impl GitNames {
@@ -77,9 +91,9 @@ impl GitNames {
 
 impl Configuration {
     fn read(repository: Repository) -> Self {
-        let Repository { top, git } = &repository;
+        let Repository { top, git, .. } = &repository;
         let read_at = SystemTime::now();
-        let mut waiting = vec![git.join("config"), git.join("config.worktree")];
+        let mut waiting = repository.configurations();
         let (mut files, mut named, mut is_whole) = (Vec::new(), BTreeSet::new(), true);
         for _ in 0..DEPTH_MOST {
             let mut included = Vec::new();
@@ -136,20 +150,17 @@ fn repository(root: &Path) -> Option<Repository> {
     if let Ok(text) = read_text(&git, BYTES_MOST) {
         git = plain(&top.join(text.strip_prefix("gitdir:")?.trim()));
     }
+    let own = git.clone();
     if let Ok(common) = read_text(&git.join("commondir"), BYTES_MOST) {
         git = plain(&git.join(common.trim()));
     }
     let top = top.to_owned();
-    Some(Repository { top, git })
+    Some(Repository { top, git, own })
 }
 
 /// The files of git's own configuration of the repository that holds `root`, there or not.
 pub fn git_configurations(root: &Path) -> Vec<PathBuf> {
-    let git = repository(root).map(|found| found.git);
-    let names = ["config", "config.worktree"];
-    git.iter()
-        .flat_map(|git| names.map(|name| git.join(name)))
-        .collect()
+    repository(root).map_or_else(Vec::new, |found| found.configurations())
 }
 
 /// What the keys have in their names whose values are paths or commands.
@@ -267,6 +278,27 @@ mod tests {
         std::fs::create_dir_all(root.join("tools")).unwrap();
         assert!(names(&root.join("tools"), "fsm.sh"));
         assert!(!names(&root.join("tools"), "a.py"));
+    }
+
+    #[test]
+    fn a_linked_work_tree_has_a_configuration_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let (main, linked) = (dir.path().join("main"), dir.path().join("linked"));
+        let own = main.join(".git/worktrees/linked");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::create_dir_all(&linked).unwrap();
+        let write = |path: PathBuf, text: &str| std::fs::write(path, text).unwrap();
+        write(main.join(".git/config"), "[core]\n\tfsmonitor = f.sh\n");
+        write(own.join("commondir"), "../..\n");
+        let config = "[core]\n\thooksPath = scripts\n";
+        write(own.join("config.worktree"), config);
+        let data = format!("gitdir: {}\n", own.display());
+        write(linked.join(".git"), &data);
+        assert!(names(&linked, "scripts/pre.sh"));
+        assert!(names(&linked, "f.sh"));
+        assert!(!names(&linked, "other/pre.sh"));
+        assert!(!names(&main, "scripts/pre.sh"));
+        assert!(git_configurations(&linked).contains(&own.join("config.worktree")));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use directories::{missing_directories, remove_empty_directories};
 pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use git_names::git_configurations;
 pub use paths::ReadError;
-pub use paths::{MAX_FILE_BYTES, is_secret};
+pub use paths::{MAX_FILE_BYTES, is_secret_path};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
 pub use private::{private_directory, private_file};
 pub use program::{HostPrograms, ProgramError, Variables};

@@ -4,7 +4,7 @@
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::encoding::DecodeError;
 use crate::syntax::FilePath;
@@ -20,6 +20,8 @@ pub enum ReadError {
     Missing(FilePath),
     #[error("{0}: outside the workspace; give a path below its root")]
     Outside(FilePath),
+    #[error("{file}: lies in the workspace under the path {plain}: give that path")]
+    NotPlain { file: FilePath, plain: String },
     #[error("{0}: files of secrets are never read")]
     Secret(FilePath),
     #[error("{0}: version control keeps its data there, tokens among it; it is never read")]
@@ -86,7 +88,6 @@ pub fn is_secret(name: &str) -> bool {
         "pip.conf",
         "wp-config.php",
         ".ansible_vault_pass",
-        ".bash_history",
         ".clasprc.json",
         ".databrickscfg",
         ".dev.vars",
@@ -96,7 +97,6 @@ pub fn is_secret(name: &str) -> bool {
         ".mylogin.cnf",
         ".password",
         ".password-store",
-        ".python_history",
         ".secret",
         ".sentryclirc",
         ".snowsql",
@@ -104,7 +104,6 @@ pub fn is_secret(name: &str) -> bool {
         ".token",
         ".vault-password",
         ".vault_pass",
-        ".zsh_history",
         "api_key.txt",
         "apikey.txt",
         "auth.json",
@@ -120,7 +119,11 @@ pub fn is_secret(name: &str) -> bool {
         "passwords.txt",
         "pip.ini",
         "rclone.conf",
+        "settings-security.xml",
         "token.txt",
+        "vault.json",
+        "vault.yaml",
+        "vault.yml",
         "vault_pass.txt",
         "wallet.dat",
     ];
@@ -148,8 +151,35 @@ pub fn is_secret(name: &str) -> bool {
     let name = name.trim_end_matches('~').to_ascii_lowercase();
     NAMES.contains(&name.as_str())
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || is_history(&name)
         || (!is_example(&name)
             && (is_environment(&name) || is_private_key(&name) || is_data(&name)))
+}
+
+/// Whether a file or directory holds secrets, by its name ([`is_secret`]) or by the directory that it
+/// lies in.
+pub fn is_secret_path(path: &Path) -> bool {
+    const PLACES: [(&str, &str); 5] = [
+        ("gh", "hosts.yml"),
+        (".m2", "settings.xml"),
+        (".cargo", "credentials"),
+        (".gem", "credentials"),
+        (".config", "hub"),
+    ];
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
+        return false;
+    };
+    let directory = path.parent().and_then(Path::file_name);
+    let is_place = |(directory_name, file): &(&str, &str)| {
+        let directory = directory.is_some_and(|name| name.eq_ignore_ascii_case(directory_name));
+        directory && name.trim_end_matches('~').eq_ignore_ascii_case(file)
+    };
+    is_secret(&name) || PLACES.iter().any(is_place)
+}
+
+/// `.psql_history`, `.bash_history`: what was typed at a prompt.
+fn is_history(name: &str) -> bool {
+    name.starts_with('.') && (name.ends_with("_history") || name.ends_with("-history"))
 }
 
 /// `.env.example` and the like show what to fill in.
@@ -178,12 +208,20 @@ fn is_private_key(name: &str) -> bool {
     rest.is_some_and(|rest| follows(rest) && !rest.ends_with(".pub") && !is_code(name))
 }
 
-/// `secrets.yml`, `credentials.json`, `service-account-prod.json`, `client_secret_123.json`.
+/// `secrets.yml`, `credentials.json`, `service-account-prod.json`, `client_secret_123.json`,
+/// `google_credentials.json`.
 fn is_data(name: &str) -> bool {
     const STEMS: [&str; 8] = [
         "firebase-adminsdk",
         "kubeconfig",
         "secret",
+        "credential",
+        "service-account",
+        "service_account",
+        "client-secret",
+        "client_secret",
+    ];
+    const LATER: [&str; 5] = [
         "credential",
         "service-account",
         "service_account",
@@ -210,9 +248,23 @@ fn is_data(name: &str) -> bool {
         let rest = rest.strip_prefix('s').unwrap_or(rest);
         rest.is_empty() || rest.starts_with(['.', '-', '_'])
     };
-    let named = STEMS
-        .iter()
-        .any(|word| stem.strip_prefix(word).is_some_and(follows));
+    let starts_with = |words: &[&str], text: &str| {
+        let mut rests = words.iter().filter_map(|word| text.strip_prefix(word));
+        rests.any(follows)
+    };
+    // After another word (`google_credentials`), but for data of tests. A `secret` there may be a
+    // manifest that holds none (`sealed-secret.yaml`).
+    let is_of_tests = stem.split(['.', '-', '_']).any(|part| {
+        matches!(
+            part,
+            "test" | "tests" | "mock" | "fake" | "dummy" | "fixture" | "fixtures"
+        )
+    });
+    let is_later = || {
+        stem.match_indices(['.', '-', '_'])
+            .any(|(at, _)| starts_with(&LATER, &stem[at + 1..]))
+    };
+    let named = starts_with(&STEMS, stem) || !is_of_tests && is_later();
     named && KINDS.contains(&kind)
 }
 
@@ -243,12 +295,17 @@ pub(super) fn is_repository(directory: &Path) -> bool {
 /// The real path of a file that may be read: [`inside`] the root, and neither a secret nor data of
 /// version control, by the name that it is asked for or by the one that links lead to.
 pub(super) fn resolve(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
-    let real = inside(root, file)?;
+    let real = match inside(root, file) {
+        Err(error @ ReadError::NotPlain { .. }) => return Err(not_plain(root, file, error)),
+        other => other?,
+    };
     let relative = real.strip_prefix(root).unwrap_or(&real);
     for path in [Path::new(file.as_str()), relative] {
-        for part in path.components() {
-            let name = part.as_os_str().to_string_lossy();
-            if is_secret(&name) {
+        let mut upward: Vec<&Path> = path.ancestors().collect();
+        upward.reverse();
+        for path in upward {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if is_secret_path(path) {
                 return Err(ReadError::Secret(file.clone()));
             }
             if is_version_control(&name) {
@@ -267,6 +324,36 @@ pub(super) fn resolve(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError
     Ok(real)
 }
 
+/// The path below `root` that a path written in another form names: an absolute one, or one with `.`,
+/// `..` or empty parts. `None` where it leads out of the root, or to the root itself. Links are not
+/// looked at: the plain path is judged by itself.
+fn plain_form(root: &Path, file: &FilePath) -> Option<String> {
+    let mut plain = PathBuf::new();
+    for part in root.join(file.as_str()).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    let plain = plain.strip_prefix(root).ok()?.to_str()?;
+    (!plain.is_empty()).then(|| plain.to_owned())
+}
+
+/// Why a file that was asked for in another form than the plain one is not read: what it is where it
+/// may not be read at all, else how to write its path.
+fn not_plain(root: &Path, file: &FilePath, error: ReadError) -> ReadError {
+    let ReadError::NotPlain { plain, .. } = &error else {
+        return error;
+    };
+    match resolve(root, &FilePath::new(plain)) {
+        Err(ReadError::Secret(_)) => ReadError::Secret(file.clone()),
+        Err(ReadError::VersionControl(_)) => ReadError::VersionControl(file.clone()),
+        Err(ReadError::Outside(_)) => ReadError::Outside(file.clone()),
+        Ok(_) | Err(_) => error,
+    }
+}
+
 /// The real path of a file of the workspace, which lies inside `root`. The file itself need not
 /// exist. The path must be written in its one plain form, so that no file has two names.
 pub(super) fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
@@ -276,7 +363,13 @@ pub(super) fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError>
     }
     let plain = |part: &str| !matches!(part, "" | "." | "..");
     if !file.as_str().split('/').all(plain) {
-        return Err(outside());
+        return Err(match plain_form(root, file) {
+            Some(plain) => ReadError::NotPlain {
+                file: file.clone(),
+                plain,
+            },
+            None => outside(),
+        });
     }
     let real = real_path(&root.join(file.as_str())).map_err(|error| ReadError::io(file, &error))?;
     match real.starts_with(root) {
@@ -312,7 +405,7 @@ pub(super) fn is_linked_secret(root: &Path, real: &Path, found: &Metadata) -> bo
     };
     let holds_it = |directory: &Path| {
         let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.any(|entry| is_secret(&entry.file_name().to_string_lossy()) && is_same(&entry))
+        entries.any(|entry| is_secret_path(&entry.path()) && is_same(&entry))
     };
     let mut directories = real.ancestors().skip(1);
     found.nlink() > 1
@@ -410,6 +503,13 @@ mod tests {
             "local.settings.json",
             ".env.test",
             ".env.development.local",
+            "google_credentials.json",
+            "my-service-account.json",
+            ".psql_history",
+            ".node_repl_history",
+            ".zsh_history",
+            "settings-security.xml",
+            "vault.yml",
         ] {
             assert!(is_secret(name), "{name}");
         }
@@ -462,8 +562,23 @@ mod tests {
             "gcloud",
             "azure",
             "access_tokens.py",
+            "sealed-secret.yaml",
+            "fake_service_account.json",
+            "purchase_history",
+            "hosts.yml",
+            "settings.xml",
         ] {
             assert!(!is_secret(name), "{name}");
+        }
+        for (path, secret) in [
+            (".config/gh/hosts.yml", true),
+            (".m2/settings.xml", true),
+            (".cargo/credentials", true),
+            ("ansible/hosts.yml", false),
+            ("app/settings.xml", false),
+            (".cargo/config.toml", false),
+        ] {
+            assert_eq!(is_secret_path(Path::new(path)), secret, "{path}");
         }
     }
 
@@ -491,9 +606,7 @@ mod tests {
             "/etc/passwd",
             "leaves.py",
             "up/outside.py",
-            "pkg//new.py",
-            "pkg/./new.py",
-            "pkg/",
+            "./",
         ] {
             assert_eq!(
                 check(path),
@@ -501,10 +614,31 @@ mod tests {
                 "{path:?}"
             );
         }
+        let absolute = root.join("pkg/new.py").display().to_string();
+        for (path, plain) in [
+            ("pkg//new.py", "pkg/new.py"),
+            ("pkg/./new.py", "pkg/new.py"),
+            ("a/../pkg/new.py", "pkg/new.py"),
+            ("pkg/", "pkg"),
+            (&absolute, "pkg/new.py"),
+        ] {
+            let (file, plain) = (FilePath::new(path), plain.to_owned());
+            assert_eq!(check(path), Err(ReadError::NotPlain { file, plain }));
+        }
+        let secret = root.join("pkg/.env").display().to_string();
+        for path in [secret.as_str(), "pkg/../.env"] {
+            assert_eq!(check(path), Err(ReadError::Secret(FilePath::new(path))));
+        }
         for path in ["a\0b", "a\nb.py", "\u{202e}yp.py"] {
             assert_eq!(check(path), Err(ReadError::Name(FilePath::new(path))));
         }
-        for path in [".env", "pkg/.env.local", ".env/bin/python", "certs/a.pem"] {
+        for path in [
+            ".env",
+            "pkg/.env.local",
+            ".env/bin/python",
+            "certs/a.pem",
+            ".config/gh/hosts.yml",
+        ] {
             assert_eq!(check(path), Err(ReadError::Secret(FilePath::new(path))));
         }
         assert_eq!(

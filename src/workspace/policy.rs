@@ -198,6 +198,27 @@ impl PathPolicy {
         }
     }
 
+    /// The names of a file that [`PathPolicy::allowing`] must hold before agents may change it: those
+    /// that need a person's word, wherever links lead; else all of its own.
+    pub fn names_to_allow(&self, file: &FilePath) -> Vec<PathBuf> {
+        let own = PathBuf::from(file.as_str());
+        let Ok(real) = self.may_read(file) else {
+            return vec![own];
+        };
+        let mut names = self.names(file, &real);
+        names.sort();
+        names.dedup();
+        let running: Vec<PathBuf> = names
+            .iter()
+            .filter(|path| runs(path).is_some())
+            .cloned()
+            .collect();
+        match running.is_empty() {
+            true => names,
+            false => running,
+        }
+    }
+
     /// Whether an agent may change the text of a file in this way, where [`PathPolicy::may_write`]
     /// allows a change of the file: a list of dependencies may name another version, but no other place
     /// to install from.
@@ -266,6 +287,25 @@ mod tests {
             "package.json.md",
             "build/x.py",
             "workspace/head/configure/x.py",
+            "pkg/data.toml",
+            "pkg/.hidden",
+            "tests/data/.tool/x.yml",
+            "pkg/config.json",
+            "app/rules.py",
+            ".github/CODEOWNERS",
+            ".github/ISSUE_TEMPLATE/bug.md",
+            ".dockerignore",
+            ".python-version",
+            ".tool-versions",
+            ".env.example",
+            ".mailmap",
+            ".gitkeep",
+            ".changeset/new.md",
+            "app/src.js",
+            "mkdocs/a.py",
+            "procfile.py",
+            "buck.py",
+            "x.pl",
         ];
         all_are(&policy().1, &paths, "allowed");
     }
@@ -346,6 +386,45 @@ mod tests {
             ".exrc",
             ".vimrc",
             "sub/.lazy.lua",
+            "tox.toml",
+            "pkg/hatch.toml",
+            "pylintrc.toml",
+            "pkg/.pylintrc.toml",
+            "lib/sitecustomize/__init__.py",
+            "usercustomize/x.py",
+            "gradle/wrapper/gradle-wrapper.properties",
+            "gradle.properties",
+            "web/vite.config.mts",
+            "rollup.config.cts",
+            "karma.conf.js",
+            ".simple-git-hooks.json",
+            "web/.huskyrc.json",
+            "mkdocs.yml",
+            "Procfile",
+            ".zuul.yaml",
+            ".packit.yaml",
+            "BUCK",
+            "pants.toml",
+            "build.sc",
+            "xmake.lua",
+            "prek.toml",
+            ".clinerules",
+            ".clinerules/a.md",
+            ".junie/guidelines.md",
+            ".github/instructions/x.instructions.md",
+            ".rules",
+            ".goosehints",
+            "WARP.md",
+            "CRUSH.md",
+            "Claude.local.md",
+            // By form.
+            "new-tool.toml",
+            "jest.config.json",
+            ".new-tool",
+            ".new-tool.yml",
+            ".new-tool/run.sh",
+            "web/.nycrc",
+            "web/.releaserc.json",
             ".eslintrc.json",
             "mcp.json",
             "hatch_build.py",
@@ -378,6 +457,34 @@ mod tests {
         all_are(&policy, &["tools/other.sh", "envs/a.py"], "allowed");
         let policy = policy.allowing(&["tools/".to_owned()]).unwrap();
         all_are(&policy, &["tools/watch.sh"], "allowed");
+    }
+
+    #[test]
+    fn the_names_to_allow_are_those_that_need_it() {
+        let (dir, policy) = policy();
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
+        };
+        std::fs::create_dir_all(dir.path().join(".github/workflows")).unwrap();
+        std::fs::write(dir.path().join("rules.txt"), "").unwrap();
+        link(".github/workflows", "ci");
+        link("rules.txt", "Makefile");
+        for (file, wanted) in [
+            ("ci/x.yml", &[".github/workflows/x.yml"][..]),
+            ("Makefile", &["Makefile"]),
+            ("pkg/conftest.py", &["pkg/conftest.py"]),
+            ("a.py", &["a.py"]),
+        ] {
+            let file = FilePath::new(file);
+            let names = policy.names_to_allow(&file);
+            let names: Vec<String> = names
+                .iter()
+                .map(|name| name.display().to_string())
+                .collect();
+            assert_eq!(names, wanted, "{file}");
+            let allowing = policy.clone().allowing(&names).unwrap();
+            assert_eq!(allowing.may_write(&file), WriteRule::Allowed, "{file}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::Stamp;
 use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, Verdict};
 use super::links::in_hidden;
-use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_secret, is_version_control};
+use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_secret_path, is_version_control};
 use super::regular::open_regular;
 use crate::syntax::FilePath;
 use crate::text::is_deceptive;
@@ -160,7 +160,7 @@ impl Walk<'_> {
             if kind.is_symlink() {
                 found.links.push(path);
             } else if kind.is_dir() {
-                let skipped = is_secret(&name)
+                let skipped = is_secret_path(&path)
                     || is_version_control(&name)
                     || matches!(&*name, "__pycache__" | "node_modules");
                 if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
@@ -170,7 +170,7 @@ impl Walk<'_> {
                     found.links.append(&mut in_hidden(&path));
                 }
             } else if kind.is_file()
-                && !is_secret(&name)
+                && !is_secret_path(&path)
                 && !is_version_control(&name)
                 && is_listed(&rules, &path, &name, EntryKind::Other)
             {

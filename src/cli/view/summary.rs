@@ -120,7 +120,15 @@ fn verdict(finished: &Finished) -> Vec<Line> {
             let first = why.lines().next().unwrap_or_default();
             // An answer is told whole.
             let told = usize::from(ending.headline.contains(first));
-            why.lines().skip(told).collect()
+            let mut rest: Vec<String> = why.lines().skip(told).map(str::to_owned).collect();
+            if told == 0
+                && ending.proof == Proof::NotDone
+                && matches!(finished.stop_reason, StopReason::NothingChanged { .. })
+                && let Some(line) = rest.first_mut()
+            {
+                *line = format!("the agents say: {line}");
+            }
+            rest
         }
         StopReason::Settled
         | StopReason::TestsFail { .. }
@@ -128,7 +136,7 @@ fn verdict(finished: &Finished) -> Vec<Line> {
         | StopReason::LedgerEmpty { .. }
         | StopReason::Cancelled => Vec::new(),
     };
-    let rest = rest.into_iter().map(Line::plain);
+    let rest = rest.iter().map(|line| Line::plain(line));
     std::iter::once(Line::of(style, &ending.headline))
         .chain(rest)
         .collect()

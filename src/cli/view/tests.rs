@@ -423,6 +423,26 @@ fn the_end_says_everything() {
 }
 
 #[test]
+fn the_last_words_of_agents_are_told_as_theirs() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: Tree::Stays,
+    };
+    let mut events = ending(StopReason::NothingChanged {
+        why: "I am done.".to_owned(),
+    });
+    if let Some(Event::RunFinished { ending, .. }) = events.last_mut() {
+        *ending = Some(Ending {
+            proof: Proof::NotDone,
+            headline: "Not done: what was proposed was refused: no".to_owned(),
+        });
+    }
+    let said = plain(&summary(&state(&[events]), traces));
+    assert!(said.contains("\nthe agents say: I am done.\n"), "{said}");
+}
+
+#[test]
 fn a_diff_that_was_shown_is_not_repeated_at_the_end() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::Names;
-use super::model::{Binding, Imported, Role, ScopeId};
-use crate::syntax::SymbolTree;
+use super::model::{Binding, BindingKind, Imported, Role, ScopeId};
+use crate::syntax::{SymbolPath, SymbolTree};
+use crate::text::ByteRange;
 
 /// What every Python module knows.
 const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup \
@@ -44,6 +45,51 @@ pub fn binds(tree: &SymbolTree, name: &str) -> bool {
     let bindings = |id| names.bindings(ScopeId::MODULE, id);
     let found = names.find(name);
     found.is_some_and(|id| bindings(id).iter().any(Binding::gives))
+}
+
+/// A use of a name whose import is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostUse {
+    pub name: String,
+    pub symbol: SymbolPath,
+    /// The line of the first use in the symbol, from 1.
+    pub line: u32,
+    pub range: ByteRange,
+}
+
+/// The uses in `after` of names that the module imports in `before` and that nothing gives a meaning in
+/// `after`: one for each name and symbol, in the order of the text.
+pub fn lost_uses(before: &SymbolTree, after: &SymbolTree) -> Vec<LostUse> {
+    let (old, new) = (Names::read(before), Names::read(after));
+    let is_import = |binding: &Binding| matches!(binding.kind, BindingKind::Import(_));
+    let was_imported = |name: &&str| {
+        let found = old.find(name);
+        found.is_some_and(|id| old.bindings(ScopeId::MODULE, id).iter().any(is_import))
+    };
+    let undefined = new.undefined();
+    let lost: BTreeSet<&str> = undefined.into_iter().filter(was_imported).collect();
+    let mut uses: Vec<LostUse> = Vec::new();
+    for found in new.occurrences() {
+        let name = new.name(found.name);
+        let is_read = matches!(found.role, Role::Read | Role::Call);
+        if !is_read || found.receiver().is_some() || !lost.contains(name) {
+            continue;
+        }
+        let at = found.at as usize;
+        let symbol = &after.owner(at).path;
+        let is_known = |one: &LostUse| one.name == name && one.symbol == *symbol;
+        if uses.iter().any(is_known) {
+            continue;
+        }
+        let lines = after.text()[..at].matches('\n').count();
+        uses.push(LostUse {
+            name: name.to_owned(),
+            symbol: symbol.clone(),
+            line: u32::try_from(lines).unwrap_or(u32::MAX).saturating_add(1),
+            range: ByteRange::new(at, at + name.len()),
+        });
+    }
+    uses
 }
 
 impl Names {
@@ -110,6 +156,25 @@ mod tests {
         let names = ["imported", "X", "f", "parameter", "inner", "C", "attribute"];
         let bound: Vec<&str> = names.into_iter().filter(bound).collect();
         assert_eq!(bound, ["imported", "X", "f", "C"]);
+    }
+
+    #[test]
+    fn uses_of_a_name_whose_import_is_gone_are_told_by_their_symbols() {
+        let tree = |text: &str| SymbolTree::parse(FilePath::new("a.py"), text.into());
+        let before = "from m import a, b, c\n\nX = a\n\n\ndef f():\n    return a, a, b\n\n\n\
+                      def g():\n    c = 1\n    return c, other\n";
+        let lost = |after: &str| {
+            let uses = lost_uses(&tree(before), &tree(after)).into_iter();
+            let uses = uses.map(|one| (one.name, one.symbol.name, one.line));
+            uses.collect::<Vec<_>>()
+        };
+        assert_eq!(lost(before), []);
+        let after = before.replace("a, b, c", "b");
+        let wanted = [("a", "", 3), ("a", "f", 7)];
+        let wanted = wanted.map(|(name, symbol, line)| (name.into(), symbol.into(), line));
+        assert_eq!(lost(&after), wanted);
+        // Something else gives it a meaning.
+        assert_eq!(lost(&after.replace("X = a", "a = 1")), []);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::workspace::{git_configurations, is_secret};
+use crate::workspace::{git_configurations, is_secret_path};
 
 /// Longer files are not read, and not more files than that.
 pub(super) const FILE_BYTES: u64 = 64 << 10;
@@ -114,7 +114,7 @@ impl Directory {
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
-            let is_secret = all_are_secret || is_secret(&name);
+            let is_secret = all_are_secret || is_secret_path(&entry.path());
             if kind.is_dir() {
                 if !PASSED_OVER.contains(&&*name) {
                     directory.inner.push((entry.path(), is_secret));

@@ -65,6 +65,10 @@ pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
         in_table(text, &mut found);
     } else {
         in_lines(text, &mut found);
+        if name.starts_with("password") {
+            let words = text.split_whitespace();
+            words.for_each(|word| add("password", unquoted(word), &mut found));
+        }
     }
     found
 }
@@ -107,6 +111,15 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
         if line.is_empty() || line.starts_with('#') && !line.contains("://") {
             continue;
         }
+        let known = found.len();
+        in_shell(line, found);
+        for (at, call) in line.match_indices("define(") {
+            in_define(&line[at + call.len()..], found);
+        }
+        let is_read = found.len() > known;
+        if is_read && line.contains("define(") {
+            continue;
+        }
         let (name, value) = named(line);
         if let Some((item, (above, _))) = line.strip_prefix("- ").zip(above.as_ref())
             && (name.is_empty() || line.starts_with("- \"") || line.starts_with("- '"))
@@ -115,12 +128,9 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
             continue;
         }
         if name.is_empty() {
-            match line.strip_prefix("define(") {
-                Some(rest) => in_define(rest, found),
-                None if lines.iter().filter(|line| !line.trim().is_empty()).count() == 1 => {
-                    add("token", line, found);
-                }
-                None => {}
+            let is_only_line = || lines.iter().filter(|line| !line.trim().is_empty()).count() == 1;
+            if !is_read && is_only_line() {
+                add("token", line, found);
             }
             continue;
         }
@@ -158,6 +168,62 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
             );
         }
     }
+}
+
+/// A line of a shell: each of several assignments (`export A="x" B=y`), fish's `set -gx NAME value`, and
+/// the defaults in `${NAME:-value}`.
+fn in_shell(line: &str, found: &mut Vec<String>) {
+    let words = words(line);
+    let is_name = |name: &str| {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        !name.is_empty() && name.chars().all(is_part)
+    };
+    for word in &words {
+        if let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_name(name)) {
+            add(name, unquoted(value), found);
+        }
+    }
+    if let ["set" | "setenv", rest @ ..] = words.as_slice() {
+        let mut rest = rest.iter().skip_while(|word| word.starts_with('-'));
+        if let Some(name) = rest.next().filter(|name| is_name(name)) {
+            rest.for_each(|value| add(name, unquoted(value), found));
+        }
+    }
+    for (at, _) in line.match_indices("${") {
+        let inside = line[at + 2..].split('}').next().unwrap_or_default();
+        let end = inside.find([':', '-', '=']).unwrap_or(inside.len());
+        let (name, default) = inside.split_at(end);
+        let default = default.trim_start_matches([':', '-', '=']);
+        if is_name(name) {
+            add(name, unquoted(default), found);
+        }
+    }
+}
+
+/// The words of a line of a shell, with their quotation marks; a comment is left out.
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while !rest.is_empty() && !rest.starts_with('#') {
+        let (mut quote, mut is_escaped) = (None, false);
+        let is_end = |c: char| {
+            let inside = is_escaped || quote.is_some();
+            if std::mem::take(&mut is_escaped) {
+            } else if c == '\\' {
+                is_escaped = quote != Some('\'');
+            } else if quote == Some(c) {
+                quote = None;
+            } else if quote.is_none() && QUOTES.contains(&c) {
+                quote = Some(c);
+            }
+            !inside && (c.is_whitespace() || c == ';')
+        };
+        let end = rest.find(is_end).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        rest = after.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+    }
+    words
 }
 
 /// YAML on one line: `{user: name, password: value}`, `[value, value]`.
@@ -477,6 +543,16 @@ mod tests {
                 &["a1b2c3d4", "e5f6g7h8"],
             ),
             ("# TOKEN=abcd1234efgh", &[]),
+            (
+                "export B=\"bravo 2222\" C=charlie33; D='delta 444'  # E=echo55555",
+                &["bravo 2222", "charlie33", "delta 444"],
+            ),
+            ("set -gx D delta4444", &["delta4444"]),
+            ("setenv D 'delta 4444'", &["delta 4444"]),
+            (
+                "<?php define('AUTH_KEY', 'q9w8:e7r6'); define('B_KEY', 'bravo2222');",
+                &["bravo2222", "q9w8:e7r6"],
+            ),
             ("TOKEN=short", &[]),
             ("MODE=production", &[]),
             ("NAME=my-own-app", &[]),
@@ -495,6 +571,23 @@ mod tests {
             ("TOKEN=", &[]),
         ] {
             assert_eq!(values("x.env", line), secrets, "{line}");
+        }
+    }
+
+    #[test]
+    fn values_that_stand_inside_others_are_known() {
+        for (file, text, value) in [
+            (".env", "TOKEN=${OTHER:-default99}\n", "default99"),
+            (".env", "TOKEN=\"${OTHER:=default99}\"\n", "default99"),
+            (".env", "TOKEN=${OTHER-'default 99'}\n", "default 99"),
+            (
+                "passwords.txt",
+                "bob bobs-pw-99\namy amys-pw-88\n",
+                "amys-pw-88",
+            ),
+        ] {
+            let found = values(file, text);
+            assert!(found.contains(&value.to_owned()), "{text}: {found:?}");
         }
     }
 

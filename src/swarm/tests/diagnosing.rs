@@ -228,7 +228,7 @@ async fn an_import_that_stood_for_what_another_owner_wrote_later_goes() {
 
 #[tokio::test(start_paused = true)]
 async fn an_import_that_its_last_user_gives_up_stays_away() {
-    // Its owner takes it away first; it comes back for the function that still uses it.
+    // Its owner takes it away first: that waits for the function that still uses it.
     let module =
         json!({"hunks": [{"old": "from tools import helper\n", "new": ""}], "reason": "r"});
     let function = json!({"source": "def f(x):\n    return x\n", "reason": "r"});
@@ -255,7 +255,7 @@ async fn an_import_that_its_last_user_gives_up_stays_away() {
     ];
     let mut bed = bed(&files, model, &language);
     let events = bed.run().await;
-    assert_eq!(imports(&events)[0].added, ["from tools import helper"]);
+    assert!(imports(&events).iter().all(|one| one.added.is_empty()));
     assert_eq!(bed.read("a.py"), "import os\n\n\ndef f(x):\n    return x\n");
 }
 

@@ -252,6 +252,20 @@ async fn the_clock_runs_while_another_agent_works_beside_a_review() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_time_limit_says_that_the_tests_before_the_change_did_not_end() {
+    let model = Scripted::native().on("agent a.py::a", [whole("def a(): return 1\n")]);
+    let mut bed = Bed::new(&[("a.py", SIX)], model)
+        .begin(&["a.py::a"])
+        .tests(|_| Vec::new())
+        .with(|task| task.limits.seconds = 8);
+    *bed.test_times.lock().unwrap() = [Duration::from_secs(50)].into();
+    let events = bed.run().await;
+    let what = "8 seconds, and the tests before the change did not end (`fake tests`)";
+    let expected = StopReason::LedgerEmpty { what: what.into() };
+    assert_eq!(stop(&events), expected, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_clock_stands_while_a_review_is_all_that_a_run_waits_for() {
     let model = Scripted::native().on("agent a.py::a", [whole("def a(): return 1\n")]);
     let mut bed = Bed::new(&[("a.py", SIX)], model)

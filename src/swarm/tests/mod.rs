@@ -37,5 +37,6 @@ mod twenty;
 mod undo;
 mod unseen;
 mod unsettled;
+mod unused_imports;
 mod waves;
 mod world;

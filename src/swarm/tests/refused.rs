@@ -50,6 +50,47 @@ async fn one_agent(lines: Vec<Line>) -> (Bed, Vec<Event>) {
     (bed, events)
 }
 
+fn shown(events: &[Event]) -> Vec<String> {
+    let shown = |event: &Event| match event {
+        Event::ProposalRefused { shown, .. } => shown.clone(),
+        _ => None,
+    };
+    events.iter().filter_map(shown).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_symbol_that_nobody_owns_belongs_to_no_other_agent() {
+    let other = json!({"symbol": "a.py::g", "source": "def g(x):\n    return 1\n", "reason": "r"});
+    let (_, events) = one_agent(vec![call("propose", other), finish("no")]).await;
+    let shown = shown(&events);
+    let expected = "a.py::g is another symbol than a.py::f";
+    assert!(shown[0].starts_with(expected), "{shown:?}");
+    assert!(shown[0].contains("request_change"), "{shown:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_test_command_stands_in_one_pair_of_parentheses() {
+    let broken = |all: &str| match all.contains("x + 1") {
+        true => Vec::new(),
+        false => vec![("(the test command)".to_owned(), "no\n".to_owned())],
+    };
+    let model = Scripted::native().on(
+        "agent a.py::f",
+        [whole("def f(x):\n    return 7\n"), finish("no")],
+    );
+    let mut bed = Bed::new(&[("a.py", "def f(x):\n    return x + 1\n")], model)
+        .begin(&["a.py::f"])
+        .tests(broken);
+    let events = bed.run().await;
+    let expected = "tests that passed before fail with it: the test command";
+    assert_eq!(shown(&events), [expected]);
+    let told = &malformed(&events)[0];
+    assert!(
+        told.contains("fail with this change (the test command)."),
+        "{told}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_finish_beside_a_refused_proposal_does_not_count() {
     let (bed, events) = one_agent(vec![together(vec![misfit(), finish("done")]), good()]).await;

@@ -108,6 +108,26 @@ fn plans(
     plans
 }
 
+/// The text of a module without its top-level imports and without empty lines.
+pub(crate) fn without_imports(tree: &SymbolTree) -> String {
+    let text = tree.text();
+    let Some(root) = tree.root() else {
+        return text.to_string();
+    };
+    let (mut rest, mut end) = (String::new(), 0);
+    let mut cursor = root.walk();
+    for import in root
+        .named_children(&mut cursor)
+        .filter(|node| is_import(*node))
+    {
+        rest.push_str(&text[end..import.start_byte()]);
+        end = import.end_byte();
+    }
+    rest.push_str(&text[end..]);
+    let lines = rest.lines().filter(|line| !is_blank(line));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
 /// The statements at the top of a module, up to the first definition.
 fn head<'t>(root: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     (0..root.named_child_count())

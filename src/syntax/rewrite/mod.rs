@@ -17,6 +17,7 @@ mod source;
 mod whole;
 
 pub use error::RewriteError;
+pub(crate) use import::without_imports;
 
 #[cfg(test)]
 mod tests;
