@@ -2,12 +2,14 @@
 //! their trajectories.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use super::board::Board;
 use super::services::Restore;
+use crate::history::{self, HistoryError};
 use crate::swarm::{Event, Part, ProposalId, Record, RunId, Stamped, StopReason};
 use crate::workspace::private_file;
 
@@ -51,27 +53,38 @@ pub fn mark_interrupted(trajectory: &Path) {
 }
 
 /// An interrupted run that is offered to be run again. Its trajectory stays locked meanwhile.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Interrupted {
-    pub path: PathBuf,
-    pub file: File,
+    path: PathBuf,
+    file: Arc<Mutex<File>>,
 }
 
 impl Interrupted {
+    pub fn new(path: PathBuf, file: File) -> Interrupted {
+        let file = Arc::new(Mutex::new(file));
+        Interrupted { path, file }
+    }
+
+    /// Adds to the trajectory what happened to the applied changes of the run since. No other handle of
+    /// the file could: this one has it locked.
+    ///
+    /// # Errors
+    /// The trajectory cannot be read or written.
+    pub fn record(&self, events: Vec<Event>) -> Result<(), HistoryError> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        history::record_in(&mut file, &self.path, events)
+    }
+
     /// Ends the trajectory, so that no later server offers the run again.
-    pub fn close(mut self, end: Option<&Stamped>) {
-        let mut written = || -> std::io::Result<()> {
-            if let Some(end) = end {
-                let line = serde_json::to_string(end)?;
-                writeln!(self.file, "{line}")?;
-            }
-            match std::fs::remove_file(self.path.with_extension(MARK)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-                Ok(()) | Err(_) => Ok(()),
-            }
-        };
-        if let Err(error) = written() {
+    pub fn close(self, end: Option<Event>) {
+        if let Err(error) = self.record(end.into_iter().collect()) {
             tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
+        }
+        match std::fs::remove_file(self.path.with_extension(MARK)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
+            }
+            Ok(()) | Err(_) => {}
         }
     }
 }
