@@ -58,6 +58,8 @@ pub enum RunError {
          run the task again"
     )]
     AgentsGone(String),
+    #[error("run `{run}`: nobody was told: {why}")]
+    NobodyToSteer { run: String, why: String },
     #[error("run `{0}` still goes: stop it before you run it again")]
     StillGoing(String),
     #[error("run `{0}` misses no weights that could be fetched")]
@@ -283,7 +285,16 @@ impl Runs {
         }
         match &mut entry.stage {
             Stage::Opening(told) => told.push((to, text)),
-            Stage::Going(handle) => handle.steer(to, text),
+            Stage::Going(handle) => {
+                let why = to
+                    .as_ref()
+                    .and_then(|symbol| handle.why_nobody_owns(symbol));
+                if let Some(why) = why {
+                    let run = run.0.clone();
+                    return Err(RunError::NobodyToSteer { run, why });
+                }
+                handle.steer(to, text);
+            }
             Stage::Ended(_) => return Err(RunError::Ended(run.0.clone())),
         }
         Ok(())
@@ -371,7 +382,7 @@ impl Runs {
             return;
         }
         if let Err(error) = self.record(run, undone).await {
-            tracing::warn!(error = %format!("{error:#}"), "an undo is not recorded");
+            tracing::warn!(%error, "an undo is not recorded");
         }
     }
 

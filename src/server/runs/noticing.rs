@@ -103,7 +103,7 @@ impl Runs {
             plugin.notify::<EventNotification>(params).await;
         }
         if let Err(error) = self.record(&run, vec![event]).await {
-            tracing::warn!(error = %format!("{error:#}"), "an undo in the editor is not recorded");
+            tracing::warn!(%error, "an undo in the editor is not recorded");
         }
     }
 }
