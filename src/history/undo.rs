@@ -100,6 +100,11 @@ impl FilePlan {
         self.after.as_deref()
     }
 
+    /// Whether the file was gone before the undo.
+    pub fn is_gone_already(&self) -> bool {
+        self.now.is_none()
+    }
+
     fn edit(&self) -> Option<FileEdit> {
         let effect = match self.step() {
             Step::Nothing => return None,

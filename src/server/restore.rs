@@ -1,7 +1,7 @@
 //! Runs of earlier servers that were interrupted, or ended while something waited for review, found by
 //! their trajectories.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -345,6 +345,56 @@ pub fn waiting(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
     };
     let found = found.into_iter().rev().filter(|one| one.waits);
     found.map(run).collect()
+}
+
+/// A run that another program has open, and in which proposals wait for review.
+#[derive(Debug, Clone)]
+pub struct HeldRun {
+    pub id: RunId,
+    pub path: PathBuf,
+    /// The number of reviews that wait.
+    pub reviews: usize,
+}
+
+/// The runs of a project in which something waits for review and that another program has open, the
+/// newest first.
+pub fn held(trajectories: &Path, root: &Path) -> Vec<HeldRun> {
+    let Ok(entries) = std::fs::read_dir(trajectories) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .filter(|path| is_young(path))
+        .collect();
+    paths.sort();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let last = paths.into_iter().rev().take(MOST);
+    last.filter_map(|path| held_run(path, &root)).collect()
+}
+
+fn held_run(path: PathBuf, root: &Path) -> Option<HeldRun> {
+    let file = File::open(&path).ok()?;
+    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return None;
+    }
+    let lines = BufReader::new(&file).lines();
+    // The last line may still be on its way to the disk.
+    let records = lines.map_while(|line| serde_json::from_str(&line.ok()?).ok());
+    let records: Vec<Stamped> = records.collect();
+    let Record::Event(Event::RunStarted {
+        run, root: about, ..
+    }) = &records.first()?.record
+    else {
+        return None;
+    };
+    let reviews = board(&records).leading().count();
+    let is_over = records.iter().any(is_end);
+    (Path::new(about) == root && reviews > 0 && !is_over).then(|| HeldRun {
+        id: run.clone(),
+        reviews,
+        path,
+    })
 }
 
 fn reviews(records: &[Stamped]) -> Vec<WaitingReview> {
