@@ -68,7 +68,7 @@ impl Block {
             source.clone_into(&mut block.text);
             return block;
         }
-        let claims = claims(source);
+        let claims = claims(source, |path| checker.is_file(path));
         let mut at = 0;
         for (nth, claim) in claims.iter().enumerate() {
             for cited in &claim.cited {

@@ -151,7 +151,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
     /// Stop after this many seconds, not counting the time that you take to decide.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     pub budget_seconds: Option<u64>,
     /// One event a line, as JSON.
     #[arg(long)]
@@ -218,7 +218,7 @@ pub struct AskArgs {
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
     /// Stop after this many seconds.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     pub budget_seconds: Option<u64>,
     /// The answer with its citations, steps and cost as JSON.
     #[arg(long)]
@@ -473,6 +473,12 @@ mod tests {
         assert_eq!(dollars("0.25"), Ok(0.25));
         for wrong in ["0", "-1", "inf", "NaN", "1e999", "", "$5", "5 USD"] {
             assert!(dollars(wrong).is_err(), "{wrong}");
+        }
+        for command in ["run", "ask"] {
+            let with = |seconds: &str| {
+                Cli::try_parse_from(["starling", command, "--budget-seconds", seconds, "x"])
+            };
+            assert!(with("0").is_err() && with("1").is_ok(), "{command}");
         }
     }
 }

@@ -12,7 +12,7 @@ use super::args::AskArgs;
 use super::first_model;
 use super::project::root;
 use super::run::read_stdin;
-use super::services::{configuration, doubts};
+use super::services::{allowed_writes, configuration, doubts};
 use super::status::{Status, while_reading};
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
@@ -28,7 +28,9 @@ use crate::server::protocol::LimitsPatch;
 use crate::swarm::{Limits, Spent};
 use crate::syntax::FilePath;
 use crate::text::harmless;
-use crate::workspace::{Snapshot, Workspace, cache_dir, private_file, read_text, write_atomically};
+use crate::workspace::{
+    PathPolicy, Snapshot, Workspace, cache_dir, private_file, read_text, write_atomically,
+};
 
 /// A longer session is not resumed.
 const MAX_SESSION_BYTES: u64 = 64 << 20;
@@ -50,6 +52,9 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
+    PathPolicy::of(&root)
+        .allowing(&allowed_writes(&loaded.config, &args.world))
+        .map_err(|error| WrongUse(error.to_string()))?;
     let workspace = Workspace::open(root).map_err(|error| WrongUse(error.to_string()))?;
     let files = spawn_blocking(move || workspace.snapshot(Default::default())).await?;
     // Said before weights are loaded.

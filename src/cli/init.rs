@@ -60,6 +60,9 @@ pub async fn run(args: InitArgs) -> anyhow::Result<Outcome> {
     };
     write_new(&path, &text(choice.as_ref()))?;
     println!("{}", path.display());
+    if let Some(file) = args.model.as_deref().and_then(missing_file) {
+        eprintln!("note: {file} is not there, or is no file: runs fail until it is");
+    }
     let seen = with_key(&|name| std::env::var(name).ok());
     if let (None, Some(provider)) = (&choice, seen.first()) {
         eprintln!(
@@ -93,6 +96,15 @@ fn named(name: &str) -> Result<Choice, WrongUse> {
     })
 }
 
+/// The file that a model like `gguf:PATH` is read from, if it is not there.
+fn missing_file(model: &str) -> Option<String> {
+    let source = resolve(&Config::default(), model).ok()?;
+    source
+        .settings
+        .path
+        .filter(|path| !Path::new(path).is_file())
+}
+
 /// Remembers a choice: in a new file, or at the end of one that says nothing of models.
 ///
 /// # Errors
@@ -120,6 +132,14 @@ pub fn remember(path: &Path, choice: &Choice) -> anyhow::Result<()> {
 fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
     let named = || path.display().to_string();
     if let Some(folder) = path.parent() {
+        if let Some(file) = folder.ancestors().find(|one| one.exists() && !one.is_dir()) {
+            anyhow::bail!(WrongUse(format!(
+                "{}: not a directory, so {} cannot be written: move that file away, or set XDG_CONFIG_HOME \
+                 to another directory",
+                file.display(),
+                path.display()
+            )));
+        }
         fs::create_dir_all(folder).with_context(named)?;
     }
     match OpenOptions::new().write(true).create_new(true).open(path) {
@@ -285,6 +305,32 @@ mod tests {
             assert_eq!(config.limits.calls, 60);
             assert!(config.tests.command.is_some());
         }
+    }
+
+    #[test]
+    fn a_file_of_weights_that_is_not_there_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.gguf").display().to_string();
+        let model = format!("gguf:{file}");
+        assert_eq!(missing_file(&model), Some(file.clone()));
+        fs::write(&file, "x").unwrap();
+        assert_eq!(missing_file(&model), None);
+        assert_eq!(missing_file("local"), None);
+        assert_eq!(missing_file("openai:gpt-5-mini"), None);
+    }
+
+    #[test]
+    fn a_file_where_a_directory_is_needed_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".config");
+        fs::write(&file, "").unwrap();
+        let wrong = write_new(&file.join("starling/config.toml"), "").unwrap_err();
+        let wrong = wrong.to_string();
+        assert!(
+            wrong.starts_with(&format!("{}: not a directory", file.display())),
+            "{wrong}"
+        );
+        assert!(wrong.contains("XDG_CONFIG_HOME"), "{wrong}");
     }
 
     #[test]

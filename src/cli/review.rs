@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use crate::headless::HeadlessEditor;
 use crate::history::{self, DiskEditor, PastRun};
 use crate::ports::Verdict;
 use crate::server::protocol::{EventParams, RunReply};
-use crate::server::{self, Restore, WaitingReview, WaitingRun};
+use crate::server::{self, HeldRun, Restore, WaitingReview, WaitingRun};
 use crate::swarm::{Event, Part, ProposalId, Record};
 use crate::text::{harmless, new_file_diff, unified_diff};
 
@@ -46,17 +47,16 @@ pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
         if runs.is_empty() {
             // Tells what is wrong with a damaged one.
             PastRun::read(&found.path)?;
-            let line = format!(
-                "run {}: nothing waits for review, or an editor or another terminal has the run open",
-                found.id.0
-            );
-            say(args.json, &line)?;
-            return Ok(Outcome::Settled);
+            let mut held = server::held(&trajectories, &root);
+            held.retain(|run| run.id == found.id);
+            let line = format!("run {}: nothing waits for review", found.id.0);
+            return say_nothing(args.json, &held, &line);
         }
     }
     if runs.is_empty() {
-        say(args.json, "nothing waits for review in this project")?;
-        return Ok(Outcome::Settled);
+        let held = server::held(&trajectories, &root);
+        let line = "nothing waits for review in this project";
+        return say_nothing(args.json, &held, line);
     }
     let before = applied(&runs);
     let names: Vec<_> = runs.iter().map(|run| run.id.clone()).collect();
@@ -81,6 +81,53 @@ pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
     Ok(match still {
         0 => Outcome::Settled,
         _ => Outcome::NotSettled,
+    })
+}
+
+/// Says why there is nothing to review here: `nothing`, or which program has the runs open.
+fn say_nothing(json: bool, held: &[HeldRun], nothing: &str) -> anyhow::Result<Outcome> {
+    if held.is_empty() {
+        say(json, nothing)?;
+        return Ok(Outcome::Settled);
+    }
+    for run in held {
+        let (count, waits) = (words::count(run.reviews as u64, "proposal"), run.reviews);
+        let wait = if waits == 1 { "waits" } else { "wait" };
+        let holder = holder(&run.path)
+            .unwrap_or_else(|| "another program (an editor, or another terminal)".to_owned());
+        say(
+            json,
+            &format!(
+                "run {}: {count} {wait} for review, and {holder} has the run open: review there, or end \
+                 that program first",
+                run.id.0
+            ),
+        )?;
+    }
+    Ok(Outcome::NotSettled)
+}
+
+/// The program that has a file locked, as the system lists it.
+fn holder(path: &Path) -> Option<String> {
+    let inode = path.metadata().ok()?.ino();
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let pid = holder_in(&locks, inode)?;
+    let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let command = String::from_utf8_lossy(&command).replace('\0', " ");
+    let command: String = command.trim().chars().take(60).collect();
+    Some(match command.is_empty() {
+        true => format!("process {pid}"),
+        false => format!("`{}` (process {pid})", harmless(&command)),
+    })
+}
+
+/// The process that holds a lock on the file with this inode: `1: FLOCK  ADVISORY  WRITE 17 08:01:4711 0 EOF`.
+fn holder_in(locks: &str, inode: u64) -> Option<u32> {
+    locks.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip_while(|word| *word != "FLOCK");
+        let pid = words.nth(3)?.parse().ok()?;
+        let of_file = words.next()?.rsplit(':').next()?.parse() == Ok(inode);
+        of_file.then_some(pid)
     })
 }
 
@@ -326,4 +373,19 @@ fn held(run: &WaitingRun) -> VecDeque<Review> {
         })
     };
     run.reviews.iter().filter_map(held).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_by_its_inode() {
+        let locks = "1: POSIX  ADVISORY  READ 5 08:01:4711 128 128\n\
+                     2: FLOCK  ADVISORY  WRITE 17 08:01:4711 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 18 08:01:4711 0 EOF\n";
+        assert_eq!(holder_in(locks, 4711), Some(17));
+        assert_eq!(holder_in(locks, 4712), None);
+        assert_eq!(holder_in("3: FLOCK", 4711), None);
+    }
 }

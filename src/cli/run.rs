@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crossterm::event::KeyCode;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -35,9 +35,10 @@ use crate::server::{Restore, WaitingRun};
 use crate::swarm::{Approval, Proof};
 use crate::workspace::{PathPolicy, private_file};
 
-/// The live view is drawn this often while nothing happens.
-/// Keys pressed sooner after a question was shown were meant for something else.
+/// Keys pressed sooner after a question was shown were meant for something else, and so were those that
+/// follow such a key without a longer pause.
 const READING: Duration = Duration::from_millis(400);
+/// The live view is drawn this often while nothing happens.
 const FRAME: Duration = Duration::from_millis(120);
 
 /// A terminal that cannot be drawn over is told this often what is being waited for.
@@ -205,6 +206,8 @@ pub struct Viewer<'a> {
     prompt: Prompt,
     /// When the last question was shown.
     asked_at: Instant,
+    /// When the last key was dropped because it came too early.
+    dropped_at: Option<Instant>,
     screen: Screen,
     /// The review that the user was last asked about.
     asked: Option<Review>,
@@ -230,6 +233,7 @@ impl<'a> Viewer<'a> {
             state: RunState::default(),
             prompt: Prompt::default(),
             asked_at: Instant::now(),
+            dropped_at: None,
             screen,
             asked: None,
             tree: Tree::Stays,
@@ -408,9 +412,36 @@ impl<'a> Viewer<'a> {
         Ok(())
     }
 
-    /// What is typed before a question can have been read does not answer it.
-    fn just_asked(&self) -> bool {
-        self.asked.is_some() && self.asked_at.elapsed() < READING
+    /// Whether a key is dropped because it was typed before the question can have been read, or goes on
+    /// with such keys. Ctrl-C is never dropped, and a text that was begun before the question goes on, but
+    /// Enter may have been meant for something else.
+    fn is_too_early(&self, key: KeyEvent) -> bool {
+        if self.asked.is_none() || key.modifiers.contains(KeyModifiers::CONTROL) {
+            return false;
+        }
+        let just_asked = self.asked_at.elapsed() < READING;
+        match self.prompt {
+            Prompt::Choosing | Prompt::Kept(_) => just_asked || self.is_in_dropped_burst(),
+            Prompt::Ahead(_) | Prompt::Rejecting(_) | Prompt::Steering(_) => {
+                just_asked && key.code == KeyCode::Enter
+            }
+        }
+    }
+
+    /// Whether the last dropped key is so recent that the next key belongs to it.
+    fn is_in_dropped_burst(&self) -> bool {
+        self.dropped_at.is_some_and(|at| at.elapsed() < READING)
+    }
+
+    /// Drops a key that came too early; the first of a burst is told.
+    fn drop_key(&mut self) -> io::Result<()> {
+        let is_told = self.is_in_dropped_burst();
+        self.dropped_at = Some(Instant::now());
+        if is_told {
+            return Ok(());
+        }
+        let line = "typed too early: press the key again";
+        self.screen.say(&[Line::of(Style::Warning, line)])
     }
 
     /// What waits for an answer.
@@ -425,11 +456,10 @@ impl<'a> Viewer<'a> {
     async fn input(&mut self, input: Input, run: &HeadlessRun) -> anyhow::Result<Next> {
         let asked = self.awaited();
         let said = match input {
-            // Typing that goes on is kept, but Enter may have been meant for something else.
-            Input::Key(key) if self.just_asked() => match (&self.prompt, key.code) {
-                (Prompt::Choosing, _) | (_, KeyCode::Enter) => None,
-                _ => self.prompt.key(key, asked),
-            },
+            Input::Key(key) if self.is_too_early(key) => {
+                self.drop_key()?;
+                None
+            }
             Input::Key(key) => self.prompt.key(key, asked),
             Input::Pasted(text) => {
                 self.prompt.paste(&text);
@@ -596,7 +626,6 @@ fn write_patch(state: &RunState, trajectory: &Path) {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use crossterm::event::{KeyEvent, KeyModifiers};
     use serde_json::Value;
 
     use super::*;
@@ -840,7 +869,7 @@ mod tests {
         let (mut viewer, run) = asked(&editor, &Paper::default()).await;
         viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
         assert_eq!(viewer.state.reviews.len(), 1, "too soon");
-        viewer.asked_at -= READING;
+        age(&mut viewer);
         viewer.input(Input::Resized, &run).await.unwrap();
         viewer
             .input(Input::Pasted("a".to_owned()), &run)
@@ -849,6 +878,60 @@ mod tests {
         assert_eq!(viewer.state.reviews.len(), 1, "nobody pressed a key");
         viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
         assert!(viewer.state.reviews.is_empty());
+    }
+
+    /// Lets the time pass in which keys are too early.
+    fn age(viewer: &mut Viewer<'_>) {
+        viewer.asked_at -= READING;
+        viewer.dropped_at = viewer.dropped_at.map(|at| at - READING);
+    }
+
+    #[tokio::test]
+    async fn keys_that_follow_a_dropped_key_at_once_are_dropped_with_it() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let paper = Paper::default();
+        let (mut viewer, run) = asked(&editor, &paper).await;
+        viewer.input(key(KeyCode::Char('r')), &run).await.unwrap();
+        // The question can have been read by now, but the rest of the word belongs to its first letter.
+        viewer.asked_at -= READING;
+        for code in [
+            KeyCode::Char('b'),
+            KeyCode::Char('a'),
+            KeyCode::Char('d'),
+            KeyCode::Enter,
+        ] {
+            viewer.input(key(code), &run).await.unwrap();
+        }
+        assert_eq!(viewer.state.reviews.len(), 1, "nothing was answered");
+        assert_eq!(viewer.prompt, Prompt::Choosing);
+        let told = "typed too early: press the key again\n";
+        assert_eq!(paper.text().matches(told).count(), 1, "once for a burst");
+        age(&mut viewer);
+        viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
+        assert!(viewer.state.reviews.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_key_that_would_answer_with_a_kept_text_is_dropped_if_it_comes_too_early() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let (mut viewer, run) = asked(&editor, &Paper::default()).await;
+        viewer.prompt = Prompt::Kept("shorter".to_owned());
+        viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
+        assert_eq!(viewer.state.reviews.len(), 1);
+        assert_eq!(viewer.prompt, Prompt::Kept("shorter".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn control_c_stops_the_run_at_once_also_right_after_a_question() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let (mut viewer, run) = asked(&editor, &Paper::default()).await;
+        viewer.input(key(KeyCode::Char('r')), &run).await.unwrap();
+        let stop = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        viewer.input(Input::Key(stop), &run).await.unwrap();
+        assert!(viewer.stopping);
     }
 
     #[tokio::test]

@@ -324,6 +324,13 @@ fn shown(
                 lines.extend(diff(&plan.diff()));
             }
             Step::Nothing if plan.undone.is_empty() => {}
+            Step::Nothing if plan.is_gone_already() => {
+                let line = format!(
+                    "{}: is not there any more; if you renamed it, the text of the run is in the new file",
+                    plan.file
+                );
+                lines.push(Line::of(Style::Warning, &line));
+            }
             Step::Nothing => {
                 let line = format!("{}: is as it was before already", plan.file);
                 lines.push(Line::of(Style::Dim, &line));

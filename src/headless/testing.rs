@@ -79,6 +79,11 @@ impl Run for Scripted {
         let _ = self.steer.send((to, text));
     }
 
+    /// There is no symbol `missing`.
+    fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
+        (symbol.name == "missing").then(|| format!("There is no symbol {symbol}."))
+    }
+
     /// Proposal 1 can be undone, or all; nothing else.
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         match proposal {

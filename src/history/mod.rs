@@ -16,5 +16,5 @@ pub use trajectory::{
 };
 pub use undo::{
     Blocker, FilePlan, OpenRun, Refusal, Step, UndoOutcome, is_interrupted, plan, record,
-    record_undone, take_back,
+    record_in, take_back,
 };

@@ -457,7 +457,8 @@ async fn an_undo_is_recorded_and_locks_the_run() {
     );
     assert!(!found.path.with_extension("undo").exists());
     // Recorded once.
-    record_undone(&found, &[ProposalId(1)]).unwrap();
+    let proposal = ProposalId(1);
+    record(&found, vec![Event::ProposalUndone { proposal }]).unwrap();
     assert_eq!(PastRun::read(&found.path).unwrap().records, 3);
 }
 

@@ -188,6 +188,20 @@ impl PastRun {
         events
     }
 
+    /// Whether the last record about a change says the same as an event: that it is undone, or applied.
+    pub(super) fn holds(&self, event: &Event) -> bool {
+        let (id, state) = if let Event::ProposalUndone { proposal } = event {
+            (proposal, State::Undone)
+        } else if let Event::ProposalApplied { proposal, .. } = event {
+            (proposal, State::Applied)
+        } else {
+            return false;
+        };
+        let mut last_first = self.changes.iter().rev();
+        let last = last_first.find(|change| change.proposal == *id);
+        last.is_some_and(|change| change.state == state)
+    }
+
     /// When the run was started; its name says it.
     pub fn started(&self) -> Option<SystemTime> {
         started(&self.id)

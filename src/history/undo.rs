@@ -115,6 +115,11 @@ impl FilePlan {
         self.after.as_deref()
     }
 
+    /// Whether the file was gone before the undo.
+    pub fn is_gone_already(&self) -> bool {
+        self.now.is_none()
+    }
+
     fn edit(&self) -> Option<FileEdit> {
         let effect = match self.step() {
             Step::Nothing => return None,
@@ -662,36 +667,26 @@ impl Recorder for Journaled<'_> {
     }
 }
 
-/// Records in the trajectory of a run that has ended what an editor undid since.
+/// Records in the trajectory of a run that has ended what happened to its applied changes since: that
+/// they were undone, or made again by the editor. An event that the trajectory holds already is not
+/// recorded again.
 ///
 /// # Errors
 /// Another program has the trajectory open, or it cannot be read or written.
-pub fn record_undone(found: &Found, undone: &[ProposalId]) -> Result<(), HistoryError> {
-    let mut file = open_locked(found)?;
-    let mut run = PastRun::read_open(&file, &found.path)?;
-    let applied: Vec<ProposalId> = run.applied().map(|one| one.proposal).collect();
-    let undone: Vec<ProposalId> = undone
-        .iter()
-        .filter(|id| applied.contains(id))
-        .copied()
-        .collect();
-    let appended = run.append_undone(&mut file, &undone);
-    appended.map_err(|source| HistoryError::Io {
-        path: found.path.clone(),
-        source,
-    })
+pub fn record(found: &Found, events: Vec<Event>) -> Result<(), HistoryError> {
+    record_in(&mut open_locked(found)?, &found.path, events)
 }
 
-/// Records what happened to an applied change after the run: that the editor undid it, or made it again.
+/// Records events like [`record`], in a trajectory that the caller has open and locked.
 ///
 /// # Errors
-/// Another program has the trajectory open, or it cannot be read or written.
-pub fn record(found: &Found, event: Event) -> Result<(), HistoryError> {
-    let mut file = open_locked(found)?;
-    let mut run = PastRun::read_open(&file, &found.path)?;
-    let appended = run.append(&mut file, [event]);
+/// The trajectory cannot be read or written.
+pub fn record_in(file: &mut File, path: &Path, mut events: Vec<Event>) -> Result<(), HistoryError> {
+    let mut run = PastRun::read_open(file, path)?;
+    events.retain(|event| !run.holds(event));
+    let appended = run.append(file, events);
     appended.map_err(|source| HistoryError::Io {
-        path: found.path.clone(),
+        path: path.to_owned(),
         source,
     })
 }

@@ -96,6 +96,7 @@ fn read(name: &str, argument: Value) -> Result<Command, String> {
             if params.task.trim().is_empty() {
                 return Err("`task` is empty: say what to do".to_owned());
             }
+            params.limits.check()?;
             Ok(Command::Run(Box::new(params)))
         }
         ACCEPT => {
@@ -132,6 +133,7 @@ fn read(name: &str, argument: Value) -> Result<Command, String> {
             if params.question.trim().is_empty() {
                 return Err("`question` is empty: say what you want to know".to_owned());
             }
+            params.limits.check()?;
             Ok(Command::Ask(Box::new(params)))
         }
         REVIEW => Ok(Command::Review(from(argument)?)),
@@ -311,6 +313,24 @@ mod tests {
             ]
             .join("\n")
         );
+    }
+
+    #[test]
+    fn a_limit_in_dollars_is_an_amount() {
+        for dollars in [-2.0, 0.0] {
+            for command in [
+                (RUN, json!({"task": "x", "limits": {"dollars": dollars}})),
+                (
+                    ASK,
+                    json!({"question": "x", "limits": {"dollars": dollars}}),
+                ),
+            ] {
+                let wrong = parse(command.0, command.1).unwrap_err();
+                assert!(wrong.contains("`limits.dollars` is"), "{wrong}");
+            }
+        }
+        let right = json!({"task": "x", "limits": {"dollars": 0.25}});
+        assert!(parse(RUN, right).is_ok());
     }
 
     #[test]

@@ -41,7 +41,7 @@ use tower_lsp::LspService;
 
 pub use documents::splice;
 pub use paths::{file_of, path_of};
-pub use restore::{WaitingReview, WaitingRun, waiting};
+pub use restore::{HeldRun, WaitingReview, WaitingRun, held, waiting};
 pub use services::{
     Defaults, Fetcher, Opened, Opener, Opening, Restore, Run, Services, Starter, swarm,
 };

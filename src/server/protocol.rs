@@ -95,6 +95,17 @@ pub struct LimitsPatch {
 }
 
 impl LimitsPatch {
+    /// # Errors
+    /// A limit that is no amount, in words.
+    pub fn check(&self) -> Result<(), String> {
+        match self.dollars {
+            Some(Dollars(dollars)) if !(dollars.is_finite() && dollars > 0.0) => Err(format!(
+                "`limits.dollars` is {dollars}: write an amount over 0, for example 0.25"
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     pub fn over(&self, base: &Limits) -> Limits {
         Limits {
             calls: self.calls.unwrap_or(base.calls),

@@ -2,14 +2,15 @@
 //! their trajectories.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use super::board::{Board, State};
 use super::services::Restore;
-use crate::history::{self, DiskEditor, Unfinished};
+use crate::history::{self, DiskEditor, HistoryError, Unfinished};
 use crate::swarm::{Event, Part, ProposalId, Record, RunId, Stamped, StopReason, ids};
 use crate::text::unified_diff;
 use crate::workspace::private_file;
@@ -54,27 +55,38 @@ pub fn mark_interrupted(trajectory: &Path) {
 }
 
 /// An interrupted run that is offered to be run again. Its trajectory stays locked meanwhile.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Interrupted {
-    pub path: PathBuf,
-    pub file: File,
+    path: PathBuf,
+    file: Arc<Mutex<File>>,
 }
 
 impl Interrupted {
+    pub fn new(path: PathBuf, file: File) -> Interrupted {
+        let file = Arc::new(Mutex::new(file));
+        Interrupted { path, file }
+    }
+
+    /// Adds to the trajectory what happened to the applied changes of the run since. No other handle of
+    /// the file could: this one has it locked.
+    ///
+    /// # Errors
+    /// The trajectory cannot be read or written.
+    pub fn record(&self, events: Vec<Event>) -> Result<(), HistoryError> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        history::record_in(&mut file, &self.path, events)
+    }
+
     /// Ends the trajectory, so that no later server offers the run again.
-    pub fn close(mut self, end: Option<&Stamped>) {
-        let mut written = || -> std::io::Result<()> {
-            if let Some(end) = end {
-                let line = serde_json::to_string(end)?;
-                writeln!(self.file, "{line}")?;
-            }
-            match std::fs::remove_file(self.path.with_extension(MARK)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-                Ok(()) | Err(_) => Ok(()),
-            }
-        };
-        if let Err(error) = written() {
+    pub fn close(self, end: Option<Event>) {
+        if let Err(error) = self.record(end.into_iter().collect()) {
             tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
+        }
+        match std::fs::remove_file(self.path.with_extension(MARK)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
+            }
+            Ok(()) | Err(_) => {}
         }
     }
 }
@@ -442,6 +454,56 @@ pub fn waiting(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
     };
     let found = found.into_iter().rev().filter(|one| one.waits);
     found.map(run).collect()
+}
+
+/// A run that another program has open, and in which proposals wait for review.
+#[derive(Debug, Clone)]
+pub struct HeldRun {
+    pub id: RunId,
+    pub path: PathBuf,
+    /// The number of reviews that wait.
+    pub reviews: usize,
+}
+
+/// The runs of a project in which something waits for review and that another program has open, the
+/// newest first.
+pub fn held(trajectories: &Path, root: &Path) -> Vec<HeldRun> {
+    let Ok(entries) = std::fs::read_dir(trajectories) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .filter(|path| is_young(path))
+        .collect();
+    paths.sort();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let last = paths.into_iter().rev().take(MOST);
+    last.filter_map(|path| held_run(path, &root)).collect()
+}
+
+fn held_run(path: PathBuf, root: &Path) -> Option<HeldRun> {
+    let file = File::open(&path).ok()?;
+    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return None;
+    }
+    let lines = BufReader::new(&file).lines();
+    // The last line may still be on its way to the disk.
+    let records = lines.map_while(|line| serde_json::from_str(&line.ok()?).ok());
+    let records: Vec<Stamped> = records.collect();
+    let Record::Event(Event::RunStarted {
+        run, root: about, ..
+    }) = &records.first()?.record
+    else {
+        return None;
+    };
+    let reviews = board(&records).leading().count();
+    let is_over = records.iter().any(is_end);
+    (Path::new(about) == root && reviews > 0 && !is_over).then(|| HeldRun {
+        id: run.clone(),
+        reviews,
+        path,
+    })
 }
 
 fn reviews(records: &[Stamped]) -> Vec<WaitingReview> {

@@ -426,6 +426,10 @@ impl Run for Revived {
         self.log.event(Event::Steered { to, text });
     }
 
+    fn why_nobody_owns(&self, _symbol: &SymbolPath) -> Option<String> {
+        Some("its agents are gone".to_owned())
+    }
+
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         let _one_at_a_time = self.applying.lock().await;
         self.record_arrived(&history::unfinished(&self.log.events()))

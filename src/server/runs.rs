@@ -58,6 +58,8 @@ pub enum RunError {
          run the task again"
     )]
     AgentsGone(String),
+    #[error("run `{run}`: nobody was told: {why}")]
+    NobodyToSteer { run: String, why: String },
     #[error("run `{0}` still goes: stop it before you run it again")]
     StillGoing(String),
     #[error("run `{0}` misses no weights that could be fetched")]
@@ -86,6 +88,9 @@ struct Entry {
     again: bool,
     /// Of an interrupted run: its trajectory, which ends when the run is run again or forgotten.
     interrupted: Option<Interrupted>,
+    /// Fired when the trajectory is written to its end and unlocked; `None` if this server does not
+    /// write it.
+    written: Option<CancellationToken>,
 }
 
 /// Where a run comes from.
@@ -242,6 +247,7 @@ impl Runs {
             cancel: CancellationToken::new(),
             editor: Arc::clone(editor),
             buffers,
+            written: CancellationToken::new(),
         };
         let reply = RunReply {
             run: plan.id.clone(),
@@ -256,6 +262,7 @@ impl Runs {
             origin: Origin::Begun,
             again: false,
             interrupted: None,
+            written: Some(plan.written.clone()),
         };
         self.lock().insert(plan.id.0.clone(), entry);
         self.shared.tasks.spawn(self.clone().carry(plan));
@@ -278,7 +285,16 @@ impl Runs {
         }
         match &mut entry.stage {
             Stage::Opening(told) => told.push((to, text)),
-            Stage::Going(handle) => handle.steer(to, text),
+            Stage::Going(handle) => {
+                let why = to
+                    .as_ref()
+                    .and_then(|symbol| handle.why_nobody_owns(symbol));
+                if let Some(why) = why {
+                    let run = run.0.clone();
+                    return Err(RunError::NobodyToSteer { run, why });
+                }
+                handle.steer(to, text);
+            }
             Stage::Ended(_) => return Err(RunError::Ended(run.0.clone())),
         }
         Ok(())
@@ -348,31 +364,50 @@ impl Runs {
         }
     }
 
-    /// The trajectory of a run that has ended is closed: what is undone after that is added to it, so
-    /// that `starling undo` does not undo it again.
+    /// Records what is undone after the log of a run was closed, so that `starling undo` does not undo it
+    /// again. Before that, the writer of the trajectory records it.
     async fn record_undone(&self, run: &RunId, handle: &dyn Run) {
-        let is_ended = |entry: &Entry| matches!(entry.stage, Stage::Ended(_));
-        if !self.lock().get(&run.0).is_some_and(is_ended) {
+        if !handle.log().is_closed() {
             return;
         }
         let changes = history::changes(handle.log().events());
         let undone = changes
             .iter()
             .filter(|one| one.state == history::State::Undone);
-        let undone: Vec<ProposalId> = undone.map(|one| one.proposal).collect();
+        let undone = undone.map(|one| Event::ProposalUndone {
+            proposal: one.proposal,
+        });
+        let undone: Vec<Event> = undone.collect();
         if undone.is_empty() {
             return;
         }
+        if let Err(error) = self.record(run, undone).await {
+            tracing::warn!(%error, "an undo is not recorded");
+        }
+    }
+
+    /// Adds events to the trajectory of a run whose log is closed.
+    async fn record(&self, run: &RunId, events: Vec<Event>) -> anyhow::Result<()> {
+        let entry = |entry: &Entry| (entry.written.clone(), entry.interrupted.clone());
+        let entry = self.lock().get(&run.0).map(entry);
+        let (written, interrupted) = entry.unwrap_or_default();
         let found = history::Found {
             id: run.clone(),
             path: self.trajectory(run),
         };
-        let record = move || history::record_undone(&found, &undone);
-        match tokio::task::spawn_blocking(record).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "an undo is not recorded"),
-            Err(error) => tracing::error!(%error, "an undo is not recorded"),
-        }
+        let record = match interrupted {
+            Some(interrupted) => {
+                tokio::task::spawn_blocking(move || interrupted.record(events)).await
+            }
+            None => {
+                // The writer has the trajectory locked, and may still be behind the log.
+                if let Some(written) = written {
+                    written.cancelled().await;
+                }
+                tokio::task::spawn_blocking(move || history::record(&found, events)).await
+            }
+        };
+        Ok(record??)
     }
 
     /// Ends all runs, and gives their trajectories a moment to be written.
@@ -423,9 +458,10 @@ fn stop(entry: &Entry) {
 /// Ends the trajectory of an interrupted run.
 fn close(entry: &mut Entry) {
     if let (Some(interrupted), Stage::Ended(run)) = (entry.interrupted.take(), &entry.stage) {
-        let records = run.as_ref().map(|run| run.log().records(0));
-        let end = records.as_ref().and_then(|records| records.last());
-        interrupted.close(end.map(AsRef::as_ref));
+        let events = run.as_ref().map(|run| run.log().events());
+        let is_end = |event: &Event| matches!(event, Event::RunFinished { .. });
+        let end = events.and_then(|events| events.into_iter().rfind(is_end));
+        interrupted.close(end);
     }
 }
 

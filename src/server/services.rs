@@ -70,6 +70,8 @@ pub trait Run: Send + Sync {
     fn log(&self) -> EventLog;
     fn cancel(&self);
     fn steer(&self, to: Option<SymbolPath>, text: String);
+    /// Why nobody can be steered about this symbol; `None` if somebody can.
+    fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String>;
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError>;
 }
 
@@ -85,6 +87,10 @@ impl Run for RunHandle {
 
     fn steer(&self, to: Option<SymbolPath>, text: String) {
         RunHandle::steer(self, to, text);
+    }
+
+    fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
+        RunHandle::why_nobody_owns(self, symbol)
     }
 
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {

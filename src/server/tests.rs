@@ -305,6 +305,19 @@ async fn an_ended_run_takes_no_more_words() {
 }
 
 #[tokio::test]
+async fn a_steer_of_a_symbol_that_is_not_there_is_refused() {
+    let mut client = Client::new(chatty());
+    client.initialize(silent()).await;
+    let run = begin(&client, "x").await;
+    next_event(&mut client, &run).await;
+    let steer = json!({"run": run, "symbol": "a.py::missing", "text": "t"});
+    let said = refusal(&client, "starling.steer", steer).await;
+    assert!(said.contains("There is no symbol a.py::missing"), "{said}");
+    let steer = json!({"run": run, "symbol": "a.py::f", "text": "t"});
+    client.execute("starling.steer", steer).await;
+}
+
+#[tokio::test]
 async fn what_was_taken_back_is_told() {
     let mut client = Client::new(chatty());
     client.initialize(silent()).await;

@@ -583,6 +583,11 @@ impl EventLog {
             .send_modify(|progress| progress.closed = true);
     }
 
+    /// Whether [`EventLog::close`] was called: what is appended now may have no reader any more.
+    pub fn is_closed(&self) -> bool {
+        self.inner.count.borrow().closed
+    }
+
     pub fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.inner.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }

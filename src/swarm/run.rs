@@ -166,6 +166,17 @@ impl RunHandle {
         }
     }
 
+    /// Why no agent can be steered about a symbol: there is none, or agents may not change its file.
+    pub fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
+        match self.hub.task.driver {
+            Driver::Single => None,
+            Driver::Swarm => {
+                let (owner, _) = self.hub.addressee(symbol, "");
+                self.hub.lookup().symbol(&owner).err()
+            }
+        }
+    }
+
     /// Takes one applied proposal back, or all of them (last first), by inverse changes of the
     /// agents' own spans, in the user's text as it is now.
     ///

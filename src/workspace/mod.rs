@@ -50,10 +50,11 @@ pub enum WorkspaceError {
     NotADirectory(PathBuf),
     #[error("{}: the root of the file system cannot be a workspace; open the project's folder", .0.display())]
     FileSystemRoot(PathBuf),
-    #[error("{}: {source}", .path.display())]
+    // The error is part of the text, so it is no source: it would be said twice.
+    #[error("{}: {error}", .path.display())]
     Io {
         path: PathBuf,
-        source: std::io::Error,
+        error: std::io::Error,
     },
 }
 
@@ -74,7 +75,7 @@ impl Workspace {
         }
         let resolved = match root.canonicalize() {
             Ok(resolved) => resolved,
-            Err(source) => return Err(WorkspaceError::Io { path: root, source }),
+            Err(error) => return Err(WorkspaceError::Io { path: root, error }),
         };
         if !resolved.is_dir() {
             return Err(WorkspaceError::NotADirectory(root));
@@ -132,5 +133,8 @@ mod tests {
         assert!(message("/".into()).contains("root of the file system"));
         let missing = message(dir.path().join("missing"));
         assert!(missing.contains("missing: No such file"), "{missing}");
+        let error = Workspace::open(dir.path().join("missing")).unwrap_err();
+        let whole = format!("{:#}", anyhow::Error::from(error));
+        assert_eq!(whole, missing, "each reason is said once");
     }
 }

@@ -28,6 +28,9 @@ pub enum ReadError {
     VersionControl(FilePath),
     #[error("{:?}: the name holds characters that are not shown; rename the file", .0.as_str())]
     Name(FilePath),
+    /// The path with a replacement character for what cannot be read.
+    #[error("{:?}: the name is not UTF-8; rename the file", .0.as_str())]
+    NotUtf8(FilePath),
     #[error("{file}: {bytes} bytes; files over 1 MiB are not read")]
     TooLarge { file: FilePath, bytes: u64 },
     #[error("{file}: {reason}")]

@@ -67,7 +67,7 @@ pub(super) fn files(root: &Path) -> Listing {
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) files: Vec<(FilePath, Stamp)>,
-    /// Text files that are too long, and files with deceptive names.
+    /// Text files that are too long, and files with deceptive names or names that are not UTF-8.
     pub(super) skipped: Vec<ReadError>,
     /// Links, whatever they lead to; those of ignored directories are not looked for.
     pub(super) links: Vec<PathBuf>,
@@ -203,16 +203,20 @@ fn text_file(
     path: &Path,
     entry: &DirEntry,
 ) -> Option<Result<(FilePath, Stamp), ReadError>> {
-    // A name that is not UTF-8 could not be named back to us.
-    let relative = path.strip_prefix(root).ok()?.to_str()?;
+    let relative = path.strip_prefix(root).ok()?;
+    let ending = path.extension().unwrap_or_default();
+    let is_known = TEXT.iter().any(|text| ending == *text);
+    let Some(relative) = relative.to_str() else {
+        // It could not be named back to us.
+        let name = FilePath::new(relative.to_string_lossy());
+        return is_known.then_some(Err(ReadError::NotUtf8(name)));
+    };
     if relative.contains(is_deceptive) {
         tracing::warn!(file = ?relative, "not looked at: its name is not what it looks like");
         return Some(Err(ReadError::Name(FilePath::new(relative))));
     }
     let file = FilePath::new(relative);
     let stamp = Stamp::of(&entry.metadata().ok()?);
-    let ending = path.extension().unwrap_or_default();
-    let is_known = TEXT.iter().any(|text| ending == *text);
     if stamp.size > MAX_FILE_BYTES {
         let bytes = stamp.size;
         return is_known.then_some(Err(ReadError::TooLarge { file, bytes }));
@@ -327,9 +331,16 @@ mod tests {
         let name = std::ffi::OsStr::from_bytes(b"bad\xff.py");
         std::fs::write(dir.path().join(name), "").unwrap();
         std::fs::write(dir.path().join("good.py"), "").unwrap();
-        let found = files(dir.path()).files;
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].0, FilePath::new("good.py"));
+        let binary = std::ffi::OsStr::from_bytes(b"bad\xff.png");
+        std::fs::write(dir.path().join(binary), "").unwrap();
+        let found = files(dir.path());
+        assert_eq!(found.files.len(), 1);
+        assert_eq!(found.files[0].0, FilePath::new("good.py"));
+        let told: Vec<String> = found.skipped.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            ["\"bad\u{fffd}.py\": the name is not UTF-8; rename the file"]
+        );
     }
 
     #[test]

@@ -94,6 +94,10 @@ fn a_session_is_kept_and_gone_on_with() {
 fn wrong_questions_are_wrong_use() {
     let bed = Bed::new();
     bed.say(&["ask", " "]).is_wrong_use("the question is empty");
+    bed.say(&["ask", "--allow-write", "[", "x"])
+        .is_wrong_use("[: not a glob as in .gitignore");
+    bed.say(&["ask", "--budget-seconds", "0", "x"])
+        .is_wrong_use("--budget-seconds");
     bed.say(&["ask", "--repo", "nowhere", "What?"])
         .is_wrong_use("nowhere");
     bed.say(&["ask", "--model", "unheard", "What?"])

@@ -5,7 +5,8 @@ use super::*;
 /// Runs a program in a pseudo terminal that does not say how large it is (0 columns), and copies what it
 /// writes. Types the second argument when the program asks.
 const IN_TERMINAL: &str = r#"
-import os, pty, sys
+import os, pty, signal, sys
+signal.alarm(120)
 typed, *command = sys.argv[1:]
 pid, terminal = pty.fork()
 if pid == 0:
@@ -84,4 +85,19 @@ fn a_terminal_of_no_size_has_80_columns() {
     assert!(said.out.contains(" 0 calls · 0 tokens · 0 s"), "{said:?}");
     let text = said.out.replace("\u{1b}[0m", "").replace("\u{1b}[1m", "");
     assert!(text.contains("tests before: "), "{text}");
+}
+
+#[test]
+fn keys_typed_as_the_question_comes_answer_nothing_and_control_c_stops() {
+    let bed = Bed::new();
+    let model = bed.tape(&[NEW]);
+    let args = ["run", "--model", model.as_str(), "Simplify f."];
+    let said = in_terminal(&bed, "xterm", "rbad\r\u{3}", &args);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.out.contains("typed too early: press the key again"),
+        "{said:?}"
+    );
+    assert!(said.out.contains("Stopped by you"), "{said:?}");
+    assert_eq!(bed.work(), OLD);
 }

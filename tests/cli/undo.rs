@@ -628,3 +628,41 @@ fn review_offers_again_what_a_killed_review_accepted_unless_it_is_in_the_file() 
         assert_eq!(bed.work(), old);
     }
 }
+
+#[test]
+fn a_review_that_another_program_has_open_is_told() {
+    let bed = Bed::new();
+    bed.waits(NEW);
+    let runs = bed.dir.path().join("cache/runs");
+    let trajectory = std::fs::read_dir(&runs)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .unwrap();
+    let file = std::fs::File::open(&trajectory).unwrap();
+    file.try_lock().unwrap();
+    let name = trajectory.file_stem().unwrap().to_str().unwrap();
+    for args in [&["review"][..], &["review", name]] {
+        let said = bed.say(args);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let told = format!("run {name}: 1 proposal waits for review, and ");
+        assert!(said.out.starts_with(&told), "{said:?}");
+        assert!(said.out.contains(" has the run open"), "{said:?}");
+    }
+    drop(file);
+    assert_eq!(bed.answered(&["review"], &["a"]).code, Some(0));
+    assert_eq!(bed.work(), NEW);
+}
+
+#[test]
+fn an_undo_of_a_created_file_that_is_gone_says_so() {
+    let bed = Bed::new();
+    let proposals = [("work.py::f", "fresh.py", "def g():\n    return 1\n")];
+    let run = run_over_files(&bed, &proposals);
+    std::fs::rename(bed.root().join("fresh.py"), bed.root().join("renamed.py")).unwrap();
+    let said = bed.say(&["undo", "-y", &run]);
+    assert!(
+        said.out.contains("fresh.py: is not there any more"),
+        "{said:?}"
+    );
+}

@@ -54,11 +54,26 @@ impl Checker {
         Verdict::Wrong(why)
     }
 
+    /// Whether there is a file with this path, or with one that ends so. A file at the root counts even if
+    /// it may not be read.
+    pub fn is_file(&self, path: &str) -> bool {
+        let is_at_root = || {
+            let is_plain = !path.is_empty() && !path.contains(['/', '\0']) && path != "..";
+            let found = is_plain.then(|| self.files.root().join(path).symlink_metadata());
+            found.is_some_and(|found| found.is_ok_and(|found| !found.is_dir()))
+        };
+        !self.named(path).is_empty() || is_at_root()
+    }
+
     /// The files that a written path can mean: the file itself, or those that end so.
     fn named(&self, path: &str) -> Vec<FilePath> {
         let path = FilePath::new(path.trim_start_matches('/'));
         let files = self.files.files();
         if files.binary_search(&path).is_ok() {
+            return vec![path];
+        }
+        // Hidden files are not listed, but some may be read.
+        if path.as_str().starts_with('.') && self.files.read(&path).is_ok() {
             return vec![path];
         }
         let ending = format!("/{path}");

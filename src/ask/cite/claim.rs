@@ -43,9 +43,9 @@ const KEYWORDS: [&str; 14] = [
     "else", "not", "in",
 ];
 
-/// The claims of one block of prose, in order.
-pub fn claims(block: &str) -> Vec<Claim> {
-    let all = marks(block);
+/// The claims of one block of prose, in order. `is_file`: as for [`marks`].
+pub fn claims(block: &str, is_file: impl Fn(&str) -> bool) -> Vec<Claim> {
+    let all = marks(block, is_file);
     let mut claims: Vec<Claim> = Vec::new();
     // Names and words of sentences that wait for a citation.
     let (mut names, mut words_so_far) = (BTreeSet::new(), BTreeSet::new());

@@ -1,5 +1,6 @@
 //! Finds what looks like a citation: `path:12`, `path:12-18`, `path:12,20-22`, `path#L12`,
-//! `path::Symbol:12`, `path line 12`.
+//! `path::Symbol:12`, `path line 12`. A path is a name with an ending, a path with a directory, or a
+//! name that files without an ending have.
 
 use std::ops::Range;
 
@@ -19,8 +20,47 @@ pub struct Mark {
 /// What may stand between a path and its first line.
 const JOINTS: [&str; 6] = [":", "#L", ":L", " line ", " lines ", ", line "];
 
-/// All citations of a text, in order.
-pub fn marks(text: &str) -> Vec<Mark> {
+/// Names of files without an ending, wherever they are cited. Any other such name may be a word.
+const NAMES: [&str; 34] = [
+    "AUTHORS",
+    "BUILD",
+    "Brewfile",
+    "CHANGELOG",
+    "CHANGES",
+    "CODEOWNERS",
+    "CONTRIBUTING",
+    "COPYING",
+    "Containerfile",
+    "Dockerfile",
+    "GNUmakefile",
+    "Gemfile",
+    "INSTALL",
+    "Jenkinsfile",
+    "Justfile",
+    "LICENCE",
+    "LICENSE",
+    "MANIFEST",
+    "Makefile",
+    "NOTICE",
+    "Pipfile",
+    "Procfile",
+    "README",
+    "Rakefile",
+    "TODO",
+    "Tiltfile",
+    "VERSION",
+    "Vagrantfile",
+    "authorized_keys",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_rsa",
+    "known_hosts",
+];
+
+/// All citations of a text, in order. `is_file` says whether the project has a file with such a path, or
+/// with a path that ends so: then a name without an ending is a path as well.
+pub fn marks(text: &str, is_file: impl Fn(&str) -> bool) -> Vec<Mark> {
     let mut found: Vec<Mark> = Vec::new();
     let mut at = 0;
     while let Some(digit) = next_number(text, at) {
@@ -33,13 +73,13 @@ pub fn marks(text: &str) -> Vec<Mark> {
             .max_by_key(|joint| joint.len());
         let Some(joint) = joint else { continue };
         if let Some(start) = path_before(&text[from..digit - joint.len()]) {
-            let start = from + start;
+            let start = with_dot(text, from, from + start, digit - joint.len(), &is_file);
             let written = text[start..digit - joint.len()].trim_end_matches('`');
             let (path, symbol) = match written.split_once("::") {
                 Some((path, symbol)) => (path, Some(symbol).filter(|symbol| !symbol.is_empty())),
                 None => (written, None),
             };
-            if is_path(path) && !lines.is_empty() {
+            if (is_path(path) || is_name(path, &is_file)) && !lines.is_empty() {
                 let (path, symbol) = (path.to_owned(), symbol.map(str::to_owned));
                 let span = start..end;
                 found.push(Mark {
@@ -137,6 +177,40 @@ fn path_before(text: &str) -> Option<usize> {
         false => start + skipped,
     };
     (start < text.len()).then_some(start)
+}
+
+/// Where a path begins whose name may begin with a dot. The dot is part of the path unless it is one of
+/// several, or only the path without it is in the project.
+fn with_dot(
+    text: &str,
+    from: usize,
+    start: usize,
+    end: usize,
+    is_file: impl Fn(&str) -> bool,
+) -> usize {
+    let before = &text[from..start];
+    if !before.ends_with('.') || before.ends_with("..") {
+        return start;
+    }
+    let dot = start - 1;
+    let path = |start: usize| {
+        let written = text[start..end].trim_end_matches('`');
+        written.split("::").next().unwrap_or(written)
+    };
+    if is_file(path(dot)) {
+        return dot;
+    }
+    let is_usual = text[start..].starts_with(|c: char| c.is_lowercase() || c == '_');
+    match is_usual && !is_file(path(start)) {
+        true => dot,
+        false => start,
+    }
+}
+
+/// Whether it is the name of a file without an ending.
+fn is_name(path: &str, is_file: impl Fn(&str) -> bool) -> bool {
+    let is_word = path.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    is_word && (NAMES.contains(&path) || is_file(path))
 }
 
 /// Whether it can be a file: it has an ending with a letter, or a directory.

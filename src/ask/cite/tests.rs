@@ -30,6 +30,10 @@ fn place() -> Place {
     std::fs::create_dir_all(dir.path().join("lib/deep")).unwrap();
     std::fs::write(dir.path().join("lib/shop.py"), SHOP).unwrap();
     std::fs::write(dir.path().join("lib/deep/till.py"), "OPEN = 1\n").unwrap();
+    std::fs::write(dir.path().join("Makefile"), "all:\n\ttrue\n").unwrap();
+    std::fs::write(dir.path().join("lib/deep/runner"), "OPEN=1\n").unwrap();
+    std::fs::write(dir.path().join(".env"), "KEY=1\n").unwrap();
+    std::fs::write(dir.path().join(".flake8"), "[flake8]\n").unwrap();
     let root = dir.path().canonicalize().unwrap();
     let files = Workspace::open(root).unwrap().snapshot(Default::default());
     Place {
@@ -48,7 +52,10 @@ fn places(text: &str) -> Vec<String> {
 }
 
 fn found(text: &str) -> Vec<(String, Vec<(u32, u32)>)> {
-    marks(text).into_iter().map(|m| (m.path, m.lines)).collect()
+    marks(text, |_| false)
+        .into_iter()
+        .map(|m| (m.path, m.lines))
+        .collect()
 }
 
 #[test]
@@ -82,6 +89,10 @@ fn what_only_looks_like_a_citation_is_none() {
         "x[1:2]",
         "{1: 2}",
         "é:1",
+        "note:3",
+        "see the note, line 3",
+        ".NET:6",
+        "...env:3",
     ] {
         assert_eq!(found(text), [], "{text}");
     }
@@ -163,6 +174,36 @@ fn what_does_not_exist_is_taken_out() {
 }
 
 #[test]
+fn files_without_an_ending_and_dotfiles_are_looked_up() {
+    for wrong in [
+        "Makefile:999",
+        "Dockerfile:42",
+        "LICENSE:7",
+        "id_rsa:4",
+        ".env:77",
+        ".npmrc:3",
+        ".git/config:1",
+        "lib/deep/runner:9",
+        "runner:9",
+    ] {
+        for text in [format!("It is so [{wrong}]."), format!("It is so {wrong}.")] {
+            let block = check(&text);
+            assert_eq!(block.text, "It is so [unverified].", "{text}");
+            assert_eq!(block.wrong.len(), 1, "{text}");
+        }
+    }
+    // A file that a model may not read proves nothing.
+    assert_eq!(check("It is so [.env:1].").wrong.len(), 1);
+    assert_eq!(places("It builds all [Makefile:1]."), ["Makefile:1"]);
+    assert_eq!(places("It builds all (Makefile, line 1)."), ["Makefile:1"]);
+    assert_eq!(places("It is set up [.flake8:1]."), [".flake8:1"]);
+    assert_eq!(places("`OPEN` is one [runner:1]."), ["lib/deep/runner:1"]);
+    assert_eq!(places("`pay` it is .lib/shop.py:11."), ["lib/shop.py:11"]);
+    let prose = "A note:3 of it, at .5:3, in .NET:6 and step:2.";
+    assert_eq!(check(prose).text, prose);
+}
+
+#[test]
 fn one_wrong_citation_among_right_ones() {
     let block = check("`pay` and `total` [lib/shop.py:11, lib/gone.py:3].");
     assert_eq!(
@@ -190,7 +231,7 @@ fn a_claim_without_names_goes_by_its_words_or_by_nothing() {
 #[test]
 fn sentences_end_where_they_end() {
     let claim_texts = |text: &str| -> Vec<String> {
-        let claims = claims(text);
+        let claims = claims(text, |_| false);
         claims
             .iter()
             .map(|c| text[c.span.clone()].trim().to_owned())
@@ -206,8 +247,8 @@ fn sentences_end_where_they_end() {
     );
     assert_eq!(claim_texts("1. First. Second."), ["1. First.", "Second."]);
     let text = "It is so. [a.py:1]";
-    assert_eq!(claims(text).len(), 1);
-    assert_eq!(claims(text)[0].cited.len(), 1);
+    assert_eq!(claims(text, |_| false).len(), 1);
+    assert_eq!(claims(text, |_| false)[0].cited.len(), 1);
 }
 
 #[test]
@@ -274,6 +315,7 @@ fn bit() -> impl Strategy<Value = String> {
         Just("::".to_owned()),
         Just(". ".to_owned()),
         "(lib/)?(shop|gone|till)\\.py:[0-9]{1,12}([-,][0-9]{1,3})?",
+        "\\.?(Makefile|env|flake8|runner|note):[0-9]{1,2}",
         "\\PC{0,6}",
     ]
 }

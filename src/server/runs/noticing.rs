@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{Entry, Runs, Stage};
-use crate::history;
 use crate::server::follow::told;
 use crate::server::protocol::EventNotification;
 use crate::server::services::Run;
@@ -103,20 +102,8 @@ impl Runs {
             let plugin = &self.shared.plugin;
             plugin.notify::<EventNotification>(params).await;
         }
-        self.record(&run, event).await;
-    }
-
-    /// Adds to the trajectory of a run that has ended, so that `starling undo` knows.
-    async fn record(&self, run: &RunId, event: Event) {
-        let found = history::Found {
-            id: run.clone(),
-            path: self.trajectory(run),
-        };
-        let record = move || history::record(&found, event);
-        match tokio::task::spawn_blocking(record).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "an undo in the editor is not recorded"),
-            Err(error) => tracing::error!(%error, "an undo in the editor is not recorded"),
+        if let Err(error) = self.record(&run, vec![event]).await {
+            tracing::warn!(%error, "an undo in the editor is not recorded");
         }
     }
 }

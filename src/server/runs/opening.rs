@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub cancel: CancellationToken,
     pub editor: Arc<ClientEditor>,
     pub buffers: oneshot::Receiver<Vec<(PathBuf, Arc<str>)>>,
+    /// Fired when the trajectory is written to its end and unlocked.
+    pub written: CancellationToken,
 }
 
 impl Runs {
@@ -47,6 +49,7 @@ impl Runs {
         let id = plan.id.clone();
         let progress = plan.progress;
         let title = title(&plan.params.task);
+        let end_of_writing = plan.written.clone().drop_guard();
         let workers = self.shared.services.workers.clone();
         let runs = self.clone();
         let opened = workers.spawn(async move { runs.open(plan).await }).await;
@@ -56,6 +59,7 @@ impl Runs {
         });
         let trajectory = self.trajectory(&id);
         let written = workers.spawn(async move {
+            let _fired_at_the_end = end_of_writing;
             match follow::begin(&trajectory) {
                 Ok(file) => follow::write(records, file, &trajectory).await,
                 Err(error) => follow::not_written(&trajectory, &error),

@@ -124,6 +124,7 @@ impl Runs {
             origin: Origin::Past,
             again: false,
             interrupted: None,
+            written: None,
         };
         self.lock().entry(past.id.0).or_insert(entry);
     }
@@ -143,6 +144,7 @@ impl Runs {
         let run = revive(records, editor, approvals.clone(), root);
         let log = run.log();
         let records = waits.then(|| log.write_from(before));
+        let written = CancellationToken::new();
         let entry = Entry {
             stage: Stage::Going(run),
             cancel: CancellationToken::new(),
@@ -155,13 +157,15 @@ impl Runs {
             origin: Origin::Restored,
             again: false,
             interrupted: None,
+            written: waits.then(|| written.clone()),
         };
+        let _fired_at_the_end = written.drop_guard();
         let told = self.tell(&id, log.follow(), before, Approval::Ask);
         if let Some(records) = records {
             self.lock().insert(id.0.clone(), entry);
             tokio::join!(follow::write(records, file, &path), told);
         } else {
-            let interrupted = Some(Interrupted { path, file });
+            let interrupted = Some(Interrupted::new(path, file));
             let entry = Entry {
                 interrupted,
                 ..entry

@@ -705,3 +705,65 @@ async fn runs_that_ended_are_history_until_they_are_forgotten() {
     let left = state["runs"].as_array().unwrap();
     assert!(left.iter().all(|run| run["run"] != "old"), "{state}");
 }
+
+#[tokio::test]
+async fn an_undo_in_an_interrupted_run_is_in_its_trajectory() {
+    let folder = project();
+    let mut events = asked(&[(1, "a.py::f")]);
+    let Some(Event::ReviewAsked { parts, .. }) = events.last() else {
+        panic!("{events:?}");
+    };
+    let part = parts[0].clone();
+    let after = part.changes.apply(BASE).unwrap();
+    events.push(Event::ProposalReviewed {
+        proposal: part.proposal,
+        by: crate::swarm::Party::User,
+        verdict: crate::ports::Verdict::Accept,
+    });
+    events.push(Event::ProposalApplied {
+        proposal: part.proposal,
+        symbols: part.symbols,
+        diff: String::new(),
+        change: Some(crate::swarm::AppliedChange {
+            file: part.file,
+            before: BASE.into(),
+            changes: part.changes,
+            created: false,
+            directories: Vec::new(),
+        }),
+    });
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    std::fs::write(folder.path().join("a.py"), &after).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &after);
+    event_of(&mut client, "run_finished").await;
+    let undone = client.connection.request(
+        "workspace/executeCommand",
+        json!({"command": "starling.undo", "arguments": [{"run": "r1"}]}),
+    );
+    assert_eq!(take_edit(&mut client, 1).await, "return");
+    undone.await.unwrap();
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([1]));
+    let states = || -> Vec<crate::history::State> {
+        let past = crate::history::PastRun::read(&path).unwrap();
+        past.changes.iter().map(|one| one.state).collect()
+    };
+    assert_eq!(states(), [crate::history::State::Undone]);
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    // The run is still offered, as undone, until it is forgotten; then its trajectory has one end.
+    let mut client = restarted(client.folder).await;
+    event_of(&mut client, "run_finished").await;
+    let run = &state_of(&client).await[0];
+    assert_eq!(run["proposals"][0]["state"], "undone", "{run}");
+    client.execute("starling.forget", json!({})).await;
+    let story = super::story_of(client.folder.path(), "r1");
+    let kinds: Vec<&Value> = story.iter().map(|one| &one["event"]["event"]).collect();
+    assert_eq!(
+        kinds[kinds.len() - 2..],
+        ["proposal_undone", "run_finished"]
+    );
+    let seqs = story.iter().map(|one| one["seq"].as_u64().unwrap());
+    assert!(seqs.eq(0..story.len() as u64), "{kinds:?}");
+}

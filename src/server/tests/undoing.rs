@@ -5,12 +5,28 @@ use serde_json::{Value, json};
 use super::begin;
 use super::lenses::{client, full, open, project};
 use crate::headless::testing::*;
+use crate::ports::{Exchange, ModelError, Role};
 use crate::server::testing::{BASE, asked};
 use crate::swarm::{AppliedChange, Cause, Event, Party, ProposalId, StopReason};
 use crate::text::ChangeSet;
 
 fn after() -> String {
     BASE.replace("return 1", "yield 1")
+}
+
+fn applied() -> Event {
+    Event::ProposalApplied {
+        proposal: ProposalId(1),
+        symbols: vec![symbol("a.py::f")],
+        diff: String::new(),
+        change: Some(AppliedChange {
+            file: file("a.py"),
+            before: BASE.into(),
+            changes: ChangeSet::between(BASE, &after()),
+            created: false,
+            directories: Vec::new(),
+        }),
+    }
 }
 
 /// Replaces the whole text of `a.py`.
@@ -57,18 +73,7 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
             outcome: crate::swarm::AgentOutcome::Changed,
             summary: String::new(),
         });
-        scene.log.event(Event::ProposalApplied {
-            proposal: ProposalId(1),
-            symbols: vec![symbol("a.py::f")],
-            diff: String::new(),
-            change: Some(AppliedChange {
-                file: file("a.py"),
-                before: BASE.into(),
-                changes: ChangeSet::between(BASE, &after()),
-                created: false,
-                directories: Vec::new(),
-            }),
-        });
+        scene.log.event(applied());
         scene.cancel.cancelled().await;
         scene.log.event(finished(StopReason::Cancelled));
     });
@@ -111,4 +116,42 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     panic!("the undo is not in the trajectory");
+}
+
+#[tokio::test]
+async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_of_it() {
+    let start = scripted(async |scene: Scene| {
+        scene.log.event(applied());
+        // The client does not get these, so it is far ahead of the disk.
+        for _ in 0..300 {
+            scene.log.exchange(Exchange {
+                conversation: "x".repeat(20_000),
+                role: Role::Agent,
+                ordinal: 0,
+                prompt: Vec::new(),
+                tools: Vec::new(),
+                capability: None,
+                reply: Err(ModelError::Malformed {
+                    model: "m".into(),
+                    message: "cut".into(),
+                }),
+                millis: 1,
+            });
+        }
+        scene.log.event(finished(StopReason::Settled));
+        // As an undo that comes with the end.
+        let proposal = ProposalId(1);
+        scene.log.event(Event::ProposalUndone { proposal });
+    });
+    let mut client = client(start, project());
+    client.initialize(full()).await;
+    let run = begin(&client, "x").await;
+    event_of(&mut client, "run_finished").await;
+    client.execute("starling.undo", json!({"run": run})).await;
+    client.next_of("starling/undone").await;
+    let story = super::story_of(client.folder.path(), &run);
+    let undone = story
+        .iter()
+        .filter(|one| one["event"]["event"] == "proposal_undone");
+    assert_eq!(undone.count(), 1);
 }

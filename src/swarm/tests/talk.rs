@@ -188,6 +188,9 @@ async fn a_word_to_a_symbol_that_is_not_there_is_answered() {
     let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
     let handle = bed.start();
     until(&handle, begun("agent a.py::f")).await;
+    let why = handle.why_nobody_owns(&"a.py::h".parse().unwrap()).unwrap();
+    assert!(why.contains("There is no symbol a.py::h"), "{why}");
+    assert_eq!(handle.why_nobody_owns(&"a.py::f".parse().unwrap()), None);
     handle.steer(Some("a.py::h".parse().unwrap()), "Add three.".into());
     handle.finished().await;
     let events = handle.log.events();
