@@ -1,6 +1,7 @@
 //! The swarm: one agent for each symbol that a task touches.
 
 mod act;
+mod against;
 mod agent;
 mod alone;
 mod answers;
