@@ -39,6 +39,7 @@ mod mend;
 mod new_tests;
 mod objection;
 mod original_tests;
+mod other_names;
 mod parts;
 pub mod proposal;
 mod propose;

@@ -10,6 +10,7 @@ use super::ending;
 use super::expected;
 use super::gate::run_tests;
 use super::hub::{Epoch, Hub};
+use super::other_names::{self, Loading};
 use super::proposal::{OnlyAsChanged, TestEvidence, WHOLE_RUN, failing_ids};
 use super::run::Approval;
 use super::selection::Extent;
@@ -119,7 +120,7 @@ async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) 
         let passes = passed(report);
         found.tests = failed.filter(|id| passes.contains(*id)).cloned().collect();
     } else {
-        let with = run_tests(hub, &originals.world, originals.select.clone()).await;
+        let with = originals.run(hub, after).await;
         let mut bad = originals.fails(&with, report);
         let is_excused = |id: &String| {
             let message = case_of(&with, id).map(|case| case.message.as_str());
@@ -167,9 +168,35 @@ struct Originals {
     select: Vec<String>,
     /// Whether nothing else was changed.
     are_all_that_changed: bool,
+    /// The files that are as they were.
+    held: Vec<FilePath>,
 }
 
 impl Originals {
+    /// Runs the tests with the original files. A file that cannot be loaded for lack of a name which the
+    /// task changes is run again so that it can: only the tests that use the name are to miss it.
+    async fn run(&self, hub: &Arc<Hub>, after: &Snapshot) -> TestReport {
+        let task = &hub.task.text;
+        let mut world = self.world.clone();
+        let mut report = run_tests(hub, &world, self.select.clone()).await;
+        for loading in [Loading::Imports, Loading::ModuleLevel] {
+            let mut is_other = false;
+            for file in &self.held {
+                let missing = other_names::missing(task, &report, file);
+                let texts = (self.without_the_run.read(file), after.read(file));
+                if let (false, (Ok(original), Ok(new))) = (missing.is_empty(), texts) {
+                    let text = other_names::loadable(file, &original, &new, &missing, loading);
+                    world = world.with(file.clone(), Some(text));
+                    is_other = true;
+                }
+            }
+            if is_other {
+                report = run_tests(hub, &world, self.select.clone()).await;
+            }
+        }
+        report
+    }
+
     /// `None` where no test file is changed, or only such as the task asks to change, or no test depends
     /// on it. A new test file changes no other one; a new `conftest.py` does.
     fn of(hub: &Hub, after: &Snapshot) -> Option<Originals> {
@@ -204,7 +231,9 @@ impl Originals {
             false => Vec::new(),
         };
         let are_all_that_changed = expected::changed_files(&without, &world).is_empty();
+        let held = held.into_iter().cloned().collect();
         Some(Originals {
+            held,
             world,
             without_the_run: without,
             select,
