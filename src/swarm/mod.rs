@@ -52,6 +52,7 @@ mod required;
 mod review;
 mod run;
 mod scout;
+mod scripts;
 mod selection;
 mod send;
 mod settle;

@@ -13,6 +13,7 @@ use super::hub::{Epoch, Hub};
 use super::other_names::{self, Loading};
 use super::proposal::{OnlyAsChanged, TestEvidence, WHOLE_RUN, failing_ids};
 use super::run::Approval;
+use super::scripts;
 use super::selection::Extent;
 use crate::index::is_test_file;
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
@@ -79,31 +80,9 @@ pub(super) fn remember(hub: &Hub, epoch: Epoch, found: OnlyAsChanged) {
 /// Whether two states of the workspace differ in files of the tests.
 pub(super) fn differ(hub: &Hub, without: &Snapshot, with: &Snapshot) -> bool {
     let changed = expected::changed_files(without, with);
-    let scripts = scripts(hub);
+    let scripts = scripts::of_test_command(hub);
     let is_of_tests = |file: &FilePath| is_of_tests(without, file) || scripts.contains(file);
     changed.iter().any(is_of_tests)
-}
-
-/// The files of the project that the test command names and that are tests by themselves: scripts of a
-/// shell, and others with a test or a check in their names.
-fn scripts(hub: &Hub) -> BTreeSet<FilePath> {
-    let command = hub.outside.tests.command().unwrap_or_default();
-    let world = hub.state().world.clone();
-    let words = command.split(|c: char| c.is_whitespace() || "\"';&|()=".contains(c));
-    let named = words.map(|word| FilePath::new(word.trim_start_matches("./")));
-    named
-        .filter(|file| is_script(file) && world.read(file).is_ok())
-        .collect()
-}
-
-fn is_script(file: &FilePath) -> bool {
-    const ENDINGS: [&str; 4] = [".sh", ".bash", ".zsh", ".fish"];
-    const WORDS: [&str; 7] = [
-        "test", "tests", "check", "checks", "verify", "spec", "selftest",
-    ];
-    let name = file.name().to_lowercase();
-    let mut words = name.split(['_', '-', '.']);
-    ENDINGS.iter().any(|ending| name.ends_with(ending)) || words.any(|word| WORDS.contains(&word))
 }
 
 /// The tests that pass in `after` with the test files that the run changed, and do not pass with the
@@ -202,7 +181,7 @@ impl Originals {
     fn of(hub: &Hub, after: &Snapshot) -> Option<Originals> {
         let without = apply::without_the_run(&hub.state());
         let changed = expected::changed_files(&without, after);
-        let scripts = scripts(hub);
+        let scripts = scripts::of_test_command(hub);
         let is_of_tests = |file: &FilePath| is_of_tests(&without, file) || scripts.contains(file);
         let held = changed.iter().filter(|file| is_of_tests(file));
         let task = &hub.task.text;
@@ -485,21 +464,6 @@ mod tests {
         }
         for file in ["pkg/testing/tools.py", "pkg/code.py", "tests/README.md"] {
             assert!(!is(file), "{file}");
-        }
-    }
-
-    #[test]
-    fn scripts_of_tests_are_told_by_their_names() {
-        for file in [
-            "run_tests.sh",
-            "scripts/ci.bash",
-            "check.py",
-            "tools/self-test.py",
-        ] {
-            assert!(is_script(&FilePath::new(file)), "{file}");
-        }
-        for file in ["main.py", "latest.py", "pytest", "tests/x.py"] {
-            assert!(!is_script(&FilePath::new(file)), "{file}");
         }
     }
 
