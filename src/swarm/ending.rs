@@ -9,7 +9,7 @@ use super::event::{AgentOutcome, Event, Party, StopReason};
 use super::goal::{self, Goal};
 use super::new_tests::WithoutChange;
 use super::proposal::{WHOLE_RUN, failing_ids, tail};
-use crate::ports::{TestOutcome, TestReport, TestStatus, Verdict};
+use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Verdict};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// Names in one headline.
@@ -56,6 +56,7 @@ impl Ending {
             required: &BTreeSet::new(),
             only_as_changed: &[],
             new_tests: &WithoutChange::default(),
+            unreached: &[],
             refused: None,
             report_before: None,
             nothing_to_change: false,
@@ -79,6 +80,8 @@ pub(super) struct RunFacts<'a> {
     pub only_as_changed: &'a [String],
     /// What the run's new tests do on the code as it was.
     pub new_tests: &'a WithoutChange,
+    /// Changed symbols that surely no test reaches.
+    pub unreached: &'a [SymbolPath],
     /// Why the last proposal was refused, where none was applied.
     pub refused: Option<&'a str>,
     /// The test run before anything was changed.
@@ -152,8 +155,10 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
 /// Why no test proves the changes of a run; `None` where tests do, or where there is nothing to prove.
 pub(super) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
     match checked(facts) {
-        Checked::Passes(_) => None,
-        Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => None,
+        Checked::Passes(_) => untouched_by_tests(facts),
+        Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => {
+            untouched_by_tests(facts)
+        }
         Checked::Fails(_) | Checked::Untested(_) if is_all_documentation(facts) => None,
         Checked::Fails(why) | Checked::Untested(why) => Some(why),
     }
@@ -215,7 +220,16 @@ fn other_failures(report: &TestReport, required: &[String]) -> String {
 fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     let is_documentation = is_all_documentation(facts);
     let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
+    let untouched = untouched_by_tests(facts);
     match checked(facts) {
+        Checked::Passes(_) if untouched.is_some() => {
+            let why = untouched.unwrap_or_default();
+            (Proof::Unproven, format!("Done, but {why}"))
+        }
+        Checked::Fails(what) if beside.is_some() && untouched.is_some() => {
+            let why = untouched.unwrap_or_default();
+            (Proof::Unproven, format!("Done, but {why}; {what}"))
+        }
         Checked::Fails(what) if beside.is_some() => {
             let passed = beside.unwrap_or_default();
             let passed = match goal::of(facts.task) == Goal::NewTest {
@@ -238,6 +252,22 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
         Checked::Fails(what) => (Proof::Unproven, format!("Done, but {what}")),
         Checked::Untested(why) => (Proof::Unproven, format!("Done, untested: {why}")),
     }
+}
+
+/// `no test reaches a.py::f`: why tests that pass do not prove the changes. A test that failed before and
+/// passes now proves them, and so does a new one that fails without them.
+fn untouched_by_tests(facts: &RunFacts<'_>) -> Option<String> {
+    let LastCheck::Known(report) = facts.last_check else {
+        return None;
+    };
+    let passes = |case: &TestCase| case.status == TestStatus::Passed;
+    let mut cases = report.cases.iter().filter(|case| passes(case));
+    let is_repaired = cases.any(|case| facts.failed_before.contains(&case.id))
+        || report.outcome == TestOutcome::Passed && !facts.failed_before.is_empty()
+        || !facts.new_tests.fails.is_empty();
+    let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
+    let is_told = !names.is_empty() && !is_repaired && report.source.is_reporter();
+    is_told.then(|| format!("no test reaches {}", some_of(&names)))
 }
 
 /// The number of tests that pass, where all that fail failed before and are no part of the task. A bug

@@ -44,6 +44,7 @@ mod parts;
 pub mod proposal;
 mod propose;
 mod protocol;
+mod reached;
 mod reason;
 mod rebinding;
 mod repeats;

@@ -263,7 +263,7 @@ impl Originals {
 
 /// Whether a file belongs to the tests: it holds tests, lies in a folder of tests, or below a folder that
 /// has tests in its name and beside it.
-fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
+pub(super) fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
     let is_test = is_test_file(file) && !ending::is_documentation(file);
     is_test
         || folder_of_tests(world, file).is_some()

@@ -34,6 +34,7 @@ struct Run<'a> {
     before: &'a [&'a str],
     required: &'a [&'a str],
     as_changed: &'a [&'a str],
+    unreached: &'a [&'a str],
     report_before: Option<TestReport>,
     nothing_to_change: bool,
 }
@@ -49,6 +50,7 @@ impl Default for Run<'_> {
             before: &[],
             required: &[],
             as_changed: &[],
+            unreached: &[],
             report_before: None,
             nothing_to_change: false,
         }
@@ -60,6 +62,11 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
     let before = run.before.iter().map(|id| (*id).to_owned()).collect();
     let required = run.required.iter().map(|id| (*id).to_owned()).collect();
     let as_changed: Vec<String> = run.as_changed.iter().map(|id| (*id).to_owned()).collect();
+    let unreached: Vec<SymbolPath> = run
+        .unreached
+        .iter()
+        .map(|one| one.parse().unwrap())
+        .collect();
     let ending = ending(&RunFacts {
         stop_reason: &run.stop_reason,
         task: run.task,
@@ -74,6 +81,7 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         failed_before: &before,
         required: &required,
         new_tests: &crate::swarm::new_tests::WithoutChange::default(),
+        unreached: &unreached,
         refused: None,
         only_as_changed: &as_changed,
         report_before: run.report_before.as_ref(),
@@ -99,6 +107,34 @@ fn passing_tests_prove_a_change() {
     let proven = |what: &str| is(Proof::Proven, &format!("Done and proven: {what}"));
     assert_eq!(settled(passing(12), &[]), proven("12 tests pass"));
     assert_eq!(settled(passing(1), &[]), proven("1 test passes"));
+}
+
+#[test]
+fn tests_that_reach_no_changed_function_prove_it_only_by_a_repair() {
+    let ends_with = |before| {
+        ends(&Run {
+            last: Some(passing(2)),
+            before,
+            unreached: &["a.py::f", "b.sh::"],
+            ..Run::default()
+        })
+    };
+    let but = "Done, but no test reaches a.py::f, b.sh::";
+    assert_eq!(ends_with(&[]), is(Proof::Unproven, but));
+    let proven = "Done and proven: 2 tests pass";
+    assert_eq!(ends_with(&["t1"]), is(Proof::Proven, proven));
+    let red = ends(&Run {
+        task: "Simplify f.",
+        last: Some(report(
+            TestOutcome::Failed,
+            &[("a", TestStatus::Passed), ("red", TestStatus::Failed)],
+        )),
+        before: &["red"],
+        unreached: &["a.py::f"],
+        ..Run::default()
+    });
+    let but = "Done, but no test reaches a.py::f; 1 test fails: red (it failed before)";
+    assert_eq!(red, is(Proof::Unproven, but));
 }
 
 fn red() -> TestReport {
