@@ -57,6 +57,7 @@ impl Ending {
             only_as_changed: &[],
             new_tests: &WithoutChange::default(),
             unreached: &[],
+            left_out: &[],
             refused: None,
             report_before: None,
             nothing_to_change: false,
@@ -82,6 +83,8 @@ pub(super) struct RunFacts<'a> {
     pub new_tests: &'a WithoutChange,
     /// Changed symbols that surely no test reaches.
     pub unreached: &'a [SymbolPath],
+    /// Proposals that the checks refused for good, in words.
+    pub left_out: &'a [String],
     /// Why the last proposal was refused, where none was applied.
     pub refused: Option<&'a str>,
     /// The test run before anything was changed.
@@ -109,11 +112,17 @@ pub(super) enum LastCheck<'a> {
 pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
     let (proof, headline) = match facts.stop_reason {
         StopReason::Settled => match done(facts) {
+            (Proof::Proven | Proof::NothingToProve, headline) if !facts.left_out.is_empty() => {
+                (Proof::Unproven, without_the_refused(facts, &headline))
+            }
             (Proof::Proven, headline) => {
                 let beside = without_change(facts.new_tests);
                 (Proof::Proven, format!("{headline}{beside}"))
             }
-            unproven => unproven,
+            (Proof::Unproven, headline) if !facts.left_out.is_empty() => {
+                (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
+            }
+            other => other,
         },
         StopReason::NothingChanged { why } if facts.nothing_to_change => {
             let headline = match facts.task.trim_end().ends_with('?') {
@@ -150,6 +159,48 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
         StopReason::Failed { error } => not_done(facts, first_line(error)),
     };
     Ending { proof, headline }
+}
+
+/// The headline of a run of which only a part was applied: that tests pass does not show that it is done.
+fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
+    let rest = headline.strip_prefix("Done and proven: ");
+    let rest = rest.or(headline.strip_prefix("Done: ")).unwrap_or(headline);
+    format!("Done, but {}; {rest}", refusals(facts))
+}
+
+/// `1 proposal was refused: a.py::f (why)`.
+fn refusals(facts: &RunFacts<'_>) -> String {
+    let names = some_of(facts.left_out);
+    match facts.left_out.len() {
+        1 => format!("1 proposal was refused: {names}"),
+        many => format!("{many} proposals were refused: {names}"),
+    }
+}
+
+/// The agents whose proposals the checks refused and of whose symbol nothing was applied, each with the
+/// last reason.
+pub(super) fn left_out(events: &[Event]) -> Vec<String> {
+    let mut refused: BTreeMap<String, (&Party, &str)> = BTreeMap::new();
+    let mut applied: BTreeSet<&SymbolPath> = BTreeSet::new();
+    for event in events {
+        match event {
+            Event::ProposalRefused { agent, why, shown } => {
+                let why = shown.as_ref().unwrap_or(why);
+                refused.insert(party_name(agent), (agent, first_line(why)));
+            }
+            Event::ProposalApplied { symbols, .. } => applied.extend(symbols),
+            _ => {}
+        }
+    }
+    let is_left_out = |agent: &Party| match agent {
+        Party::Agent(symbol) => !applied
+            .iter()
+            .any(|one| *one == symbol || one.encloses(symbol) || symbol.encloses(one)),
+        _ => false,
+    };
+    let left = refused.iter().filter(|(_, (agent, _))| is_left_out(agent));
+    left.map(|(name, (_, why))| format!("{name} ({why})"))
+        .collect()
 }
 
 /// Why no test proves the changes of a run; `None` where tests do, or where there is nothing to prove.

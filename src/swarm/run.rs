@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::call::CallFailed;
-use super::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, counted, ending, unchanged};
+use super::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, counted, unchanged};
 use super::event::{Cause, Driver, Event, EventLog, Party, RunId, StopReason, TestPhase};
 use super::excerpt::Focus;
 use super::goal::Goal;
@@ -541,7 +541,7 @@ fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
     };
     let spent = hub.ledger.spent();
     let summary = summary(&stop_reason, &applied, hub);
-    let ending = with_facts(hub, &stop_reason, &applied, ending);
+    let ending = with_facts(hub, &stop_reason, &applied, ending::ending);
     Event::RunFinished {
         ending: Some(ending),
         stop_reason,
@@ -592,10 +592,11 @@ fn with_facts<R>(
     let has_command = hub.outside.tests.command().is_some();
     let count = hub.lookup().index().test_count();
     let only_as_changed = original_tests::known(hub).unwrap_or_default();
-    let unreached = match stop_reason.is_settled() {
-        true => unreached(hub, changed),
-        false => Vec::new(),
+    let unreached = match changed.is_empty() {
+        true => Vec::new(),
+        false => unreached(hub, changed),
     };
+    let left_out = ending::left_out(&hub.log.events());
     let state = hub.state();
     let untested = match (has_command, state.reach.end) {
         (false, _) => no_tests(hub),
@@ -627,6 +628,7 @@ fn with_facts<R>(
         only_as_changed: &only_as_changed.tests,
         new_tests: &state.new_tests,
         unreached: &unreached,
+        left_out: &left_out,
         refused: refused.as_deref(),
         report_before: state.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),

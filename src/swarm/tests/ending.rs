@@ -240,6 +240,31 @@ async fn tests_that_do_not_reach_a_change_do_not_prove_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_whose_main_change_was_refused_is_not_proven() {
+    let red = |all: &str| match all.contains("return 0") {
+        true => vec![("test_g".to_owned(), "g is wrong".to_owned())],
+        false => Vec::new(),
+    };
+    let model = Scripted::native()
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return 0\n"), finish("done")],
+        )
+        .on("agent README.md", [whole("# Rates\n\nEight.\n")]);
+    let files = [("a.py", TWO), ("README.md", "# Rates\n")];
+    let mut bed = Bed::new(&files, model)
+        .begin(&["a.py::g", "README.md::"])
+        .tests(red);
+    let events = bed.run().await;
+    assert!(bed.read("README.md").contains("Eight"), "{events:#?}");
+    assert_eq!(bed.read("a.py"), TWO);
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let expected = "Done, but 1 proposal was refused: a.py::g (tests that passed before fail with it: test_g); ";
+    assert!(headline.starts_with(expected), "{headline}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_command_that_runs_no_test_proves_nothing() {
     let blind = || {
         let mut bed = bed(changes()).tests(|_| Vec::new());
