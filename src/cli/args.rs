@@ -27,7 +27,8 @@ Exit status:
   2  wrong arguments or configuration
   3  changes were made that no test proves: no test ran or none that Starling can see, the tests
      timed out, tests fail that failed before and may be part of the task, tests pass only as the
-     run changed them, or their results are only what the command printed";
+     run changed them or reach no changed function, their results are only what the command
+     printed, or the checks refused a proposal and nothing was applied for its symbol";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:

@@ -3,6 +3,8 @@
 //!
 //! To name a test is not to ask for its change: "make test_f pass" names the test that proves the work.
 
+use std::collections::BTreeSet;
+
 use crate::syntax::FilePath;
 
 /// Words of a task that asks for something to be taken away, moved or renamed.
@@ -197,6 +199,11 @@ fn is_forbidden(before: &[Token]) -> bool {
 /// Whether a test fails because a name or a parameter is another one, and the task asks for that: it
 /// names what the test misses, and asks to remove, rename or move something, or for another signature.
 pub(super) fn for_other_names(task: &str, message: &str) -> bool {
+    !other_names(task, message).is_empty()
+}
+
+/// The names and parameters of the task that a test fails for lack of, where the task asks for others.
+pub(super) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
     const MISSING: [&str; 4] = [
         "ImportError: ",
         "ModuleNotFoundError: ",
@@ -211,14 +218,14 @@ pub(super) fn for_other_names(task: &str, message: &str) -> bool {
         .map(|line| line.trim_start_matches("E ").trim())
         .find(|line| line.contains("Error: "));
     let Some(line) = line else {
-        return false;
+        return BTreeSet::new();
     };
     let is_missing = MISSING.iter().any(|error| line.starts_with(error));
     let is_signature = line.starts_with("TypeError: ") && line.contains("argument");
     let is_asked =
         is_missing && has(&REMOVAL) || is_signature && (has(&REMOVAL) || has(&SIGNATURE));
-    let mut named = names_in(line);
-    is_asked && named.any(|name| words(task).any(|word| word == name))
+    let named = names_in(line).filter(|name| is_asked && words(task).any(|word| word == *name));
+    named.map(str::to_owned).collect()
 }
 
 /// The names that an error line quotes, and a function before `()`; the last part of a dotted name.

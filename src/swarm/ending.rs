@@ -9,7 +9,7 @@ use super::event::{AgentOutcome, Event, Party, StopReason};
 use super::goal::{self, Goal};
 use super::new_tests::WithoutChange;
 use super::proposal::{WHOLE_RUN, failing_ids, tail};
-use crate::ports::{TestOutcome, TestReport, TestStatus, Verdict};
+use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Verdict};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// Names in one headline.
@@ -56,6 +56,8 @@ impl Ending {
             required: &BTreeSet::new(),
             only_as_changed: &[],
             new_tests: &WithoutChange::default(),
+            unreached: &[],
+            left_out: &[],
             refused: None,
             report_before: None,
             nothing_to_change: false,
@@ -79,6 +81,10 @@ pub(super) struct RunFacts<'a> {
     pub only_as_changed: &'a [String],
     /// What the run's new tests do on the code as it was.
     pub new_tests: &'a WithoutChange,
+    /// Changed symbols that surely no test reaches.
+    pub unreached: &'a [SymbolPath],
+    /// Proposals that the checks refused for good, in words.
+    pub left_out: &'a [String],
     /// Why the last proposal was refused, where none was applied.
     pub refused: Option<&'a str>,
     /// The test run before anything was changed.
@@ -106,11 +112,17 @@ pub(super) enum LastCheck<'a> {
 pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
     let (proof, headline) = match facts.stop_reason {
         StopReason::Settled => match done(facts) {
+            (Proof::Proven | Proof::NothingToProve, headline) if !facts.left_out.is_empty() => {
+                (Proof::Unproven, without_the_refused(facts, &headline))
+            }
             (Proof::Proven, headline) => {
                 let beside = without_change(facts.new_tests);
                 (Proof::Proven, format!("{headline}{beside}"))
             }
-            unproven => unproven,
+            (Proof::Unproven, headline) if !facts.left_out.is_empty() => {
+                (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
+            }
+            other => other,
         },
         StopReason::NothingChanged { why } if facts.nothing_to_change => {
             let headline = match facts.task.trim_end().ends_with('?') {
@@ -149,11 +161,55 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
     Ending { proof, headline }
 }
 
+/// The headline of a run of which only a part was applied: that tests pass does not show that it is done.
+fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
+    let rest = headline.strip_prefix("Done and proven: ");
+    let rest = rest.or(headline.strip_prefix("Done: ")).unwrap_or(headline);
+    format!("Done, but {}; {rest}", refusals(facts))
+}
+
+/// `1 proposal was refused: a.py::f (why)`.
+fn refusals(facts: &RunFacts<'_>) -> String {
+    let names = some_of(facts.left_out);
+    match facts.left_out.len() {
+        1 => format!("1 proposal was refused: {names}"),
+        many => format!("{many} proposals were refused: {names}"),
+    }
+}
+
+/// The agents whose proposals the checks refused and of whose symbol nothing was applied, each with the
+/// last reason.
+pub(super) fn left_out(events: &[Event]) -> Vec<String> {
+    let mut refused: BTreeMap<String, (&Party, &str)> = BTreeMap::new();
+    let mut applied: BTreeSet<&SymbolPath> = BTreeSet::new();
+    for event in events {
+        match event {
+            Event::ProposalRefused { agent, why, shown } => {
+                let why = shown.as_ref().unwrap_or(why);
+                refused.insert(party_name(agent), (agent, first_line(why)));
+            }
+            Event::ProposalApplied { symbols, .. } => applied.extend(symbols),
+            _ => {}
+        }
+    }
+    let is_left_out = |agent: &Party| match agent {
+        Party::Agent(symbol) => !applied
+            .iter()
+            .any(|one| *one == symbol || one.encloses(symbol) || symbol.encloses(one)),
+        _ => false,
+    };
+    let left = refused.iter().filter(|(_, (agent, _))| is_left_out(agent));
+    left.map(|(name, (_, why))| format!("{name} ({why})"))
+        .collect()
+}
+
 /// Why no test proves the changes of a run; `None` where tests do, or where there is nothing to prove.
 pub(super) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
     match checked(facts) {
-        Checked::Passes(_) => None,
-        Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => None,
+        Checked::Passes(_) => untouched_by_tests(facts),
+        Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => {
+            untouched_by_tests(facts)
+        }
         Checked::Fails(_) | Checked::Untested(_) if is_all_documentation(facts) => None,
         Checked::Fails(why) | Checked::Untested(why) => Some(why),
     }
@@ -215,7 +271,16 @@ fn other_failures(report: &TestReport, required: &[String]) -> String {
 fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     let is_documentation = is_all_documentation(facts);
     let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
+    let untouched = untouched_by_tests(facts);
     match checked(facts) {
+        Checked::Passes(_) if untouched.is_some() => {
+            let why = untouched.unwrap_or_default();
+            (Proof::Unproven, format!("Done, but {why}"))
+        }
+        Checked::Fails(what) if beside.is_some() && untouched.is_some() => {
+            let why = untouched.unwrap_or_default();
+            (Proof::Unproven, format!("Done, but {why}; {what}"))
+        }
         Checked::Fails(what) if beside.is_some() => {
             let passed = beside.unwrap_or_default();
             let passed = match goal::of(facts.task) == Goal::NewTest {
@@ -238,6 +303,22 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
         Checked::Fails(what) => (Proof::Unproven, format!("Done, but {what}")),
         Checked::Untested(why) => (Proof::Unproven, format!("Done, untested: {why}")),
     }
+}
+
+/// `no test reaches a.py::f`: why tests that pass do not prove the changes. A test that failed before and
+/// passes now proves them, and so does a new one that fails without them.
+fn untouched_by_tests(facts: &RunFacts<'_>) -> Option<String> {
+    let LastCheck::Known(report) = facts.last_check else {
+        return None;
+    };
+    let passes = |case: &TestCase| case.status == TestStatus::Passed;
+    let mut cases = report.cases.iter().filter(|case| passes(case));
+    let is_repaired = cases.any(|case| facts.failed_before.contains(&case.id))
+        || report.outcome == TestOutcome::Passed && !facts.failed_before.is_empty()
+        || !facts.new_tests.fails.is_empty();
+    let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
+    let is_told = !names.is_empty() && !is_repaired && report.source.is_reporter();
+    is_told.then(|| format!("no test reaches {}", some_of(&names)))
 }
 
 /// The number of tests that pass, where all that fail failed before and are no part of the task. A bug

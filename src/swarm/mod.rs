@@ -1,6 +1,7 @@
 //! The swarm: one agent for each symbol that a task touches.
 
 mod act;
+mod against;
 mod agent;
 mod alone;
 mod answers;
@@ -38,10 +39,12 @@ mod mend;
 mod new_tests;
 mod objection;
 mod original_tests;
+mod other_names;
 mod parts;
 pub mod proposal;
 mod propose;
 mod protocol;
+mod reached;
 mod reason;
 mod rebinding;
 mod repeats;
@@ -50,6 +53,7 @@ mod required;
 mod review;
 mod run;
 mod scout;
+mod scripts;
 mod selection;
 mod send;
 mod settle;

@@ -10,8 +10,10 @@ use super::ending;
 use super::expected;
 use super::gate::run_tests;
 use super::hub::{Epoch, Hub};
+use super::other_names::{self, Loading};
 use super::proposal::{OnlyAsChanged, TestEvidence, WHOLE_RUN, failing_ids};
 use super::run::Approval;
+use super::scripts;
 use super::selection::Extent;
 use crate::index::is_test_file;
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
@@ -78,31 +80,9 @@ pub(super) fn remember(hub: &Hub, epoch: Epoch, found: OnlyAsChanged) {
 /// Whether two states of the workspace differ in files of the tests.
 pub(super) fn differ(hub: &Hub, without: &Snapshot, with: &Snapshot) -> bool {
     let changed = expected::changed_files(without, with);
-    let scripts = scripts(hub);
+    let scripts = scripts::of_test_command(hub);
     let is_of_tests = |file: &FilePath| is_of_tests(without, file) || scripts.contains(file);
     changed.iter().any(is_of_tests)
-}
-
-/// The files of the project that the test command names and that are tests by themselves: scripts of a
-/// shell, and others with a test or a check in their names.
-fn scripts(hub: &Hub) -> BTreeSet<FilePath> {
-    let command = hub.outside.tests.command().unwrap_or_default();
-    let world = hub.state().world.clone();
-    let words = command.split(|c: char| c.is_whitespace() || "\"';&|()=".contains(c));
-    let named = words.map(|word| FilePath::new(word.trim_start_matches("./")));
-    named
-        .filter(|file| is_script(file) && world.read(file).is_ok())
-        .collect()
-}
-
-fn is_script(file: &FilePath) -> bool {
-    const ENDINGS: [&str; 4] = [".sh", ".bash", ".zsh", ".fish"];
-    const WORDS: [&str; 7] = [
-        "test", "tests", "check", "checks", "verify", "spec", "selftest",
-    ];
-    let name = file.name().to_lowercase();
-    let mut words = name.split(['_', '-', '.']);
-    ENDINGS.iter().any(|ending| name.ends_with(ending)) || words.any(|word| WORDS.contains(&word))
 }
 
 /// The tests that pass in `after` with the test files that the run changed, and do not pass with the
@@ -119,7 +99,7 @@ async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) 
         let passes = passed(report);
         found.tests = failed.filter(|id| passes.contains(*id)).cloned().collect();
     } else {
-        let with = run_tests(hub, &originals.world, originals.select.clone()).await;
+        let with = originals.run(hub, after).await;
         let mut bad = originals.fails(&with, report);
         let is_excused = |id: &String| {
             let message = case_of(&with, id).map(|case| case.message.as_str());
@@ -167,15 +147,41 @@ struct Originals {
     select: Vec<String>,
     /// Whether nothing else was changed.
     are_all_that_changed: bool,
+    /// The files that are as they were.
+    held: Vec<FilePath>,
 }
 
 impl Originals {
+    /// Runs the tests with the original files. A file that cannot be loaded for lack of a name which the
+    /// task changes is run again so that it can: only the tests that use the name are to miss it.
+    async fn run(&self, hub: &Arc<Hub>, after: &Snapshot) -> TestReport {
+        let task = &hub.task.text;
+        let mut world = self.world.clone();
+        let mut report = run_tests(hub, &world, self.select.clone()).await;
+        for loading in [Loading::Imports, Loading::ModuleLevel] {
+            let mut is_other = false;
+            for file in &self.held {
+                let missing = other_names::missing(task, &report, file);
+                let texts = (self.without_the_run.read(file), after.read(file));
+                if let (false, (Ok(original), Ok(new))) = (missing.is_empty(), texts) {
+                    let text = other_names::loadable(file, &original, &new, &missing, loading);
+                    world = world.with(file.clone(), Some(text));
+                    is_other = true;
+                }
+            }
+            if is_other {
+                report = run_tests(hub, &world, self.select.clone()).await;
+            }
+        }
+        report
+    }
+
     /// `None` where no test file is changed, or only such as the task asks to change, or no test depends
     /// on it. A new test file changes no other one; a new `conftest.py` does.
     fn of(hub: &Hub, after: &Snapshot) -> Option<Originals> {
         let without = apply::without_the_run(&hub.state());
         let changed = expected::changed_files(&without, after);
-        let scripts = scripts(hub);
+        let scripts = scripts::of_test_command(hub);
         let is_of_tests = |file: &FilePath| is_of_tests(&without, file) || scripts.contains(file);
         let held = changed.iter().filter(|file| is_of_tests(file));
         let task = &hub.task.text;
@@ -204,7 +210,9 @@ impl Originals {
             false => Vec::new(),
         };
         let are_all_that_changed = expected::changed_files(&without, &world).is_empty();
+        let held = held.into_iter().cloned().collect();
         Some(Originals {
+            held,
             world,
             without_the_run: without,
             select,
@@ -255,7 +263,7 @@ impl Originals {
 
 /// Whether a file belongs to the tests: it holds tests, lies in a folder of tests, or below a folder that
 /// has tests in its name and beside it.
-fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
+pub(super) fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
     let is_test = is_test_file(file) && !ending::is_documentation(file);
     is_test
         || folder_of_tests(world, file).is_some()
@@ -456,21 +464,6 @@ mod tests {
         }
         for file in ["pkg/testing/tools.py", "pkg/code.py", "tests/README.md"] {
             assert!(!is(file), "{file}");
-        }
-    }
-
-    #[test]
-    fn scripts_of_tests_are_told_by_their_names() {
-        for file in [
-            "run_tests.sh",
-            "scripts/ci.bash",
-            "check.py",
-            "tools/self-test.py",
-        ] {
-            assert!(is_script(&FilePath::new(file)), "{file}");
-        }
-        for file in ["main.py", "latest.py", "pytest", "tests/x.py"] {
-            assert!(!is_script(&FilePath::new(file)), "{file}");
         }
     }
 

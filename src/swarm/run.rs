@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::call::CallFailed;
-use super::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, counted, ending, unchanged};
+use super::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, counted, unchanged};
 use super::event::{Cause, Driver, Event, EventLog, Party, RunId, StopReason, TestPhase};
 use super::excerpt::Focus;
 use super::goal::Goal;
@@ -20,7 +20,8 @@ use super::scout::NoPick;
 use super::selection::{self, Extent, Reach};
 use super::settle::Left;
 use super::{
-    apply, context, expected, gate, new_tests, original_tests, required, scout, settle, unsettled,
+    apply, context, expected, gate, new_tests, original_tests, reached, required, scout, scripts,
+    settle, unsettled,
 };
 use crate::index::Index;
 use crate::ports::{
@@ -568,7 +569,7 @@ fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
     };
     let spent = hub.ledger.spent();
     let summary = summary(&stop_reason, &applied, hub);
-    let ending = with_facts(hub, &stop_reason, &applied, ending);
+    let ending = with_facts(hub, &stop_reason, &applied, ending::ending);
     Event::RunFinished {
         ending: Some(ending),
         stop_reason,
@@ -595,6 +596,19 @@ fn last_refusal(events: &[Event]) -> Option<String> {
     })
 }
 
+/// The changed symbols that surely no test of the last run of tests reaches.
+fn unreached(hub: &Hub, changed: &[SymbolPath]) -> Vec<SymbolPath> {
+    let (before, after, latest) = {
+        let state = hub.state();
+        let before = apply::without_the_run(&state);
+        (before, state.world.clone(), state.latest.clone())
+    };
+    let scripts = scripts::of_test_command(hub);
+    let found =
+        latest.map(|report| reached::unreached(&before, &after, changed, &report, &scripts));
+    found.unwrap_or_default()
+}
+
 /// Reads from what is known at the end of a run.
 fn with_facts<R>(
     hub: &Hub,
@@ -606,6 +620,11 @@ fn with_facts<R>(
     let has_command = hub.outside.tests.command().is_some();
     let count = hub.lookup().index().test_count();
     let only_as_changed = original_tests::known(hub).unwrap_or_default();
+    let unreached = match changed.is_empty() {
+        true => Vec::new(),
+        false => unreached(hub, changed),
+    };
+    let left_out = ending::left_out(&hub.log.events());
     let state = hub.state();
     let untested = match (has_command, state.reach.end) {
         (false, _) => no_tests(hub),
@@ -636,6 +655,8 @@ fn with_facts<R>(
         required: &state.required,
         only_as_changed: &only_as_changed.tests,
         new_tests: &state.new_tests,
+        unreached: &unreached,
+        left_out: &left_out,
         refused: refused.as_deref(),
         report_before: state.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),

@@ -1,9 +1,14 @@
 //! Reads the decision of the proxy user: one call of `decide`, or, in plain text, the first line of
 //! the reply. A reply that can be read in two ways is unclear.
+//!
+//! The tool asks for conditions and objections in fields of their own, so that an acceptance with either
+//! is found without reading prose. The words of a reason are compared with lists of phrases as well;
+//! such a list is never complete.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::against;
 use super::protocol;
 use crate::ports::{ChatReply, ToolCall, ToolCalling, ToolSpec, Verdict};
 
@@ -20,13 +25,67 @@ enum Decision {
     Steer,
 }
 
+/// A recorded decision may lack the fields for conditions and objections: they count as empty.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["conditions", "objections", "verdict"]))]
 struct Decide {
+    /// What must happen before the proposal may be applied; empty if nothing must. A proposal with a
+    /// condition cannot be accepted: reject or steer.
+    #[serde(default, deserialize_with = "words")]
+    #[schemars(with = "String")]
+    conditions: String,
+    /// What is wrong with the proposal, what it breaks, or why it is not wanted; empty if nothing is. A
+    /// proposal with an objection cannot be accepted: reject or steer.
+    #[serde(default, deserialize_with = "words")]
+    #[schemars(with = "String")]
+    objections: String,
     verdict: Decision,
-    /// Why it is rejected, or what to do differently.
+    /// Why it is rejected, or what to do differently. Empty for an accept.
     #[serde(default)]
     reason: String,
+}
+
+/// Reads a text, a list of texts, or null. What says that there is nothing is empty.
+fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Words {
+        One(String),
+        Many(Vec<String>),
+    }
+    let said = match Option::<Words>::deserialize(deserializer)? {
+        Some(Words::One(text)) => vec![text],
+        Some(Words::Many(texts)) => texts,
+        None => Vec::new(),
+    };
+    let said: Vec<&str> = said.iter().map(|text| text.trim()).collect();
+    let said = said.into_iter().filter(|text| !says_nothing(text));
+    Ok(said.collect::<Vec<&str>>().join("\n"))
+}
+
+/// Whether the text of a field says that there is nothing to say.
+fn says_nothing(text: &str) -> bool {
+    const NOTHING: [&str; 15] = [
+        "",
+        "none",
+        "no",
+        "nothing",
+        "n/a",
+        "na",
+        "nil",
+        "null",
+        "empty",
+        "no condition",
+        "no conditions",
+        "no objection",
+        "no objections",
+        "not applicable",
+        "none needed",
+    ];
+    let text = text.to_lowercase();
+    let text = text.trim_matches(|c: char| !c.is_alphanumeric());
+    NOTHING.contains(&text)
 }
 
 /// Why a reply is no decision.
@@ -38,6 +97,8 @@ pub(super) enum Unclear {
     Several,
     #[error("An ACCEPT stands alone: conditions belong into REJECT or STEER.")]
     Conditional,
+    #[error("An accept has no objections: what is wrong belongs into a reject or a steer.")]
+    Objected,
     #[error("A REJECT or STEER needs its reason.")]
     NoReason,
     #[error("The reason speaks against the decision.")]
@@ -59,7 +120,9 @@ pub(super) fn tools(calling: ToolCalling) -> Vec<ToolSpec> {
 /// How a model is told to decide, after an unclear reply.
 pub(super) fn how(calling: ToolCalling) -> &'static str {
     match calling {
-        ToolCalling::Native => "Call `decide` exactly once.",
+        ToolCalling::Native => {
+            "Call `decide` exactly once. Leave `conditions`, `objections` and `reason` empty for an accept; else reject or steer, with the reason."
+        }
         ToolCalling::Text => {
             "The first line of your reply must be ACCEPT alone, or REJECT: reason, or STEER: what to do differently."
         }
@@ -72,140 +135,65 @@ pub(super) fn how(calling: ToolCalling) -> &'static str {
 /// # Errors
 /// [`Unclear`] when the reply holds no decision, or can be read as several.
 pub(super) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
-    let (decision, reason) = match reply.tool_calls.as_slice() {
+    let said = match reply.tool_calls.as_slice() {
         [] => in_text(&reply.text)?,
         [call] => in_call(call, &reply.text)?,
         [_, _, ..] => return Err(Unclear::Several),
     };
-    let reason: String = reason.trim().chars().take(REASON_MOST).collect();
-    let around = match reply.tool_calls.is_empty() {
-        true => reason.clone(),
-        false => format!("{reason}\n{}", reply.text),
+    let reason: String = said.reason.trim().chars().take(REASON_MOST).collect();
+    let beside = match reply.tool_calls.is_empty() {
+        true => "",
+        false => reply.text.as_str(),
     };
-    if is_contradicted(decision, &reason, &around) {
-        return Err(Unclear::Contradicted);
-    }
-    match decision {
+    match said.decision {
+        Decision::Accept if !said.conditions.is_empty() => Err(Unclear::Conditional),
+        Decision::Accept if !said.objections.is_empty() => Err(Unclear::Objected),
+        Decision::Accept if against::is_refusal(&reason) => Err(Unclear::Contradicted),
+        Decision::Accept if against::is_against(&reason) => Err(Unclear::Contradicted),
+        Decision::Accept if against::is_against(beside) => Err(Unclear::Contradicted),
+        Decision::Accept if against::is_condition(&reason) => Err(Unclear::Conditional),
         Decision::Accept => Ok(Verdict::Accept),
-        Decision::Reject | Decision::Steer if reason.is_empty() => Err(Unclear::NoReason),
-        Decision::Reject => Ok(Verdict::Reject { reason }),
-        Decision::Steer => Ok(Verdict::Steer { text: reason }),
+        Decision::Reject if against::is_in_favour(&reason) => Err(Unclear::Contradicted),
+        Decision::Reject | Decision::Steer => {
+            let parts = [reason, said.objections, said.conditions];
+            let parts = parts.into_iter().filter(|part| !part.is_empty());
+            let reason = parts.collect::<Vec<String>>().join("\n");
+            match (said.decision, reason.is_empty()) {
+                (_, true) => Err(Unclear::NoReason),
+                (Decision::Steer, false) => Ok(Verdict::Steer { text: reason }),
+                (Decision::Accept | Decision::Reject, false) => Ok(Verdict::Reject { reason }),
+            }
+        }
     }
 }
 
-/// Whether a reply speaks plainly against its decision: `around` against an acceptance, and the reason
-/// against a rejection.
-fn is_contradicted(decision: Decision, reason: &str, around: &str) -> bool {
-    const AGAINST: [&str; 40] = [
-        "this is wrong",
-        "this change is wrong",
-        "the change is wrong",
-        "it is wrong",
-        "hides the symptom",
-        "hides the bug",
-        "hides the failure",
-        "do not apply",
-        "don't apply",
-        "must not be applied",
-        "should not be applied",
-        "do not accept",
-        "don't accept",
-        "cannot accept",
-        "can't accept",
-        "should be rejected",
-        "must be rejected",
-        "i reject",
-        "tests fail",
-        "test fails",
-        "breaks the test",
-        "breaks tests",
-        "does not fix",
-        "doesn't fix",
-        "breaks callers",
-        "breaks the callers",
-        "breaks something",
-        "is harmful",
-        "is dangerous",
-        "would not merge",
-        "wouldn't merge",
-        "would not accept",
-        "wouldn't accept",
-        "accept once",
-        "accept it once",
-        "accept only",
-        "accept it only",
-        "accept when",
-        "accept if",
-        "accept after",
-    ];
-    const IN_FAVOUR: [&str; 8] = [
-        "looks right, accept",
-        "looks good, accept",
-        "is right, accept",
-        "is correct, accept",
-        "i accept",
-        "should be accepted",
-        "must be accepted",
-        "please accept",
-    ];
-    match decision {
-        Decision::Accept => says(around, &AGAINST) || refuses(reason),
-        Decision::Reject => says(reason, &IN_FAVOUR),
-        Decision::Steer => false,
-    }
+/// A decision with everything that was said for it.
+#[derive(Debug)]
+struct Said {
+    decision: Decision,
+    conditions: String,
+    objections: String,
+    reason: String,
 }
 
-/// Whether a reason begins with the word of another decision.
-fn refuses(reason: &str) -> bool {
-    let reason = reason.trim().to_lowercase();
-    let mut words = reason
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty());
-    matches!(
-        (words.next(), words.next()),
-        (Some("reject" | "rejected" | "wrong" | "steer" | "nope"), _) | (Some("no"), None)
-    )
-}
-
-/// Whether a text holds one of these phrases as whole words, and no word beside it takes the phrase
-/// back.
-fn says(text: &str, phrases: &[&str]) -> bool {
-    const TAKES_BACK: [&str; 9] = [
-        "not", "no", "never", "nor", "longer", "if", "when", "where", "before",
-    ];
-    const TAKES_BACK_AFTER: [&str; 5] = ["without", "before", "until", "no", "unless"];
-    let text = text.to_lowercase().replace('’', "'");
-    let text: Vec<&str> = text.split_whitespace().collect();
-    let text = format!(" {} ", text.join(" "));
-    let is_letter = |c: char| c.is_alphanumeric();
-    phrases.iter().any(|phrase| {
-        let mut found = text.match_indices(phrase);
-        found.any(|(at, _)| {
-            let (before, after) = (&text[..at], &text[at + phrase.len()..]);
-            let is_whole = !before.ends_with(is_letter) && !after.starts_with(is_letter);
-            let in_sentence = before.rsplit(['.', ';', '!', '?']).next().unwrap_or(before);
-            let mut last = in_sentence.split_whitespace().rev().take(3);
-            let taken_back = last.any(|word| TAKES_BACK.contains(&word.trim_matches(',')));
-            let mut next = after.split_whitespace().take(2);
-            let taken_back = taken_back || next.any(|word| TAKES_BACK_AFTER.contains(&word));
-            is_whole && !taken_back
-        })
-    })
-}
-
-fn in_call(call: &ToolCall, text: &str) -> Result<(Decision, String), Unclear> {
+fn in_call(call: &ToolCall, text: &str) -> Result<Said, Unclear> {
     let decide = (call.name == TOOL)
         .then(|| serde_json::from_str::<Decide>(&call.arguments).ok())
         .flatten()
         .ok_or(Unclear::Missing)?;
     let mut said = text.lines().filter_map(decision_of);
     match said.all(|(decision, _)| decision == decide.verdict) {
-        true => Ok((decide.verdict, decide.reason)),
+        true => Ok(Said {
+            decision: decide.verdict,
+            conditions: decide.conditions,
+            objections: decide.objections,
+            reason: decide.reason,
+        }),
         false => Err(Unclear::Several),
     }
 }
 
-fn in_text(text: &str) -> Result<(Decision, String), Unclear> {
+fn in_text(text: &str) -> Result<Said, Unclear> {
     let mut lines = text.trim().lines();
     let first = lines.next().unwrap_or_default();
     let (decision, reason) = decision_of(first).ok_or(Unclear::Missing)?;
@@ -217,7 +205,12 @@ fn in_text(text: &str) -> Result<(Decision, String), Unclear> {
     if decision == Decision::Accept && !reason.trim().is_empty() {
         return Err(Unclear::Conditional);
     }
-    Ok((decision, reason))
+    Ok(Said {
+        decision,
+        conditions: String::new(),
+        objections: String::new(),
+        reason,
+    })
 }
 
 /// The decision with which a line begins, in capitals, and the words after it. Markdown emphasis around
@@ -322,9 +315,13 @@ mod tests {
             ("accept", "No."),
             ("accept", "Wrong."),
             ("accept", "Steer: use fsum"),
-            ("accept", "Accept once the tests are added"),
             ("accept", "It breaks callers of total"),
             ("accept", "I would not merge this"),
+            ("accept", "This deletes data, I do not want it"),
+            ("accept", "The change breaks existing callers."),
+            ("accept", "Terrible idea, it leaks the password"),
+            ("accept", "That is incorrect for floats"),
+            ("accept", "I disagree with the approach"),
             ("reject", "Looks right, accept"),
             ("reject", "It is correct, accept."),
             ("reject", "This should be accepted"),
@@ -347,6 +344,11 @@ mod tests {
             "The tests fail no longer",
             "No problem found",
             "Once merged, callers get the right sum",
+            "It breaks nothing",
+            "It breaks no callers",
+            "The password leaks no longer",
+            "Takes the value that is provided by the caller",
+            "It checks for None first",
         ] {
             let decided = decide("accept", reason, "It is right.");
             assert_eq!(decided, Ok(Verdict::Accept), "{reason}");
@@ -364,6 +366,67 @@ mod tests {
             text: "This is wrong: keep the name".to_owned(),
         };
         assert_eq!(text("STEER: This is wrong: keep the name"), Ok(steer));
+    }
+
+    fn decide(arguments: serde_json::Value) -> Result<Verdict, Unclear> {
+        read(&reply("", &[("decide", &arguments.to_string())]))
+    }
+
+    #[test]
+    fn an_accept_with_a_condition_in_its_reason_is_unclear() {
+        for reason in [
+            "only if the test is added first",
+            "Fine once mul has been rewritten",
+            "Accept once the tests are added",
+            "OK as long as nobody calls it with None",
+            "Good, provided mul is fixed",
+            "Provided that the tests are added.",
+            "Right after the tests have been run again",
+            "The test must be added first",
+            "Add a test first.",
+        ] {
+            let decided = decide(serde_json::json!({"verdict": "accept", "reason": reason}));
+            assert_eq!(decided, Err(Unclear::Conditional), "{reason}");
+        }
+    }
+
+    #[test]
+    fn an_accept_with_a_condition_or_an_objection_is_unclear() {
+        use serde_json::json;
+        let says = |verdict: &str, conditions, objections| {
+            decide(json!({
+                "verdict": verdict, "conditions": conditions, "objections": objections, "reason": "",
+            }))
+        };
+        let accept = |conditions, objections| says("accept", conditions, objections);
+        let test = || json!("a test for g");
+        for condition in [test(), json!(["a test for g"]), json!("No tests yet")] {
+            assert_eq!(accept(condition, json!("")), Err(Unclear::Conditional));
+        }
+        assert_eq!(accept(json!(""), json!("slow")), Err(Unclear::Objected));
+        for nothing in [
+            json!(""),
+            json!("None."),
+            json!([]),
+            json!(null),
+            json!("n/a"),
+        ] {
+            let decided = accept(nothing.clone(), nothing.clone());
+            assert_eq!(decided, Ok(Verdict::Accept), "{nothing}");
+        }
+        assert_eq!(says("reject", json!(""), json!("slow")), reject("slow"));
+        let steer = Verdict::Steer {
+            text: "a test for g".to_owned(),
+        };
+        assert_eq!(says("steer", test(), json!("none")), Ok(steer));
+    }
+
+    #[test]
+    fn the_tool_asks_for_conditions_and_objections() {
+        let tools = tools(ToolCalling::Native);
+        let required = &tools[0].parameters["required"];
+        let expected = serde_json::json!(["conditions", "objections", "verdict"]);
+        assert_eq!(*required, expected, "{}", tools[0].parameters);
     }
 
     #[test]

@@ -26,5 +26,5 @@ pub use outline::{outline, signature};
 pub use path::{BadSymbolPath, FilePath, SymbolPath};
 pub use reference::{Reference, arguments, object_of, references};
 pub(crate) use rewrite::without_imports;
-pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, rewrite};
+pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, module_imports, rewrite};
 pub use tree::{Symbol, SymbolId, SymbolKind, SymbolTree};

@@ -582,6 +582,22 @@ fn a_test_that_passes_only_as_it_was_changed_proves_nothing() {
 }
 
 #[test]
+fn a_script_that_the_test_command_runs_is_held_to_its_original_text() {
+    let script = "import sys\nsys.path.insert(0, '.')\nimport work\n\n\ndef main():\n    assert work.f() == 1\n\n\nmain()\n";
+    let bed = Bed::new();
+    bed.write("project/work.py", "def f():\n    return 2\n");
+    let path = bed.write("project/smoke/run.py", script);
+    let symbol = "smoke/run.py::main";
+    let guts = "def main():\n    pass\n";
+    let guts = [picks(&[symbol]), proposes(symbol, 0, guts)];
+    let task = "Fix f so that the command passes";
+    let args = ["--approve", "auto", "--test", "python3 smoke/run.py", task];
+    let (code, headline, _, _) = ends(&bed, &guts, &args);
+    assert_eq!(std::fs::read_to_string(path).unwrap(), script, "{headline}");
+    assert_eq!(code, Some(1), "{headline}");
+}
+
+#[test]
 fn results_that_the_code_prints_and_commands_without_results_prove_nothing() {
     let lie = "test_f (test_work.T.test_f) ... ok";
     let ends_itself =

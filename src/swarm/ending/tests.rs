@@ -34,6 +34,8 @@ struct Run<'a> {
     before: &'a [&'a str],
     required: &'a [&'a str],
     as_changed: &'a [&'a str],
+    unreached: &'a [&'a str],
+    left_out: &'a [&'a str],
     report_before: Option<TestReport>,
     nothing_to_change: bool,
 }
@@ -49,6 +51,8 @@ impl Default for Run<'_> {
             before: &[],
             required: &[],
             as_changed: &[],
+            unreached: &[],
+            left_out: &[],
             report_before: None,
             nothing_to_change: false,
         }
@@ -60,6 +64,12 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
     let before = run.before.iter().map(|id| (*id).to_owned()).collect();
     let required = run.required.iter().map(|id| (*id).to_owned()).collect();
     let as_changed: Vec<String> = run.as_changed.iter().map(|id| (*id).to_owned()).collect();
+    let left_out: Vec<String> = run.left_out.iter().map(|one| (*one).to_owned()).collect();
+    let unreached: Vec<SymbolPath> = run
+        .unreached
+        .iter()
+        .map(|one| one.parse().unwrap())
+        .collect();
     let ending = ending(&RunFacts {
         stop_reason: &run.stop_reason,
         task: run.task,
@@ -74,6 +84,8 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         failed_before: &before,
         required: &required,
         new_tests: &crate::swarm::new_tests::WithoutChange::default(),
+        unreached: &unreached,
+        left_out: &left_out,
         refused: None,
         only_as_changed: &as_changed,
         report_before: run.report_before.as_ref(),
@@ -99,6 +111,78 @@ fn passing_tests_prove_a_change() {
     let proven = |what: &str| is(Proof::Proven, &format!("Done and proven: {what}"));
     assert_eq!(settled(passing(12), &[]), proven("12 tests pass"));
     assert_eq!(settled(passing(1), &[]), proven("1 test passes"));
+}
+
+#[test]
+fn a_run_of_which_a_proposal_was_refused_is_not_proven() {
+    let ends_with = |changed, left_out| {
+        let last = Some(passing(3));
+        let run = Run {
+            changed,
+            left_out,
+            last,
+            ..Run::default()
+        };
+        ends(&run)
+    };
+    let but = "Done, but 1 proposal was refused: a.py::g (tests fail); 3 tests pass";
+    let one = &["a.py::g (tests fail)"][..];
+    assert_eq!(ends_with(&["a.py::f"], one), is(Proof::Unproven, but));
+    assert_eq!(ends_with(&["README.md::"], one), is(Proof::Unproven, but));
+    let both = ends_with(&["a.py::f"], &["a.py::g (x)", "b.py::h (y)"]);
+    let but = "Done, but 2 proposals were refused: a.py::g (x), b.py::h (y); 3 tests pass";
+    assert_eq!(both, is(Proof::Unproven, but));
+}
+
+#[test]
+fn a_refused_proposal_is_left_out_unless_one_for_its_symbol_was_applied() {
+    let refused = |agent: &str| Event::ProposalRefused {
+        agent: Party::Agent(agent.parse().unwrap()),
+        why: "for the agent".to_owned(),
+        shown: Some("tests fail\nmore".to_owned()),
+    };
+    let applied = |symbol: &str| Event::ProposalApplied {
+        proposal: super::super::ProposalId(1),
+        symbols: vec![symbol.parse().unwrap()],
+        diff: String::new(),
+        change: None,
+    };
+    let events = [
+        refused("a.py::f"),
+        refused("a.py::g"),
+        refused("a.py::g"),
+        applied("a.py::f"),
+    ];
+    assert_eq!(left_out(&events), ["a.py::g (tests fail)"]);
+    assert!(left_out(&[refused("a.py::A.f"), applied("a.py::A")]).is_empty());
+}
+
+#[test]
+fn tests_that_reach_no_changed_function_prove_it_only_by_a_repair() {
+    let ends_with = |before| {
+        ends(&Run {
+            last: Some(passing(2)),
+            before,
+            unreached: &["a.py::f", "b.sh::"],
+            ..Run::default()
+        })
+    };
+    let but = "Done, but no test reaches a.py::f, b.sh::";
+    assert_eq!(ends_with(&[]), is(Proof::Unproven, but));
+    let proven = "Done and proven: 2 tests pass";
+    assert_eq!(ends_with(&["t1"]), is(Proof::Proven, proven));
+    let red = ends(&Run {
+        task: "Simplify f.",
+        last: Some(report(
+            TestOutcome::Failed,
+            &[("a", TestStatus::Passed), ("red", TestStatus::Failed)],
+        )),
+        before: &["red"],
+        unreached: &["a.py::f"],
+        ..Run::default()
+    });
+    let but = "Done, but no test reaches a.py::f; 1 test fails: red (it failed before)";
+    assert_eq!(red, is(Proof::Unproven, but));
 }
 
 fn red() -> TestReport {

@@ -419,8 +419,12 @@ impl TestRunner for FakeTests {
         let mut cases: Vec<TestCase> = failing
             .into_iter()
             .map(|(id, message)| TestCase {
+                // A file that cannot be loaded.
+                status: match id.ends_with(".py") {
+                    true => TestStatus::Error,
+                    false => TestStatus::Failed,
+                },
                 id,
-                status: TestStatus::Failed,
                 message,
             })
             .collect();

@@ -200,6 +200,71 @@ async fn where_tests_are_required_what_they_prove_is_applied_and_a_person_may_do
 }
 
 #[tokio::test(start_paused = true)]
+async fn tests_that_do_not_reach_a_change_do_not_prove_it() {
+    let test = "from a import f\n\n\ndef test_f():\n    assert f(1)\n";
+    let untested = |change: &str| {
+        let name = if change.starts_with("def g") {
+            "a.py::g"
+        } else {
+            "deploy.sh::"
+        };
+        let model = Scripted::native()
+            .always("agent", whole(change))
+            .always("proxy", say("ACCEPT"));
+        let files = [
+            ("a.py", TWO),
+            ("test_a.py", test),
+            ("deploy.sh", "echo hi\n"),
+        ];
+        let mut bed = Bed::new(&files, model).begin(&[name]).tests(|_| Vec::new());
+        bed.lists = true;
+        (bed, format!("Done, but no test reaches {name}"))
+    };
+    for change in ["def g(x):\n    return 0\n", "echo bye\n"] {
+        let (mut bed, headline) = untested(change);
+        let events = bed.run().await;
+        assert_eq!(ending(&events), is(Proof::Unproven, &headline));
+        for approval in [Approval::Auto, Approval::Proxy] {
+            let (bed, _) = untested(change);
+            let mut bed = strict(approval, bed);
+            let events = bed.run().await;
+            assert_eq!(ending(&events).0, Proof::NotDone, "{approval:?}");
+            let texts = (bed.read("a.py"), bed.read("deploy.sh"));
+            assert_eq!(
+                texts,
+                (TWO.to_owned(), "echo hi\n".to_owned()),
+                "{events:#?}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_main_change_was_refused_is_not_proven() {
+    let red = |all: &str| match all.contains("return 0") {
+        true => vec![("test_g".to_owned(), "g is wrong".to_owned())],
+        false => Vec::new(),
+    };
+    let model = Scripted::native()
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return 0\n"), finish("done")],
+        )
+        .on("agent README.md", [whole("# Rates\n\nEight.\n")]);
+    let files = [("a.py", TWO), ("README.md", "# Rates\n")];
+    let mut bed = Bed::new(&files, model)
+        .begin(&["a.py::g", "README.md::"])
+        .tests(red);
+    let events = bed.run().await;
+    assert!(bed.read("README.md").contains("Eight"), "{events:#?}");
+    assert_eq!(bed.read("a.py"), TWO);
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let expected = "Done, but 1 proposal was refused: a.py::g (tests that passed before fail with it: test_g); ";
+    assert!(headline.starts_with(expected), "{headline}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_command_that_runs_no_test_proves_nothing() {
     let blind = || {
         let mut bed = bed(changes()).tests(|_| Vec::new());

@@ -241,7 +241,9 @@ async fn a_task_that_asks_for_other_tests_may_change_them() {
     let mut bed = guts_and_breaks(Approval::Auto, task);
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), BROKEN, "{events:#?}");
-    assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
+    // What is left of the tests does not call f.
+    let expected = "Done, but no test reaches a.py::f".to_owned();
+    assert_eq!(ending(&events), (Proof::Unproven, expected), "{events:#?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -270,6 +272,87 @@ async fn a_test_follows_a_name_that_the_task_changes() {
         let events = bed.run().await;
         let is_renamed = bed.read("a.py") == renamed;
         assert_eq!(is_renamed, may, "{task}: {events:#?}");
+    }
+}
+
+/// The test file cannot be loaded where a name that it imports is missing; its tests look at both
+/// functions.
+fn judge_of_two(all: &str) -> Vec<(String, String)> {
+    let failed = |id: &str, why: &str| (format!("test_a.py{id}"), why.to_owned());
+    let lacks_f = !all.contains("def f(");
+    let imports_f = all.lines().any(|line| line == "from a import f, h");
+    if lacks_f && imports_f {
+        let tests = ["::test_f", "::test_h"].map(|id| failed(id, GONE));
+        let error = failed("", "E   ImportError: cannot import name 'f' from 'a'");
+        return tests.into_iter().chain([error]).collect();
+    }
+    let mut failing = Vec::new();
+    if lacks_f && all.contains("assert f(1)") {
+        failing.push(failed("::test_f", "E   NameError: name 'f' is not defined"));
+    }
+    if all.contains("return 0") && all.contains("h(1) == 1") {
+        failing.push(failed("::test_h", "E   assert 0 == 1"));
+    }
+    failing
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_beside_one_that_misses_a_name_keeps_its_original_text() {
+    let code = "def f(x):\n    return x\n\n\ndef h(x):\n    return x\n";
+    let test_f = "def test_f():\n    assert f(1) == 1\n";
+    let test_h = "def test_h():\n    assert h(1) == 1\n";
+    let tests = format!("from a import f, h\n\n\n{test_f}\n\n{test_h}");
+    for breaks in [false, true] {
+        let mut model = Scripted::native()
+            .on(
+                "agent a.py::f",
+                [whole("def g(x):\n    return x\n"), finish("done")],
+            )
+            .on(
+                "agent test_a.py::test_f",
+                [
+                    whole(&test_f.replace("assert f", "assert g")),
+                    finish("done"),
+                ],
+            )
+            .on(
+                "agent test_a.py::",
+                [
+                    call(
+                        "propose",
+                        json!({"reason": "r", "hunks": [
+                            {"old": "from a import f, h", "new": "from a import g, h"},
+                        ]}),
+                    ),
+                    finish("done"),
+                ],
+            );
+        let mut begin = vec!["a.py::f", "test_a.py::", "test_a.py::test_f"];
+        if breaks {
+            let guts = whole("def test_h():\n    assert True\n");
+            let broken = || whole("def h(x):\n    return 0\n");
+            model = model
+                .on("agent test_a.py::test_h", [guts, finish("done")])
+                .on("agent a.py::h", [broken(), broken(), finish("done")]);
+            begin.extend(["test_a.py::test_h", "a.py::h"]);
+        }
+        let files = [("a.py", code), ("test_a.py", tests.as_str())];
+        let model = model.always("agent", finish("no"));
+        let mut bed = bed(&files, Approval::Auto, "Rename f to g.", model)
+            .tests(judge_of_two)
+            .begin(&begin);
+        let events = bed.run().await;
+        let (proof, headline) = ending(&events);
+        match breaks {
+            true => assert!(
+                !bed.read("a.py").contains("return 0") || proof != Proof::Proven,
+                "{headline}: {events:#?}"
+            ),
+            false => {
+                assert!(bed.read("a.py").contains("def g("), "{events:#?}");
+                assert_eq!(proof, Proof::Proven, "{headline}");
+            }
+        }
     }
 }
 

@@ -141,6 +141,17 @@ fn head<'t>(root: Node<'t>) -> impl Iterator<Item = Node<'t>> {
         })
 }
 
+/// The import statements of a module body that stand in no other statement, in the order of the text.
+pub fn module_imports(tree: &SymbolTree) -> Vec<ByteRange> {
+    let Some(root) = tree.root() else {
+        return Vec::new();
+    };
+    let children = 0..root.named_child_count();
+    let nodes = children.filter_map(|index| root.named_child(index as u32));
+    let imports = nodes.filter(|node| is_import(*node));
+    imports.map(range_of).collect()
+}
+
 fn is_import(node: Node<'_>) -> bool {
     matches!(
         node.kind(),

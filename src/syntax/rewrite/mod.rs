@@ -17,6 +17,7 @@ mod source;
 mod whole;
 
 pub use error::RewriteError;
+pub use import::module_imports;
 pub(crate) use import::without_imports;
 
 #[cfg(test)]
