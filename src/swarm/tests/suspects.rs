@@ -72,6 +72,12 @@ async fn the_next_suspect_is_woken_when_one_gave_up_and_never_two_at_once() {
     });
     assert!(first_ended < second_woken);
     assert!(bed.read("stock.py").contains("0) + amount"));
+    // What the first suspect proposed was not needed.
+    let Some(Event::RunFinished { ending, .. }) = events.last() else {
+        panic!("{events:#?}")
+    };
+    let proof = ending.as_ref().map(|ending| ending.proof);
+    assert_eq!(proof, Some(Proof::Proven), "{ending:?}");
     // The test does not name `restock`, and is shown all the same.
     let prompts = bed.model.prompts("agent stock.py::Stock.restock");
     assert!(
