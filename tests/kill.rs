@@ -23,8 +23,11 @@ fn new(at: usize) -> String {
 fn project(root: &Path) {
     let source: Vec<String> = (0..FUNCTIONS).map(old).collect();
     std::fs::write(root.join("work.py"), source.join("\n\n")).unwrap();
-    let test = "import unittest\n\nimport work\n\n\nclass T(unittest.TestCase):\n    def test_values(self):\n        \
-                self.assertEqual([work.f0(), work.f5()], [0, 5])\n";
+    let calls: String = (0..FUNCTIONS).map(|at| format!("work.f{at}(), ")).collect();
+    let test = format!(
+        "import unittest\n\nimport work\n\n\nclass T(unittest.TestCase):\n    def test_values(self):\n        \
+         self.assertEqual([{calls}], list(range({FUNCTIONS})))\n"
+    );
     std::fs::write(root.join("test_work.py"), test).unwrap();
 }
 
