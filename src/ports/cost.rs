@@ -109,12 +109,20 @@ impl Cost {
 
     /// The cost of a failed request. A request that the provider turned away costs no tokens; one
     /// that may have been worked on costs its worst case, because nobody says what it was.
+    /// An answer that was cut costs what had arrived of it.
     /// `answer_began` tells whether any part of an answer had arrived.
     pub fn of_failure(error: &ModelError, answer_began: bool, worst: &WorstCase) -> Self {
         let sent = Cost {
             calls: 1,
             ..Cost::default()
         };
+        if let ModelError::Endless { output, .. } = error {
+            let received = WorstCase {
+                output: worst.output.max(*output),
+                ..worst.clone()
+            };
+            return Cost::of_unknown(&received);
+        }
         if answer_began {
             return Cost::of_unknown(worst);
         }
@@ -133,7 +141,8 @@ impl Cost {
             | ModelError::TooLong { .. } => sent,
             ModelError::Timeout { .. }
             | ModelError::Transport { .. }
-            | ModelError::Malformed { .. } => Cost::of_unknown(worst),
+            | ModelError::Malformed { .. }
+            | ModelError::Endless { .. } => Cost::of_unknown(worst),
         }
     }
 }
@@ -259,5 +268,14 @@ mod tests {
             (1, Usage::default())
         );
         assert_eq!(cost(&unavailable, false), Cost::default());
+        let endless = |output| ModelError::Endless {
+            model: model(),
+            message: String::new(),
+            output: Tokens(output),
+        };
+        let over = cost(&endless(worst().output.0 * 5), true);
+        assert_eq!(over.usage.output.0, worst().output.0 * 5);
+        assert!(over.dollars > whole.dollars);
+        assert_eq!(cost(&endless(1), true), whole);
     }
 }

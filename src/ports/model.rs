@@ -276,6 +276,14 @@ pub enum ModelError {
     /// The answer could not be read as a chat completion.
     #[error("{model}: unreadable answer: {message}")]
     Malformed { model: String, message: String },
+    /// The answer went on far beyond the limit that was asked for, and was cut.
+    #[error("{model}: {message}; the answer was cut at about {output} tokens")]
+    Endless {
+        model: String,
+        message: String,
+        /// An upper bound of what had arrived.
+        output: Tokens,
+    },
     /// The model cannot be used at all (missing key, missing weights, unknown name).
     #[error("{model}: {message}")]
     Unavailable { model: String, message: String },
@@ -323,6 +331,8 @@ impl ModelError {
             ModelError::Refused { .. }
             | ModelError::TooLong { .. }
             | ModelError::NoTools { .. }
+            // The next answer may cost as much.
+            | ModelError::Endless { .. }
             | ModelError::Unavailable { .. } => false,
         }
     }

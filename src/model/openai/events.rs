@@ -44,6 +44,11 @@ impl Events {
         }
     }
 
+    /// Bytes of an event whose end has not arrived.
+    pub fn waiting(&self) -> usize {
+        self.lines.waiting() + self.data.len()
+    }
+
     /// The data of the next event; `None` at the end of the answer.
     ///
     /// # Errors

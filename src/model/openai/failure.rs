@@ -71,11 +71,16 @@ impl Failures {
     }
 
     /// The answer has gone on far beyond the limit that was asked for.
-    pub fn endless(&self) -> ModelError {
-        self.malformed(format!(
-            "{} goes on with its answer far beyond the limit that was asked for",
-            self.address
-        ))
+    pub fn endless(&self, received: Tokens) -> ModelError {
+        ModelError::Endless {
+            model: self.model.clone(),
+            message: format!(
+                "{} goes on with its answer far beyond the limit that was asked for (raise models.NAME.max_output \
+                 where answers are meant to be that long)",
+                self.address
+            ),
+            output: received,
+        }
     }
 
     /// The text of a server as it may be shown: without the key, and cut.
@@ -206,6 +211,7 @@ pub(super) fn with_prompt(error: ModelError, estimate: Tokens) -> ModelError {
         | ModelError::Transport { .. }
         | ModelError::Refused { .. }
         | ModelError::Malformed { .. }
+        | ModelError::Endless { .. }
         | ModelError::NoTools { .. }
         | ModelError::Unavailable { .. }) => other,
     }

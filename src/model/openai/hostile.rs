@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::server::{Script, Server};
 use super::tests::{EVENTS, JSON, ask, options, request};
 use super::*;
-use crate::ports::{Exchange, NoWatch, Role};
+use crate::ports::{Cost, Exchange, NoWatch, Role};
 
 const KEY: &str = "sk-Ab/12+cd=EF&56";
 
@@ -21,18 +21,48 @@ fn malformed(error: &ModelError) -> &str {
 async fn answers_without_end_are_not_read_on() {
     let line = "x".repeat(64 << 10);
     let comment = format!(": {}\n", "x".repeat(1 << 10));
-    let word = "data: {\"choices\":[{\"delta\":{\"content\":\"word word word \"}}]}\n\n";
-    let thought = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm hm hm hm \"}}]}\n\n";
     for (head, piece, said) in [
-        (EVENTS, format!("data: {line}"), "a line of over 4 MiB"),
-        (EVENTS, format!("data: {line}\n"), "a line of over 4 MiB"),
         (EVENTS, comment, "an answer of over 32 MiB"),
         (JSON, line.clone(), "an answer of over 32 MiB"),
-        (EVENTS, word.repeat(100), "far beyond the limit"),
-        (EVENTS, thought.repeat(100), "far beyond the limit"),
     ] {
         let error = ask(Script::Endless(head, piece)).await.unwrap_err();
         assert!(malformed(&error).contains(said), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_far_over_its_limit_is_cut_and_booked_as_received() {
+    let word = "data: {\"choices\":[{\"delta\":{\"content\":\"word word word \"}}]}\n\n";
+    let thought = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm hm hm hm \"}}]}\n\n";
+    // The model's own limit of 1,000 tokens is less than what the request asks for.
+    let most = 1_000 * 8 + (8 << 10);
+    for (piece, bytes) in [(word, 15), (thought, 12)] {
+        let error = ask(Script::Endless(EVENTS, piece.repeat(10)))
+            .await
+            .unwrap_err();
+        let ModelError::Endless { output, .. } = &error else {
+            panic!("{error:?}");
+        };
+        // Pieces of an odd length are rounded up.
+        let pieces = u64::div_euclid(most, bytes) + 1;
+        assert_eq!(output.0, pieces * bytes.div_ceil(2), "{error}");
+        let said = error.to_string();
+        assert!(
+            said.contains("far beyond the limit that was asked for"),
+            "{said}"
+        );
+        assert!(!error.is_transient());
+        let worst = WorstCase::of(&request(), &options("http://h").profile);
+        let cost = Cost::of_failure(&error, true, &worst);
+        assert_eq!((cost.usage.output, cost.calls), (*output, 1));
+    }
+    let line = "x".repeat(64 << 10);
+    for piece in [format!("data: {line}"), format!("data: {line}\n")] {
+        let error = ask(Script::Endless(EVENTS, piece)).await.unwrap_err();
+        let ModelError::Endless { output, .. } = &error else {
+            panic!("{error:?}");
+        };
+        assert!((4 << 20..5 << 20).contains(&output.0), "{error}");
     }
 }
 

@@ -27,7 +27,7 @@ pub use self::probe::{Probe, probe};
 
 use self::answer::Answer;
 use self::failure::Failures;
-use self::transport::{Endpoint, Transport};
+use self::transport::{Endpoint, HttpFailure, Transport};
 use super::usage::credible;
 use crate::ports::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, ModelError, ModelProfile, Tokens,
@@ -131,6 +131,7 @@ impl OpenAiModel {
         let events = self.transport.post(&body).await;
         let mut events = events.map_err(|failure| self.failures.of(failure))?;
         let mut answer = Answer::default();
+        let most = most_bytes(request.max_output.min(self.options.profile.max_output));
         loop {
             let next = if answer.is_finished() {
                 tokio::time::timeout(AFTER_FINISH, events.next())
@@ -139,7 +140,15 @@ impl OpenAiModel {
             } else {
                 events.next().await
             };
-            let Some(piece) = next.map_err(|failure| self.failures.of(failure))? else {
+            let next = next.map_err(|failure| match failure {
+                // An event without an end is paid for as well.
+                HttpFailure::TooLarge(_) if events.waiting() as u64 > most => {
+                    let waiting = Tokens(events.waiting() as u64);
+                    self.failures.endless(answer.received() + waiting)
+                }
+                other => self.failures.of(other),
+            });
+            let Some(piece) = next? else {
                 return Ok(answer);
             };
             let chunk: Value = serde_json::from_str(&piece)
@@ -148,16 +157,17 @@ impl OpenAiModel {
                 return Err(self.failures.in_stream(error));
             }
             answer.take(&chunk, watch);
-            if answer.received_bytes() > most_bytes(request.max_output) {
-                return Err(self.failures.endless());
+            if answer.received_bytes() > most {
+                return Err(self.failures.endless(answer.received()));
             }
         }
     }
 }
 
-/// The longest answer that is read: no vocabulary comes near so many bytes a token.
+/// Bytes of the longest answer that is read: text and code have about four bytes a token. An answer that
+/// keeps to its limit is never cut, but for one made of long runs of one character.
 fn most_bytes(max_output: Tokens) -> u64 {
-    max_output.0.saturating_mul(64).saturating_add(64 << 10)
+    max_output.0.saturating_mul(8).saturating_add(8 << 10)
 }
 
 #[async_trait]

@@ -40,6 +40,7 @@ impl Waits {
             | ModelError::TooLong { .. }
             | ModelError::NoTools { .. }
             | ModelError::Malformed { .. }
+            | ModelError::Endless { .. }
             | ModelError::Unavailable { .. } => jitter(policy.base_delay.saturating_mul(doubled)),
         };
         wait.min(policy.max_delay)
