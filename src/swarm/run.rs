@@ -20,7 +20,8 @@ use super::scout::NoPick;
 use super::selection::{self, Extent, Reach};
 use super::settle::Left;
 use super::{
-    apply, context, expected, gate, new_tests, original_tests, required, scout, settle, unsettled,
+    apply, context, expected, gate, new_tests, original_tests, required, scout, settle, steady,
+    unsettled,
 };
 use crate::index::Index;
 use crate::ports::{
@@ -578,6 +579,7 @@ fn with_facts<R>(
     let has_command = hub.outside.tests.command().is_some();
     let count = hub.lookup().index().test_count();
     let only_as_changed = original_tests::known(hub).unwrap_or_default();
+    let unsteady = steady::known(hub);
     let state = hub.state();
     let untested = match (has_command, state.reach.end) {
         (false, _) => no_tests(hub),
@@ -607,6 +609,9 @@ fn with_facts<R>(
         failed_before: &state.failing_before,
         required: &state.required,
         only_as_changed: &only_as_changed.tests,
+        unheld: &only_as_changed.unheld,
+        unsteady: &unsteady.all,
+        doubtful: &unsteady.doubtful,
         new_tests: &state.new_tests,
         refused: refused.as_deref(),
         report_before: state.before.as_ref(),
