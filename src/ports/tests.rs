@@ -26,6 +26,8 @@ pub enum TestStatus {
     Failed,
     Error,
     Skipped,
+    /// It failed and passed on the same text. No runner reports it: it is found by running a test again.
+    Unsteady,
 }
 
 /// One test by its id, with the failing assertion and a traceback cut to the workspace.

@@ -159,7 +159,9 @@ impl Recorded {
                     let message = shorten(&record.message, root);
                     cases.fail(&record.id, record.status, message);
                 }
-                TestStatus::Passed => drop(cases.note(&record.id, record.status)),
+                TestStatus::Passed | TestStatus::Unsteady => {
+                    cases.note(&record.id, record.status);
+                }
                 TestStatus::Skipped => {
                     let case: &mut TestCase = cases.note(&record.id, record.status);
                     case.message.clone_from(&record.message);

@@ -186,7 +186,7 @@ pub(super) async fn edit(
         broken: Vec::new(),
     });
     if state.latest.is_some() {
-        let found = tests.only_as_changed().cloned().unwrap_or_default();
+        let found = tests.with_original();
         state.only_as_changed = Some((state.epoch, found));
     }
     // At once: whoever is checked on this world must know what fails in it.

@@ -156,6 +156,26 @@ pub(super) fn to_change_file(
     mends || asks(task, &is_it, &[&CHANGE]) || asks(task, &is_all, &[&CHANGE])
 }
 
+/// Whether a task asks to change all tests, and does not forbid it for a file.
+pub(super) fn to_change_all_tests(task: &str, file: &FilePath) -> bool {
+    let is_all = |token: &str| ALL_TESTS.contains(&token.to_lowercase().as_str());
+    !forbids(task, file) && asks(task, &is_all, &[&CHANGE])
+}
+
+/// Whether a task asks to change docstrings, or the examples in them.
+pub(super) fn to_change_examples(task: &str) -> bool {
+    const EXAMPLES: [&str; 6] = [
+        "docstring",
+        "docstrings",
+        "doctest",
+        "doctests",
+        "example",
+        "examples",
+    ];
+    let is_it = |token: &str| EXAMPLES.contains(&token.to_lowercase().as_str());
+    asks(task, &is_it, &[&CHANGE, &MEND])
+}
+
 /// Whether a word is the path of a file, or the end of it.
 pub(super) fn names_file(token: &str, file: &FilePath) -> bool {
     let token = token.trim_start_matches("./");

@@ -55,6 +55,9 @@ impl Ending {
             failed_before: &BTreeSet::new(),
             required: &BTreeSet::new(),
             only_as_changed: &[],
+            unheld: &[],
+            unsteady: &[],
+            doubtful: &[],
             new_tests: &WithoutChange::default(),
             unreached: &[],
             left_out: &[],
@@ -79,6 +82,12 @@ pub(super) struct RunFacts<'a> {
     pub required: &'a BTreeSet<String>,
     /// Tests that pass only with test files that the run changed.
     pub only_as_changed: &'a [String],
+    /// Files that were changed with tests in them that could not be held to their original text.
+    pub unheld: &'a [String],
+    /// Tests that fail and pass on the text that the run leaves.
+    pub unsteady: &'a [String],
+    /// Those of which the run may be the cause: with them nothing is proven.
+    pub doubtful: &'a [String],
     /// What the run's new tests do on the code as it was.
     pub new_tests: &'a WithoutChange,
     /// Changed symbols that surely no test reaches.
@@ -111,19 +120,29 @@ pub(super) enum LastCheck<'a> {
 /// The end of a run. Its last check decides whether the changes are proven.
 pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
     let (proof, headline) = match facts.stop_reason {
-        StopReason::Settled => match done(facts) {
-            (Proof::Proven | Proof::NothingToProve, headline) if !facts.left_out.is_empty() => {
-                (Proof::Unproven, without_the_refused(facts, &headline))
-            }
-            (Proof::Proven, headline) => {
-                let beside = without_change(facts.new_tests);
-                (Proof::Proven, format!("{headline}{beside}"))
-            }
-            (Proof::Unproven, headline) if !facts.left_out.is_empty() => {
-                (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
-            }
-            other => other,
-        },
+        StopReason::Settled => {
+            let (proof, headline) = done(facts);
+            let (proof, headline) = match proof {
+                Proof::Proven | Proof::NothingToProve if !facts.left_out.is_empty() => {
+                    (Proof::Unproven, without_the_refused(facts, &headline))
+                }
+                Proof::Proven => {
+                    let beside = without_change(facts.new_tests);
+                    (Proof::Proven, format!("{headline}{beside}"))
+                }
+                Proof::Unproven if !facts.left_out.is_empty() => {
+                    (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
+                }
+                other => (other, headline),
+            };
+            let mut untold = facts.unsteady.to_vec();
+            untold.retain(|id| !names(&headline, id));
+            let unsteady = match untold.is_empty() {
+                true => String::new(),
+                false => format!("; {}", now_and_then(&untold)),
+            };
+            (proof, format!("{headline}{unsteady}"))
+        }
         StopReason::NothingChanged { why } if facts.nothing_to_change => {
             let headline = match facts.task.trim_end().ends_with('?') {
                 true => "Answered; nothing was changed".to_owned(),
@@ -254,7 +273,16 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
         LastCheck::Known(report) => other_failures(report, failing),
         LastCheck::Absent { .. } => String::new(),
     };
-    not_done(facts, &format!("{}{others}", failures(failing, command)))
+    let (unsteady, failing): (Vec<String>, Vec<String>) =
+        (failing.iter().cloned()).partition(|id| facts.unsteady.contains(id));
+    let mut what = Vec::new();
+    if !failing.is_empty() {
+        what.push(failures(&failing, command));
+    }
+    if !unsteady.is_empty() {
+        what.push(now_and_then(&unsteady));
+    }
+    not_done(facts, &format!("{}{others}", what.join("; ")))
 }
 
 /// The failing tests of a report that are no part of the task, in parentheses.
@@ -342,6 +370,8 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
         && report.outcome == TestOutcome::Failed
         && report.source.is_reporter()
         && facts.only_as_changed.is_empty()
+        && facts.doubtful.is_empty()
+        && facts.unheld.is_empty()
         && failing_ids(report).iter().all(is_other);
     let passed = with_status(report, TestStatus::Passed);
     (is_proven && passed > 0).then_some(passed)
@@ -366,6 +396,16 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
     match report.outcome {
         TestOutcome::Passed if !facts.only_as_changed.is_empty() => {
             Checked::Fails(pass_as_changed(facts.only_as_changed, &report.command))
+        }
+        TestOutcome::Passed if !facts.unheld.is_empty() => Checked::Fails(format!(
+            "the run also changed tests in {}, and could not run them with their original text",
+            some_of(facts.unheld)
+        )),
+        TestOutcome::Passed if !facts.doubtful.is_empty() => {
+            Checked::Fails(now_and_then(facts.doubtful))
+        }
+        TestOutcome::Passed if passed == 0 && !facts.unsteady.is_empty() => {
+            Checked::Fails(now_and_then(facts.unsteady))
         }
         TestOutcome::Passed if passed == 0 && !report.cases.is_empty() => {
             let skipped = counted(report.cases.len(), "test");
@@ -444,6 +484,24 @@ fn failures(failing: &[String], command: &str) -> String {
         0 => format!("`{command}` fails"),
         1 => format!("1 test fails: {}", named[0]),
         many => format!("{many} tests fail: {}", some_of(&named)),
+    }
+}
+
+/// Whether a headline tells of a test that fails now and then.
+fn names(headline: &str, id: &str) -> bool {
+    let told = headline.split("now and then").nth(1);
+    let mut ids = told.map(|told| told.trim_start_matches(':').split([',', ';']));
+    let is_it = |one: &str| id == WHOLE_RUN || one.trim() == id;
+    ids.as_mut().is_some_and(|ids| ids.any(is_it))
+}
+
+/// `1 test fails now and then: a`.
+fn now_and_then(ids: &[String]) -> String {
+    let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
+    match named.len() {
+        0 => "the test command fails now and then".to_owned(),
+        1 => format!("1 test fails now and then: {}", named[0]),
+        many => format!("{many} tests fail now and then: {}", some_of(&named)),
     }
 }
 

@@ -21,7 +21,7 @@ const SELECT_MOST: usize = 20;
 /// The tests of a report that ran. An error may stand for a file that cannot be loaded.
 pub(super) fn ran(report: &TestReport) -> BTreeSet<String> {
     let did_run = |case: &&TestCase| match case.status {
-        TestStatus::Passed => true,
+        TestStatus::Passed | TestStatus::Unsteady => true,
         TestStatus::Failed => !case.message.ends_with(DID_NOT_RUN),
         TestStatus::Error | TestStatus::Skipped => false,
     };

@@ -96,6 +96,9 @@ pub(super) struct State {
     pub habit: Habit,
     /// The last test run over the world as it is now.
     pub latest: Option<TestReport>,
+    /// The state of the workspace whose last report was judged by running tests again, and the required
+    /// tests that failed and passed there.
+    pub repeated: Option<(Epoch, Vec<String>)>,
     /// The tests that pass only as the run changed them, in the world of that epoch.
     pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
     /// What the run's new tests do on the code as it was, where that was tried at the end.
@@ -229,6 +232,7 @@ impl Hub {
             reach: Reach::WHOLE,
             habit: Habit::default(),
             latest: None,
+            repeated: None,
             only_as_changed: None,
             new_tests: WithoutChange::default(),
             applied: Vec::new(),

@@ -11,10 +11,12 @@ use super::expected;
 use super::gate::run_tests;
 use super::hub::{Epoch, Hub};
 use super::other_names::{self, Loading};
+use super::own_tests::OwnTests;
 use super::proposal::{OnlyAsChanged, TestEvidence, WHOLE_RUN, failing_ids};
 use super::run::Approval;
 use super::scripts;
 use super::selection::Extent;
+use super::steady;
 use crate::index::is_test_file;
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
 use crate::syntax::FilePath;
@@ -81,17 +83,43 @@ pub(super) fn remember(hub: &Hub, epoch: Epoch, found: OnlyAsChanged) {
 pub(super) fn differ(hub: &Hub, without: &Snapshot, with: &Snapshot) -> bool {
     let changed = expected::changed_files(without, with);
     let scripts = scripts::of_test_command(hub);
-    let is_of_tests = |file: &FilePath| is_of_tests(without, file) || scripts.contains(file);
+    let own = own_tests(hub, without, None);
+    let is_of_tests = |file: &FilePath| {
+        let is_beside = || {
+            let (Ok(was), Ok(is)) = (without.read(file), with.read(file)) else {
+                return false;
+            };
+            own.are_beside(file) && own.restored(&hub.task.text, file, &was, &is).is_some()
+        };
+        is_of_tests(without, file) || scripts.contains(file) || own.are_all_of(file) || is_beside()
+    };
     changed.iter().any(is_of_tests)
+}
+
+/// The tests in files that are no test files by their names, as far as the tests that ran tell.
+fn own_tests(hub: &Hub, without: &Snapshot, report: Option<&TestReport>) -> OwnTests {
+    let state = hub.state();
+    let reports = state.before.iter().chain(report);
+    let cases = reports.flat_map(|report| &report.cases);
+    let ids = cases.map(|case| case.id.clone());
+    let ids = ids.chain(state.expected.iter().cloned()).collect();
+    let command = hub.outside.tests.command().unwrap_or_default();
+    OwnTests::of(without, &command, ids)
 }
 
 /// The tests that pass in `after` with the test files that the run changed, and do not pass with the
 /// original ones; with them those that passed before the run and now fail with the original text.
 async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) -> OnlyAsChanged {
-    let Some(originals) = Originals::of(hub, after) else {
+    let Some(originals) = Originals::of(hub, after, report) else {
         return OnlyAsChanged::default();
     };
-    let mut found = OnlyAsChanged::default();
+    let mut found = OnlyAsChanged {
+        unheld: originals.unheld.clone(),
+        ..OnlyAsChanged::default()
+    };
+    if originals.are_only_unheld {
+        return found;
+    }
     if originals.are_all_that_changed {
         // The code is as it was: what failed before fails with the original tests as well.
         let state = hub.state();
@@ -99,7 +127,9 @@ async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) 
         let passes = passed(report);
         found.tests = failed.filter(|id| passes.contains(*id)).cloned().collect();
     } else {
-        let with = originals.run(hub, after).await;
+        let mut with = originals.run(hub, after).await;
+        let known: BTreeSet<String> = failing_ids(report).into_iter().collect();
+        steady::confirm(hub, &originals.world, &known, &mut with).await;
         let mut bad = originals.fails(&with, report);
         let is_excused = |id: &String| {
             let message = case_of(&with, id).map(|case| case.message.as_str());
@@ -112,11 +142,13 @@ async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) 
         }
         found.tests = bad.into_iter().collect();
         found.details = details(&found.tests, &with);
+        found.unsteady = steady::unsteady(&with).cloned().collect();
     }
     let is_asked = |id: &String| {
         asked::to_change_test(&hub.task.text, id) || asked::to_remove(&hub.task.text, id)
     };
     found.tests.retain(|id| !is_asked(id));
+    found.unsteady.retain(|id| !is_asked(id));
     found
 }
 
@@ -149,6 +181,10 @@ struct Originals {
     are_all_that_changed: bool,
     /// The files that are as they were.
     held: Vec<FilePath>,
+    /// Files whose own tests could not all be put back.
+    unheld: Vec<String>,
+    /// Whether there is nothing to run.
+    are_only_unheld: bool,
 }
 
 impl Originals {
@@ -178,11 +214,15 @@ impl Originals {
 
     /// `None` where no test file is changed, or only such as the task asks to change, or no test depends
     /// on it. A new test file changes no other one; a new `conftest.py` does.
-    fn of(hub: &Hub, after: &Snapshot) -> Option<Originals> {
+    fn of(hub: &Hub, after: &Snapshot, report: &TestReport) -> Option<Originals> {
         let without = apply::without_the_run(&hub.state());
         let changed = expected::changed_files(&without, after);
         let scripts = scripts::of_test_command(hub);
-        let is_of_tests = |file: &FilePath| is_of_tests(&without, file) || scripts.contains(file);
+        let own = own_tests(hub, &without, Some(report));
+        let is_of_tests = |file: &FilePath| {
+            is_of_tests(&without, file) || scripts.contains(file) || own.are_all_of(file)
+        };
+        let holds_tests = |file: &FilePath| is_module(file) || own.are_all_of(file);
         let held = changed.iter().filter(|file| is_of_tests(file));
         let task = &hub.task.text;
         // A name that a file of the code has as well means that one.
@@ -191,22 +231,49 @@ impl Originals {
             known.into_iter().any(|file| asked::names_file(token, file))
         };
         let may_change =
-            |file: &FilePath| asked::to_change_file(task, file, is_module(file), &is_code);
+            |file: &FilePath| asked::to_change_file(task, file, holds_tests(file), &is_code);
         let held: Vec<&FilePath> = held.filter(|file| !may_change(file)).collect();
         let is_new = |file: &FilePath| without.read(file).is_err();
-        if held.iter().all(|file| is_new(file) && is_module(file)) {
+        let mut beside: Vec<(&FilePath, Arc<str>)> = Vec::new();
+        let mut unheld = Vec::new();
+        for file in changed.iter().filter(|file| !is_of_tests(file)) {
+            let (Ok(was), Ok(is)) = (without.read(file), after.read(file)) else {
+                continue;
+            };
+            if !own.are_beside(file) {
+                continue;
+            }
+            let Some(restored) = own.restored(task, file, &was, &is) else {
+                continue;
+            };
+            if !restored.is_whole {
+                unheld.push(file.to_string());
+            }
+            if restored.text != is {
+                beside.push((file, restored.text));
+            }
+        }
+        let is_new_test = |file: &FilePath| is_new(file) && holds_tests(file);
+        let are_only_unheld = held.iter().all(|file| is_new_test(file)) && beside.is_empty();
+        if are_only_unheld && unheld.is_empty() {
             return None;
         }
         let mut world = after.clone();
         for file in &held {
             world = world.with((*file).clone(), without.read(file).ok());
         }
-        let existing = held
-            .iter()
-            .filter(|file| !(is_new(file) && is_module(file)));
-        let existing: Vec<&FilePath> = existing.copied().collect();
+        for (file, text) in &beside {
+            world = world.with((*file).clone(), Some(Arc::clone(text)));
+        }
+        let existing = held.iter().filter(|file| !is_new_test(file));
+        let mut existing: Vec<&FilePath> = existing.copied().collect();
+        existing.extend(beside.iter().map(|(file, _)| *file));
+        let is_own = |file: &FilePath| {
+            own.are_all_of(file) || beside.iter().any(|(other, _)| *other == file)
+        };
         let select = match hub.outside.tests.selects() {
-            true => affected(hub, &without, &existing)?,
+            true if are_only_unheld => Vec::new(),
+            true => affected(hub, &without, &existing, &is_own)?,
             false => Vec::new(),
         };
         let are_all_that_changed = expected::changed_files(&without, &world).is_empty();
@@ -217,6 +284,8 @@ impl Originals {
             without_the_run: without,
             select,
             are_all_that_changed,
+            unheld,
+            are_only_unheld,
         })
     }
 
@@ -237,7 +306,9 @@ impl Originals {
             file && passes.any(|test| test.split_once("::").is_some_and(|(of, _)| of == id))
         };
         bad.retain(|id| !is_known_file(id));
+        let unsteady: BTreeSet<&String> = steady::unsteady(with).collect();
         let gone = passes.iter().filter(|id| !passes_with.contains(*id));
+        let gone = gone.filter(|id| !unsteady.contains(id));
         // The command as a whole fails where no test of it does.
         let gone = gone.filter(|id| *id != WHOLE_RUN);
         bad.extend(gone.filter(|id| is_run(id)).cloned());
@@ -342,12 +413,17 @@ fn is_module(file: &FilePath) -> bool {
 /// The test files whose tests depend on changed ones: those themselves, those that name one of them, and
 /// for other files all in the same folder of tests. Empty where that is all that the command runs; `None`
 /// where there are none.
-fn affected(hub: &Hub, without: &Snapshot, changed: &[&FilePath]) -> Option<Vec<String>> {
+fn affected(
+    hub: &Hub,
+    without: &Snapshot,
+    changed: &[&FilePath],
+    is_own: &dyn Fn(&FilePath) -> bool,
+) -> Option<Vec<String>> {
     let modules = without.files().iter().filter(|file| is_module(file));
     let modules: Vec<&FilePath> = modules.collect();
     let mut files: Vec<&FilePath> = Vec::new();
     for file in changed {
-        if is_module(file) {
+        if is_module(file) || is_own(file) {
             files.push(file);
             let stem = file.name().trim_end_matches(".py");
             let beside = modules.iter().take(SEARCHED_MOST).filter(|other| {

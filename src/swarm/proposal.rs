@@ -98,6 +98,9 @@ pub enum TestEvidence {
         broken: Vec<String>,
         /// Failed before and still fail.
         still_failing: Vec<String>,
+        /// Failed and passed with the change, when they were run again.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unsteady: Vec<String>,
         /// The failures as a reader needs them, capped.
         details: String,
         millis: u64,
@@ -114,6 +117,13 @@ pub enum TestEvidence {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnlyAsChanged {
     pub tests: Vec<String>,
+    /// Files that the run changed together with tests in them, which could not be run with their original
+    /// text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheld: Vec<String>,
+    /// Tests that fail now and then with their original text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsteady: Vec<String>,
     /// Why they do not pass with their original text, capped.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub details: String,
@@ -121,7 +131,7 @@ pub struct OnlyAsChanged {
 
 impl OnlyAsChanged {
     pub fn is_empty(&self) -> bool {
-        self.tests.is_empty()
+        self.tests.is_empty() && self.unsteady.is_empty() && self.unheld.is_empty()
     }
 }
 
@@ -166,6 +176,8 @@ pub enum Fate {
     Fixed,
     Broken,
     StillFailing,
+    /// It fails and passes on the same text.
+    Unsteady,
 }
 
 impl Fate {
@@ -175,6 +187,7 @@ impl Fate {
             Fate::Fixed => "fixed",
             Fate::Broken => "BROKEN by this change",
             Fate::StillFailing => "still failing",
+            Fate::Unsteady => "fails now and then",
         }
     }
 }
@@ -337,21 +350,24 @@ pub fn ids(proposals: &[ProposalId]) -> String {
 impl TestEvidence {
     /// The tests that failed before or fail now, by their fate.
     pub fn fates(&self) -> impl Iterator<Item = (Fate, &[String])> {
-        let all: [(Fate, &[String]); 3] = match self {
+        let all: [(Fate, &[String]); 4] = match self {
             TestEvidence::Unknown { .. } => [
                 (Fate::Fixed, &[]),
                 (Fate::Broken, &[]),
                 (Fate::StillFailing, &[]),
+                (Fate::Unsteady, &[]),
             ],
             TestEvidence::Known {
                 fixed,
                 broken,
                 still_failing,
+                unsteady,
                 ..
             } => [
                 (Fate::Fixed, fixed),
                 (Fate::Broken, broken),
                 (Fate::StillFailing, still_failing),
+                (Fate::Unsteady, unsteady),
             ],
         };
         all.into_iter().filter(|(_, ids)| !ids.is_empty())
@@ -389,6 +405,8 @@ impl TestEvidence {
         } else {
             details
         };
+        let unsteady = after.cases.iter();
+        let unsteady = unsteady.filter(|case| case.status == TestStatus::Unsteady);
         TestEvidence::Known {
             command: after.command.clone(),
             outcome: after.outcome,
@@ -400,6 +418,7 @@ impl TestEvidence {
             fixed: was.iter().filter(|id| passed_now(id)).cloned().collect(),
             broken: is.iter().filter(|id| !was.contains(*id)).cloned().collect(),
             still_failing: is.iter().filter(|id| was.contains(*id)).cloned().collect(),
+            unsteady: unsteady.map(|case| case.id.clone()).collect(),
             details,
             millis: after.millis,
             tried: Tried::All,
@@ -448,7 +467,17 @@ impl TestEvidence {
             TestEvidence::Unknown { .. } => None,
             TestEvidence::Known {
                 only_as_changed, ..
-            } => Some(&**only_as_changed).filter(|found| !found.is_empty()),
+            } => Some(&**only_as_changed).filter(|found| !found.tests.is_empty()),
+        }
+    }
+
+    /// What the tests show with their original text.
+    pub fn with_original(&self) -> OnlyAsChanged {
+        match self {
+            TestEvidence::Unknown { .. } => OnlyAsChanged::default(),
+            TestEvidence::Known {
+                only_as_changed, ..
+            } => (**only_as_changed).clone(),
         }
     }
 
@@ -666,6 +695,7 @@ impl fmt::Display for TestEvidence {
                 millis,
                 tried,
                 fixed: _,
+                unsteady: _,
                 only_as_changed: _,
                 source: _,
             } => {
@@ -713,6 +743,25 @@ impl fmt::Display for TestEvidence {
 
 /// The line about tests that pass only as they were changed.
 fn write_changed(f: &mut fmt::Formatter<'_>, tests: &TestEvidence) -> fmt::Result {
+    if let TestEvidence::Known {
+        only_as_changed, ..
+    } = tests
+    {
+        for (what, ids) in [
+            (
+                "fails now and then with the original test files",
+                &only_as_changed.unsteady,
+            ),
+            (
+                "changed together with tests in it, which do not run with their original text",
+                &only_as_changed.unheld,
+            ),
+        ] {
+            if !ids.is_empty() {
+                writeln!(f, "  {what} ({}): {}", ids.len(), few(ids))?;
+            }
+        }
+    }
     match tests.only_as_changed() {
         Some(found) => {
             let (count, ids) = (found.tests.len(), few(&found.tests));

@@ -279,6 +279,17 @@ fn meant(lookup: &Lookup, name: &str) -> Vec<SymbolPath> {
     symbols
 }
 
+/// The tests that run one of the symbols, as far as their tracebacks and their source show.
+pub(super) fn reached(
+    lookup: &Lookup,
+    symbols: &[SymbolPath],
+    tests: &[TestCase],
+) -> BTreeSet<String> {
+    let reach = Reach::of(lookup, symbols);
+    let reached = tests.iter().filter(|case| reach.includes(lookup, case));
+    reached.map(|case| case.id.clone()).collect()
+}
+
 /// Symbols with everything that uses them.
 struct Reach<'a> {
     targets: &'a [SymbolPath],

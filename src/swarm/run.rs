@@ -21,7 +21,7 @@ use super::selection::{self, Extent, Reach};
 use super::settle::Left;
 use super::{
     apply, context, expected, gate, new_tests, original_tests, reached, required, scout, scripts,
-    settle, unsettled,
+    settle, steady, unsettled,
 };
 use crate::index::Index;
 use crate::ports::{
@@ -629,6 +629,7 @@ fn with_facts<R>(
         true => ending::left_out(&hub.log.events()),
         false => Vec::new(),
     };
+    let unsteady = steady::known(hub);
     let state = hub.state();
     let untested = match (has_command, state.reach.end) {
         (false, _) => no_tests(hub),
@@ -658,6 +659,9 @@ fn with_facts<R>(
         failed_before: &state.failing_before,
         required: &state.required,
         only_as_changed: &only_as_changed.tests,
+        unheld: &only_as_changed.unheld,
+        unsteady: &unsteady.all,
+        doubtful: &unsteady.doubtful,
         new_tests: &state.new_tests,
         unreached: &unreached,
         left_out: &left_out,

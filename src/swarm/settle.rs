@@ -14,6 +14,7 @@ use super::hub::{Epoch, Hub};
 use super::last_look::{self, last_look};
 use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
 use super::selection::{Extent, Selection};
+use super::steady;
 use super::suspects;
 use super::trial;
 use crate::index::{frames, is_test_file};
@@ -37,7 +38,7 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
         fresh::refresh(hub).await;
         let (report, problems) = tokio::join!(latest_report(hub), last_look(hub));
         let failing = match &report {
-            Some(report) => failing_ids(report),
+            Some(report) => steady::failing_at_end(hub, report),
             None => known_failures(hub),
         };
         let left = Left {
@@ -109,14 +110,18 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
         return hub.state().before.clone();
     }
     let latest = hub.state().latest.clone();
-    match latest {
-        Some(report) => {
-            note(hub, &report);
-            hub.state().failing = failing_ids(&report).into_iter().collect();
-            Some(report)
-        }
-        None => test_accepted(hub).await,
+    let is_told = latest.is_none();
+    let mut report = match latest {
+        Some(report) => report,
+        None => test_accepted(hub).await?,
+    };
+    let is_changed = steady::at_end(hub, &mut report).await;
+    if is_changed || !is_told {
+        note(hub, &report);
     }
+    let failing = steady::failing_at_end(hub, &report);
+    hub.state().failing = failing.into_iter().collect();
+    Some(report)
 }
 
 /// Runs the whole command over everything that was accepted, when that was not done since the last
@@ -153,6 +158,7 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
                 with: &world,
             };
             expected::mark_missing(hub, worlds, &let_go, &mut report).await;
+            steady::confirm(hub, &world, &known_before(hub), &mut report).await;
             report
         }
         Extent::Nearest => {
@@ -174,6 +180,16 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
     Some(report)
 }
 
+/// The tests that failed before the run, with those that the task is about.
+fn known_before(hub: &Hub) -> BTreeSet<String> {
+    let state = hub.state();
+    state
+        .failing_before
+        .union(&state.required)
+        .cloned()
+        .collect()
+}
+
 /// The tests of a selection, or of its nearest part that comes to its end in time; and what of the
 /// failing ones failed before the run.
 async fn by_nearest(
@@ -190,8 +206,9 @@ async fn by_nearest(
             selection.keep_nearest(selection.len() / 4);
             continue;
         }
-        let report = with_missing(hub, world, &selection, report).await;
+        let mut report = with_missing(hub, world, &selection, report).await;
         learn_what_failed_before(hub, &report, selection).await;
+        steady::confirm(hub, world, &known_before(hub), &mut report).await;
         return Some(report);
     }
 }
@@ -262,8 +279,10 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
         return false;
     };
     let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
+    let is_listed = report.cases.iter().any(|case| case.id == WHOLE_RUN);
     let whole_run = failing_ids(report)
         .into_iter()
+        .filter(|_| !is_listed)
         .filter(|id| id == WHOLE_RUN)
         .map(|id| TestCase {
             id,
@@ -271,7 +290,10 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
             message: tail(&report.output, OUTPUT_MOST).to_owned(),
         });
     for case in report.cases.iter().cloned().chain(whole_run) {
-        let failed = matches!(case.status, TestStatus::Failed | TestStatus::Error);
+        let failed = match case.status {
+            TestStatus::Failed | TestStatus::Error | TestStatus::Unsteady => true,
+            TestStatus::Passed | TestStatus::Skipped => false,
+        };
         if !failed || !broken.contains(&case.id) && !hub.state().required.contains(&case.id) {
             continue;
         }

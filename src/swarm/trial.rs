@@ -13,6 +13,7 @@ use super::required;
 use super::run::no_tests;
 use super::selection::{Extent, LONGEST, Selection};
 use super::settle;
+use super::steady;
 use crate::ports::{TestOutcome, TestReport};
 use crate::syntax::SymbolPath;
 use crate::workspace::Snapshot;
@@ -47,6 +48,7 @@ pub(super) async fn of_change(
 /// By the whole command. Of what newly fails, single tests are run again without the change, where they
 /// can be selected.
 async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvidence, TestReport) {
+    let is_untouched = hub.state().applied.is_empty();
     // What is mended while the tests run fails in the text that they have.
     let mut failing = known(hub);
     let mut report = failed_if_none_ran(hub, run_tests(hub, after, Vec::new()).await);
@@ -60,11 +62,12 @@ async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvi
         &mut report,
     )
     .await;
+    failing.extend(known(hub));
+    steady::confirm(hub, after, &failing, &mut report).await;
     let new_failures = |failing: &BTreeSet<String>| {
         let ids = failing_ids(&report).into_iter();
         ids.filter(|id| !failing.contains(id)).collect::<Vec<_>>()
     };
-    failing.extend(known(hub));
     if new_failures(&failing).is_empty() {
         return (TestEvidence::compare(&failing, &report), report);
     }
@@ -75,7 +78,11 @@ async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvi
     if hub.outside.tests.selects() && (1..=MOST).contains(&new.len()) {
         let again = run_tests(hub, before, new.clone()).await;
         let fails = failing_ids(&again);
-        failing.extend(new.into_iter().filter(|id| fails.contains(id)));
+        new.retain(|id| fails.contains(id));
+        if is_untouched {
+            hub.state().failing_before.extend(new.iter().cloned());
+        }
+        failing.extend(new);
     }
     (TestEvidence::compare(&failing, &report), report)
 }
@@ -154,6 +161,7 @@ async fn by_nearest(
             }
             failing.extend(fails);
         }
+        steady::confirm(hub, after, &failing, &mut report).await;
         let evidence = TestEvidence::compare(&failing, &report);
         let command = hub.outside.tests.command().unwrap_or_default();
         let evidence = evidence.by(command, selection.tried(hub));

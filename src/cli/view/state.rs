@@ -474,6 +474,12 @@ pub fn tests(report: &TestReport) -> String {
         report.cases.iter().filter(with).count()
     };
     let failing = count(TestStatus::Failed) + count(TestStatus::Error);
+    let passed = count(TestStatus::Passed);
+    let unsteady = match count(TestStatus::Unsteady) {
+        0 => String::new(),
+        1 => ", 1 fails now and then".to_owned(),
+        many => format!(", {many} fail now and then"),
+    };
     let seconds = report.millis as f64 / 1000.0;
     let word = report.outcome.word();
     match report.outcome {
@@ -486,10 +492,9 @@ pub fn tests(report: &TestReport) -> String {
         | TestOutcome::TooManyProcesses
         | TestOutcome::OutputTooLong
         | TestOutcome::WroteTooMuch => format!("{word} after {seconds:.1} s"),
-        TestOutcome::Passed => format!("{} pass ({seconds:.1} s)", count(TestStatus::Passed)),
-        TestOutcome::Failed => format!(
-            "{failing} fail, {} pass ({seconds:.1} s)",
-            count(TestStatus::Passed)
-        ),
+        TestOutcome::Passed => format!("{passed} pass{unsteady} ({seconds:.1} s)"),
+        TestOutcome::Failed => {
+            format!("{failing} fail, {passed} pass{unsteady} ({seconds:.1} s)")
+        }
     }
 }

@@ -482,6 +482,7 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
                     Fate::Fixed => Style::Good,
                     Fate::Broken => Style::Bad,
                     Fate::StillFailing => Style::Dim,
+                    Fate::Unsteady => Style::Warning,
                 };
                 let name = format!("{} {}", ids.len(), fate.word());
                 fact(&name, style, &words::few(&short(ids)))
@@ -495,6 +496,22 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
                 lines.extend(
                     capped(&changed.details).map(|line| Line::plain(&format!("    {line}"))),
                 );
+            }
+            let with_original = found.with_original();
+            for (what, ids) in [
+                (
+                    "fail now and then with the original tests",
+                    short(&with_original.unsteady),
+                ),
+                (
+                    "changed with tests that cannot be put back",
+                    with_original.unheld,
+                ),
+            ] {
+                if !ids.is_empty() {
+                    let name = format!("{} {what}", ids.len());
+                    lines.push(fact(&name, Style::Warning, &words::few(&ids)));
+                }
             }
             if !broken.is_empty() {
                 lines.extend(capped(details).map(|line| Line::plain(&format!("    {line}"))));

@@ -31,6 +31,7 @@ fn evidence() -> Evidence {
             fixed: vec!["tests.test_fees.LateFee.test_in_time_is_free".to_owned()],
             broken: Vec::new(),
             still_failing: Vec::new(),
+            unsteady: Vec::new(),
             details: String::new(),
             millis: 120,
             tried: Tried::All,

@@ -295,7 +295,7 @@ fn doubted(doubt: &Doubt) -> Grade {
 
 fn failing(report: &TestReport) -> BTreeSet<String> {
     let fails = |status| match status {
-        TestStatus::Failed | TestStatus::Error => true,
+        TestStatus::Failed | TestStatus::Error | TestStatus::Unsteady => true,
         TestStatus::Passed | TestStatus::Skipped => false,
     };
     let cases = report.cases.iter().filter(|case| fails(case.status));

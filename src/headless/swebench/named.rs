@@ -42,7 +42,9 @@ fn passed(name: &str, cases: &[TestCase]) -> bool {
         .find(is_it)
         .is_some_and(|case| match case.status {
             TestStatus::Passed => true,
-            TestStatus::Failed | TestStatus::Error | TestStatus::Skipped => false,
+            TestStatus::Failed | TestStatus::Error | TestStatus::Skipped | TestStatus::Unsteady => {
+                false
+            }
         })
 }
 

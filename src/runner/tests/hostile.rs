@@ -205,6 +205,33 @@ async fn writes_to_the_home_and_the_repository() {
     .await;
 }
 
+/// Code that counts its runs in a file would fail at the first run alone.
+#[tokio::test]
+async fn counts_its_runs_in_files() {
+    let bed = Bed::new();
+    let places = [
+        "./counter-1",
+        "~/counter-2",
+        "/tmp/counter-3",
+        "/var/tmp/counter-4",
+        "/dev/shm/counter-5",
+        "\"${TMPDIR:-/tmp}\"/counter-6",
+        "__pycache__/counter-7",
+    ];
+    // Where nothing can be written, nothing is counted.
+    let count = |place: &str| {
+        format!("mkdir -p $(dirname {place}); test ! -e {place} || exit 7; echo x > {place}; ")
+    };
+    let line: String = places.map(count).concat();
+    for shadows in bed.shadows().await {
+        for run in 0..3 {
+            let report = bed.run_in(&shadows, &format!("{line} exit 0"), 60).await;
+            let what = format!("{:?}, run {run}: {}", shadows.kind(), report.output);
+            assert_eq!(report.exit, Some(0), "{what}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn everything_deleted() {
     let bed = Bed::new();

@@ -36,6 +36,9 @@ struct Run<'a> {
     as_changed: &'a [&'a str],
     unreached: &'a [&'a str],
     left_out: &'a [&'a str],
+    unheld: &'a [&'a str],
+    unsteady: &'a [&'a str],
+    doubtful: &'a [&'a str],
     report_before: Option<TestReport>,
     nothing_to_change: bool,
 }
@@ -53,6 +56,9 @@ impl Default for Run<'_> {
             as_changed: &[],
             unreached: &[],
             left_out: &[],
+            unheld: &[],
+            unsteady: &[],
+            doubtful: &[],
             report_before: None,
             nothing_to_change: false,
         }
@@ -70,6 +76,9 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         .iter()
         .map(|one| one.parse().unwrap())
         .collect();
+    let owned = |ids: &[&str]| -> Vec<String> { ids.iter().map(|id| (*id).to_owned()).collect() };
+    let (unsteady, doubtful) = (owned(run.unsteady), owned(run.doubtful));
+    let unheld = owned(run.unheld);
     let ending = ending(&RunFacts {
         stop_reason: &run.stop_reason,
         task: run.task,
@@ -88,6 +97,9 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         left_out: &left_out,
         refused: None,
         only_as_changed: &as_changed,
+        unheld: &unheld,
+        unsteady: &unsteady,
+        doubtful: &doubtful,
         report_before: run.report_before.as_ref(),
         nothing_to_change: run.nothing_to_change,
     });
@@ -594,4 +606,72 @@ fn the_last_words_of_the_agents_say_why_nothing_was_changed() {
     let refused = unchanged(&[rejected, nothing("a.py::f", "given up")]);
     assert_eq!(refused.why, "no proposal was accepted: too long");
     assert!(!refused.by_all);
+}
+
+#[test]
+fn tests_that_fail_now_and_then_prove_nothing() {
+    use TestStatus::{Passed, Unsteady};
+    let cases = [("a", Passed), ("b", Unsteady)];
+    let run = |doubtful, stop_reason| Run {
+        stop_reason,
+        last: Some(report(TestOutcome::Passed, &cases)),
+        unsteady: &["b"],
+        doubtful,
+        ..Run::default()
+    };
+    let said = |run: &Run<'_>, proof: Proof, headline: &str| {
+        assert_eq!(ends(run), (proof, headline.to_owned()));
+    };
+    said(
+        &run(&[], StopReason::Settled),
+        Proof::Proven,
+        "Done and proven: 1 test passes; 1 test fails now and then: b",
+    );
+    said(
+        &run(&["b"], StopReason::Settled),
+        Proof::Unproven,
+        "Done, but 1 test fails now and then: b",
+    );
+    let failing = vec!["b".to_owned()];
+    said(
+        &run(&["b"], StopReason::TestsFail { failing }),
+        Proof::NotDone,
+        "Not done: 1 test fails now and then: b; changed a.py::f (1 test fails now and then: b)",
+    );
+    let only = Run {
+        last: Some(report(TestOutcome::Passed, &cases[1..])),
+        ..run(&[], StopReason::Settled)
+    };
+    said(
+        &only,
+        Proof::Unproven,
+        "Done, but 1 test fails now and then: b",
+    );
+    let beside = Run {
+        task: "Make a pass.",
+        last: Some(report(
+            TestOutcome::Failed,
+            &[("a", Passed), ("b", Unsteady), ("c", TestStatus::Failed)],
+        )),
+        before: &["c", "a"],
+        required: &["a"],
+        ..run(&["b"], StopReason::Settled)
+    };
+    said(
+        &beside,
+        Proof::Unproven,
+        "Done, but 1 test fails: c (it failed before); 1 test fails now and then: b",
+    );
+}
+
+#[test]
+fn tests_that_could_not_be_held_to_their_original_text_prove_nothing() {
+    let run = Run {
+        last: Some(passing(3)),
+        unheld: &["calc.py"],
+        ..Run::default()
+    };
+    let headline = "Done, but the run also changed tests in calc.py, and could not run them with their \
+                    original text";
+    assert_eq!(ends(&run), (Proof::Unproven, headline.to_owned()));
 }

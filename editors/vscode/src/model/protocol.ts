@@ -36,6 +36,8 @@ export type TestEvidence =
       fixed: string[];
       broken: string[];
       still_failing: string[];
+      /** Tests that failed and passed on the same text. */
+      unsteady?: string[];
       details: string;
       millis: number;
       /** Tests that pass only with test files that the run changed. */

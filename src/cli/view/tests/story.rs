@@ -266,6 +266,7 @@ fn evidence_against_a_proposal_is_shown_whole() {
             fixed: Vec::new(),
             broken: vec![text("tests/test_a.py::T::test_b")],
             still_failing: vec![text("tests.test_a.T.test_c")],
+            unsteady: Vec::new(),
             details: text("AssertionError: 1 != 2"),
             millis: 1500,
             tried: Tried::All,

@@ -56,7 +56,7 @@ impl Canary {
         report.cases = others;
         let passes = |status| match status {
             TestStatus::Passed | TestStatus::Skipped => true,
-            TestStatus::Failed | TestStatus::Error => false,
+            TestStatus::Failed | TestStatus::Error | TestStatus::Unsteady => false,
         };
         if own.iter().any(|case| passes(case.status)) {
             return Err(Doubt::Passes);
@@ -125,7 +125,9 @@ fn counted(output: &str) -> usize {
 pub(super) fn passed(report: &TestReport) -> BTreeSet<String> {
     let passes = |status| match status {
         TestStatus::Passed => true,
-        TestStatus::Failed | TestStatus::Error | TestStatus::Skipped => false,
+        TestStatus::Failed | TestStatus::Error | TestStatus::Skipped | TestStatus::Unsteady => {
+            false
+        }
     };
     let cases = report.cases.iter().filter(|case| passes(case.status));
     cases.map(|case| case.id.clone()).collect()
