@@ -125,9 +125,12 @@ impl OwnTests {
         let rests = self.rests(file);
         let before = SymbolTree::parse(file.clone(), Arc::clone(original));
         let after = SymbolTree::parse(file.clone(), Arc::clone(text));
+        // A project may also make fixtures for others: those are its code.
+        let has_tests = rests.iter().any(|rest| !rest.is_example(file));
         let is_test = |symbol: &Symbol| {
             let name = symbol.path.base_name();
-            rests.iter().any(|rest| rest.is_of(name, symbol.kind)) || is_fixture(&before, symbol)
+            rests.iter().any(|rest| rest.is_of(name, symbol.kind))
+                || has_tests && is_fixture(&before, symbol)
         };
         let is_open =
             |name: &str| asked::to_change_test(task, name) || asked::to_remove(task, name);
@@ -428,6 +431,22 @@ mod tests {
             restored(&own(&["pkg/calc.py::test_a"], ""), "Mend add.", was, &is),
             None
         );
+    }
+
+    #[test]
+    fn fixtures_are_part_of_tests_beside_them_alone() {
+        let was =
+            "@pytest.fixture\ndef one():\n    return 1\n\n\ndef test_one(one):\n    assert one\n";
+        let is = was.replace("return 1", "return 2");
+        let found = restored(&own(&["pkg/calc.py::test_one"], ""), "Mend it.", was, &is);
+        assert_eq!(found, Some((was.to_owned(), true)));
+        for ids in [
+            &[][..],
+            &["pkg/calc.py::pkg.calc.one"],
+            &["test_b.py::test_b"],
+        ] {
+            assert_eq!(restored(&own(ids, ""), "Mend it.", was, &is), None);
+        }
     }
 
     #[test]

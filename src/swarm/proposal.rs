@@ -187,7 +187,7 @@ impl Fate {
             Fate::Fixed => "fixed",
             Fate::Broken => "BROKEN by this change",
             Fate::StillFailing => "still failing",
-            Fate::Unsteady => "fails now and then",
+            Fate::Unsteady => "failing now and then",
         }
     }
 }
@@ -749,7 +749,7 @@ fn write_changed(f: &mut fmt::Formatter<'_>, tests: &TestEvidence) -> fmt::Resul
     {
         for (what, ids) in [
             (
-                "fails now and then with the original test files",
+                "failing now and then with the original test files",
                 &only_as_changed.unsteady,
             ),
             (

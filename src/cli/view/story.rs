@@ -500,7 +500,7 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             let with_original = found.with_original();
             for (what, ids) in [
                 (
-                    "fail now and then with the original tests",
+                    "failing now and then with the original tests",
                     short(&with_original.unsteady),
                 ),
                 (

@@ -82,7 +82,7 @@ async fn a_test_that_passes_when_run_again_does_not_count_against_a_change() {
             assert_eq!(ending(&events), (Proof::Proven, expected.to_owned()));
             if approval == Approval::Ask {
                 let seen = bed.approver.seen.lock().unwrap()[0].evidence.clone();
-                let line = format!("fails now and then (1): {CLOCK}");
+                let line = format!("failing now and then (1): {CLOCK}");
                 assert!(seen.contains(&line), "{seen}");
             }
             for tests in counts(&events) {

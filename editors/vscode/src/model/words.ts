@@ -166,7 +166,7 @@ export function testsLine(tests: TestEvidence): string {
     [tests.broken, "broken"],
     [tests.only_as_changed?.tests ?? [], "only as the run changed the tests"],
     [tests.still_failing, "still failing"],
-    [tests.unsteady ?? [], "fails now and then"],
+    [tests.unsteady ?? [], "failing now and then"],
   ];
   for (const [ids, word] of more) {
     if (ids.length > 0) {

@@ -83,10 +83,10 @@ test("evidence is one fact a line", () => {
     "callers to follow: a.py::f, b.py::g, c.py::h and 1 more",
   ]);
   const only_as_changed = { tests: ["a.Test.one"] };
-  const tests = { ...evidence.tests, source: "printed", only_as_changed } as Evidence["tests"];
+  const tests = { ...evidence.tests, source: "printed", only_as_changed, unsteady: ["b"] } as Evidence["tests"];
   assert.equal(
     evidenceLines({ ...evidence, tests })[0],
-    "4 passed by what the command printed · 1 fixed · 2 broken · 1 only as the run changed the tests",
+    "4 passed by what the command printed · 1 fixed · 2 broken · 1 only as the run changed the tests · 1 failing now and then",
   );
   const needs_person = [{ file: "Makefile", why: "builds run it" }];
   assert.equal(evidenceLines({ ...evidence, needs_person })[0], "needs your own yes: Makefile: builds run it");
