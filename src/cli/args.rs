@@ -28,7 +28,8 @@ Exit status:
   3  changes were made that no test proves: no test ran or none that Starling can see, the tests
      timed out, tests fail that failed before and may be part of the task, tests pass only as the
      run changed them or reach no changed function, their results are only what the command
-     printed, or the checks refused a proposal and nothing was applied for its symbol";
+     printed, or the checks refused a proposal, nothing was applied for its symbol, and no failing
+     test shows that it was not needed";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:

@@ -174,10 +174,11 @@ async fn at_the_end_of_a_run_a_new_failure_is_run_again() {
                 "agent c.py::g",
                 [whole("def g():\n    return 2\n"), finish("done")],
             );
+        let tests = format!("{TESTS}    assert g()\n");
         let files = [
             ("a.py", CODE),
             ("c.py", "def g():\n    return 1\n"),
-            ("test_a.py", TESTS),
+            ("test_a.py", tests.as_str()),
             ("test_b.py", OTHERS),
         ];
         let runs = Mutex::new(0);
