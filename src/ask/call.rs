@@ -61,6 +61,7 @@ impl Conversation {
             temperature: 0.0,
             seed: Some(self.calls),
             beginning: String::new(),
+            following: String::new(),
             stop: Vec::new(),
         }
     }

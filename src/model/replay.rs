@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use crate::ports::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, Exchange, ModelError, ModelProfile,
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Exchange, FILLING, ModelError, ModelProfile,
 };
 use crate::workspace::read_given;
 
@@ -125,6 +125,12 @@ fn unavailable(profile: &ModelProfile, message: String) -> ModelError {
 impl ChatModel for Replay {
     fn profile(&self) -> &ModelProfile {
         &self.profile
+    }
+
+    /// Whether the recorded model did.
+    fn fills(&self) -> bool {
+        let mut conversations = self.replies.keys().map(|(conversation, _)| conversation);
+        conversations.any(|conversation| conversation.starts_with(FILLING))
     }
 
     async fn chat(

@@ -22,6 +22,10 @@ impl ChatModel for Sampled {
         self.model.profile()
     }
 
+    fn fills(&self) -> bool {
+        self.model.fills()
+    }
+
     async fn chat(
         &self,
         request: &ChatRequest,
@@ -32,6 +36,7 @@ impl ChatModel for Sampled {
             temperature: self.temperature.unwrap_or(request.temperature),
             seed: request.seed.map(|seed| seed.wrapping_add(own)),
             beginning: String::new(),
+            following: String::new(),
             ..request.clone()
         };
         self.model.chat(&sampled, watch).await
@@ -86,6 +91,7 @@ mod tests {
                 let request = ChatRequest {
                     seed: Some(turn),
                     beginning: String::new(),
+                    following: String::new(),
                     ..request()
                 };
                 sampled.chat(&request, &NoWatch).await.unwrap();

@@ -83,6 +83,7 @@ mod tests {
             temperature: 0.0,
             seed: None,
             beginning: String::new(),
+            following: String::new(),
             stop: Vec::new(),
         }
     }

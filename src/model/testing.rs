@@ -27,6 +27,7 @@ pub(crate) fn request() -> ChatRequest {
         temperature: 0.0,
         seed: None,
         beginning: String::new(),
+        following: String::new(),
         stop: Vec::new(),
     }
 }

@@ -95,6 +95,7 @@ fn request(problem: &str, patch: &str, max_output: Tokens) -> ChatRequest {
         temperature: 0.0,
         seed: None,
         beginning: String::new(),
+        following: String::new(),
         stop: Vec::new(),
     }
 }

@@ -178,7 +178,8 @@ impl ChatRequest {
                 + TEMPLATE
         };
         let messages: Tokens = self.messages.iter().map(message).sum();
-        messages + self.tools.iter().map(tool).sum() + TEMPLATE
+        let framed = Tokens::at_most(&self.beginning) + Tokens::at_most(&self.following);
+        messages + framed + self.tools.iter().map(tool).sum() + TEMPLATE
     }
 }
 

@@ -157,6 +157,9 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+/// What the names of conversations begin with whose requests have a hole to fill.
+pub const FILLING: &str = "fill ";
+
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatRequest {
@@ -172,6 +175,11 @@ pub struct ChatRequest {
     /// the process goes on from it; others are not told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub beginning: String,
+    /// The text that comes after the answer, which fills the hole between `beginning` and it. Only for
+    /// models that can ([`ChatModel::fills`]); their answer is what fills the hole alone, and the messages
+    /// are the text of a file beside.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub following: String,
     /// The answer ends before any of these texts.
     pub stop: Vec<String>,
 }
@@ -421,6 +429,11 @@ pub struct ModelProfile {
 #[async_trait]
 pub trait ChatModel: Send + Sync {
     fn profile(&self) -> &ModelProfile;
+
+    /// Whether it fills a hole in a text ([`ChatRequest::following`]).
+    fn fills(&self) -> bool {
+        false
+    }
 
     /// Answers one request.
     ///

@@ -57,6 +57,7 @@ templates![
     "scout.md",
     "solo_system.md",
     "solo_system_text.md",
+    "fill_beside.md",
     "solo.md",
     "symbol.md",
     "symbol_small.md",
@@ -195,6 +196,23 @@ pub struct SymbolSmallPrompt {
 
 impl Prompt for SymbolSmallPrompt {
     const TEMPLATE: &'static str = "symbol_small.md";
+}
+
+/// The failing tests as a file beside a text with a hole, for a small model.
+#[derive(Debug, Clone, Serialize)]
+pub struct FillBesidePrompt {
+    pub tests: Vec<FillTest>,
+}
+
+impl Prompt for FillBesidePrompt {
+    const TEMPLATE: &'static str = "fill_beside.md";
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct FillTest {
+    pub source: String,
+    /// What it says, by lines.
+    pub says: Vec<String>,
 }
 
 /// Why an agent has work; `kind` is one of the causes of an event.

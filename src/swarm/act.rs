@@ -13,7 +13,7 @@ use super::propose::{self, Outcome};
 use super::protocol::{Action, Asked, FinishWork, Propose};
 use super::reason::ReturnReason;
 use super::repeats::Repeat;
-use super::{ask, parts, request, small, tools};
+use super::{ask, parts, request, tools};
 
 /// Said to an agent that calls `finish` while something that it asked for in the same turn was refused.
 const NOT_FINISHED: &str = "Not finished: something that you asked for in this turn was refused, see there. Ask for it in another way, or call `finish` again.";
@@ -253,11 +253,9 @@ fn sent_back(hub: &Hub, mind: &mut Mind, change: &Propose, why: &ReturnReason) -
     mind.attempts.record(hub.state().epoch, change, why);
     let text = why.to_agent().to_owned();
     let repairs = hub.ledger.limits().repairs;
-    let most = match is_small(hub.outside.models.agent.profile()) {
-        true => small::attempts_most(repairs),
-        false => repairs,
-    };
-    match mind.attempts.count() <= most {
+    // How often a small model is asked is counted by the ways it is asked in.
+    let is_small = is_small(hub.outside.models.agent.profile());
+    match is_small || mind.attempts.count() <= repairs {
         true => Proposed::SentBack { text },
         false => {
             let ending = gave_up(mind.attempts.summary());

@@ -1,5 +1,6 @@
 //! An agent: the owner of one symbol, working turn by turn.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::act::{Proposed, act, proposed};
@@ -14,8 +15,9 @@ use super::parts::Kept;
 use super::proposal::ProposalId;
 use super::protocol::{self, Propose, Seat};
 use super::repeats::Repeats;
+use super::small::Way;
 use super::views::Views;
-use super::{context, followup, small};
+use super::{context, fill, followup, small};
 use crate::ports::{Role, ToolCalling};
 use crate::prompts::{
     AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
@@ -58,6 +60,10 @@ pub(super) struct Mind {
     /// Parts that fail by themselves and are checked with those to come.
     pub kept: Vec<Kept>,
     malformed: u32,
+    /// In how many ways a small model was asked in this piece of work.
+    pub ways: usize,
+    /// Texts of its function that were tried by filling holes.
+    pub filled: BTreeSet<String>,
     /// A proposal of this piece of work was applied.
     pub changed: bool,
 }
@@ -82,6 +88,8 @@ impl Mind {
             repeats: Repeats::default(),
             kept: Vec::new(),
             malformed: 0,
+            ways: 0,
+            filled: BTreeSet::new(),
             changed: false,
         }
     }
@@ -165,6 +173,8 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
     mind.attempts = Attempts::default();
     mind.intent_approved = false;
     mind.malformed = 0;
+    mind.ways = 0;
+    mind.filled.clear();
     mind.changed = false;
     mind.kept.clear();
     mind.repeats.clear();
@@ -261,7 +271,11 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     mind.begin_turn();
     let own_tools = conversation_of(hub, &mind.party);
     if is_small(model.profile()) {
-        small::ask_again(hub, mind, mind.attempts.count());
+        match small::next_way(hub, mind) {
+            Some(Way::Answer) => {}
+            Some(Way::Fill { temperature }) => return fill::fill(hub, mind, temperature).await,
+            None => return Some(gave_up(mind.attempts.summary())),
+        }
     }
     let conversation = mind.conversation.as_mut()?;
     if !conversation.is_answered() && !is_small(model.profile()) {

@@ -4,6 +4,8 @@ use super::hub::Epoch;
 use super::protocol::Propose;
 use super::reason::ReturnReason;
 
+const NO_TEST_PASSES: &str = "none of the failing tests passes with them";
+
 /// Counts refused proposals and recognizes repeated ones. While the workspace stays unchanged, an
 /// identical proposal would be refused again.
 #[derive(Debug, Default)]
@@ -67,12 +69,23 @@ impl Attempts {
         }
     }
 
+    /// Counts changes that were tried without being proposed.
+    pub fn record_tried(&mut self, count: usize) {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.count = self.count.saturating_add(count);
+        self.distinct = self.distinct.saturating_add(count);
+        if self.last_reason.is_empty() {
+            NO_TEST_PASSES.clone_into(&mut self.last_reason);
+        }
+    }
+
     /// One line for the user: how many proposals were refused, and why the latest was.
     pub fn summary(&self) -> String {
         let Attempts {
             count, last_reason, ..
         } = self;
         match (count, self.distinct) {
+            (0, _) => "no answer could be used".to_owned(),
             (1, _) => format!("1 attempt did not help: {last_reason}"),
             (_, 1) => format!("{count} attempts, same answer: {last_reason}"),
             (_, _) => format!("{count} attempts did not help: {last_reason}"),

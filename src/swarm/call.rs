@@ -27,6 +27,12 @@ pub(super) struct Conversation {
     pub temperature: f32,
     /// What answers begin with.
     pub beginning: String,
+    /// What comes after an answer that fills a hole; empty for others.
+    pub following: String,
+    /// Answers end before any of these texts.
+    pub stop: Vec<String>,
+    /// The longest answer, where it is to be shorter than the model allows.
+    pub longest: Tokens,
     ordinal: u32,
     recorded: usize,
 }
@@ -57,6 +63,9 @@ impl Conversation {
             messages,
             temperature: 0.0,
             beginning: String::new(),
+            following: String::new(),
+            stop: Vec::new(),
+            longest: LONGEST_ANSWER,
             ordinal: 0,
             recorded: 0,
         }
@@ -106,7 +115,8 @@ impl Conversation {
             temperature: self.temperature,
             seed: Some(u64::from(self.ordinal)),
             beginning: self.beginning.clone(),
-            stop: Vec::new(),
+            following: self.following.clone(),
+            stop: self.stop.clone(),
         }
     }
 }
@@ -124,7 +134,8 @@ impl Hub {
         tools: Vec<ToolSpec>,
     ) -> Result<ChatReply, CallFailed> {
         let profile = model.profile();
-        let mut request = conversation.request(tools, profile.max_output.min(LONGEST_ANSWER));
+        let longest = profile.max_output.min(conversation.longest);
+        let mut request = conversation.request(tools, longest);
         let worst = WorstCase::of(&request, profile);
         let budget = match CallBudget::open(&self.ledger, worst).await {
             Ok(budget) => budget,

@@ -23,6 +23,7 @@ pub mod event;
 mod excerpt;
 mod expected;
 mod failing;
+mod fill;
 mod findings;
 mod followup;
 mod fresh;

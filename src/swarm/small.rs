@@ -13,7 +13,7 @@ use crate::ports::TestCase;
 use crate::prompts::{AgentSystemSmall, AgentSystemSmallExplain, Prompt, SymbolSmallPrompt};
 use crate::syntax::{SymbolKind, SymbolPath};
 
-/// Temperature of answers behind the first two.
+/// Temperature of answers that are drawn at random.
 const SAMPLING: f32 = 0.8;
 /// Failing tests that are shown.
 const TESTS: usize = 2;
@@ -32,24 +32,62 @@ pub(super) fn ask(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath) {
     put(hub, mind, symbol, Wording::Code, 0.0);
 }
 
-/// Before an answer that follows `refused` others: the second explains, those after it are drawn at
-/// random.
-pub(super) fn ask_again(hub: &Hub, mind: &mut Mind, refused: u32) {
-    let Party::Agent(symbol) = mind.party.clone() else {
-        return;
-    };
-    match refused {
-        0 => return,
-        1 => put(hub, mind, &symbol, Wording::Explain, 0.0),
-        _ => put(hub, mind, &symbol, Wording::Code, SAMPLING),
-    }
-    mind.repeats.clear();
+/// How a small model is asked next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Way {
+    /// By its conversation, which is ready.
+    Answer,
+    /// For one statement after the other.
+    Fill { temperature: f32 },
 }
 
-/// How many refused answers end a piece of work: an answer of a small model costs little, and every
-/// other one is the same as before.
-pub(super) fn attempts_most(repairs: u32) -> u32 {
-    repairs.saturating_mul(2)
+/// The ways in which it is asked, one after the other. What it can do quickly comes first.
+const WAYS: [Asking; 6] = [
+    Asking::For(Wording::Code, 0.0),
+    Asking::ToFill(0.0),
+    Asking::For(Wording::Explain, 0.0),
+    Asking::For(Wording::Code, SAMPLING),
+    Asking::ToFill(SAMPLING),
+    Asking::For(Wording::Code, SAMPLING),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Asking {
+    For(Wording, f32),
+    ToFill(f32),
+}
+
+/// The way after those in which it was asked in this piece of work; `None` where there is no other.
+pub(super) fn next_way(hub: &Hub, mind: &mut Mind) -> Option<Way> {
+    let Party::Agent(symbol) = mind.party.clone() else {
+        return Some(Way::Answer);
+    };
+    let asking = ways(hub).nth(mind.ways)?;
+    mind.ways += 1;
+    match asking {
+        Asking::For(..) if mind.ways == 1 => {}
+        Asking::For(wording, temperature) => {
+            put(hub, mind, &symbol, wording, temperature);
+            mind.repeats.clear();
+        }
+        Asking::ToFill(temperature) => return Some(Way::Fill { temperature }),
+    }
+    Some(Way::Answer)
+}
+
+/// An answer of a small model costs little, and every other one is the same as before: it is asked twice
+/// as often as others may repair, and in the last way again where there is room.
+fn ways(hub: &Hub) -> impl Iterator<Item = Asking> {
+    let most = hub.ledger.limits().repairs.saturating_mul(2);
+    let most = usize::try_from(most)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
+    // Without a failing test nothing tells a good text from a bad one.
+    let fills = hub.outside.models.agent.fills() && !hub.state().failing.is_empty();
+    let last = WAYS[WAYS.len() - 1];
+    let ways = WAYS.into_iter().chain(std::iter::repeat(last));
+    ways.filter(move |way| fills || !matches!(way, Asking::ToFill(_)))
+        .take(most)
 }
 
 fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temperature: f32) {
@@ -99,16 +137,9 @@ fn prompt(hub: &Hub, path: &SymbolPath, cause: String, wording: Wording) -> Stri
         Err(error) => return format!("{error}\n\n{cause}"),
     };
     let failing = failing_tests_of(hub, &lookup, path);
-    let in_words = |case: &TestCase| {
-        let test = test_symbol(&lookup, case).and_then(|test| lookup.symbol(&test).ok());
-        match test {
-            Some(test) => {
-                let (source, _) = excerpt(&test, lookup.focus(), caps.excerpt);
-                let language = fence_language(test.tree.language());
-                failing::with_source(case, language, source.trim_end())
-            }
-            None => failing::in_words(case),
-        }
+    let in_words = |case: &TestCase| match test_of(hub, &lookup, case) {
+        Some((language, source)) => failing::with_source(case, language, &source),
+        None => failing::in_words(case),
     };
     SymbolSmallPrompt {
         task: cap(&hub.task.text, caps.task),
@@ -125,8 +156,24 @@ fn prompt(hub: &Hub, path: &SymbolPath, cause: String, wording: Wording) -> Stri
     .render()
 }
 
+/// The language and the text of a failing test.
+pub(super) fn test_of(
+    hub: &Hub,
+    lookup: &Lookup,
+    case: &TestCase,
+) -> Option<(&'static str, String)> {
+    let caps = Caps::of(hub.outside.models.agent.profile());
+    let test = test_symbol(lookup, case)?;
+    let test = lookup.symbol(&test).ok()?;
+    let (source, _) = excerpt(&test, lookup.focus(), caps.excerpt);
+    Some((
+        fence_language(test.tree.language()),
+        source.trim_end().to_owned(),
+    ))
+}
+
 /// Failing tests that use a symbol by its name; where none does, the first that have to pass.
-fn failing_tests_of(hub: &Hub, lookup: &Lookup, path: &SymbolPath) -> Vec<TestCase> {
+pub(super) fn failing_tests_of(hub: &Hub, lookup: &Lookup, path: &SymbolPath) -> Vec<TestCase> {
     let (report, mut failing) = {
         let state = hub.state();
         (

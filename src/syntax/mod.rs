@@ -15,6 +15,7 @@ mod read;
 mod reference;
 mod rewrite;
 mod span;
+mod statements;
 mod tree;
 
 pub use carry::{carry, carry_lines};
@@ -27,4 +28,5 @@ pub use path::{BadSymbolPath, FilePath, SymbolPath};
 pub use reference::{Reference, arguments, object_of, references};
 pub(crate) use rewrite::without_imports;
 pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, module_imports, rewrite};
+pub use statements::statements;
 pub use tree::{Symbol, SymbolId, SymbolKind, SymbolTree};

@@ -161,6 +161,10 @@ impl<M: ChatModel> ChatModel for Continuing<M> {
         self.inner.profile()
     }
 
+    fn fills(&self) -> bool {
+        self.inner.fills()
+    }
+
     /// `request.max_output` bounds each piece. An answer that could not be finished keeps
     /// [`Finish::Length`].
     async fn chat(
@@ -169,7 +173,8 @@ impl<M: ChatModel> ChatModel for Continuing<M> {
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
         let reply = self.ask(request, watch).await?;
-        if reply.finish != Finish::Length {
+        let is_hole = !request.following.is_empty();
+        if reply.finish != Finish::Length || is_hole {
             return Ok(reply);
         }
         if !reply.tool_calls.is_empty() {

@@ -62,6 +62,7 @@ pub struct LocalOptions {
 /// A chat model that runs in this process.
 pub struct LocalModel {
     profile: ModelProfile,
+    fills: bool,
     jobs: Sender<Job>,
 }
 
@@ -77,10 +78,10 @@ impl LocalModel {
             path: options.path,
             window: 0,
         };
-        let trained = ModelFile::open(&source.path)
-            .and_then(|file| file.dimensions())
-            .map_err(|error| source.unavailable("cannot be opened", &error))?
-            .window;
+        let read = |file: ModelFile| Ok((file.dimensions()?.window, vocabulary::fills(&file)));
+        let (trained, fills) = ModelFile::open(&source.path)
+            .and_then(read)
+            .map_err(|error| source.unavailable("cannot be opened", &error))?;
         let wanted = options.context_window.map_or(WINDOW, |window| {
             usize::try_from(window.0).unwrap_or(usize::MAX)
         });
@@ -100,7 +101,11 @@ impl LocalModel {
         thread
             .spawn(move || worker::run(&source, queue))
             .map_err(|error| name.unavailable("got no thread", &error))?;
-        Ok(Self { profile, jobs })
+        Ok(Self {
+            profile,
+            fills,
+            jobs,
+        })
     }
 
     fn gone(&self) -> ModelError {
@@ -117,6 +122,10 @@ impl LocalModel {
 impl ChatModel for LocalModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
+    }
+
+    fn fills(&self) -> bool {
+        self.fills
     }
 
     async fn chat(

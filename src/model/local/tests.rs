@@ -206,6 +206,7 @@ fn request(text: &str, max_output: u64) -> ChatRequest {
         temperature: 0.0,
         seed: None,
         beginning: String::new(),
+        following: String::new(),
         stop: Vec::new(),
     }
 }

@@ -26,6 +26,15 @@ const ENDS: [&str; 6] = [
     "<|end_of_text|>",
     "</s>",
 ];
+/// The control tokens of a text with a hole: what is before it, what comes after it, and where the answer
+/// begins; then those that begin a project and each of its files.
+const HOLE: [&str; 5] = [
+    "<|fim_prefix|>",
+    "<|fim_suffix|>",
+    "<|fim_middle|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+];
 /// Frames the number of a control token's text inside a rendered prompt. The private use
 /// character itself is framed too, so that no message can forge a frame.
 const FRAME: char = '\u{f8fe}';
@@ -40,6 +49,8 @@ pub struct Vocabulary {
     openers: Vec<char>,
     control: HashSet<u32>,
     ends: HashSet<u32>,
+    /// Those of [`HOLE`], where the model has all of them.
+    hole: Option<[u32; 5]>,
     /// The bytes behind the characters in which byte-level tokens are written.
     bytes: HashMap<char, u8>,
 }
@@ -56,7 +67,19 @@ impl Vocabulary {
             ];
             tokenizer.with_pre_tokenizer(Some(Sequence::new(parts)));
         }
-        let control = control_tokens(file);
+        let hole = HOLE.map(|text| tokenizer.token_to_id(text));
+        let hole = match hole {
+            [
+                Some(before),
+                Some(after),
+                Some(middle),
+                Some(project),
+                Some(file),
+            ] => Some([before, after, middle, project, file]),
+            _ => None,
+        };
+        let mut control = control_tokens(file);
+        control.extend(hole.into_iter().flatten());
         let name = |key: &str| {
             let id = u32::try_from(file.number(key).ok()?).ok()?;
             Some((id, tokenizer.id_to_token(id)?))
@@ -92,6 +115,7 @@ impl Vocabulary {
             openers,
             control,
             ends,
+            hole,
             bytes: byte_characters(),
         })
     }
@@ -102,7 +126,7 @@ impl Vocabulary {
     /// When the tokenizer fails.
     pub fn plain(&self, text: &str) -> Result<Vec<u32>> {
         let mut tokens = Vec::new();
-        self.encode_plain(text, &mut tokens)?;
+        self.encode_framed(&self.guard(text), &mut tokens)?;
         Ok(tokens)
     }
 
@@ -120,6 +144,36 @@ impl Vocabulary {
             .render(messages, &contents)
             .map_err(Error::wrap)?;
         let mut tokens = Vec::new();
+        self.encode_framed(&text, &mut tokens)?;
+        Ok(tokens)
+    }
+
+    /// The tokens of a text with a hole, which the answer fills, and of the text of a file beside it.
+    /// `None` where the model has no tokens for it.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn hole(&self, beside: &str, before: &str, after: &str) -> Result<Option<Vec<u32>>> {
+        let Some([prefix, suffix, middle, project, file]) = self.hole else {
+            return Ok(None);
+        };
+        let mut tokens = vec![project];
+        self.encode("project\n", &mut tokens)?;
+        for (opens, text) in [
+            (file, format!("beside.py\n{beside}\n")),
+            (file, "code.py\n".to_owned()),
+            (prefix, before.to_owned()),
+            (suffix, after.to_owned()),
+        ] {
+            tokens.push(opens);
+            self.encode_framed(&self.guard(&text), &mut tokens)?;
+        }
+        tokens.push(middle);
+        Ok(Some(tokens))
+    }
+
+    /// Encodes a text whose control tokens are framed.
+    fn encode_framed(&self, text: &str, tokens: &mut Vec<u32>) -> Result<()> {
         // Odd pieces are the numbers of guarded texts.
         for (index, piece) in text.split(FRAME).enumerate() {
             let guarded = piece
@@ -127,11 +181,11 @@ impl Vocabulary {
                 .ok()
                 .and_then(|number: usize| self.guarded.get(number));
             match (index % 2, guarded) {
-                (1, Some(guarded)) => self.encode_plain(guarded, &mut tokens)?,
-                _ => self.encode(piece, &mut tokens)?,
+                (1, Some(guarded)) => self.encode_plain(guarded, tokens)?,
+                _ => self.encode(piece, tokens)?,
             }
         }
-        Ok(tokens)
+        Ok(())
     }
 
     fn guard(&self, text: &str) -> String {
@@ -178,7 +232,7 @@ impl Vocabulary {
 
     /// Whether this token ends the answer.
     pub fn ends(&self, token: u32) -> bool {
-        self.ends.contains(&token)
+        self.ends.contains(&token) || self.hole.is_some_and(|hole| hole.contains(&token))
     }
 
     /// The bytes that a token stands for: none for a control token, and often a part of a character.
@@ -195,6 +249,21 @@ impl Vocabulary {
             .collect();
         known.unwrap_or_else(|| text.into_bytes())
     }
+}
+
+/// Whether a model fills holes: its file has the tokens for it.
+pub fn fills(file: &ModelFile) -> bool {
+    let Some(Value::Array(tokens)) = file.content().metadata.get("tokenizer.ggml.tokens") else {
+        return false;
+    };
+    let has = |wanted: &&str| {
+        let mut texts = tokens
+            .iter()
+            .rev()
+            .filter_map(|token| token.to_string().ok());
+        texts.any(|text| text == wanted)
+    };
+    HOLE.iter().all(has)
 }
 
 fn control_tokens(file: &ModelFile) -> HashSet<u32> {

@@ -129,10 +129,7 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
         sequences,
     } = engine;
     let request = &job.request;
-    let prompt = vocabulary.prompt(&request.messages)?;
-    source.check(&prompt)?;
-    let mut known = prompt.clone();
-    known.extend(vocabulary.plain(&request.beginning)?);
+    let known = known(source, vocabulary, request)?;
     source.check(&known)?;
     let sequence = sequences.claim(network, &request.conversation, &known)?;
     let cached = sequence.tokens().len();
@@ -172,6 +169,26 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
     })
 }
 
+/// What the network reads before it writes.
+fn known(
+    source: &Source,
+    vocabulary: &Vocabulary,
+    request: &ChatRequest,
+) -> Result<Vec<u32>, Halt> {
+    if request.following.is_empty() {
+        let mut known = vocabulary.prompt(&request.messages)?;
+        source.check(&known)?;
+        known.extend(vocabulary.plain(&request.beginning)?);
+        return Ok(known);
+    }
+    let texts: Vec<&str> = request.messages.iter().map(|one| one.text()).collect();
+    let hole = vocabulary.hole(&texts.join("\n"), &request.beginning, &request.following)?;
+    hole.ok_or_else(|| {
+        let error = source.unavailable("fills no holes", &"its file has no tokens for them");
+        Halt::Refused(error)
+    })
+}
+
 /// An answer's text, its length, and why it ended.
 struct Written {
     text: String,
@@ -190,11 +207,13 @@ fn write(
 ) -> Result<Written, Halt> {
     let mut sampler = Sampler::new(job.request.temperature, job.request.seed);
     let request = &job.request;
-    let opens_block = request.beginning.starts_with(FENCE);
+    let fills = !request.following.is_empty();
+    let beginning = if fills { "" } else { &request.beginning };
+    let opens_block = beginning.starts_with(FENCE);
     let mut stops = request.stop.clone();
     stops.extend(opens_block.then(|| format!("\n{FENCE}")));
     let mut text = Answer::new(&stops);
-    let (certain, _) = text.push(request.beginning.as_bytes());
+    let (certain, _) = text.push(beginning.as_bytes());
     job.delta(certain)?;
     let mut tokens = 0;
     let (finish, flow) = loop {

@@ -51,6 +51,7 @@ pub(super) fn request() -> ChatRequest {
         temperature: 0.0,
         seed: None,
         beginning: String::new(),
+        following: String::new(),
         stop: Vec::new(),
     }
 }

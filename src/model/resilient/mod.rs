@@ -148,6 +148,10 @@ impl ChatModel for Resilient {
         self.first.model.profile()
     }
 
+    fn fills(&self) -> bool {
+        self.first.model.fills() && self.others.iter().all(|other| other.model.fills())
+    }
+
     async fn chat(
         &self,
         request: &ChatRequest,

@@ -63,6 +63,7 @@ pub struct Scripted {
     pub latency: Duration,
     /// What each answer reports.
     usage: Usage,
+    fills: bool,
 }
 
 impl Scripted {
@@ -76,6 +77,12 @@ impl Scripted {
         small.profile.context_window = Tokens(8_000);
         small.profile.max_output = Tokens(1_000);
         small
+    }
+
+    /// The same, and it fills holes.
+    pub fn filling(mut self) -> Self {
+        self.fills = true;
+        self
     }
 
     pub fn new(tool_calling: ToolCalling) -> Self {
@@ -97,6 +104,7 @@ impl Scripted {
                 cached: Tokens(0),
                 output: Tokens(10),
             },
+            fills: false,
         }
     }
 
@@ -168,6 +176,10 @@ impl Scripted {
 impl ChatModel for Scripted {
     fn profile(&self) -> &ModelProfile {
         &self.profile
+    }
+
+    fn fills(&self) -> bool {
+        self.fills
     }
 
     async fn chat(

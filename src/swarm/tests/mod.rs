@@ -6,6 +6,7 @@ mod cut;
 mod diagnosing;
 mod ending;
 mod evidence;
+mod filling;
 mod flow;
 mod follow;
 mod fresh;
