@@ -60,7 +60,7 @@ pub(super) struct Mind {
     /// Parts that fail by themselves and are checked with those to come.
     pub kept: Vec<Kept>,
     malformed: u32,
-    /// In how many ways a small model was asked in this piece of work.
+    /// In how many ways a small model was asked while the workspace was as it is.
     pub ways: usize,
     /// Texts of its function that were tried by filling holes.
     pub filled: BTreeSet<String>,
@@ -170,11 +170,14 @@ pub(super) fn gave_up(why: impl Into<String>) -> Ending {
 
 /// One piece of work: from its causes to an outcome.
 async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending {
-    mind.attempts = Attempts::default();
+    let goes_on = mind.gave_up_at == Some(hub.state().epoch);
+    if !(goes_on && is_small(hub.outside.models.agent.profile())) {
+        mind.attempts = Attempts::default();
+        mind.ways = 0;
+        mind.filled.clear();
+    }
     mind.intent_approved = false;
     mind.malformed = 0;
-    mind.ways = 0;
-    mind.filled.clear();
     mind.changed = false;
     mind.kept.clear();
     mind.repeats.clear();
@@ -274,7 +277,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
         match small::next_way(hub, mind) {
             Some(Way::Answer) => {}
             Some(Way::Fill { temperature }) => return fill::fill(hub, mind, temperature).await,
-            None => return Some(gave_up(mind.attempts.summary())),
+            None => return Some(small::gave_up(hub, mind)),
         }
     }
     let conversation = mind.conversation.as_mut()?;

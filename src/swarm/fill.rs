@@ -17,7 +17,7 @@ use super::protocol::Propose;
 use super::{draft, fresh, gate, small};
 use crate::ports::{ChatReply, FILLING, Message, Role, TestOutcome, Tokens};
 use crate::prompts::{FillBesidePrompt, FillTest, Prompt};
-use crate::syntax::{FilePath, SymbolPath, SymbolTree, module_imports, statements};
+use crate::syntax::{FilePath, SymbolKind, SymbolPath, SymbolTree, module_imports, statements};
 use crate::text::ByteRange;
 
 /// The most statements of a function that are left out, one at a time.
@@ -28,6 +28,8 @@ const LINES: usize = 4;
 const BEGINNINGS: usize = 3;
 /// The longest answer.
 const LONGEST: Tokens = Tokens(48);
+/// The most bytes of the text before a function that are shown.
+const BEFORE: usize = 2_000;
 /// The least time that the failing tests are given with a candidate. They have failed in much less.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How many times the time of all tests before the run they are given, where that is more.
@@ -39,7 +41,8 @@ struct Work {
     found: Found,
     /// The failing tests, as a file beside.
     beside: String,
-    /// What stands before the function: the imports of its file, and the task in comments.
+    /// What stands before the function: the end of the text before it, with the imports of its file, and
+    /// the task in comments.
     head: String,
 }
 
@@ -141,10 +144,7 @@ impl Work {
             tests: tests.collect(),
         };
         let indent = indentation(found.source());
-        let text = found.tree.text();
-        let imports = module_imports(&found.tree).into_iter();
-        let imports: Vec<&str> = imports.map(|import| import.of(text).trim_end()).collect();
-        let mut head = format!("{}\n\n\n", imports.join("\n"));
+        let mut head = text_before(&found);
         for line in hub.task.text.lines() {
             head.push_str(&format!("{indent}# {line}\n"));
         }
@@ -226,6 +226,36 @@ impl Work {
     }
 }
 
+/// The text of the file before a function: what it uses often stands there. Of a longer one, the imports,
+/// the head of its class, and the last lines.
+fn text_before(found: &Found) -> String {
+    let text = found.tree.text();
+    let start = found.symbol.span.start;
+    if start <= BEFORE {
+        return text[..start].to_owned();
+    }
+    let class = found.symbol.parent.map(|id| found.tree.get(id));
+    let class = class.filter(|parent| parent.kind == SymbolKind::Class);
+    let mut from = text.floor_char_boundary(start - BEFORE);
+    from += text[from..start].find('\n').map_or(0, |at| at + 1);
+    let mut before = String::new();
+    for import in module_imports(&found.tree) {
+        if import.end <= from {
+            before.push_str(import.of(text).trim_end());
+            before.push('\n');
+        }
+    }
+    if let Some(head) = class
+        .map(|class| class.definition.start)
+        .filter(|head| *head < from)
+    {
+        let line = text[head..].lines().next().unwrap_or_default();
+        before.push_str(&format!("\n\n{line}\n"));
+    }
+    before.push_str(&text[from..start]);
+    before
+}
+
 /// The lines of an answer up to where the text goes on as it did, a blank line, or the end of a code
 /// block.
 fn lines_of<'a>(answer: &'a str, next: Option<&str>) -> Vec<&'a str> {
@@ -269,6 +299,31 @@ mod tests {
         assert_eq!(lines_of("\n    y = 1\n\n    z", next), ["    y = 1"]);
         assert_eq!(lines_of("    y = 1\n```\nThis", None), ["    y = 1"]);
         assert!(lines_of("    return y", next).is_empty());
+    }
+
+    #[test]
+    fn of_a_long_text_before_a_function_its_imports_its_class_and_its_end_are_shown() {
+        let long = "    def g(self):\n        return 1\n".repeat(100);
+        let text =
+            format!("import os\n\nX = 1\nclass A(B):\n{long}    def f(self):\n        pass\n");
+        let found = |text: &str| {
+            let tree = SymbolTree::parse(FilePath::new("a.py"), text.into());
+            let symbol = tree.find("A.f").unwrap().clone();
+            Found {
+                tree: tree.into(),
+                symbol,
+            }
+        };
+        let shown = text_before(&found(&text));
+        let (head, end) = shown.split_once("class A(B):\n").unwrap();
+        assert_eq!(head.trim_end(), "import os");
+        assert!(
+            end.starts_with("    def g") || end.starts_with("        return 1\n"),
+            "{end}"
+        );
+        assert!(shown.len() < BEFORE + 60 && text.contains(end));
+        let short = "X = 1\nclass A:\n    x = 1\n    def f(self):\n        pass\n";
+        assert_eq!(text_before(&found(short)), "X = 1\nclass A:\n    x = 1\n");
     }
 
     #[test]

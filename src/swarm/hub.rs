@@ -21,10 +21,11 @@ use super::ledger::{Exhausted, Ledger};
 use super::lookup::{Lookup, Served};
 use super::new_tests::WithoutChange;
 use super::proposal::{OnlyAsChanged, ProposalId, TestEvidence};
-use super::protocol::{Pick, Propose};
+use super::protocol::Propose;
 use super::run::{Outside, Task};
 use super::selection::{Habit, Reach};
 use super::signal::Signal;
+use super::suspects::Suspect;
 use crate::index::Index;
 use crate::ports::TestReport;
 use crate::syntax::{FilePath, SymbolPath};
@@ -70,7 +71,7 @@ pub(super) struct State {
     pub served: Arc<Served>,
     pub located: Vec<super::event::Candidate>,
     /// What a small model tries next, likeliest first.
-    pub suspects: VecDeque<Pick>,
+    pub suspects: VecDeque<Suspect>,
     /// The workspace that the scout was shown; what it writes for agents is meant for that.
     pub scouted_in: Option<Snapshot>,
     pub before: Option<TestReport>,

@@ -92,7 +92,7 @@ async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
         let mut suspects = suspects(hub);
         if let Some(first) = suspects.pop_front() {
             hub.state().suspects = suspects;
-            return Ok(vec![first]);
+            return Ok(vec![first.pick]);
         }
     }
     let calling = model.profile().tool_calling;

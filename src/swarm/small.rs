@@ -1,7 +1,7 @@
 //! How a small model is asked: one function, what fails, and one answer. What it answered wrongly once it
 //! answers again when it is shown its answer and what came of it, so it is asked in other ways instead.
 
-use super::agent::Mind;
+use super::agent::{self, Ending, Mind};
 use super::context::{Caps, fence_language, kind_name, test_symbol};
 use super::event::Party;
 use super::excerpt::excerpt;
@@ -9,6 +9,7 @@ use super::failing;
 use super::hub::Hub;
 use super::lookup::{Lookup, cap};
 use super::required;
+use super::suspects::is_looked_at_again;
 use crate::ports::TestCase;
 use crate::prompts::{AgentSystemSmall, AgentSystemSmallExplain, Prompt, SymbolSmallPrompt};
 use crate::syntax::{SymbolKind, SymbolPath};
@@ -51,6 +52,9 @@ const WAYS: [Asking; 6] = [
     Asking::For(Wording::Code, SAMPLING),
 ];
 
+/// How many of them are a quick look.
+const QUICK: usize = 2;
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Asking {
     For(Wording, f32),
@@ -62,7 +66,7 @@ pub(super) fn next_way(hub: &Hub, mind: &mut Mind) -> Option<Way> {
     let Party::Agent(symbol) = mind.party.clone() else {
         return Some(Way::Answer);
     };
-    let asking = ways(hub).nth(mind.ways)?;
+    let asking = ways(hub, &symbol).nth(mind.ways)?;
     mind.ways += 1;
     match asking {
         Asking::For(..) if mind.ways == 1 => {}
@@ -75,13 +79,26 @@ pub(super) fn next_way(hub: &Hub, mind: &mut Mind) -> Option<Way> {
     Some(Way::Answer)
 }
 
+/// How an agent ends that was asked in all ways.
+pub(super) fn gave_up(hub: &Hub, mind: &Mind) -> Ending {
+    let summary = mind.attempts.summary();
+    let symbol = mind.party.symbol();
+    match symbol.is_some_and(|symbol| is_looked_at_again(hub, symbol)) {
+        true => agent::gave_up(format!("{summary}; others are looked at first")),
+        false => agent::gave_up(summary),
+    }
+}
+
 /// An answer of a small model costs little, and every other one is the same as before: it is asked twice
 /// as often as others may repair, and in the last way again where there is room.
-fn ways(hub: &Hub) -> impl Iterator<Item = Asking> {
+fn ways(hub: &Hub, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
     let most = hub.ledger.limits().repairs.saturating_mul(2);
-    let most = usize::try_from(most)
+    let mut most = usize::try_from(most)
         .unwrap_or(usize::MAX)
         .saturating_add(1);
+    if is_looked_at_again(hub, symbol) {
+        most = most.min(QUICK);
+    }
     // Without a failing test nothing tells a good text from a bad one.
     let fills = hub.outside.models.agent.fills() && !hub.state().failing.is_empty();
     let last = WAYS[WAYS.len() - 1];

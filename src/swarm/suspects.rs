@@ -26,9 +26,17 @@ const CALLED: f64 = 0.15;
 /// Functions called by a compared one that are looked at.
 const CALLEES: usize = 4;
 
+/// A function that may be the cause.
+#[derive(Debug, Clone)]
+pub(super) struct Suspect {
+    pub pick: Pick,
+    /// It was looked at already, and its owner goes on with what takes longer.
+    pub again: bool,
+}
+
 /// The functions and methods outside of tests that may be the cause, likeliest first; none where no test
-/// fails.
-pub(super) fn suspects(hub: &Hub) -> VecDeque<Pick> {
+/// fails. A model that has quick ways to try takes a quick look at each before it looks again.
+pub(super) fn suspects(hub: &Hub) -> VecDeque<Suspect> {
     let Some(before) = required::shown(hub) else {
         return VecDeque::new();
     };
@@ -53,21 +61,38 @@ pub(super) fn suspects(hub: &Hub) -> VecDeque<Pick> {
     }
     suspects.retain(|(_, pick)| is_function_of_code(&lookup, &pick.symbol));
     suspects.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    let picks = suspects.into_iter().map(|(_, pick)| pick);
-    picks.take(MOST).collect()
+    let picks: Vec<Pick> = suspects.into_iter().map(|(_, pick)| pick).collect();
+    let looks: &[bool] = match hub.outside.models.agent.fills() && picks.len() > 1 {
+        true => &[false, true],
+        false => &[false],
+    };
+    let look = |again: &bool| {
+        let again = *again;
+        let picks = picks.iter().take(MOST).cloned();
+        picks.map(move |pick| Suspect { pick, again })
+    };
+    looks.iter().flat_map(look).collect()
+}
+
+/// Whether the owner of a symbol is woken again where nothing helps.
+pub(super) fn is_looked_at_again(hub: &Hub, symbol: &SymbolPath) -> bool {
+    let symbol = symbol.to_string();
+    let state = hub.state();
+    let mut later = state.suspects.iter();
+    later.any(|suspect| suspect.again && suspect.pick.symbol == symbol)
 }
 
 /// Wakes the owner of the next function to be tried while tests fail that have to pass; `false` where
 /// nobody is woken.
 pub(super) fn wake_next(hub: &Arc<Hub>) -> bool {
     while has_failing(hub) {
-        let Some(pick) = hub.state().suspects.pop_front() else {
+        let Some(Suspect { pick, again }) = hub.state().suspects.pop_front() else {
             return false;
         };
         let Ok(symbol) = pick.symbol.parse::<SymbolPath>() else {
             continue;
         };
-        if hub.gave_up_on_this().contains(&symbol) {
+        if !again && hub.gave_up_on_this().contains(&symbol) {
             continue;
         }
         required::note_targets(hub, std::slice::from_ref(&symbol));

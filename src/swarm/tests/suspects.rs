@@ -88,6 +88,48 @@ async fn the_next_suspect_is_woken_when_one_gave_up_and_never_two_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_model_that_fills_looks_quickly_at_all_before_it_looks_again() {
+    let useless = "```python\ndef nothing():\n    pass\n```";
+    let model = Scripted::small()
+        .filling()
+        .always("agent", say(useless))
+        .always("fill", say("        pass"));
+    let mut bed = bed("Restocking an item lowers its count.", model);
+    let events = bed.run().await;
+    assert!(!stop(&events).is_settled(), "{events:#?}");
+    let woken = woken(&events);
+    let (first, again) = woken.split_at(woken.len() / 2);
+    assert!(first.len() >= 2, "{woken:?}");
+    assert_eq!(first, again);
+    let ends: Vec<(String, String)> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::AgentFinished {
+                agent,
+                outcome: AgentOutcome::GaveUp { why },
+                ..
+            } => Some((agent.symbol()?.name.clone(), why.clone())),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        ends[0].1.ends_with("; others are looked at first"),
+        "{ends:?}"
+    );
+    let last = &ends[first.len()];
+    assert_eq!(last.0, ends[0].0);
+    assert!(!last.1.contains("others"), "{ends:?}");
+    let prompts = bed.model.prompts("agent stock.py::Stock.restock");
+    let explains = |prompt: &String| prompt.contains("Say in one sentence");
+    assert_eq!(
+        prompts.iter().position(explains),
+        Some(1),
+        "it goes on where it was"
+    );
+    assert_eq!(bed.read("stock.py"), STOCK);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_ends_when_all_suspects_gave_up() {
     let useless = "```python\ndef nothing():\n    pass\n```";
     let model = Scripted::small().always("agent", say(useless));
