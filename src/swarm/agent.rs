@@ -62,6 +62,8 @@ pub(super) struct Mind {
     malformed: u32,
     /// In how many ways a small model was asked while the workspace was as it is.
     pub ways: usize,
+    /// The requests to fill holes in its function.
+    pub filling: Option<Conversation>,
     /// Texts of its function that were tried by filling holes.
     pub filled: BTreeSet<String>,
     /// A proposal of this piece of work was applied.
@@ -89,6 +91,7 @@ impl Mind {
             kept: Vec::new(),
             malformed: 0,
             ways: 0,
+            filling: None,
             filled: BTreeSet::new(),
             changed: false,
         }

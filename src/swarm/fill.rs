@@ -31,7 +31,7 @@ const LONGEST: Tokens = Tokens(48);
 /// The most bytes of the text before a function that are shown.
 const BEFORE: usize = 2_000;
 /// The least time that the failing tests are given with a candidate. They have failed in much less.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How many times the time of all tests before the run they are given, where that is more.
 const SLOWER: u32 = 10;
 
@@ -165,8 +165,10 @@ impl Work {
         temperature: f32,
     ) -> Result<ChatReply, String> {
         let (before, after) = self.around(hole);
-        let name = hub.unique_name(format!("{FILLING}{}", self.path));
-        let mut conversation = Conversation::new(name, Role::Agent, String::new());
+        let name = || format!("{FILLING}{}", self.path);
+        let new = || Conversation::new(name(), Role::Agent, String::new());
+        // One conversation for all holes: a model in the process keeps what they share.
+        let conversation = mind.filling.get_or_insert_with(new);
         conversation.messages = vec![Message::User {
             text: self.beside.clone(),
         }];
@@ -179,7 +181,7 @@ impl Work {
             .extend(next_line(after).map(|line| format!("\n{line}\n")));
         conversation.longest = LONGEST;
         let model = &hub.outside.models.agent;
-        let reply = hub.call(&mind.party, model, &mut conversation, Vec::new());
+        let reply = hub.call(&mind.party, model, conversation, Vec::new());
         reply.await.map_err(|error| error.to_string())
     }
 
