@@ -64,7 +64,12 @@ pub struct WrongUse(pub String);
 /// without proof.
 pub fn main() -> ExitCode {
     #[cfg(feature = "local")]
-    crate::model::local::threads::limit_thread_pools();
+    {
+        let beside_editor = std::env::args_os()
+            .nth(1)
+            .is_some_and(|command| command == "lsp");
+        crate::model::local::threads::limit_thread_pools(beside_editor);
+    }
     let cli = Cli::parse();
     log::start();
     let runtime = match tokio::runtime::Runtime::new() {

@@ -69,6 +69,11 @@ impl Attempts {
         }
     }
 
+    /// How many were refused before.
+    pub fn repeated(&self) -> u32 {
+        self.count.saturating_sub(self.distinct)
+    }
+
     /// Counts changes that were tried without being proposed.
     pub fn record_tried(&mut self, count: usize) {
         let count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -30,6 +30,8 @@ const BEGINNINGS: usize = 3;
 const LONGEST: Tokens = Tokens(48);
 /// The most bytes of the text before a function that are shown.
 const BEFORE: usize = 2_000;
+/// The most bytes of the text behind a function that are shown.
+const BEHIND: usize = 200;
 /// The least time that the failing tests are given with a candidate. They have failed in much less.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How many times the time of all tests before the run they are given, where that is more.
@@ -44,6 +46,8 @@ struct Work {
     /// What stands before the function: the end of the text before it, with the imports of its file, and
     /// the task in comments.
     head: String,
+    /// The first lines behind the function, which tell where it ends.
+    behind: String,
 }
 
 /// Leaves out each statement of the agent's function in turn. The first text in its place with which a
@@ -149,6 +153,7 @@ impl Work {
             head.push_str(&format!("{indent}# {line}\n"));
         }
         Some(Work {
+            behind: text_behind(&found),
             beside: beside.render(),
             path,
             head,
@@ -174,7 +179,7 @@ impl Work {
         }];
         conversation.temperature = temperature;
         conversation.beginning = format!("{}{before}", self.head);
-        conversation.following = format!("{after}\n");
+        conversation.following = format!("{after}\n{}", self.behind);
         conversation.stop = vec!["\n\n".to_owned()];
         conversation
             .stop
@@ -256,6 +261,20 @@ fn text_before(found: &Found) -> String {
     }
     before.push_str(&text[from..start]);
     before
+}
+
+/// What comes behind a function, up to the first line of the next definition.
+fn text_behind(found: &Found) -> String {
+    let text = found.tree.text();
+    let end = text.floor_char_boundary(text.len().min(found.symbol.span.end + BEHIND));
+    let mut behind = String::new();
+    for line in text[found.symbol.span.end..end].split_inclusive('\n') {
+        behind.push_str(line);
+        if !line.trim().is_empty() {
+            break;
+        }
+    }
+    behind
 }
 
 /// The lines of an answer up to where the text goes on as it did, a blank line, or the end of a code

@@ -16,6 +16,8 @@ use crate::syntax::{SymbolKind, SymbolPath};
 
 /// Temperature of answers that are drawn at random.
 const SAMPLING: f32 = 0.8;
+/// So many answers that were given before end the drawing at random.
+const SAME_MOST: u32 = 2;
 /// Failing tests that are shown.
 const TESTS: usize = 2;
 
@@ -42,16 +44,23 @@ pub(super) enum Way {
     Fill { temperature: f32 },
 }
 
-/// The ways in which it is asked, one after the other. What it can do quickly comes first.
-const WAYS: [Asking; 6] = [
+/// The ways in which a model is asked that fills holes, one after the other. What it can do quickly comes
+/// first.
+const FILLING: [Asking; 6] = [
     Asking::For(Wording::Code, 0.0),
     Asking::ToFill(0.0),
-    Asking::For(Wording::Explain, 0.0),
     Asking::For(Wording::Code, SAMPLING),
     Asking::ToFill(SAMPLING),
+    Asking::For(Wording::Explain, 0.0),
     Asking::For(Wording::Code, SAMPLING),
 ];
-
+/// Those of a model that does not, and of one without a failing test: nothing else tells a good text in a
+/// hole from a bad one.
+const WHOLE: [Asking; 3] = [
+    Asking::For(Wording::Code, 0.0),
+    Asking::For(Wording::Explain, 0.0),
+    Asking::For(Wording::Code, SAMPLING),
+];
 /// How many of them are a quick look.
 const QUICK: usize = 2;
 
@@ -66,8 +75,16 @@ pub(super) fn next_way(hub: &Hub, mind: &mut Mind) -> Option<Way> {
     let Party::Agent(symbol) = mind.party.clone() else {
         return Some(Way::Answer);
     };
-    let asking = ways(hub, &symbol).nth(mind.ways)?;
-    mind.ways += 1;
+    let is_stuck = mind.attempts.repeated() >= SAME_MOST;
+    let asking = loop {
+        let asking = ways(hub, &symbol).nth(mind.ways)?;
+        mind.ways += 1;
+        // Who fills has something better to do than to give the same answer once more.
+        let is_random = asking == Asking::For(Wording::Code, SAMPLING);
+        if !(is_stuck && is_random && hub.outside.models.agent.fills()) {
+            break asking;
+        }
+    };
     match asking {
         Asking::For(..) if mind.ways == 1 => {}
         Asking::For(wording, temperature) => {
@@ -99,12 +116,11 @@ fn ways(hub: &Hub, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
     if is_looked_at_again(hub, symbol) {
         most = most.min(QUICK);
     }
-    // Without a failing test nothing tells a good text from a bad one.
     let fills = hub.outside.models.agent.fills() && !hub.state().failing.is_empty();
-    let last = WAYS[WAYS.len() - 1];
-    let ways = WAYS.into_iter().chain(std::iter::repeat(last));
-    ways.filter(move |way| fills || !matches!(way, Asking::ToFill(_)))
-        .take(most)
+    let ways: &[Asking] = if fills { &FILLING } else { &WHOLE };
+    let last = Asking::For(Wording::Code, SAMPLING);
+    let ways = ways.iter().copied().chain(std::iter::repeat(last));
+    ways.take(most)
 }
 
 fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temperature: f32) {

@@ -7,6 +7,8 @@
 
 use candle_core::quantized::GgmlDType;
 
+use super::threads;
+
 /// Weights in one block.
 const BLOCK: usize = 256;
 
@@ -110,7 +112,7 @@ pub fn multiply(matrices: &[Blocks], x: &[f32]) -> Option<Vec<Vec<f32>>> {
         .collect();
     for (matrix, output) in matrices.iter().zip(&mut outputs) {
         let base = output.as_mut_ptr() as usize;
-        candle_core::utils::barrier_pool().execute_chunked(matrix.rows(), |range| {
+        threads::for_rows(matrix.rows(), |range| {
             let start = (base as *mut f32).wrapping_add(range.start);
             // SAFETY: ranges do not overlap, lie in the rows of `output`, and end before it does.
             let part = unsafe { std::slice::from_raw_parts_mut(start, range.len()) };

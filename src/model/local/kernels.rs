@@ -4,10 +4,11 @@
 
 use std::ops::Deref;
 
-use candle_core::utils::barrier_pool;
 use candle_core::{
     CpuStorage, Device, InplaceOp1, InplaceOp2, Layout, Result, Storage, Tensor, bail,
 };
+
+use super::threads;
 
 /// Lanes of the running maxima and sums: a multiple of every vector width.
 const LANES: usize = 16;
@@ -266,7 +267,7 @@ fn floats<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [f
 fn for_each_row(values: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
     let rows = values.len() / width;
     let base = values.as_mut_ptr() as usize;
-    barrier_pool().execute_chunked(rows, |range| {
+    threads::for_rows(rows, |range| {
         for index in range {
             let start = (base as *mut f32).wrapping_add(index * width);
             // SAFETY: rows do not overlap, each index is given out once, and `values` outlives the call.

@@ -11,6 +11,7 @@ use super::file::ModelFile;
 use super::network::{Hidden, Network};
 use super::sampler::Sampler;
 use super::sequences::{Sequence, Sequences};
+use super::threads::Pace;
 use super::vocabulary::Vocabulary;
 use crate::ports::{
     ChatReply, ChatRequest, Dollars, Finish, ModelError, ModelNotice, Tokens, Usage,
@@ -216,6 +217,7 @@ fn write(
     let (certain, _) = text.push(beginning.as_bytes());
     job.delta(certain)?;
     let mut tokens = 0;
+    let mut pace = Pace::default();
     let (finish, flow) = loop {
         let token = sampler.pick(&network.scores(&hidden)?) as u32;
         tokens += 1;
@@ -229,8 +231,12 @@ fn write(
             Flow::Open if tokens >= limit => break (Finish::Length, flow),
             Flow::Open => {}
         }
+        let began = Instant::now();
+        pace.begin();
         hidden = sequence.extend(network, &[token])?;
+        pace.end(began.elapsed());
     };
+    drop(pace);
     let (mut text, mut rest) = text.finish(flow);
     if opens_block && flow == Flow::Stopped {
         let closing = format!("\n{FENCE}");

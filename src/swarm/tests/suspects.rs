@@ -123,7 +123,7 @@ async fn a_model_that_fills_looks_quickly_at_all_before_it_looks_again() {
     let explains = |prompt: &String| prompt.contains("Say in one sentence");
     assert_eq!(
         prompts.iter().position(explains),
-        Some(1),
+        Some(2),
         "it goes on where it was"
     );
     assert_eq!(bed.read("stock.py"), STOCK);
