@@ -1,14 +1,11 @@
 //! A task of several lines, written in the user's editor as `git commit` asks for a message.
 
-use std::fs::OpenOptions;
-use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
+
+use crate::workspace::{HostPrograms, Scratch, Variables};
 
 /// Begins the line below which nothing belongs to the task.
 const END: &str = "-- ";
@@ -37,44 +34,35 @@ pub fn editor() -> String {
 /// # Errors
 /// The editor cannot be started or fails.
 pub fn write_task(editor: &str) -> anyhow::Result<String> {
-    let path = std::env::temp_dir().join(format!("starling-task-{}.md", unique_name()));
-    let cannot = || format!("{} cannot be written", path.display());
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)
-        .with_context(cannot)?;
-    file.write_all(ABOUT.as_bytes()).with_context(cannot)?;
-    drop(file);
-    let written = open(editor, &path).and_then(|()| {
-        std::fs::read_to_string(&path)
-            .with_context(|| format!("{} cannot be read after {editor}", path.display()))
-    });
-    // Removed in either case: a failed editor wrote nothing that counts.
-    let _unread = std::fs::remove_file(&path);
-    Ok(above_the_end(&written?))
+    let folder = Scratch::temporary()?;
+    let path = folder.path().join("TASK.md");
+    std::fs::write(&path, ABOUT)
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    open(editor, &path)?;
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("{} cannot be read after {editor}", path.display()))?;
+    Ok(above_the_end(&text))
 }
 
-/// A name that no other call of this or another process uses.
-fn unique_name() -> String {
-    static CALLS: AtomicU32 = AtomicU32::new(0);
-    let call = CALLS.fetch_add(1, Ordering::Relaxed);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let nanos = now.map_or(0, |now| now.as_nanos());
-    format!("{}-{call}-{nanos}", std::process::id())
-}
-
+/// Runs the editor, whose command may hold arguments (`code --wait`). An editor that lies in the project
+/// is not started.
 fn open(editor: &str, path: &Path) -> anyhow::Result<()> {
-    // The variable may hold arguments, as git takes it.
-    let status = Command::new("sh")
-        .args(["-c", &format!("{editor} \"$@\""), editor])
+    const INSTEAD: &str = "set EDITOR, or give the task as an argument";
+    let mut words = editor.split_whitespace();
+    let programs = HostPrograms::outside_current_directory();
+    let program = programs
+        .find(words.next().unwrap_or_default())
+        .with_context(|| format!("the editor `{editor}` cannot be started: {INSTEAD}"))?;
+    let here = std::env::current_dir()?;
+    let status = programs
+        .command(&program, Variables::Inherited, &here)
+        .args(words)
         .arg(path)
         .status()
-        .with_context(|| format!("the editor `{editor}` cannot be started: set EDITOR"))?;
+        .with_context(|| format!("the editor `{editor}` cannot be started: {INSTEAD}"))?;
     anyhow::ensure!(
         status.success(),
-        "the editor `{editor}` failed ({status}); nothing was done. Set EDITOR, or give the task as an argument"
+        "the editor `{editor}` failed ({status}); nothing was done: {INSTEAD}"
     );
     Ok(())
 }
