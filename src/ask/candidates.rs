@@ -128,6 +128,9 @@ pub fn candidates(
             found.push((symbol.clone(), why));
         }
     };
+    for symbol in code.mentioned_in(question).iter().take(most / 2) {
+        add(symbol, "named in the question".to_owned());
+    }
     for definition in named.iter().take(most / 2) {
         let name = definition.symbol.base_name();
         add(&definition.symbol, format!("names {name}"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::tools::Look;
 use crate::index::{Certainty, Hit, Index, Usage, is_test_file};
 use crate::ports::Tokens;
-use crate::swarm::reading::{Focus, Found, Layout, Lookup, Search, cap, chosen, numbered};
+use crate::swarm::reading::{Focus, Found, Layout, Lookup, Mention, Search, cap, chosen, numbered};
 use crate::syntax::{FilePath, SymbolPath, outline};
 use crate::workspace::Snapshot;
 
@@ -46,6 +46,17 @@ impl Code {
 
     pub fn index(&self) -> &Index {
         self.lookup.index()
+    }
+
+    /// What a text names by `@path` and `#Symbol`; an ambiguous mention is all that it may mean.
+    pub fn mentioned_in(&self, text: &str) -> Vec<SymbolPath> {
+        let mentions = self.lookup.mentions_in(text).into_iter();
+        let symbols = mentions.flat_map(|mention| match mention {
+            Mention::One(symbol) => vec![symbol],
+            Mention::Several { symbols, .. } => symbols,
+            Mention::Unknown { .. } => Vec::new(),
+        });
+        symbols.collect()
     }
 
     /// A symbol by its path.

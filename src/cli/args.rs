@@ -128,7 +128,9 @@ impl WorldArgs {
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// What to do, in your words; `-` reads it from stdin.
+    /// What to do, in your words; `-` reads it from stdin. `@path/to/file` names a file, `#Class.method`
+    /// a symbol. Without a task, a terminal opens your editor (`VISUAL`, `EDITOR`) to write it.
+    #[arg(default_value_t, hide_default_value = true)]
     pub task: String,
     /// Directory of the project, in place of the root of the git repository around the current
     /// directory or the nearest directory upward with a manifest.
@@ -376,7 +378,6 @@ mod tests {
     fn wrong_use_is_exit_code_2() {
         for line in [
             "starling",
-            "starling run",
             "starling run --approve maybe x",
             "starling run --budget-usd -1 x",
             "starling run --budget-usd NaN x",

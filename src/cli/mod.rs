@@ -3,6 +3,7 @@
 mod args;
 mod ask;
 mod code;
+mod compose;
 mod demo;
 mod doctor;
 mod embedded;

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::args::{RunArgs, WorldArgs};
+use super::compose;
 use super::first_model;
 use super::input::{Input, Inputs, Source};
 use super::languages;
@@ -93,6 +94,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         require_tests: args.require_tests,
         ..RunParams::default()
     };
+    if params.task.is_empty() && !args.json && compose::can_ask() {
+        params.task = compose::write_task(&compose::editor())?;
+    }
     let stdin = match params.task.as_str() {
         "-" => Stdin::Used,
         _ => Stdin::Free,
@@ -125,7 +129,10 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
 
 fn not_empty(task: &str) -> Result<(), WrongUse> {
     match task.trim() {
-        "" => Err(WrongUse("the task is empty: say what to do".to_owned())),
+        "" => Err(WrongUse(
+            "the task is empty: say what to do, as in `starling run \"Fix the late fee\"`"
+                .to_owned(),
+        )),
         _ => Ok(()),
     }
 }

@@ -16,10 +16,12 @@ use crate::config::{self, Config, Loaded, ModelKind, ProjectFile, Sources};
 use crate::index::Index;
 use crate::lang::{OwnPrograms, Places, ServerPool, Wanted};
 use crate::model::openai::{ApiKey, Probe, probe};
-use crate::model::registry::{Models, base_url, key_variable, not_listed, role_sources};
-use crate::model::weights::{self, Progress};
+use crate::model::providers::{Provider, with_key};
+use crate::model::registry::{Models, Variables, base_url, key_variable, not_listed, role_sources};
+use crate::model::weights::{self, DEFAULT_MODEL, Progress};
 use crate::ports::{ProblemKind, TestRunner};
 use crate::runner::{ProjectTests, TestSettings};
+use crate::server::protocol::{ModelItem, ModelsReply, ProviderKey};
 use crate::server::{Defaults, Opened, Opening, Restore, Services, swarm};
 use crate::swarm::{Approval, AskIntent, Driver, RoleModels};
 use crate::workspace::{
@@ -45,7 +47,7 @@ pub fn services(args: &WorldArgs, workers: Handle, restore: Restore) -> anyhow::
         servers: ServerPool::new(cache.join("language")),
         models: Mutex::default(),
     });
-    let for_look = args.clone();
+    let (for_look, for_models, for_index) = (args.clone(), args.clone(), cache.clone());
     Ok(Services {
         ignored: Arc::new(move |root| ignored(root, &for_look)),
         open: Arc::new(move |opening| {
@@ -54,10 +56,61 @@ pub fn services(args: &WorldArgs, workers: Handle, restore: Restore) -> anyhow::
         }),
         start: swarm(),
         fetch: Arc::new(fetch),
+        index: Arc::new(move |root, overlay| {
+            let overlay = overlay.into_iter().map(|(file, text)| (file, Some(text)));
+            let snapshot = Workspace::open(root)?.snapshot(overlay.collect());
+            Ok(Arc::new(Index::open(snapshot, for_index.clone())))
+        }),
+        models: Arc::new(move |root| {
+            let config = configuration(root, &for_models)?.config;
+            let variables = |name: &str| std::env::var(name).ok();
+            Ok(model_list(&config, for_models.model.as_deref(), &variables))
+        }),
         trajectories: cache.join("runs"),
         restore,
         workers,
     })
+}
+
+/// The models that runs can use: those of the configuration, the local one, and the providers whose keys
+/// are in the environment.
+fn model_list(config: &Config, choice: Option<&str>, variables: Variables<'_>) -> ModelsReply {
+    let configured = config.models.iter().map(|(name, settings)| ModelItem {
+        name: name.clone(),
+        detail: detail(settings, variables),
+    });
+    let local = ModelItem {
+        name: "local".to_owned(),
+        detail: format!("{DEFAULT_MODEL}, on this machine, free"),
+    };
+    let key = |provider: Provider| ProviderKey {
+        provider: provider.name.to_owned(),
+        variable: provider.variable.to_owned(),
+        prefix: (provider.variable == "OPENAI_API_KEY").then(|| "openai:".to_owned()),
+    };
+    let roles = role_sources(config, choice).ok();
+    let chosen = roles.and_then(|roles| Some(roles.agent.first()?.name.clone()));
+    let has_local = config.models.contains_key("local");
+    ModelsReply {
+        chosen,
+        models: configured.chain((!has_local).then_some(local)).collect(),
+        keys: with_key(variables).into_iter().map(key).collect(),
+    }
+}
+
+/// What a configured model is: what it is called at its endpoint and where that is, or its file.
+fn detail(settings: &config::ModelConfig, variables: Variables<'_>) -> String {
+    match settings.kind {
+        ModelKind::Openai => {
+            let url = base_url(settings, variables);
+            let model = settings.model.as_deref();
+            model.map_or(url.clone(), |model| format!("{model} at {url}"))
+        }
+        ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket => {
+            let path = settings.path.as_deref();
+            path.unwrap_or(DEFAULT_MODEL).to_owned()
+        }
+    }
 }
 
 /// Fetches the weights of a known model for an editor.
@@ -124,7 +177,13 @@ struct World {
     /// Language servers, which later runs find warm.
     servers: ServerPool,
     /// The models of the last run: weights are slow to load.
-    models: Mutex<Option<(Config, Models)>>,
+    models: Mutex<Option<OpenModels>>,
+}
+
+struct OpenModels {
+    config: Config,
+    choice: Option<String>,
+    models: Models,
 }
 
 impl World {
@@ -138,7 +197,7 @@ impl World {
         }
         let config = loaded.config;
         let defaults = defaults(&config);
-        let models = self.models(&config).await?;
+        let models = self.models(&config, opening.model).await?;
         if opening.limits.over(&defaults.limits).dollars.is_some() {
             models.require_prices()?;
         }
@@ -207,19 +266,29 @@ impl World {
         Ok(Shadows::open(&self.cache, policy).await?)
     }
 
-    async fn models(self: &Arc<Self>, config: &Config) -> anyhow::Result<Models> {
+    async fn models(
+        self: &Arc<Self>,
+        config: &Config,
+        choice: Option<String>,
+    ) -> anyhow::Result<Models> {
         let (world, config) = (Arc::clone(self), config.clone());
+        let choice = choice.or_else(|| self.args.model.clone());
         let opened = spawn_blocking(move || {
             let mut last = world.models.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((for_config, models)) = &*last
-                && *for_config == config
+            if let Some(open) = &*last
+                && open.config == config
+                && open.choice == choice
             {
-                return Ok(models.clone());
+                return Ok(open.models.clone());
             }
-            let models = Models::open(&config, world.args.model.as_deref())?;
+            let models = Models::open(&config, choice.as_deref())?;
             // A recording counts its answers: each run reads it from the beginning.
             if !models.agent.profile().replayed {
-                *last = Some((config, models.clone()));
+                *last = Some(OpenModels {
+                    config,
+                    choice,
+                    models: models.clone(),
+                });
             }
             Ok::<_, anyhow::Error>(models)
         });
@@ -318,6 +387,47 @@ mod tests {
         assert_eq!(defaults.approval, Approval::Ask);
         assert_eq!(defaults.driver, Driver::Swarm);
         assert_eq!(defaults.ask_intent, AskIntent::Contract);
+    }
+
+    #[test]
+    fn models_that_can_be_named_are_listed_with_the_keys_that_are_seen() {
+        let variables = |name: &str| match name {
+            "OPENAI_API_KEY" | "GROQ_API_KEY" => Some("secret".to_owned()),
+            _ => None,
+        };
+        let mut config = Config::default();
+        let names = |reply: &ModelsReply| -> Vec<String> {
+            let models = reply.models.iter();
+            models.map(|model| model.name.clone()).collect()
+        };
+        let fresh = model_list(&config, None, &variables);
+        assert_eq!(fresh.chosen.as_deref(), Some("local"));
+        assert_eq!(names(&fresh), ["local"]);
+        let keys = fresh.keys.iter();
+        let keys: Vec<_> = keys
+            .map(|key| (key.variable.as_str(), key.prefix.as_deref()))
+            .collect();
+        assert_eq!(
+            keys,
+            [("OPENAI_API_KEY", Some("openai:")), ("GROQ_API_KEY", None)]
+        );
+        for name in ["big", "small"] {
+            let model = config::ModelConfig {
+                base_url: Some("http://box/v1".to_owned()),
+                model: Some(format!("{name}-1")),
+                ..Default::default()
+            };
+            config.models.insert(name.to_owned(), model);
+        }
+        let two = model_list(&config, None, &variables);
+        assert_eq!(two.chosen, None, "nobody chose one of two");
+        assert_eq!(names(&two), ["big", "small", "local"]);
+        assert_eq!(two.models[0].detail, "big-1 at http://box/v1");
+        config.roles.agent = vec!["small".to_owned()];
+        let chosen = model_list(&config, None, &variables).chosen;
+        assert_eq!(chosen.as_deref(), Some("small"));
+        let given = model_list(&config, Some("openai:x"), &variables).chosen;
+        assert_eq!(given.as_deref(), Some("openai:x"));
     }
 
     #[test]

@@ -157,6 +157,12 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
         fetch: Arc::new(|model, _| anyhow::bail!("nothing is fetched here: {model}")),
         trajectories: trajectories.to_owned(),
         restore: Restore::All,
+        index: Arc::new(|root, overlay| {
+            let overlay = overlay.into_iter().map(|(file, text)| (file, Some(text)));
+            let snapshot = Workspace::open(root)?.snapshot(overlay.collect());
+            Ok(Arc::new(Index::new(snapshot)))
+        }),
+        models: Arc::new(|_| Ok(Default::default())),
         ignored: Arc::new(|_| Vec::new()),
         workers: tokio::runtime::Handle::current(),
     }

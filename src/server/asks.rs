@@ -210,6 +210,7 @@ impl Asks {
             question,
             symbol,
             session: name,
+            model,
             limits,
         } = plan.params;
         let buffers = plan.buffers.await.unwrap_or_default();
@@ -219,6 +220,7 @@ impl Asks {
             root,
             test: None,
             limits: limits.clone(),
+            model,
         };
         let opened = (self.shared.services.open)(opening).await;
         let Opened {

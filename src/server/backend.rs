@@ -25,11 +25,14 @@ use super::documents::{Desk, Post, Sight};
 use super::editor::ClientEditor;
 use super::follow::run_of;
 use super::lenses::{is_on_head, lenses};
+use super::mentions::Mentions;
 use super::paths::file_of;
 use super::protocol::{
-    COMMANDS, EventsParams, EventsReply, ProposalParams, ProposalReply, StateReply,
+    COMMANDS, EventsParams, EventsReply, MentionsParams, MentionsReply, ModelsReply,
+    ProposalParams, ProposalReply, StateReply,
 };
 use super::runs::{RunError, Runs};
+use super::services::ModelList;
 use super::settings::Settings;
 use super::why;
 use crate::ports::DocVersion;
@@ -42,8 +45,15 @@ pub struct Backend {
     desk: Desk,
     runs: Runs,
     asks: Asks,
+    compose: Compose,
     agreed: OnceLock<Agreed>,
     pulse: OnceLock<AbortOnDropHandle<()>>,
+}
+
+/// Completion and models for the view in which a task is written.
+pub struct Compose {
+    pub mentions: Mentions,
+    pub models: ModelList,
 }
 
 /// What is known after `initialize`.
@@ -53,12 +63,18 @@ struct Agreed {
 }
 
 impl Backend {
-    pub fn new(client: Client, desk: Desk, runs: Runs, asks: Asks) -> Backend {
+    pub fn new(
+        client: Client,
+        desk: Desk,
+        (runs, asks): (Runs, Asks),
+        compose: Compose,
+    ) -> Backend {
         Backend {
             client,
             desk,
             runs,
             asks,
+            compose,
             agreed: OnceLock::new(),
             pulse: OnceLock::new(),
         }
@@ -107,6 +123,29 @@ impl Backend {
     /// `starling/proposal`
     pub async fn proposal(&self, params: ProposalParams) -> Result<ProposalReply> {
         self.runs.proposal(&params).await.map_err(refusal)
+    }
+
+    /// `starling/mentions`
+    pub async fn mentions(&self, params: MentionsParams) -> Result<MentionsReply> {
+        let root = self.root()?;
+        let found = self.compose.mentions.complete(&root, &params.mention);
+        found.await.map_err(|error| failure(&error))
+    }
+
+    /// `starling/models`
+    pub async fn models(&self) -> Result<ModelsReply> {
+        let (root, models) = (self.root()?, Arc::clone(&self.compose.models));
+        let listed = tokio::task::spawn_blocking(move || models(&root)).await;
+        let listed = listed
+            .map_err(anyhow::Error::from)
+            .and_then(|listed| listed);
+        listed.map_err(|error| failure(&error))
+    }
+
+    fn root(&self) -> Result<std::path::PathBuf> {
+        let agreed = self.agreed.get();
+        let root = agreed.and_then(|agreed| agreed.settings.root.clone());
+        root.ok_or_else(|| refusal(RunError::NoRoot))
     }
 
     /// A file of the workspace, with what was agreed.
@@ -319,9 +358,13 @@ impl LanguageServer for Backend {
 }
 
 fn refusal(error: RunError) -> Error {
+    failure(&error.into())
+}
+
+fn failure(error: &anyhow::Error) -> Error {
     Error {
         code: ErrorCode::ServerError(-32000),
-        message: error.to_string().into(),
+        message: format!("{error:#}").into(),
         data: None,
     }
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 use tower_lsp::jsonrpc::Request;
 
-use super::protocol::STATE;
+use super::protocol::{MODELS, STATE};
 
 /// Stands in front of the LSP service and fires a token once `exit` was passed on. `shutdown` is
 /// noted here, too: a client may send `exit` right behind it, before its handler has run.
@@ -43,7 +43,7 @@ impl<S: Service<Request>> Service<Request> for ExitGate<S> {
 
 fn without_null(request: Request) -> Request {
     // It takes none, and clients that must send some send an empty object.
-    let takes_none = request.method() == STATE;
+    let takes_none = [STATE, MODELS].contains(&request.method());
     let is_nothing = |params: &serde_json::Value| params.is_null() || takes_none;
     if !request.params().is_some_and(is_nothing) {
         return request;

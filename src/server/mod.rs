@@ -13,6 +13,7 @@ mod exit;
 mod follow;
 mod lenses;
 mod marks;
+mod mentions;
 mod offers;
 mod outgoing;
 mod paths;
@@ -75,12 +76,19 @@ pub async fn serve(
             )),
         };
         let asks = asks::Asks::new(services.clone(), desk.clone(), around.clone());
-        let runs = runs::Runs::new(services, client.clone(), desk.clone(), around);
-        backend::Backend::new(client, desk, runs, asks)
+        let mentions = mentions::Mentions::new(services.clone(), desk.clone());
+        let runs = runs::Runs::new(services.clone(), client.clone(), desk.clone(), around);
+        let compose = backend::Compose {
+            mentions,
+            models: services.models,
+        };
+        backend::Backend::new(client, desk, (runs, asks), compose)
     })
     .custom_method(protocol::STATE, backend::Backend::state)
     .custom_method(protocol::EVENTS, backend::Backend::events)
     .custom_method(protocol::PROPOSAL, backend::Backend::proposal)
+    .custom_method(protocol::MENTIONS, backend::Backend::mentions)
+    .custom_method(protocol::MODELS, backend::Backend::models)
     .custom_method(
         "window/workDoneProgress/cancel",
         backend::Backend::cancel_progress,

@@ -4,6 +4,7 @@
 mod ask;
 mod bridge;
 mod client;
+mod compose;
 mod state;
 
 use std::path::PathBuf;
@@ -22,6 +23,10 @@ pub use bridge::{
     Provider,
 };
 pub use client::ClientCommand;
+pub use compose::{
+    MENTIONS, MODELS, MentionItem, MentionsParams, MentionsReply, ModelItem, ModelsReply,
+    ProviderKey,
+};
 pub use state::{
     AgentState, AskState, EVENTS, EventsParams, EventsReply, FileState, PROPOSAL, ProposalReply,
     ProposalState, RunStage, RunState, STATE, StateReply, StatusNotification, StatusParams,
@@ -62,6 +67,9 @@ pub struct RunParams {
     /// Begin at these symbols instead of asking the scout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begin: Vec<SymbolPath>,
+    /// The model for every part, as `--model` takes it; else the one that the server was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The test command, in place of the one that is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
@@ -210,6 +218,9 @@ pub struct RetryParams {
     /// Fetch the weights of the local model first, which the run did not find.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub download: bool,
+    /// The model for every part, in place of the one that the run was begun with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// Arguments of `starling.forget`: an empty object, or nothing.
@@ -342,6 +353,8 @@ mod tests {
             STATE,
             EVENTS,
             PROPOSAL,
+            MENTIONS,
+            MODELS,
         ];
         let names = events
             .iter()

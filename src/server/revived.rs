@@ -13,7 +13,7 @@ use super::approvals::{Approvals, Review};
 use super::restore::board;
 use super::services::Run;
 use crate::history::{self, Unfinished, take_back};
-use crate::ports::{Editor, Effect, Verdict};
+use crate::ports::{Dollars, Editor, Effect, Verdict};
 use crate::swarm::sending::{Failure, Intent, Purpose, Sent, send};
 use crate::swarm::{
     AppliedChange, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record, Spent, Stamped,
@@ -392,6 +392,10 @@ impl Revived {
             spent.cached_tokens += usage.cached;
             spent.output_tokens += usage.output;
             spent.dollars += dollars;
+            // The trajectory does not tell a free call from one without a price.
+            if dollars == Dollars(0.0) {
+                spent.unpriced_calls += calls;
+            }
         }
         spent
     }

@@ -193,7 +193,7 @@ impl Runs {
         editor: &Arc<ClientEditor>,
     ) -> Result<RunReply, RunError> {
         let run = &asked.run;
-        let (params, remedy) = {
+        let (mut params, remedy) = {
             let entries = self.lock();
             let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
             if !matches!(entry.stage, Stage::Ended(_)) {
@@ -206,6 +206,7 @@ impl Runs {
             _ if asked.download => return Err(RunError::NothingToFetch(run.0.clone())),
             _ => None,
         };
+        params.model = asked.model.clone().or(params.model);
         let reply = self.begin_after(params, download, settings, editor)?;
         if let Some(entry) = self.lock().get_mut(&run.0) {
             entry.again = true;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 
-use super::protocol::LimitsPatch;
+use super::protocol::{LimitsPatch, ModelsReply};
 use crate::index::Index;
 use crate::ports::{LanguageService, TestRunner};
 use crate::swarm::{
@@ -28,6 +28,8 @@ pub struct Opening {
     pub test: Option<String>,
     /// The limits of the request.
     pub limits: LimitsPatch,
+    /// The model of the request.
+    pub model: Option<String>,
 }
 
 /// The parts of a run that do not come from the editor.
@@ -54,6 +56,13 @@ pub struct Defaults {
 
 /// Makes the parts of a run ready.
 pub type Opener = Arc<dyn Fn(Opening) -> BoxFuture<'static, anyhow::Result<Opened>> + Send + Sync>;
+
+/// Makes the index of a folder, buffers included; blocks.
+pub type Indexer =
+    Arc<dyn Fn(PathBuf, Vec<(FilePath, Arc<str>)>) -> anyhow::Result<Arc<Index>> + Send + Sync>;
+
+/// Lists the models that runs in a folder can use; reads the configuration.
+pub type ModelList = Arc<dyn Fn(&Path) -> anyhow::Result<ModelsReply> + Send + Sync>;
 
 /// Looks at a project as it is opened; reads the disk.
 pub type Look = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
@@ -112,6 +121,8 @@ pub struct Services {
     pub open: Opener,
     pub start: Starter,
     pub fetch: Fetcher,
+    pub index: Indexer,
+    pub models: ModelList,
     /// Trajectories are written to `<trajectories>/<run id>.jsonl`.
     pub trajectories: PathBuf,
     pub restore: Restore,

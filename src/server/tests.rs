@@ -1,6 +1,7 @@
 //! The server as a client sees it, its runs scripted.
 
 mod asking;
+mod composing;
 mod disk;
 mod keystrokes;
 mod lenses;

@@ -360,7 +360,11 @@ mod tests {
     #[test]
     fn a_task_may_ask_to_remove_a_test_that_it_names() {
         let id = "tests/test_a.py::T::test_old[1-2]";
-        for task in ["Remove test_old.", "rename `T.test_old` to test_new"] {
+        for task in [
+            "Remove test_old.",
+            "rename `T.test_old` to test_new",
+            "Remove #test_old.",
+        ] {
             assert!(to_remove(task, id), "{task}");
         }
         for task in [
@@ -397,6 +401,7 @@ mod tests {
             "Update f, test_f fails",
             "test_f fails since we changed f",
             "Do not change test_f",
+            "Do not change #test_f",
             "Fix f without changing test_f",
             "test_f must not be changed",
             "Update test_g",
@@ -415,6 +420,7 @@ mod tests {
             "Move the helpers in tests/test_a.py into a class",
             "The tests should be adapted",
             "simplify test_a.py",
+            "simplify @tests/test_a.py",
         ] {
             assert!(to_change_file(task, &file, true, &|_| false), "{task}");
         }

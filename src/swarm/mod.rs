@@ -93,7 +93,7 @@ pub(crate) mod sending {
 /// What those share with a run who only read: looking things up, and how tools are described.
 pub(crate) mod reading {
     pub(crate) use super::excerpt::{Focus, Layout, chosen, numbered, stems};
-    pub(crate) use super::lookup::{Found, Lookup, cap};
+    pub(crate) use super::lookup::{Found, Lookup, Mention, cap};
     pub(crate) use super::protocol::{Name, OutlineFile, Read, Search, schema};
 }
 

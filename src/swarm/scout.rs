@@ -1,5 +1,6 @@
 //! The scout: picks the symbols where work begins, from what was located without a model.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::join_all;
@@ -9,6 +10,7 @@ use super::call::{CallFailed, Conversation};
 use super::context;
 use super::event::{Candidate, Event, Party};
 use super::hub::Hub;
+use super::lookup::{Lookup, Mention};
 use super::material::{Material, material};
 use super::protocol::{self, Action, Pick, Seat};
 use super::required;
@@ -33,14 +35,16 @@ pub(super) fn locate(hub: &Hub) -> Vec<Candidate> {
         .unwrap_or_default();
     let text = format!("{}\n{failing}", hub.task.text);
     let lookup = hub.lookup();
-    let named = lookup.files_named_in(&hub.task.text).into_iter();
-    let mut candidates: Vec<Candidate> = named
-        .map(|file| Candidate {
-            symbol: SymbolPath::module(file),
-            score: 1.0,
-            why: vec![NAMED.to_owned()],
-        })
-        .collect();
+    let (mut candidates, unknown) = mentioned(&lookup, &hub.task.text);
+    for (written, why) in unknown {
+        hub.not_woken(written, &Party::User, why);
+    }
+    for file in lookup.files_named_in(&hub.task.text) {
+        let symbol = SymbolPath::module(file);
+        if !candidates.iter().any(|known| known.symbol == symbol) {
+            candidates.push(named(symbol, NAMED.to_owned()));
+        }
+    }
     for found in lookup.index().locate(&text, CANDIDATES) {
         if !candidates.iter().any(|known| known.symbol == found.symbol) {
             candidates.push(Candidate {
@@ -56,6 +60,37 @@ pub(super) fn locate(hub: &Hub) -> Vec<Candidate> {
         millis,
     });
     candidates
+}
+
+fn named(symbol: SymbolPath, why: String) -> Candidate {
+    Candidate {
+        symbol,
+        score: 1.0,
+        why: vec![why],
+    }
+}
+
+/// The candidates that a text names by `@path` and `#Symbol`, and the mentions that name nothing, each
+/// with the reason.
+fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, String)>) {
+    let (mut candidates, mut unknown): (Vec<Candidate>, Vec<_>) = Default::default();
+    for mention in lookup.mentions_in(text) {
+        match mention {
+            Mention::One(symbol) => candidates.push(named(symbol, NAMED.to_owned())),
+            Mention::Several {
+                name,
+                symbols,
+                count,
+            } => {
+                let why = format!("one of {count} symbols that `#{name}` in the task may mean");
+                candidates.extend(symbols.into_iter().map(|symbol| named(symbol, why.clone())));
+            }
+            Mention::Unknown { written, why } => unknown.push((written, why)),
+        }
+    }
+    let mut known = BTreeSet::new();
+    candidates.retain(|candidate| known.insert(candidate.symbol.clone()));
+    (candidates, unknown)
 }
 
 /// Why the scout picked no symbol.

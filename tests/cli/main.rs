@@ -238,7 +238,7 @@ fn wrong_arguments_are_wrong_use() {
     for (args, because) in [
         (&[] as &[&str], "Usage"),
         (&["fly"], "fly"),
-        (&["run"], "<TASK>"),
+        (&["run"], "the task is empty"),
         (&["run", "x", "--fast"], "--fast"),
         (&["run", "x", "y"], "'y'"),
         (&["run", "x", "--approve", "maybe"], "ask, proxy, auto"),

@@ -25,7 +25,7 @@ end, {
 
 for _, name in ipairs({
   'run', 'change', 'ask', 'review', 'accept', 'acceptall', 'again', 'fix', 'reject', 'steer', 'stop', 'undo', 'list',
-  'runs', 'next', 'prev',
+  'runs', 'next', 'prev', 'model',
 }) do
   vim.keymap.set({ 'n', 'x' }, ('<Plug>(starling-%s)'):format(name), function()
     require('starling.commands').call(name, '')

@@ -41,6 +41,27 @@ async fn what_the_question_names_comes_first_with_its_uses() {
 }
 
 #[tokio::test]
+async fn mentions_of_the_question_come_first() {
+    let loud = "def shop_total(shop, total):\n    return shop + total\n";
+    let quiet = "LIMIT = 3\n\n\ndef helper():\n    return 1\n";
+    let files = [("shop.py", SHOP), ("loud.py", loud), ("quiet.py", quiet)];
+    for (question, head) in [
+        (
+            "What has the shop total to do with @quiet.py?",
+            "quiet.py lines 1-5",
+        ),
+        (
+            "What has the shop total to do with #helper?",
+            "quiet.py `quiet.py::helper` lines 4-5",
+        ),
+    ] {
+        let prompt = prompt(&files, question).await;
+        let first = prompt.split("best first:").nth(1).expect("excerpts").trim();
+        assert!(first.starts_with(head), "{head}: {prompt}");
+    }
+}
+
+#[tokio::test]
 async fn an_attribute_has_uses_as_well() {
     let prompt = prompt(
         &[("shop.py", &SHOP.replace("sum", "full_sum"))],

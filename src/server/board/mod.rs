@@ -38,7 +38,24 @@ const LOOKED: usize = 8;
 pub struct Spending {
     pub calls: u32,
     pub tokens: Tokens,
-    pub dollars: Dollars,
+    /// The cost of the calls whose price is known; `None` while no price is known.
+    pub dollars: Option<Dollars>,
+    /// Calls of models without a price, as the end of the run counts them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced_calls: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Spending {
+    /// Adds a cost. A turn of a model without a price is booked as free, so nothing says nothing.
+    fn add(&mut self, cost: Dollars) {
+        if cost > Dollars(0.0) {
+            self.dollars = Some(self.dollars.unwrap_or_default() + cost);
+        }
+    }
 }
 
 /// How a run ended.
@@ -105,19 +122,24 @@ impl Board {
         {
             self.spent.calls += calls;
             self.spent.tokens += usage.prompt + usage.output;
-            self.spent.dollars += *cost;
+            self.spent.add(*cost);
         } else if let Event::TurnFailed { spent, error, .. } = event {
             self.no_answer = Some(error.clone());
             self.spent.calls += spent.calls;
             self.spent.tokens += spent.usage.prompt + spent.usage.output;
-            self.spent.dollars += spent.dollars;
+            self.spent.add(spent.dollars);
         } else if let Event::RunFinished {
             stop_reason,
             summary,
             ending,
+            spent,
             ..
         } = event
         {
+            self.spent.unpriced_calls = spent.unpriced_calls;
+            if spent.unpriced_calls == 0 {
+                self.spent.dollars.get_or_insert_default();
+            }
             self.ended(End {
                 stop_reason: stop_reason.clone(),
                 summary: summary.clone(),

@@ -210,3 +210,53 @@ fn the_last_lookups_of_an_agent_are_kept() {
         ("run tests 2", "run tests 9")
     );
 }
+
+#[test]
+fn a_cost_is_unknown_until_a_price_is_known() {
+    let turn = |cost| Event::TurnFinished {
+        agent: agent("a.py::f"),
+        role: crate::ports::Role::Agent,
+        model: "m".to_owned(),
+        usage: Default::default(),
+        cost: Dollars(cost),
+        calls: 1,
+        finish: crate::ports::Finish::Stop,
+        millis: 1,
+    };
+    let end = |unpriced| match finished(StopReason::Settled) {
+        Event::RunFinished {
+            stop_reason,
+            applied,
+            diff,
+            mut spent,
+            summary,
+            tally,
+            ending,
+        } => {
+            spent.unpriced_calls = unpriced;
+            Event::RunFinished {
+                stop_reason,
+                applied,
+                diff,
+                spent,
+                summary,
+                tally,
+                ending,
+            }
+        }
+        other => other,
+    };
+    let dollars = |events: &[Event]| {
+        let spent = board(events).spent;
+        (spent.dollars, spent.unpriced_calls)
+    };
+    assert_eq!(dollars(&[turn(0.0)]), (None, 0));
+    assert_eq!(dollars(&[turn(0.0), end(1)]), (None, 1));
+    assert_eq!(
+        dollars(&[turn(0.0), end(0)]),
+        (Some(Dollars(0.0)), 0),
+        "free"
+    );
+    let paid = [turn(0.25), turn(0.0), turn(0.5), end(1)];
+    assert_eq!(dollars(&paid), (Some(Dollars(0.75)), 1));
+}

@@ -24,6 +24,9 @@ pub struct AskParams {
     /// A later question of the same session knows what was learnt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The model, as `--model` takes it; else the one that the server was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     #[serde(default)]
     pub limits: LimitsPatch,
 }

@@ -148,7 +148,8 @@ pub struct StatusParams {
     pub asks: usize,
     pub calls: u32,
     pub tokens: Tokens,
-    pub dollars: Dollars,
+    /// `None` while no price is known.
+    pub dollars: Option<Dollars>,
     /// What of the project's settings is not followed, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,

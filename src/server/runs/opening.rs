@@ -174,6 +174,7 @@ impl Runs {
             root: plan.root,
             test: plan.params.test.clone(),
             limits: plan.params.limits.clone(),
+            model: plan.params.model.clone(),
         };
         let opened = tokio::select! {
             opened = (self.shared.services.open)(opening) => opened,

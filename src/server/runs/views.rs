@@ -231,7 +231,9 @@ impl Runs {
             }
             status.calls += entry.board.spent.calls;
             status.tokens += entry.board.spent.tokens;
-            status.dollars += entry.board.spent.dollars;
+            if let Some(dollars) = entry.board.spent.dollars {
+                status.dollars = Some(status.dollars.unwrap_or_default() + dollars);
+            }
         }
         status.text = status_text(&status);
         status
@@ -310,8 +312,8 @@ fn status_text(status: &StatusParams) -> String {
     if words.is_empty() {
         return String::new();
     }
-    if status.dollars > Dollars(0.0) {
-        words.push(format!("${:.2}", status.dollars.0));
+    if let Some(dollars) = status.dollars.filter(|dollars| *dollars > Dollars(0.0)) {
+        words.push(format!("${:.2}", dollars.0));
     } else if status.tokens.0 > 0 {
         words.push(format!("{}k tokens", status.tokens.0.div_ceil(1000)));
     }
@@ -343,7 +345,7 @@ mod tests {
                 waiting,
                 asks,
                 tokens: Tokens(tokens),
-                dollars: Dollars(dollars),
+                dollars: Some(Dollars(dollars)),
                 ..StatusParams::default()
             })
         };

@@ -39,13 +39,13 @@ impl Lookup {
         found
     }
 
-    fn file_at(&self, path: &str) -> Option<FilePath> {
+    pub(super) fn file_at(&self, path: &str) -> Option<FilePath> {
         let file = FilePath::new(path);
         self.files().binary_search(&file).is_ok().then_some(file)
     }
 
     /// The only file of a name with an ending.
-    fn only_file_called(&self, name: &str) -> Option<FilePath> {
+    pub(super) fn only_file_called(&self, name: &str) -> Option<FilePath> {
         if name.contains('/') || !name.trim_start_matches('.').contains('.') {
             return None;
         }

@@ -1,9 +1,11 @@
 //! Looking things up in the workspace as it is now, as capped text for a model.
 
 mod address;
+mod mention;
 mod read;
 mod served;
 
+pub(crate) use mention::Mention;
 pub(crate) use served::Served;
 
 use std::sync::Arc;

@@ -138,6 +138,49 @@ fn documented(scout: Vec<Line>) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
+async fn mentions_of_the_task_are_the_first_candidates_and_unknown_ones_are_told() {
+    let files = [
+        (
+            "cart.py",
+            "class Cart:\n    def total(self):\n        return 1\n",
+        ),
+        ("bill.py", "def total():\n    return 2\n"),
+        ("loud.py", "def rates_of_rates(rates):\n    return rates\n"),
+    ];
+    let model = Scripted::native()
+        .on("scout", [wake(&["cart.py::Cart.total"])])
+        .always("agent", finish("nothing"));
+    let text = "The rates of rates: see #Cart.total, @loud.py, #total and #nowhere.";
+    let mut bed = Bed::new(&files, model).with(|task| task.text = text.into());
+    let events = bed.run().await;
+    let located = events.iter().find_map(|event| match event {
+        Event::Located { candidates, .. } => Some(candidates),
+        _ => None,
+    });
+    let first = located.expect("candidates").iter().take(4);
+    let first: Vec<(String, &str)> = first
+        .map(|one| (one.symbol.to_string(), one.why[0].as_str()))
+        .collect();
+    let several = "one of 2 symbols that `#total` in the task may mean";
+    assert_eq!(
+        first[..3],
+        [
+            ("cart.py::Cart.total".to_owned(), "named in the task"),
+            ("loud.py::".to_owned(), "named in the task"),
+            ("bill.py::total".to_owned(), several),
+        ]
+    );
+    let prompt = &bed.model.prompts("scout")[0];
+    assert!(prompt.contains(several), "{prompt}");
+    let untold = events.iter().find_map(|event| match event {
+        Event::NotWoken { symbol, from, why } => Some((symbol.as_str(), from, why.as_str())),
+        _ => None,
+    });
+    let why = "no symbol is called `nowhere`";
+    assert_eq!(untold, Some(("#nowhere", &Party::User, why)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_file_that_the_task_names_is_the_first_candidate() {
     let mut bed = documented(vec![wake(&["README.md"])]);
     let events = bed.run().await;

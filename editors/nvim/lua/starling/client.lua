@@ -339,8 +339,32 @@ function M.request(method, params, done)
   end
 end
 
+--- Sends a request and waits for its answer; nil when none comes in time.
+function M.wait(method, params, milliseconds)
+  local client = M.get()
+  if not client then
+    return nil
+  end
+  local reply
+  if vim.fn.has('nvim-0.11') == 1 then
+    reply = client:request_sync(method, params, milliseconds, 0)
+  else
+    reply = client.request_sync(method, params, milliseconds, 0)
+  end
+  return reply and reply.result
+end
+
+--- The model that `:Starling model` chose; nil: the one that the server was started with.
+M.model = nil
+
+--- Commands that ask a model.
+local WITH_MODEL = { ['starling.run'] = true, ['starling.ask'] = true, ['starling.retry'] = true }
+
 --- Executes a command of the server.
 function M.execute(command, argument, done)
+  if M.model and WITH_MODEL[command] then
+    argument = vim.tbl_extend('keep', argument, { model = M.model })
+  end
   M.request('workspace/executeCommand', { command = command, arguments = { argument } }, done)
 end
 

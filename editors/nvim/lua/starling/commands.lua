@@ -16,6 +16,15 @@ local function text_or_ask(text, prompt, done)
   end)
 end
 
+--- The same for a text of several lines, written in a float.
+local function text_or_compose(text, title, done)
+  if vim.trim(text) ~= '' then
+    done(text)
+  else
+    require('starling.compose').open(title, done)
+  end
+end
+
 local function begin(argument)
   client.execute('starling.run', argument, function(reply)
     M.last = reply.run
@@ -86,7 +95,7 @@ local function meant_run(done)
 end
 
 local function change(about, text)
-  text_or_ask(text, ('Change %s: '):format(about.symbol), function(task)
+  text_or_compose(text, 'Change ' .. about.symbol, function(task)
     begin({ task = task, begin = { about.symbol } })
   end)
 end
@@ -99,7 +108,7 @@ end
 
 local all = {
   run = function(text)
-    text_or_ask(text, 'Task: ', function(task)
+    text_or_compose(text, 'Task', function(task)
       begin({ task = task })
     end)
   end,
@@ -109,7 +118,7 @@ local all = {
     end)
   end,
   ask = function(text)
-    text_or_ask(text, 'Question: ', function(question)
+    text_or_compose(text, 'Question', function(question)
       require('starling.ask').ask({ question = question })
     end)
   end,
@@ -179,6 +188,10 @@ local all = {
   fix = function()
     require('starling.remedy').fix()
   end,
+  --- The model of the runs and questions that begin from now on.
+  model = function(text)
+    require('starling.model').choose(vim.trim(text))
+  end,
   restart = function()
     client.restart()
   end,
@@ -223,7 +236,7 @@ function M.client(name, about)
   if what == 'change' then
     change(about, '')
   elseif what == 'ask' then
-    text_or_ask('', ('Ask about %s: '):format(about.symbol), function(question)
+    text_or_compose('', 'Ask about ' .. about.symbol, function(question)
       require('starling.ask').ask({ question = question, symbol = about.symbol })
     end)
   elseif what == 'reject' then

@@ -53,7 +53,7 @@ local function choose_model(remedy)
     default = now ~= '' and now or 'openai:',
   }, function(model)
     if model and vim.trim(model) ~= '' then
-      options.values.model = vim.trim(model)
+      options.values.model, client.model = vim.trim(model), nil
       after_restart(remedy.task)
     end
   end)

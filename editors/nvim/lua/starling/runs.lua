@@ -10,6 +10,16 @@ local function name(agent)
   return type(agent) == 'table' and agent.agent or NAMES[agent] or agent
 end
 
+--- A cost of nothing is said only where every price is known.
+local function cost(spent)
+  local known = type(spent.dollars) == 'number' and (', $%.4f'):format(spent.dollars) or ''
+  local unpriced = spent.unpriced_calls or 0
+  if unpriced == 0 then
+    return known
+  end
+  return known == '' and ', cost unknown' or ('%s and the cost of %d calls, which is unknown'):format(known, unpriced)
+end
+
 --- The lines of the view, the newest run first, and what each is about.
 local function lines_of(runs)
   local lines, about = {}, {}
@@ -24,7 +34,7 @@ local function lines_of(runs)
     local run = runs[at]
     local spent = run.spent
     add(('%s %s'):format(run.stage == 'ended' and '■' or '▶', vim.split(run.task, '\n')[1]), { run = run.run })
-    add(('  %d calls, %d tokens, $%.4f%s'):format(spent.calls, spent.tokens, spent.dollars,
+    add(('  %d calls, %d tokens%s%s'):format(spent.calls, spent.tokens, cost(spent),
       run.restored and ', of an earlier session' or ''), { run = run.run })
     for _, agent in ipairs(run.agents) do
       local seconds = agent.working and agent.seconds >= 3 and (' · %d s'):format(agent.seconds) or ''

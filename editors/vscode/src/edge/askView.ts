@@ -1,7 +1,8 @@
-/** The panel for questions about the code. */
+/** The panel in which tasks and questions are written, and questions are answered. */
 
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
+import { type MentionItem, remembered } from "../model/composer.ts";
 import { type AnswerParams, Conversation, type Turn } from "../model/conversation.ts";
 import { activeFolder, chooseFolder, type Folder, openLine, type SymbolPlace } from "./place.ts";
 import type { Server } from "./server.ts";
@@ -10,6 +11,8 @@ import { options, page } from "./webview.ts";
 type Wish =
   | { wish: "ready" }
   | { wish: "ask"; question: string }
+  | { wish: "run"; task: string }
+  | { wish: "complete"; mention: string }
   | { wish: "stop" }
   | { wish: "new" }
   | { wish: "about_all" }
@@ -22,11 +25,23 @@ interface Kept {
   folder: string;
 }
 
+/** A task that is to be written. */
+export interface TaskDraft {
+  folder: vscode.WorkspaceFolder;
+  text: string;
+  /** Where the run begins; empty where Starling finds the symbols. */
+  begin: string;
+}
+
+export type StartTask = (folder: vscode.WorkspaceFolder, what: { task: string; begin?: string[] }) => Promise<void>;
+
 /** Pieces of an answer are gathered for so long. */
 const GATHER_MS = 50;
 /** Where the conversation is kept over a reload of the window, and how much of it. */
 const KEPT = "starling.conversation";
 const KEPT_TURNS = 20;
+/** Where the tasks and questions that were sent are kept. */
+const HISTORY = "starling.history";
 
 export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   readonly #extension: vscode.Uri;
@@ -40,6 +55,13 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   #folder: Folder;
   /** How often the user has come to ask: the page takes the focus when it rises, and only then. */
   #come = 0;
+  /** What the user has come to write. */
+  #mode: "task" | "question" = "question";
+  #draft: Partial<TaskDraft> = {};
+  /** Whether the panel was opened for a task alone: it is closed again when that is sent. */
+  #forTask = false;
+  /** Begins a run with what was written. */
+  startTask: StartTask = async () => undefined;
   #pending: NodeJS.Timeout | null = null;
 
   constructor({ extensionUri, workspaceState }: vscode.ExtensionContext, server: Server) {
@@ -68,11 +90,21 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
   resolveWebviewView(view: vscode.WebviewView): void {
     this.#view = view;
     view.webview.options = options(this.#extension);
-    view.webview.html = page(view.webview, this.#extension, "ask", "Ask about the code");
+    view.webview.html = page(view.webview, this.#extension, "ask", "Tasks and questions");
     view.webview.onDidReceiveMessage((wish: Wish) => void this.#grant(wish));
     view.onDidDispose(() => {
       this.#view = null;
     });
+  }
+
+  /** Opens the panel to write a task. */
+  async compose(draft: TaskDraft): Promise<void> {
+    this.#forTask = !this.#view?.visible && this.#conversation.turns.length === 0;
+    this.#mode = "task";
+    this.#draft = draft;
+    this.#come++;
+    await vscode.commands.executeCommand("starling.ask.focus");
+    this.#soon();
   }
 
   /** Opens the panel, with what the question is about. */
@@ -86,6 +118,8 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
       await this.#begin();
     }
     this.#symbol = about?.symbol ?? "";
+    this.#mode = "question";
+    this.#draft = {};
     this.#come++;
     await vscode.commands.executeCommand("starling.ask.focus");
     this.#soon();
@@ -103,17 +137,25 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
       case "ready":
         return this.#soon();
       case "ask":
+        await this.#remember(wish.question);
         return this.#ask(wish.question);
+      case "run":
+        return this.#run(wish.task);
+      case "complete":
+        return this.#complete(wish.mention);
       case "stop":
         return this.#stop();
       case "new":
         this.#folder = undefined;
+        this.#mode = "question";
+        this.#draft = {};
         await this.#begin();
         await this.#memory.update(KEPT, undefined);
         this.#come++;
         return this.#soon();
       case "about_all":
         this.#symbol = "";
+        this.#draft = { ...this.#draft, begin: "" };
         return this.#soon();
       case "task":
         return vscode.commands.executeCommand("starling.client.task", wish.text);
@@ -146,6 +188,48 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
     this.#soon();
   }
 
+  async #run(task: string): Promise<void> {
+    await this.#remember(task);
+    const { folders } = this.#server;
+    const folder = this.#draft.folder ?? activeFolder() ?? (await chooseFolder("Starling: New Task", folders));
+    const { begin } = this.#draft;
+    const close = this.#forTask;
+    this.#forTask = false;
+    if (!folder) {
+      return;
+    }
+    try {
+      await this.startTask(folder, begin ? { task, begin: [begin] } : { task });
+      this.#draft = {};
+      if (close) {
+        await vscode.commands.executeCommand("workbench.action.closeAuxiliaryBar");
+      }
+    } catch (error) {
+      void vscode.window.showErrorMessage(`Starling: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    this.#soon();
+  }
+
+  async #complete(mention: string): Promise<void> {
+    const folder =
+      (this.#mode === "task" ? this.#draft.folder : this.#folder) ?? activeFolder() ?? this.#server.folders[0];
+    const about = { mention, folder: folder?.uri.toString() };
+    try {
+      const { items } = await this.#server.request<{ items: MentionItem[] }>("starling/mentions", about);
+      void this.#view?.webview.postMessage({ mention, items });
+    } catch (error) {
+      this.#server.log.debug(`starling/mentions: ${error}`);
+    }
+  }
+
+  get #history(): string[] {
+    return this.#memory.get<string[]>(HISTORY, []);
+  }
+
+  async #remember(text: string): Promise<void> {
+    await this.#memory.update(HISTORY, remembered(this.#history, text));
+  }
+
   async #begin(): Promise<void> {
     await this.#stop();
     this.#conversation = new Conversation(randomUUID());
@@ -172,6 +256,10 @@ export class AskView implements vscode.WebviewViewProvider, vscode.Disposable {
         turns: this.#conversation.turns,
         busy: this.#conversation.busy,
         symbol: this.#symbol,
+        begin: this.#draft.begin ?? "",
+        mode: this.#mode,
+        draft: this.#draft.text ?? "",
+        history: this.#history,
         come: this.#come,
         unable: running ? "" : "The server is not running.",
       });

@@ -8,6 +8,7 @@ import { shortName } from "../model/symbol.ts";
 import type { AskView } from "./askView.ts";
 import { askForKey } from "./keys.ts";
 import { menu } from "./menu.ts";
+import { chooseModel } from "./models.ts";
 import type { PictureView } from "./pictureView.ts";
 import { activeFolder, chooseFolder, openSymbol, pathIn, symbolAt } from "./place.ts";
 import type { Restarts } from "./restarts.ts";
@@ -39,6 +40,7 @@ interface SymbolArgument extends Placed {
 
 export function registerCommands(parts: Parts): vscode.Disposable[] {
   const { server, runs, targets, picture, ask } = parts;
+  ask.startTask = (folder, what) => run(parts.remedies, folder, what);
   const commands: Record<string, (argument?: unknown) => unknown> = {
     task: (argument) => newTask(parts, typeof argument === "string" ? argument : ""),
     change: (argument) => change(parts, argument as SymbolArgument | undefined),
@@ -69,6 +71,7 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
     restart: () => parts.restarts.ask(),
     log: () => server.log.show(),
     key: () => askForKey(parts.context, server),
+    model: () => chooseModel(server),
     menu: () => menu(server, runs),
   };
   return Object.entries(commands).map(([name, run]) =>
@@ -92,32 +95,24 @@ async function withTarget(
   }
 }
 
-async function newTask({ server, remedies }: Parts, value: string): Promise<void> {
+async function newTask({ server, ask }: Parts, value: string): Promise<void> {
   const folder = await chooseFolder("Starling: New Task", server.folders);
   if (!folder) {
     return;
   }
-  const task = await vscode.window.showInputBox({
-    title: "Starling: New Task",
-    prompt: "What is to be done? Starling finds the symbols; each change is yours to accept.",
-    value,
-    placeHolder: "The late fee is charged on the day of return, too. Make the tests pass.",
-    ignoreFocusOut: true,
-  });
-  if (task?.trim()) {
-    await run(remedies, folder, { task });
-  }
+  await ask.compose({ folder, text: value, begin: "" });
 }
 
-async function change({ server, remedies }: Parts, argument: SymbolArgument | undefined): Promise<void> {
+async function change({ server, remedies, ask }: Parts, argument: SymbolArgument | undefined): Promise<void> {
   const editor = vscode.window.activeTextEditor;
   const place = editor && selected(editor);
   // The box is there before the symbol is found: what is typed at once goes into it, never into the source.
   const symbolHere = argument ?? (editor && symbolAt(editor.document.uri, editor.selection.active));
-  const task = await taskBox(symbolHere, place ?? "the project");
-  if (!task) {
+  const written = await taskBox(symbolHere, place ?? "the project");
+  if (!written || (written.task === "" && !written.more)) {
     return;
   }
+  const { task } = written;
   const found = await symbolHere;
   const symbol = found?.symbol;
   const folder =
@@ -127,23 +122,38 @@ async function change({ server, remedies }: Parts, argument: SymbolArgument | un
   if (!folder) {
     return;
   }
+  if (written.more) {
+    await ask.compose({ folder, text: symbol || !place ? task : `${task} (${place})`, begin: symbol ?? "" });
+    return;
+  }
   await run(remedies, folder, symbol ? { task, begin: [symbol] } : { task: place ? `${task} (${place})` : task });
 }
+
+/** What was written into the box; `more`: it goes on in the panel, over several lines. */
+interface Written {
+  task: string;
+  more: boolean;
+}
+
+const MORE = { iconPath: new vscode.ThemeIcon("multiple-windows"), tooltip: "Write Several Lines" };
 
 /** Asks what to change; the title names the symbol as soon as it is found. */
 async function taskBox(
   symbol: SymbolArgument | Thenable<SymbolArgument | undefined> | undefined,
   otherwise: string,
-): Promise<string | undefined> {
+): Promise<Written | undefined> {
   const box = vscode.window.createInputBox();
   box.title = "Starling: Change …";
   box.prompt = "What is to change? You see every change, with its tests, before it is made.";
   box.ignoreFocusOut = true;
-  const answered = new Promise<string | undefined>((resolve) => {
-    box.onDidAccept(() => {
-      resolve(box.value.trim());
+  box.buttons = [MORE];
+  const answered = new Promise<Written | undefined>((resolve) => {
+    const end = (more: boolean) => {
+      resolve({ task: box.value.trim(), more });
       box.hide();
-    });
+    };
+    box.onDidAccept(() => end(false));
+    box.onDidTriggerButton(() => end(true));
     box.onDidHide(() => {
       resolve(undefined);
       box.dispose();

@@ -20,6 +20,7 @@ export async function menu(server: Server, runs: Runs): Promise<void> {
     ...(runs.all.length > 0
       ? [entry("type-hierarchy", "Show the picture of the run", "picture"), entry("discard", "Undo a run", "undo")]
       : []),
+    ...(running ? [entry("server-process", "Choose the model…", "model")] : []),
     entry("key", "Set API key…", "key"),
     entry("refresh", "Restart the server", "restart"),
     entry("output", "Show the log", "log"),

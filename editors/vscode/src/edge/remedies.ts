@@ -4,8 +4,8 @@ import * as vscode from "vscode";
 import type { RemedyParams } from "../model/protocol.ts";
 import { AGAIN, buttons, CHOOSE, KEY } from "../model/remedy.ts";
 import { askForKey } from "./keys.ts";
+import { chooseModel } from "./models.ts";
 import type { Server } from "./server.ts";
-import { setting } from "./settings.ts";
 
 /** What a run was begun with: the arguments of `starling.run`. */
 export type Begun = { task: string; folder: string } & Record<string, unknown>;
@@ -65,7 +65,11 @@ export class Remedies implements vscode.Disposable {
       case KEY:
         return this.#afterRestart(begun, () => askForKey(this.#context, this.#server));
       case CHOOSE:
-        return this.#afterRestart(begun, chooseModel);
+        // The choice needs no restart: the next run uses it.
+        if ((await chooseModel(this.#server)) === "changed") {
+          await this.again(run);
+        }
+        return;
       default: {
         const reply = await this.#server.execute<{ run: string }>("starling.retry", { run, download: true });
         this.#begun.set(reply.run, begun);
@@ -73,7 +77,7 @@ export class Remedies implements vscode.Disposable {
     }
   }
 
-  /** Runs the task when the server was started anew, which a changed key or model does. */
+  /** Runs the task when the server was started anew, which a changed key does. */
   async #afterRestart(begun: Begun, change: () => Promise<"changed" | "left">): Promise<void> {
     this.#waiting = begun;
     if ((await change()) === "left") {
@@ -88,19 +92,4 @@ export class Remedies implements vscode.Disposable {
       await this.begin(waiting);
     }
   }
-}
-
-async function chooseModel(): Promise<"changed" | "left"> {
-  const before = setting("model", "");
-  const model = await vscode.window.showInputBox({
-    title: "Starling: Choose a Model",
-    prompt: "openai:MODEL, a name from your config.toml, gguf:PATH or local. Your task runs with it at once.",
-    value: before || "openai:",
-    ignoreFocusOut: true,
-  });
-  if (!model || model === before) {
-    return "left";
-  }
-  await vscode.workspace.getConfiguration("starling").update("model", model, vscode.ConfigurationTarget.Global);
-  return "changed";
 }

@@ -1,10 +1,12 @@
 /** The servers of this window, one in each folder, as one. */
 
 import * as vscode from "vscode";
+import { withModel } from "../model/arguments.ts";
 import { bare, Homes } from "../model/route.ts";
 import { Bridge } from "./bridge.ts";
 import { Saver } from "./saver.ts";
 import { type Handler, Session, type SessionState } from "./session.ts";
+import { setting } from "./settings.ts";
 
 export type ServerState = { kind: "off" } | { kind: "untrusted" } | { kind: "no_folder" } | SessionState;
 
@@ -119,7 +121,8 @@ export class Server implements vscode.Disposable {
       return undefined as T;
     }
     const session = this.#sessionOf(about);
-    const reply = await session.request<T>("workspace/executeCommand", { command, arguments: [bare(about)] });
+    const argument = withModel(command, bare(about), setting("model", ""));
+    const reply = await session.request<T>("workspace/executeCommand", { command, arguments: [argument] });
     this.#homes.learn(reply, session.folder.uri.toString());
     return reply;
   }

@@ -108,7 +108,7 @@ export class Session {
   }
 
   #create(path: string, keys: Record<string, string>): LanguageClient {
-    const args = serverArguments(setting("model", ""), setting("config", {}));
+    const args = serverArguments(setting("config", {}));
     const environment = setting<Record<string, string>>("environment", {});
     const options = { cwd: this.folder.uri.fsPath, env: { ...process.env, ...keys, ...environment } };
     const client = new Client("starling", "Starling", { command: path, args, options }, this.#options());

@@ -15,8 +15,8 @@ const RUN = [
   "tests.command",
 ];
 
-/** Settings that count only when the server starts. */
-const AT_START = ["path", "model", "config", "environment"];
+/** Settings that count only when the server starts. The model is named by each run and each question. */
+const AT_START = ["path", "config", "environment"];
 
 export function setting<T>(key: string, otherwise: T): T {
   return vscode.workspace.getConfiguration("starling").get(key, otherwise) ?? otherwise;

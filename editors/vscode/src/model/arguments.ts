@@ -4,9 +4,17 @@
 export type Changed = Record<string, unknown>;
 
 /** What the server is started with: it takes the same keys as the configuration file. */
-export function serverArguments(model: string, config: Record<string, unknown>): string[] {
+export function serverArguments(config: Record<string, unknown>): string[] {
   const keys = Object.entries(config).flatMap(([key, value]) => ["-c", `${key}=${toml(value)}`]);
-  return ["lsp", ...(model === "" ? [] : ["--model", model]), ...keys];
+  return ["lsp", ...keys];
+}
+
+/** Commands that ask a model. */
+const ASK_A_MODEL = ["starling.run", "starling.ask", "starling.retry"];
+
+/** The argument of a command with the model that is chosen; empty for none. */
+export function withModel<T extends object>(command: string, about: T, model: string): T {
+  return model !== "" && ASK_A_MODEL.includes(command) ? { model, ...about } : about;
 }
 
 function toml(value: unknown): string {

@@ -1,6 +1,6 @@
 /** Questions and answers of one session, as they stream in. */
 
-import { count, dollars, tokens } from "./words.ts";
+import { costOf, count, tokens } from "./words.ts";
 
 /** `starling/answer` */
 export interface AnswerParams {
@@ -31,6 +31,8 @@ export interface Answer {
   prompt_tokens: number;
   output_tokens: number;
   usd: number;
+  /** Calls whose price is unknown; left out for none. */
+  unpriced_calls?: number;
   seconds: number;
 }
 
@@ -157,7 +159,9 @@ function stepWords(step: Exclude<Step, { step: "said" | "restarted" }>): string 
 }
 
 function footOf(answer: Answer): string {
-  const used = `${count(answer.calls, "call")} · ${tokens(answer.prompt_tokens + answer.output_tokens)} tokens · ${dollars(answer.usd)}`;
+  const unpriced = answer.unpriced_calls ?? 0;
+  const cost = answer.usd === 0 && unpriced > 0 ? "price unknown" : costOf({ dollars: answer.usd, unpriced });
+  const used = `${count(answer.calls, "call")} · ${tokens(answer.prompt_tokens + answer.output_tokens)} tokens · ${cost}`;
   const ended = answer.ended;
   const parts = [
     used,

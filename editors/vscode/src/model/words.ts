@@ -31,13 +31,21 @@ export function ledgerLine({ calls, tokens: used, dollars: money, unpriced }: Us
   return parts.join(" · ");
 }
 
+/** What calls cost, as far as their prices are known. */
+export function costOf({ dollars: money, unpriced }: Pick<Used, "dollars" | "unpriced">): string {
+  if (money > 0) {
+    return unpriced ? `${dollars(money)} and ${count(unpriced, "call")} of unknown price` : dollars(money);
+  }
+  return unpriced === 0 ? dollars(0) : "unknown";
+}
+
 /** Each line of the ledger against its limit. */
 export function ledgerLines(used: Used, limits: Limits | null): string[] {
   const of = (limit: string | undefined) => (limit === undefined ? "" : ` of ${limit}`);
   return [
     `Calls: ${used.calls}${of(limits?.calls.toString())}`,
     `Tokens: ${tokens(used.tokens)}${of(limits ? tokens(limits.tokens) : undefined)}`,
-    `Dollars: ${dollars(used.dollars)}${limits?.dollars ? of(dollars(limits.dollars)) : ", no limit"}`,
+    `Dollars: ${costOf(used)}${limits?.dollars ? of(dollars(limits.dollars)) : ", no limit"}`,
   ];
 }
 

@@ -143,6 +143,14 @@ export class Editor {
     await box.waitFor({ state: "hidden" });
   }
 
+  /** Writes a task into the panel, and sends it. */
+  async task(text: string): Promise<void> {
+    const panel = await this.view("#question");
+    await panel.locator('#mode-task[aria-pressed="true"]').waitFor();
+    await panel.locator("#question").fill(text);
+    await panel.locator("#question").press("Enter");
+  }
+
   /** Picks from a list that asks something. */
   async choose(question: string, choice: string): Promise<void> {
     const box = this.page.locator(".quick-input-widget", { has: this.page.locator(`[placeholder="${question}"]`) });

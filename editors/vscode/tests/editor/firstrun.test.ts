@@ -34,7 +34,7 @@ on.step("without a model the first task asks to choose one, or to download one",
     [PRICE_PATH]: [proposes("Twice the base.", "base = 100", "base = 200")],
   });
   await on.editor.chord("t");
-  await on.editor.answer("Starling: New Task", TASK);
+  await on.editor.task(TASK);
   await toast("local").waitFor();
   await on.editor.picture("default no model");
   await press("local", "Choose a Model");
@@ -62,7 +62,7 @@ on.step("an endpoint that does not answer is asked again when the user says so",
     [PRICE_PATH]: [proposes("25 now.", "extra = 19", "extra = 25")],
   });
   await on.editor.chord("t");
-  await on.editor.answer("Starling: New Task", "Raise the extra.");
+  await on.editor.task("Raise the extra.");
   await toast("connection failed").waitFor();
   await on.editor.picture("default dead endpoint");
   on.scene.model.dead = false;

@@ -30,7 +30,7 @@ on.step("a task is given to the folder that is chosen", async () => {
   });
   await on.editor.command("Starling: New Task…");
   await on.editor.choose("In which folder?", "other");
-  await on.editor.answer("Starling: New Task", "Double the tax.");
+  await on.editor.task("Double the tax.");
   await on.editor.row("Double the tax.", "other · 1 to review").waitFor();
   await on.editor.picture("light contrast folders");
 });

@@ -34,7 +34,7 @@ on.step("a proposal that is not on the screen is shown by the first accept, and 
     [PRICE_PATH]: [proposes("Twice the base.", "base = 100", "base = 200")],
   });
   await on.editor.chord("t");
-  await on.editor.answer("Starling: New Task", "Double the base.");
+  await on.editor.task("Double the base.");
   await toReview(1).waitFor();
   await on.editor.openFile("tax.py");
   await on.editor.chord("a");
@@ -54,7 +54,7 @@ on.step("forgotten runs do not come back with the next one, and Stop stops that"
   on.scene.model.knows("Halve the base.", { scout: [wakes(PRICE_PATH)] });
   on.scene.model.hold(PRICE_PATH);
   await on.editor.chord("t");
-  await on.editor.answer("Starling: New Task", "Halve the base.");
+  await on.editor.task("Halve the base.");
   await on.scene.model.asked(PRICE_PATH);
   await on.editor.row("Halve the base.", "1 agent at work").waitFor();
   await on.editor.page.waitForTimeout(1000);
@@ -80,16 +80,53 @@ on.step("what is typed right after Change… goes into its box, not into the sou
   await box.waitFor({ state: "hidden" });
 });
 
+on.step("a task of several lines is written with completion, and earlier tasks come back", async () => {
+  await on.editor.chord("t");
+  const panel = await on.editor.view("#question");
+  await panel.locator('#mode-task[aria-pressed="true"]').waitFor();
+  const text = panel.locator("#question");
+  await text.pressSequentially("Raise it in @pri", { delay: 30 });
+  await panel.locator('#mentions [aria-selected="true"]', { hasText: "@price.py" }).waitFor();
+  await on.editor.picture("default mention");
+  await text.press("Enter");
+  await text.press("Shift+Enter");
+  await text.pressSequentially("as #lab", { delay: 30 });
+  await panel.locator("#mentions li", { hasText: "#label" }).first().waitFor();
+  await on.editor.picture("default symbol mention");
+  await text.press("Tab");
+  assert.equal(await text.inputValue(), "Raise it in @price.py \nas #label ");
+  await text.press("Home");
+  await text.press("ArrowUp");
+  await text.press("ArrowUp");
+  assert.equal(await text.inputValue(), "Halve the base.");
+  await text.press("ArrowUp");
+  assert.equal(await text.inputValue(), "Double the base.");
+  await text.press("ArrowDown");
+  await text.press("ArrowDown");
+  assert.equal(await text.inputValue(), "Raise it in @price.py \nas #label ");
+  await text.fill("");
+});
+
+on.step("the models are listed, and the present one is marked", async () => {
+  await on.editor.command("Starling: Choose Model…");
+  const box = on.editor.page.locator(".quick-input-widget", { hasText: "Starling: Choose a Model" });
+  await box.locator(".monaco-list-row", { hasText: "openai:scripted" }).first().waitFor();
+  await box.locator(".monaco-list-row", { hasText: "local" }).first().waitFor();
+  await on.editor.picture("default models");
+  await on.editor.page.keyboard.press("Escape");
+  await box.waitFor({ state: "hidden" });
+});
+
 on.step("a setting that is changed in mid-run waits; restarting anyway leaves a run to run again", async () => {
   on.scene.model.knows("Raise the extra.", { scout: [wakes(PRICE_PATH), wakes(PRICE_PATH)] });
   on.scene.model.hold(PRICE_PATH);
   await on.editor.chord("t");
-  await on.editor.answer("Starling: New Task", "Raise the extra.");
+  await on.editor.task("Raise the extra.");
   await on.scene.model.asked(PRICE_PATH);
   for (const place of ["User", "Machine"]) {
     const path = join(on.scene.folder, "data", place, "settings.json");
     const settings = JSON.parse(readFileSync(path, "utf8"));
-    writeFileSync(path, JSON.stringify({ ...settings, "starling.model": "openai:other" }));
+    writeFileSync(path, JSON.stringify({ ...settings, "starling.config": { "network.attempts": 2 } }));
   }
   const toast = on.editor.page.locator(".notification-toast", { hasText: "holds when the run has ended" });
   await toast.waitFor();

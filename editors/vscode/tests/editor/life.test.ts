@@ -111,10 +111,8 @@ on.step("a question is answered with citations that are links", async () => {
 on.step("a question becomes a task, and its answer is there after the window was loaded anew", async () => {
   const ask = await on.editor.view("#question");
   await ask.locator("button", { hasText: "Make it a task" }).click();
-  const box = on.editor.page.locator(".quick-input-widget", { hasText: "Starling: New Task" });
-  await box.waitFor();
-  assert.equal(await box.locator("input").first().inputValue(), "parcels/quote.py::quote: How does percent round?");
-  await on.editor.page.keyboard.press("Escape");
+  await ask.locator('#mode-task[aria-pressed="true"]').waitFor();
+  assert.equal(await ask.locator("#question").inputValue(), "parcels/quote.py::quote: How does percent round?");
   const loaded = on.editor.page.waitForEvent("load");
   await on.editor.command("Developer: Reload Window");
   await loaded;

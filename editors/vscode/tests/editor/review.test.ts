@@ -16,7 +16,7 @@ on.step("the server is ready when a file is opened", async () => {
 
 on.step("a task wakes agents, and an intent waits", async () => {
   await on.editor.command("Starling: New Task…");
-  await on.editor.answer("Starling: New Task", on.scene.task);
+  await on.editor.task(on.scene.task);
   await on.editor.row("means to:").waitFor();
   await on.editor.page.locator('[aria-label^="Agents, "]').waitFor();
   await on.editor.row("waits for leave").waitFor();

@@ -18,7 +18,7 @@ on.step("two proposals that only pass together come up as one", async () => {
   await on.editor.openFile("price.py");
   await on.editor.page.locator('.statusbar-item [aria-label^="Starling. Ready"]').waitFor();
   await on.editor.command("Starling: New Task…");
-  await on.editor.answer("Starling: New Task", TASK);
+  await on.editor.task(TASK);
   await on.editor.clickRow(/#\d price/, "waits for you");
   await on.editor.page.locator(".tab.active", { hasText: /^Proposals #\d #\d/ }).waitFor();
   const shown = on.editor.page.locator(".editor-instance .view-lines");

@@ -34,7 +34,7 @@ on.step("the editor's own undo of an accepted change is shown, and its redo", as
     [PRICE_PATH]: [proposes("Twice the base.", "base = 100", "base = 200")],
   });
   await on.editor.chord("t");
-  await on.editor.answer("Starling: New Task", "Double the base.");
+  await on.editor.task("Double the base.");
   await toReview(1).waitFor();
   await on.editor.chord("a");
   await on.editor.proposed("base = 200").waitFor();
@@ -57,7 +57,7 @@ on.step("a restored run has nobody at work, from the first moment on", async () 
     [TAX_PATH]: [proposes("A better tax.", "return 10", "return 12")],
   });
   await on.editor.chord("t");
-  await on.editor.answer("Starling: New Task", "Change both.");
+  await on.editor.task("Change both.");
   await toReview(2).waitFor();
   const said = await counted(async () => {
     await on.editor.command("Starling: Restart Server");
@@ -117,7 +117,7 @@ on.step("what an agent reads, and for how many seconds it thinks, is visible", a
   });
   on.scene.model.hold(PRICE_PATH);
   await on.editor.chord("t");
-  await on.editor.answer("Starling: New Task", "Look first.");
+  await on.editor.task("Look first.");
   await on.scene.model.asked(PRICE_PATH);
   on.scene.model.letGo(PRICE_PATH);
   on.scene.model.hold(PRICE_PATH);

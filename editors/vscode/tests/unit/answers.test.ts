@@ -37,6 +37,9 @@ test("an answer streams, is begun anew, and ends", () => {
   assert.equal(last()?.text, "Whole.");
   assert.equal(last()?.state, "answered");
   assert.equal(last()?.foot, "2 calls · 3.2k tokens · $0.010 · 1.3 s");
+  const unpriced = begun();
+  unpriced.take({ ask: "a1", answer: { ...answer, usd: 0, unpriced_calls: 2 } });
+  assert.equal(unpriced.turns.at(-1)?.foot, "2 calls · 3.2k tokens · price unknown · 1.3 s");
   assert.equal(conversation.going, null);
 });
 

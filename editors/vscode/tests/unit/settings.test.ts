@@ -1,24 +1,14 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { runParameters, serverArguments } from "../../src/model/arguments.ts";
+import { runParameters, serverArguments, withModel } from "../../src/model/arguments.ts";
 import { findBinary, type Places } from "../../src/model/binary.ts";
 
 test("the server is started with what the user has set", () => {
-  assert.deepEqual(serverArguments("", {}), ["lsp"]);
+  assert.deepEqual(serverArguments({}), ["lsp"]);
   assert.deepEqual(
-    serverArguments("openai:gpt", { "network.attempts": 2, "tests.command": "make test", "language.servers": ["ty"] }),
-    [
-      "lsp",
-      "--model",
-      "openai:gpt",
-      "-c",
-      "network.attempts=2",
-      "-c",
-      "tests.command=make test",
-      "-c",
-      'language.servers=["ty"]',
-    ],
+    serverArguments({ "network.attempts": 2, "tests.command": "make test", "language.servers": ["ty"] }),
+    ["lsp", "-c", "network.attempts=2", "-c", "tests.command=make test", "-c", 'language.servers=["ty"]'],
   );
 });
 
@@ -117,4 +107,12 @@ test("menus, keys and links name commands that exist", () => {
     (name) => !new RegExp(`^ {4}${String(name).split(".").pop()}:`, "m").test(source),
   );
   assert.deepEqual(unregistered, []);
+});
+
+test("the chosen model is named by runs and questions, and an explicit one stays", () => {
+  const about = { task: "x" };
+  assert.deepEqual(withModel("starling.run", about, "openai:a"), { model: "openai:a", task: "x" });
+  assert.deepEqual(withModel("starling.retry", { run: "r", model: "b" }, "openai:a"), { run: "r", model: "b" });
+  assert.equal(withModel("starling.run", about, ""), about);
+  assert.equal(withModel("starling.accept", about, "openai:a"), about);
 });

@@ -33,6 +33,11 @@ test("the ledger against its limits", () => {
   assert.equal(ledgerShare(used, { ...limits, dollars: null }), 0.5);
   assert.equal(ledgerShare(used, null), 0);
   assert.equal(ledgerLines(used, { ...limits, dollars: null })[2], "Dollars: $0.40, no limit");
+  // A cost of nothing is said only where every price is known.
+  const free = { ...used, dollars: 0 };
+  assert.equal(ledgerLines(free, null)[2], "Dollars: unknown, no limit");
+  assert.equal(ledgerLines({ ...free, unpriced: 0 }, null)[2], "Dollars: $0.00, no limit");
+  assert.equal(ledgerLines({ ...used, unpriced: 2 }, null)[2], "Dollars: $0.40 and 2 calls of unknown price, no limit");
 });
 
 test("the status says what matters most", () => {
