@@ -246,6 +246,11 @@ fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
 /// `1 test still fails: a; `: what the task is about, where a run changed nothing.
 fn still_failing(facts: &RunFacts<'_>) -> String {
     let failing = facts.report_before.map(failing_ids).unwrap_or_default();
+    if let (Some(report), [only]) = (facts.report_before, failing.as_slice())
+        && only == WHOLE_RUN
+    {
+        return format!("{} still fails; ", report.command);
+    }
     let required = failing.into_iter();
     let required = required.filter(|id| *id != WHOLE_RUN && facts.required.contains(id));
     let required: Vec<String> = required.collect();

@@ -50,8 +50,17 @@ struct Work {
     behind: String,
 }
 
-/// Leaves out each statement of the agent's function in turn. The first text in its place with which a
-/// failing test passes is proposed. `Some` ends the piece of work.
+/// What a change does for the tests that fail and have to pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Help {
+    None,
+    Some,
+    All,
+}
+
+/// Leaves out each statement of the agent's function in turn. The first text in its place with which all
+/// failing tests pass is proposed; where there is none, the first with which one does. `Some` ends the
+/// piece of work.
 pub(super) async fn fill(hub: &Arc<Hub>, mind: &mut Mind, temperature: f32) -> Option<Ending> {
     let Party::Agent(path) = mind.party.clone() else {
         return None;
@@ -60,6 +69,7 @@ pub(super) async fn fill(hub: &Arc<Hub>, mind: &mut Mind, temperature: f32) -> O
     let mut holes = statements(&work.found.tree, &work.found.symbol);
     holes.truncate(STATEMENTS);
     let mut tried = 0;
+    let mut helps_some = None;
     for hole in &holes {
         let reply = match work.ask(hub, mind, *hole, temperature).await {
             Ok(reply) => reply,
@@ -73,18 +83,20 @@ pub(super) async fn fill(hub: &Arc<Hub>, mind: &mut Mind, temperature: f32) -> O
                 continue;
             }
             tried += 1;
-            if !makes_a_test_pass(hub, mind, &change).await {
-                continue;
-            }
-            let reviewed = mind.rejected;
-            match proposed(hub, mind, &change).await {
-                Proposed::Applied { ending, .. } => return ending,
-                Proposed::GaveUp { ending, .. } => return Some(ending),
-                // Who has said no to one is not asked about the next of the same kind.
-                Proposed::SentBack { .. } if mind.rejected != reviewed => return None,
-                Proposed::SentBack { .. } | Proposed::Kept { .. } => {}
+            match help(hub, mind, &change).await {
+                Help::None => {}
+                Help::Some => helps_some = helps_some.or(Some(change)),
+                Help::All => match propose(hub, mind, &change).await {
+                    Review::Over(ending) => return ending,
+                    Review::GoOn => {}
+                },
             }
         }
+    }
+    if let Some(change) = helps_some
+        && let Review::Over(ending) = propose(hub, mind, &change).await
+    {
+        return ending;
     }
     mind.attempts.record_tried(tried);
     hub.event(Event::ToolUsed {
@@ -96,11 +108,28 @@ pub(super) async fn fill(hub: &Arc<Hub>, mind: &mut Mind, temperature: f32) -> O
     None
 }
 
-/// Whether a test passes with a change that has to and fails without it. Quick, and no proof: what passes
-/// here is checked as every proposal.
-async fn makes_a_test_pass(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> bool {
+/// Whether there is more to do after a proposal.
+enum Review {
+    GoOn,
+    Over(Option<Ending>),
+}
+
+async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> Review {
+    let reviewed = mind.rejected;
+    match proposed(hub, mind, change).await {
+        Proposed::Applied { ending, .. } => Review::Over(ending),
+        Proposed::GaveUp { ending, .. } => Review::Over(Some(ending)),
+        // Who has said no to one is not asked about the next of the same kind.
+        Proposed::SentBack { .. } if mind.rejected != reviewed => Review::Over(None),
+        Proposed::SentBack { .. } | Proposed::Kept { .. } => Review::GoOn,
+    }
+}
+
+/// How many of the tests pass with a change that have to and fail without it. Quick, and no proof: what
+/// helps is checked as every proposal.
+async fn help(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Help {
     let Ok(draft) = draft::make(hub, mind, change).await else {
-        return false;
+        return Help::None;
     };
     let (wanted, took) = {
         let state = hub.state();
@@ -120,17 +149,22 @@ async fn makes_a_test_pass(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> boo
     let longest = PATIENCE.max(Duration::from_millis(took) * SLOWER);
     let report = gate::run_tests_within(hub, &world, select, longest).await;
     match report.outcome {
-        TestOutcome::Passed => true,
+        TestOutcome::Passed => Help::All,
         TestOutcome::TimedOut
         | TestOutcome::NotRun
         | TestOutcome::OutOfMemory
         | TestOutcome::TooManyProcesses
         | TestOutcome::OutputTooLong
-        | TestOutcome::WroteTooMuch => false,
+        | TestOutcome::WroteTooMuch => Help::None,
         TestOutcome::Failed => {
             let failing = failing_ids(&report);
+            let is_left = |id: &String| failing.contains(id);
             let mut ran = report.cases.iter();
-            ran.any(|case| wanted.contains(&case.id) && !failing.contains(&case.id))
+            match ran.any(|case| wanted.contains(&case.id) && !is_left(&case.id)) {
+                false => Help::None,
+                true if wanted.iter().any(is_left) => Help::Some,
+                true => Help::All,
+            }
         }
     }
 }

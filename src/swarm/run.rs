@@ -14,7 +14,7 @@ use super::excerpt::Focus;
 use super::goal::Goal;
 use super::hub::Hub;
 use super::ledger::{Ledger, Limits};
-use super::proposal::{ProposalId, failing_ids};
+use super::proposal::{ProposalId, WHOLE_RUN, failing_ids};
 use super::protocol::Pick;
 use super::scout::NoPick;
 use super::selection::{self, Extent, Reach};
@@ -643,7 +643,12 @@ fn with_facts<R>(
         [] => last_refusal(&hub.log.events()),
         _ => None,
     };
-    let tests_say_otherwise = !state.required.is_disjoint(&state.failing);
+    // Of a command without results of single tests, its failure is all that is known.
+    let is_to_pass = matches!(hub.goal, Goal::Bug | Goal::RedTests);
+    let tests_say_otherwise = !state.required.is_disjoint(&state.failing)
+        || is_to_pass
+            && state.failing.iter().all(|id| id == WHOLE_RUN)
+            && !state.failing.is_empty();
     read(&RunFacts {
         stop_reason,
         task: &hub.task.text,

@@ -256,7 +256,8 @@ fn named(line: &str) -> (&str, &str) {
     let line = line.strip_prefix("- ").unwrap_or(line);
     // `//registry.npmjs.org/:_authToken=value`
     let parts = match line.starts_with("//") {
-        true => line.rsplit_once('='),
+        // A value may end with `=`.
+        true => line.split_once('='),
         false => line.split_once(['=', ':']),
     };
     match parts {
@@ -363,11 +364,16 @@ fn in_netrc(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// `host:port:database:user:password`, with `\:` for a colon.
+/// `host:port:database:user:password`, with `\:` for a colon and `\\` for a backslash.
 fn in_pgpass(line: &str, found: &mut Vec<String>) {
-    let line = line.replace("\\:", "\u{0}");
+    let line = line.replace("\\\\", "\u{1}").replace("\\:", "\u{0}");
     if let Some(password) = line.split(':').nth(4).filter(|_| !line.starts_with('#')) {
-        add("password", &password.replace('\u{0}', ":"), found);
+        let as_written = password.replace('\u{0}', "\\:").replace('\u{1}', "\\\\");
+        let meant = password.replace('\u{0}', ":").replace('\u{1}', "\\");
+        add("password", &meant, found);
+        if as_written != meant {
+            add("password", &as_written, found);
+        }
     }
 }
 
@@ -537,6 +543,8 @@ mod tests {
                 "//registry.npmjs.org/:_authToken=npm_a1b2c3d4",
                 &["npm_a1b2c3d4"],
             ),
+            ("//r.org/:_auth=bWU6YTFiMmMz==", &["bWU6YTFiMmMz=="]),
+            ("//r.org/:_password=\"YTFiMmMzZDQ=\"", &["YTFiMmMzZDQ="]),
             ("define('AUTH_KEY', 'q9w8 e7r6;t5');", &["q9w8 e7r6;t5"]),
             (
                 "keys = [\"a1b2c3d4\", 'e5f6g7h8']",
@@ -649,7 +657,7 @@ mod tests {
         assert!(!found.iter().any(|value| value == "wordsonly"), "{found:?}");
         assert_eq!(
             values(".pgpass", "db:5432:x:me:p4ss\\:w0rd\n"),
-            ["p4ss:w0rd"]
+            ["p4ss:w0rd", "p4ss\\:w0rd"]
         );
         assert_eq!(values(".vault-token", "hvs.a1b2c3d4\n"), ["hvs.a1b2c3d4"]);
         assert_eq!(values("password.txt", "wordsonly\n"), [""; 0]);

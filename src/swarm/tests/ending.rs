@@ -95,6 +95,17 @@ async fn nothing_to_change_and_giving_up_are_two_ends() {
         .with(|task| task.text = "Make the tests pass.".to_owned());
     let events = { mend }.run().await;
     assert_eq!(ending(&events).0, Proof::NotDone, "the tests say otherwise");
+    let red = |_: &str| vec![("(the test command)".to_owned(), "no".to_owned())];
+    let fix = |task: &str| {
+        let model = Scripted::native().always("agent", finish("f returns x already"));
+        let task = task.to_owned();
+        bed(model).tests(red).with(|it| it.text = task)
+    };
+    let (proof, headline) = ending(&fix("f is wrong by one. Fix it.").run().await);
+    assert_eq!(proof, Proof::NotDone, "the command fails: {headline}");
+    assert!(headline.contains(" still fails; f returns x"), "{headline}");
+    let (proof, _) = ending(&fix("Mention f in README.md.").run().await);
+    assert_eq!(proof, Proof::NothingToProve, "the task is not about tests");
     let events = bed(Scripted::native().always("agent", say("hm")))
         .run()
         .await;

@@ -151,3 +151,34 @@ async fn nothing_is_filled_where_no_test_fails() {
     let asked = bed.model.asked.lock().unwrap();
     assert!(asked.iter().all(|request| request.following.is_empty()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_helps_all_tests_comes_before_one_that_helps_some() {
+    let model = Scripted::small()
+        .filling()
+        .on("agent a.py::share", [repeats()])
+        .on(
+            "fill a.py::share",
+            [
+                say("    if people == 7:"),
+                say("        raise ValueError(people)"),
+                say("    each = total // people"),
+                say("    return math.ceil(each)"),
+            ],
+        );
+    let judge = |all: &str| {
+        let failed = |id: &str| (id.to_owned(), "AssertionError: 2 != 3".to_owned());
+        match (all.contains("math.ceil(each)"), all.contains("people == 7")) {
+            (true, _) => Vec::new(),
+            (false, true) => vec![failed("t1")],
+            (false, false) => vec![failed("t1"), failed("t2")],
+        }
+    };
+    let mut bed = bed(model).tests(judge);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(
+        bed.read("a.py"),
+        SHARE.replace("math.floor(each)", "math.ceil(each)")
+    );
+}
