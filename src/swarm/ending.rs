@@ -60,6 +60,7 @@ impl Ending {
             doubtful: &[],
             new_tests: &WithoutChange::default(),
             unreached: &[],
+            behaves_otherwise: false,
             left_out: &[],
             refused: None,
             report_before: None,
@@ -92,6 +93,8 @@ pub(super) struct RunFacts<'a> {
     pub new_tests: &'a WithoutChange,
     /// Changed symbols that surely no test reaches.
     pub unreached: &'a [SymbolPath],
+    /// Whether code was changed whose behaviour tests can show.
+    pub behaves_otherwise: bool,
     /// Proposals that the checks refused for good, in words.
     pub left_out: &'a [String],
     /// Why the last proposal was refused, where none was applied.
@@ -225,9 +228,9 @@ pub(super) fn left_out(events: &[Event]) -> Vec<String> {
 /// Why no test proves the changes of a run; `None` where tests do, or where there is nothing to prove.
 pub(super) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
     match checked(facts) {
-        Checked::Passes(_) => untouched_by_tests(facts),
+        Checked::Passes(_) => unshown_by_tests(facts),
         Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => {
-            untouched_by_tests(facts)
+            unshown_by_tests(facts)
         }
         Checked::Fails(_) | Checked::Untested(_) if is_all_documentation(facts) => None,
         Checked::Fails(why) | Checked::Untested(why) => Some(why),
@@ -304,18 +307,19 @@ fn other_failures(report: &TestReport, required: &[String]) -> String {
 fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     let is_documentation = is_all_documentation(facts);
     let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
-    let untouched = untouched_by_tests(facts);
-    match checked(facts) {
-        Checked::Passes(_) if untouched.is_some() => {
-            let why = untouched.unwrap_or_default();
-            (Proof::Unproven, format!("Done, but {why}"))
-        }
-        Checked::Fails(what) if beside.is_some() && untouched.is_some() => {
-            let why = untouched.unwrap_or_default();
+    let unshown = unshown_by_tests(facts).filter(|_| !is_documentation);
+    match (checked(facts), beside, unshown) {
+        (Checked::Passes(what), _, Some(why)) => {
             (Proof::Unproven, format!("Done, but {why}; {what}"))
         }
-        Checked::Fails(what) if beside.is_some() => {
-            let passed = beside.unwrap_or_default();
+        (Checked::Fails(what), Some(passed), Some(why)) => {
+            let passed = format!("{} {}", counted(passed, "test"), pass(passed));
+            (
+                Proof::Unproven,
+                format!("Done, but {why}; {passed}; {what}, no part of the task"),
+            )
+        }
+        (Checked::Fails(what), Some(passed), None) => {
             let passed = match goal::of(facts.task) == Goal::NewTest {
                 // The tests that were added ran and pass, or the change would not have been accepted.
                 true => "the new test passes".to_owned(),
@@ -324,34 +328,61 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             let headline = format!("Done and proven: {passed}; {what}, no part of the task");
             (Proof::Proven, headline)
         }
-        Checked::Passes(what) => (Proof::Proven, format!("Done and proven: {what}")),
-        Checked::Fails(what) if is_documentation => (
+        (Checked::Passes(what), _, None) => (Proof::Proven, format!("Done and proven: {what}")),
+        (Checked::Fails(what), ..) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: only documentation was changed; {what}"),
         ),
-        Checked::Untested(_) if is_documentation => (
+        (Checked::Untested(_), ..) if is_documentation => (
             Proof::NothingToProve,
             "Done: only documentation was changed".to_owned(),
         ),
-        Checked::Fails(what) => (Proof::Unproven, format!("Done, but {what}")),
-        Checked::Untested(why) => (Proof::Unproven, format!("Done, untested: {why}")),
+        (Checked::Fails(what), None, Some(why)) if fail_as_before(facts) => {
+            (Proof::Unproven, format!("Done, but {why}; {what}"))
+        }
+        (Checked::Fails(what), None, _) => (Proof::Unproven, format!("Done, but {what}")),
+        (Checked::Untested(why), ..) => (Proof::Unproven, format!("Done, untested: {why}")),
     }
 }
 
+/// Whether every test that fails failed before the run.
+fn fail_as_before(facts: &RunFacts<'_>) -> bool {
+    let LastCheck::Known(report) = facts.last_check else {
+        return false;
+    };
+    let failing = failing_ids(report);
+    !failing.is_empty() && failing.iter().all(|id| facts.failed_before.contains(id))
+}
+
 /// `no test reaches a.py::f`: why tests that pass do not prove the changes. A test that failed before and
-/// passes now proves them, and so does a new one that fails without them.
-fn untouched_by_tests(facts: &RunFacts<'_>) -> Option<String> {
+/// passes now proves them, and so does a new or changed one that fails without them. Tests that passed
+/// before as well prove that behaviour stayed, and not that it changed as the task asks.
+fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
     };
     let passes = |case: &TestCase| case.status == TestStatus::Passed;
     let mut cases = report.cases.iter().filter(|case| passes(case));
-    let is_repaired = cases.any(|case| facts.failed_before.contains(&case.id))
+    let is_shown = cases.any(|case| facts.failed_before.contains(&case.id))
         || report.outcome == TestOutcome::Passed && !facts.failed_before.is_empty()
-        || !facts.new_tests.fails.is_empty();
-    let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
-    let is_told = !names.is_empty() && !is_repaired && report.source.is_reporter();
-    is_told.then(|| format!("no test reaches {}", some_of(&names)))
+        || facts.new_tests.show_the_change();
+    if is_shown {
+        return None;
+    }
+    if !facts.unreached.is_empty() && report.source.is_reporter() {
+        let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
+        return Some(format!("no test reaches {}", some_of(&names)));
+    }
+    let asks_for_behaviour = match goal::of(facts.task) {
+        Goal::Bug | Goal::RedTests | Goal::Feature => true,
+        Goal::NewTest | Goal::Refactoring | Goal::Documentation | Goal::Question => false,
+    };
+    let why = match facts.new_tests.passes.len() {
+        0 => "no test was seen to fail without it",
+        1 => "the new test passes without it, too",
+        _ => "the new tests pass without it, too",
+    };
+    (asks_for_behaviour && facts.behaves_otherwise).then(|| why.to_owned())
 }
 
 /// The number of tests that pass, where all that fail failed before and are no part of the task. A bug
@@ -512,9 +543,20 @@ fn now_and_then(ids: &[String]) -> String {
 
 /// `; the new test fails without the change`: what shows that new tests test the change.
 fn without_change(found: &WithoutChange) -> String {
-    let WithoutChange { fails, passes } = found;
+    let WithoutChange {
+        fails,
+        passes,
+        changed_fail,
+    } = found;
     match (fails.len(), passes.len()) {
-        (0, 0) => String::new(),
+        (0, 0) => match changed_fail.as_slice() {
+            [] => String::new(),
+            [only] => format!("; {only} as it was changed fails without the change"),
+            many => format!(
+                "; {} as they were changed fail without the change",
+                some_of(many)
+            ),
+        },
         (1, 0) => "; the new test fails without the change".to_owned(),
         (fails, 0) => format!("; the {fails} new tests fail without the change"),
         (0, 1) => "; the new test passes without the change, too".to_owned(),

@@ -10,10 +10,11 @@ use super::expected;
 use super::gate::{Draft, run_tests};
 use super::goal::Goal;
 use super::hub::Hub;
+use super::original_tests;
 use super::reason::ReturnReason;
 use crate::index::is_test_file;
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
-use crate::syntax::{FilePath, SymbolKind, SymbolPath, SymbolTree};
+use crate::syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
 /// If new tests lie in more files, they are not run without the change.
 const FILES_MOST: usize = 20;
@@ -23,10 +24,19 @@ const FILES_MOST: usize = 20;
 pub(super) struct WithoutChange {
     pub fails: Vec<String>,
     pub passes: Vec<String>,
+    /// Tests that were there before, and fail with the text that the run gave them.
+    pub changed_fail: Vec<String>,
 }
 
-/// Runs the tests that the run added once on the code as it was before the run, where the task asks for
-/// other behaviour and code was changed as well. The ending tells what came of it.
+impl WithoutChange {
+    /// Whether a test tells the code with the change from the code without it.
+    pub fn show_the_change(&self) -> bool {
+        !self.fails.is_empty() || !self.changed_fail.is_empty()
+    }
+}
+
+/// Runs the tests that the run added or changed once on the code as it was before the run, where the task
+/// asks for other behaviour and code was changed as well. The ending tells what came of it.
 pub(super) async fn try_without_the_change(hub: &Arc<Hub>) {
     let asks_for_behaviour = match hub.goal {
         Goal::Bug | Goal::RedTests | Goal::NewTest | Goal::Feature => true,
@@ -35,27 +45,41 @@ pub(super) async fn try_without_the_change(hub: &Arc<Hub>) {
     if !asks_for_behaviour || hub.outside.tests.command().is_none() {
         return;
     }
-    let (without, after) = {
+    let (without, after, latest) = {
         let state = hub.state();
-        (apply::without_the_run(&state), state.world.clone())
+        let without = apply::without_the_run(&state);
+        (without, state.world.clone(), state.latest.clone())
     };
     let changed = expected::changed_files(&without, &after);
     let (tests, code): (Vec<FilePath>, Vec<FilePath>) = changed
         .into_iter()
         .filter(|file| !is_documentation(file))
         .partition(is_test_file);
-    let mut added = Vec::new();
+    let (mut added, mut altered) = (Vec::new(), Vec::new());
     let mut world = without.clone();
     for file in tests {
         let text = after.read(&file).ok();
         if let Some(text) = &text {
             let base = without.read(&file).unwrap_or_else(|_| "".into());
+            altered.extend(altered_between(&file, base.clone(), Arc::clone(text)));
             added.extend(added_between(&file, base, Arc::clone(text)));
         }
         world = world.with(file, text);
     }
-    let files: BTreeSet<String> = added.iter().map(|test| test.file.to_string()).collect();
-    if code.is_empty() || added.is_empty() || files.len() > FILES_MOST {
+    // Tests beside the code are put over the code as it was.
+    let own = original_tests::own_tests(hub, &without, latest.as_ref());
+    for file in code.iter().filter(|file| own.are_beside(file)) {
+        let (Ok(was), Ok(is)) = (without.read(file), after.read(file)) else {
+            continue;
+        };
+        if let Some(swapped) = own.restored("", file, &is, &was) {
+            altered.extend(altered_between(file, was, Arc::clone(&swapped.text)));
+            world = world.with(file.clone(), Some(swapped.text));
+        }
+    }
+    let tests = || added.iter().chain(&altered);
+    let files: BTreeSet<String> = tests().map(|test| test.file.to_string()).collect();
+    if code.is_empty() || files.is_empty() || files.len() > FILES_MOST {
         return;
     }
     let select = if hub.outside.tests.selects() {
@@ -68,6 +92,11 @@ pub(super) async fn try_without_the_change(hub: &Arc<Hub>) {
         return;
     }
     let mut found = WithoutChange::default();
+    for test in altered {
+        if passes(&report, &test) == Some(false) {
+            found.changed_fail.push(test.base_name().to_owned());
+        }
+    }
     for test in added {
         match passes(&report, &test) {
             Some(true) => found.passes.push(test.base_name().to_owned()),
@@ -156,15 +185,42 @@ fn added_tests(draft: &Draft) -> Vec<SymbolPath> {
 
 /// The test functions that one text of a file has and an earlier one has not.
 fn added_between(file: &FilePath, base: Arc<str>, text: Arc<str>) -> Vec<SymbolPath> {
+    tests_between(file, base, text, |old, _| old.is_none())
+}
+
+/// The test functions of both texts of a file that differ.
+fn altered_between(file: &FilePath, base: Arc<str>, text: Arc<str>) -> Vec<SymbolPath> {
+    tests_between(file, base, text, |old, new| {
+        old.is_some_and(|old| old != new)
+    })
+}
+
+/// The test functions of the later text of a file that are chosen by their two texts.
+fn tests_between(
+    file: &FilePath,
+    base: Arc<str>,
+    text: Arc<str>,
+    is_meant: impl Fn(Option<&str>, &str) -> bool,
+) -> Vec<SymbolPath> {
     let before = SymbolTree::parse(file.clone(), base);
     let after = SymbolTree::parse(file.clone(), text);
-    let is_new_test = |path: &SymbolPath, kind: SymbolKind| {
-        let is_function = matches!(kind, SymbolKind::Function | SymbolKind::Method);
-        is_function && path.base_name().starts_with("test") && before.find(&path.name).is_none()
+    let is_test = |symbol: &&Symbol| {
+        let is_function = matches!(symbol.kind, SymbolKind::Function | SymbolKind::Method);
+        is_function && symbol.path.base_name().starts_with("test")
     };
-    let symbols = after.symbols().iter();
-    let added = symbols.filter(|symbol| is_new_test(&symbol.path, symbol.kind));
-    added.map(|symbol| symbol.path.clone()).collect()
+    let is_meant = |symbol: &&Symbol| {
+        let old = before.find(&symbol.path.name);
+        is_meant(
+            old.map(|old| text_of(&before, old)),
+            text_of(&after, symbol),
+        )
+    };
+    let tests = after.symbols().iter().filter(is_test).filter(is_meant);
+    tests.map(|symbol| symbol.path.clone()).collect()
+}
+
+fn text_of<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> &'t str {
+    &tree.text()[symbol.span.start..symbol.span.end]
 }
 
 /// Why a run for a new test is not done: it changed no test file, or made one without a test. Doctests

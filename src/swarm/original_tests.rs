@@ -97,7 +97,7 @@ pub(super) fn differ(hub: &Hub, without: &Snapshot, with: &Snapshot) -> bool {
 }
 
 /// The tests in files that are no test files by their names, as far as the tests that ran tell.
-fn own_tests(hub: &Hub, without: &Snapshot, report: Option<&TestReport>) -> OwnTests {
+pub(super) fn own_tests(hub: &Hub, without: &Snapshot, report: Option<&TestReport>) -> OwnTests {
     let state = hub.state();
     let reports = state.before.iter().chain(report);
     let cases = reports.flat_map(|report| &report.cases);

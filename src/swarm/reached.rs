@@ -27,10 +27,7 @@ pub(super) fn unreached(
     report: &TestReport,
     scripts: &BTreeSet<FilePath>,
 ) -> Vec<SymbolPath> {
-    let needs_test = changed.iter().filter(|symbol| {
-        !scripts.contains(&symbol.file) && has_to_be_tested(before, after, symbol)
-    });
-    let needs_test: Vec<&SymbolPath> = needs_test.collect();
+    let needs_test = changing_behaviour(before, after, changed, scripts);
     if needs_test.is_empty() {
         return Vec::new();
     }
@@ -41,6 +38,19 @@ pub(super) fn unreached(
         .into_iter()
         .filter(|symbol| !code.is_reached(symbol));
     unreached.cloned().collect()
+}
+
+/// The symbols of `changed` whose change can be shown by a test.
+pub(super) fn changing_behaviour<'c>(
+    before: &Snapshot,
+    after: &Snapshot,
+    changed: &'c [SymbolPath],
+    scripts: &BTreeSet<FilePath>,
+) -> Vec<&'c SymbolPath> {
+    let needs_test = changed.iter().filter(|symbol| {
+        !scripts.contains(&symbol.file) && has_to_be_tested(before, after, symbol)
+    });
+    needs_test.collect()
 }
 
 /// Whether a change of a symbol can be shown by a test: not of tests, of prose, of comments alone, or

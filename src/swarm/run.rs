@@ -596,8 +596,9 @@ fn last_refusal(events: &[Event]) -> Option<String> {
     })
 }
 
-/// The changed symbols that surely no test of the last run of tests reaches.
-fn unreached(hub: &Hub, changed: &[SymbolPath]) -> Vec<SymbolPath> {
+/// Whether code changed whose behaviour a test can show, and the changed symbols that surely no test of
+/// the last run of tests reaches.
+fn reach(hub: &Hub, changed: &[SymbolPath]) -> (bool, Vec<SymbolPath>) {
     let (before, after, latest) = {
         let state = hub.state();
         let before = apply::without_the_run(&state);
@@ -606,7 +607,8 @@ fn unreached(hub: &Hub, changed: &[SymbolPath]) -> Vec<SymbolPath> {
     let scripts = scripts::of_test_command(hub);
     let found =
         latest.map(|report| reached::unreached(&before, &after, changed, &report, &scripts));
-    found.unwrap_or_default()
+    let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
+    (!changing.is_empty(), found.unwrap_or_default())
 }
 
 /// Reads from what is known at the end of a run.
@@ -620,9 +622,9 @@ fn with_facts<R>(
     let has_command = hub.outside.tests.command().is_some();
     let count = hub.lookup().index().test_count();
     let only_as_changed = original_tests::known(hub).unwrap_or_default();
-    let unreached = match changed.is_empty() {
-        true => Vec::new(),
-        false => unreached(hub, changed),
+    let (behaves_otherwise, unreached) = match changed.is_empty() {
+        true => (false, Vec::new()),
+        false => reach(hub, changed),
     };
     // Where failing tests had to pass and do, nothing that was refused was needed.
     let left_out = match hub.state().required.is_empty() {
@@ -669,6 +671,7 @@ fn with_facts<R>(
         doubtful: &unsteady.doubtful,
         new_tests: &state.new_tests,
         unreached: &unreached,
+        behaves_otherwise,
         left_out: &left_out,
         refused: refused.as_deref(),
         report_before: state.before.as_ref(),

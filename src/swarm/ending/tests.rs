@@ -35,6 +35,7 @@ struct Run<'a> {
     required: &'a [&'a str],
     as_changed: &'a [&'a str],
     unreached: &'a [&'a str],
+    behaves_otherwise: bool,
     left_out: &'a [&'a str],
     unheld: &'a [&'a str],
     unsteady: &'a [&'a str],
@@ -55,6 +56,7 @@ impl Default for Run<'_> {
             required: &[],
             as_changed: &[],
             unreached: &[],
+            behaves_otherwise: false,
             left_out: &[],
             unheld: &[],
             unsteady: &[],
@@ -94,6 +96,7 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         required: &required,
         new_tests: &crate::swarm::new_tests::WithoutChange::default(),
         unreached: &unreached,
+        behaves_otherwise: run.behaves_otherwise,
         left_out: &left_out,
         refused: None,
         only_as_changed: &as_changed,
@@ -123,6 +126,42 @@ fn passing_tests_prove_a_change() {
     let proven = |what: &str| is(Proof::Proven, &format!("Done and proven: {what}"));
     assert_eq!(settled(passing(12), &[]), proven("12 tests pass"));
     assert_eq!(settled(passing(1), &[]), proven("1 test passes"));
+}
+
+#[test]
+fn other_behaviour_is_proven_by_a_test_that_fails_without_it() {
+    let ends_with = |task, before, last| {
+        ends(&Run {
+            task,
+            last: Some(last),
+            before,
+            behaves_otherwise: true,
+            ..Run::default()
+        })
+    };
+    let proven = is(Proof::Proven, "Done and proven: 2 tests pass");
+    let but = "Done, but no test was seen to fail without it; 2 tests pass";
+    for task in ["Fix f.", "Add an option -v to f.", "f is wrong"] {
+        assert_eq!(ends_with(task, &[], passing(2)), is(Proof::Unproven, but));
+        assert_eq!(ends_with(task, &["t1"], passing(2)), proven, "{task}");
+    }
+    // That behaviour stays is proven by the tests that passed before.
+    assert_eq!(ends_with("Rename f to g.", &[], passing(2)), proven);
+    let red = || {
+        let cases = [("a", TestStatus::Passed), ("red", TestStatus::Failed)];
+        report(TestOutcome::Failed, &cases)
+    };
+    let but = "Done, but no test was seen to fail without it; 1 test fails: red (it failed before)";
+    assert_eq!(
+        ends_with("f is wrong", &["red"], red()),
+        is(Proof::Unproven, but)
+    );
+    let but = "Done, but no test was seen to fail without it; 1 test passes; 1 test fails: red (it \
+               failed before), no part of the task";
+    assert_eq!(
+        ends_with("Add an option -v.", &["red"], red()),
+        is(Proof::Unproven, but)
+    );
 }
 
 #[test]
@@ -179,7 +218,7 @@ fn tests_that_reach_no_changed_function_prove_it_only_by_a_repair() {
             ..Run::default()
         })
     };
-    let but = "Done, but no test reaches a.py::f, b.sh::";
+    let but = "Done, but no test reaches a.py::f, b.sh::; 2 tests pass";
     assert_eq!(ends_with(&[]), is(Proof::Unproven, but));
     let proven = "Done and proven: 2 tests pass";
     assert_eq!(ends_with(&["t1"]), is(Proof::Proven, proven));
@@ -193,7 +232,8 @@ fn tests_that_reach_no_changed_function_prove_it_only_by_a_repair() {
         unreached: &["a.py::f"],
         ..Run::default()
     });
-    let but = "Done, but no test reaches a.py::f; 1 test fails: red (it failed before)";
+    let but = "Done, but no test reaches a.py::f; 1 test passes; 1 test fails: red (it failed \
+               before), no part of the task";
     assert_eq!(red, is(Proof::Unproven, but));
 }
 

@@ -34,8 +34,11 @@ fn bed(model: Scripted) -> Bed {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_check_decides_whether_a_change_is_proven() {
-    let events = bed(changes()).tests(|_| Vec::new()).run().await;
+    let events = bed(changes()).tests(mended_by_the_change).run().await;
     assert_eq!(ending(&events).0, Proof::Proven, "{:#?}", ending(&events).1);
+    let events = bed(changes()).tests(|_| Vec::new()).run().await;
+    let but = "Done, but no test was seen to fail without it; 2 tests pass";
+    assert_eq!(ending(&events), is(Proof::Unproven, but));
     let events = bed(changes()).run().await;
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::Unproven);
@@ -50,9 +53,17 @@ async fn the_last_check_decides_whether_a_change_is_proven() {
         ending(&events),
         is(
             Proof::Unproven,
-            "Done, but 1 test fails: test_g (it failed before)"
+            "Done, but no test was seen to fail without it; 1 test fails: test_g (it failed before)"
         )
     );
+}
+
+/// A test that fails until `f` gives one more.
+fn mended_by_the_change(all: &str) -> Vec<(String, String)> {
+    match all.contains("x + 1\n") {
+        true => Vec::new(),
+        false => vec![("test_f".to_owned(), "f is wrong".to_owned())],
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -200,7 +211,7 @@ async fn where_tests_are_required_a_change_that_they_do_not_prove_is_not_applied
 
 #[tokio::test(start_paused = true)]
 async fn where_tests_are_required_what_they_prove_is_applied_and_a_person_may_do_without() {
-    let mut proven = strict(Approval::Auto, bed(changes()).tests(|_| Vec::new()));
+    let mut proven = strict(Approval::Auto, bed(changes()).tests(mended_by_the_change));
     let events = proven.run().await;
     assert_eq!(ending(&events).0, Proof::Proven);
     assert!(proven.read("a.py").contains("x + 1"));
@@ -229,7 +240,8 @@ async fn tests_that_do_not_reach_a_change_do_not_prove_it() {
         ];
         let mut bed = Bed::new(&files, model).begin(&[name]).tests(|_| Vec::new());
         bed.lists = true;
-        (bed, format!("Done, but no test reaches {name}"))
+        let headline = format!("Done, but no test reaches {name}; 1 test passes");
+        (bed, headline)
     };
     for change in ["def g(x):\n    return 0\n", "echo bye\n"] {
         let (mut bed, headline) = untested(change);

@@ -110,17 +110,30 @@ async fn tests_that_only_their_project_knows_as_tests_are_held_to_their_original
 
 #[tokio::test(start_paused = true)]
 async fn a_test_beside_the_code_may_be_changed_where_the_task_asks_for_it() {
+    // Fails where the test does not ask for what f gives.
+    let compares = |all: &str| {
+        let fails = all.contains("return 0") && all.contains("f(1) == 1")
+            || all.contains("return x") && all.contains("f(1) == 0");
+        let message = if fails { "E   assert 0 == 1" } else { PASSES };
+        vec![("a.py::test_old".to_owned(), message.to_owned())]
+    };
     let beside = format!("{CODE}\n\n{TEST}");
-    let proposals = [("a.py::test_old", GUTTED), ("a.py::f", BROKEN)];
+    let follows = "def test_old():\n    assert f(1) == 0\n";
+    let proven =
+        "Done and proven: 1 test passes; test_old as it was changed fails without the change";
+    let but = "Done, but no test was seen to fail without it; 1 test passes";
     for task in [
         "Update test_old: f is to return 0.",
         "f returns 0 now. Update the tests.",
     ] {
-        let mut bed = bed(&[("a.py", &beside)], &proposals, task, Approval::Auto)
-            .tests(judge("a.py::test_old", "f(1) == 1"));
-        let events = bed.run().await;
-        assert!(bed.read("a.py").contains("return 0"), "{task}: {events:#?}");
-        assert_eq!(ending(&events).0, Proof::Proven, "{task}");
+        for (test, end) in [(follows, proven), (GUTTED, but)] {
+            let proposals = [("a.py::test_old", test), ("a.py::f", BROKEN)];
+            let mut bed =
+                bed(&[("a.py", &beside)], &proposals, task, Approval::Auto).tests(compares);
+            let events = bed.run().await;
+            assert!(bed.read("a.py").contains("return 0"), "{task}: {events:#?}");
+            assert_eq!(ending(&events).1, end, "{task}");
+        }
     }
 }
 
