@@ -90,7 +90,7 @@ const RULES: &[(Goal, &[&str])] = &[
     (
         Goal::Refactoring,
         &[
-            "^rename|extract|inline|move|split|simplify|clean*|tidy|reorgani*|restructure|dedup*",
+            "^rename|extract|inline|move|split|simplify|clean*|tidy|reorgani*|restructure|rewrite|dedup*",
             "^format|reformat|convert|port|migrate|moderni*|optimi*|speed|annotate|replace|merge|sort",
             "refactor*|faster|fastest|performance|rename|cleanup",
             "type hint|hints|annotation|annotations",

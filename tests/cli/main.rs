@@ -447,7 +447,7 @@ fn a_run_tells_json_lines_changes_the_file_and_can_be_taken_back() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let args = ["run", "--json", "--approve", "auto", "--model", &tape];
-    let said = bed.say(&[&args[..], &["make f longer"]].concat());
+    let said = bed.say(&[&args[..], &["tidy f up"]].concat());
     assert_eq!(said.code, Some(0), "{said:?}");
     let events = said.events();
     let seqs: Vec<u64> = events
@@ -456,7 +456,7 @@ fn a_run_tells_json_lines_changes_the_file_and_can_be_taken_back() {
         .collect();
     assert!(seqs.is_sorted_by(|a, b| a < b), "{seqs:?}");
     assert_eq!(events[0]["event"]["event"], "run_started");
-    assert_eq!(events[0]["event"]["task"], "make f longer");
+    assert_eq!(events[0]["event"]["task"], "tidy f up");
     assert_eq!(events[0]["event"]["replayed"], true);
     let last = &events[events.len() - 1]["event"];
     assert_eq!(last["event"], "run_finished");
@@ -656,13 +656,13 @@ fn the_task_may_come_from_stdin() {
     let mut command = bed.starling();
     command.args(["run", "--json", "--approve", "auto", "--model", &tape, "-"]);
     let mut talk = Talk::begin(command);
-    talk.answer("make f longer,\nbut not slower");
+    talk.answer("tidy f up,\nbut not slower");
     drop(talk.child.stdin.take());
     let said = talk.end();
     assert_eq!(said.code, Some(0), "{said:?}");
     let task = &said.events()[0]["event"]["task"];
     let task = task.as_str().unwrap().trim_end();
-    assert_eq!(task, "make f longer,\nbut not slower");
+    assert_eq!(task, "tidy f up,\nbut not slower");
 }
 
 #[test]
@@ -670,7 +670,7 @@ fn what_waits_for_an_answer_is_stopped_where_none_can_come() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
-    command.args(["run", "--model", &tape, "make f longer"]);
+    command.args(["run", "--model", &tape, "tidy f up"]);
     let mut talk = Talk::begin(command);
     drop(talk.child.stdin.take());
     let said = talk.end();
@@ -688,7 +688,7 @@ fn answers_come_as_lines() {
     let bed = Bed::new();
     let tape = bed.tape(&["def f():\n    return 3 - 2\n", NEW]);
     let mut command = bed.starling();
-    command.args(["run", "--model", &tape, "make f longer"]);
+    command.args(["run", "--model", &tape, "tidy f up"]);
     let mut talk = Talk::begin(command);
     talk.hear("[a]ccept");
     talk.answer("what?");
@@ -727,14 +727,7 @@ fn a_run_in_a_subdirectory_takes_the_whole_project() {
         command.current_dir(file.parent().unwrap()).args(args);
         Said::of(&command.output().unwrap())
     };
-    let run = [
-        "run",
-        "--approve",
-        "auto",
-        "--model",
-        &tape,
-        "make f longer",
-    ];
+    let run = ["run", "--approve", "auto", "--model", &tape, "tidy f up"];
     let said = there(&run);
     let root = bed.root().canonicalize().unwrap();
     let first = format!("project: {} (pyproject.toml)\n", root.display());
@@ -768,7 +761,7 @@ fn answers_piped_ahead_of_their_questions_are_kept() {
     let bed = Bed::new();
     let tape = bed.tape(&["def f():\n    return 3 - 2\n", NEW]);
     let mut command = bed.starling();
-    command.args(["run", "--model", &tape, "make f longer"]);
+    command.args(["run", "--model", &tape, "tidy f up"]);
     let mut talk = Talk::begin(command);
     talk.write("r too clever\ny\n");
     drop(talk.child.stdin.take());
@@ -783,7 +776,7 @@ fn answers_to_json_come_as_lines_too() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
-    command.args(["run", "--json", "--model", &tape, "make f longer"]);
+    command.args(["run", "--json", "--model", &tape, "tidy f up"]);
     let mut talk = Talk::begin(command);
     talk.hear("\"event\":\"review_asked\"");
     talk.answer("q");
@@ -1006,14 +999,7 @@ fn a_project_that_is_not_trusted_is_told_of_and_not_asked_about_without_a_termin
         "[tests]\ncommand = \"exit 7\"\n",
     );
     let tape = bed.tape(&[NEW]);
-    let args = [
-        "run",
-        "--approve",
-        "auto",
-        "--model",
-        &tape,
-        "make f longer",
-    ];
+    let args = ["run", "--approve", "auto", "--model", &tape, "tidy f up"];
     let said = bed.say(&args);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("starling trust"), "{said:?}");

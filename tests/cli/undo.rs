@@ -26,7 +26,7 @@ impl Bed {
     fn waits(&self, source: &str) -> Said {
         let tape = self.tape(&[source]);
         let mut command = self.starling();
-        command.args(["run", "--model", &tape, "make f longer"]);
+        command.args(["run", "--model", &tape, "tidy f up"]);
         let mut talk = Talk::begin(command);
         talk.hear("[a]ccept");
         drop(talk.child.stdin.take());
@@ -494,7 +494,7 @@ fn a_killed_run_leaves_its_reviews() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
-    command.args(["run", "--model", &tape, "make f longer"]);
+    command.args(["run", "--model", &tape, "tidy f up"]);
     let mut talk = Talk::begin(command);
     talk.hear("[a]ccept");
     // What is on the screen may be a moment ahead of the disk.
