@@ -47,6 +47,8 @@ templates![
     "cause.md",
     "continue_call.md",
     "continue_text.md",
+    "document_small.md",
+    "document_system_small.md",
     "editor_system.md",
     "editor.md",
     "proxy_system.md",
@@ -61,6 +63,8 @@ templates![
     "solo.md",
     "symbol.md",
     "symbol_small.md",
+    "test_small.md",
+    "test_system_small.md",
     "verify.md",
     "verify_system.md",
     "task.md",
@@ -102,6 +106,10 @@ fixed_prompts![
     AgentSystemSmall = "agent_system_small.md",
     /// The same where it first says what is wrong.
     AgentSystemSmallExplain = "agent_system_small_explain.md",
+    /// The same for a text file.
+    DocumentSystemSmall = "document_system_small.md",
+    /// The same for a new test.
+    TestSystemSmall = "test_system_small.md",
     /// The same for models without tools.
     AgentSystemText = "agent_system_text.md",
     /// Answering a question: read-only.
@@ -196,6 +204,34 @@ pub struct SymbolSmallPrompt {
 
 impl Prompt for SymbolSmallPrompt {
     const TEMPLATE: &'static str = "symbol_small.md";
+}
+
+/// A text file that a small model changes.
+#[derive(Debug, Clone, Serialize)]
+pub struct DocumentSmallPrompt {
+    pub task: String,
+    pub file: String,
+    pub source: String,
+}
+
+impl Prompt for DocumentSmallPrompt {
+    const TEMPLATE: &'static str = "document_small.md";
+}
+
+/// A function for which a small model writes a test.
+#[derive(Debug, Clone, Serialize)]
+pub struct TestSmallPrompt {
+    pub task: String,
+    /// Function, method or class.
+    pub kind: String,
+    pub name: String,
+    pub source: String,
+    /// A test of the file in which the new one will stand; empty where there is none.
+    pub example: String,
+}
+
+impl Prompt for TestSmallPrompt {
+    const TEMPLATE: &'static str = "test_small.md";
 }
 
 /// The failing tests as a file beside a text with a hole, for a small model.

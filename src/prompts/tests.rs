@@ -23,12 +23,14 @@ fn every_template_renders_with_its_struct() {
         AskSystem {}.render(),
         AskSystemSmall {}.render(),
         AskSystemText {}.render(),
+        DocumentSystemSmall {}.render(),
         EditorSystem {}.render(),
         ProxySystem {}.render(),
         ScoutSystem {}.render(),
         ScoutSystemText {}.render(),
         SoloSystem {}.render(),
         SoloSystemText {}.render(),
+        TestSystemSmall {}.render(),
         VerifySystem {}.render(),
     ];
     assert!(fixed.iter().all(|text| text.len() > 80), "{fixed:?}");
@@ -71,6 +73,24 @@ fn every_template_renders_with_its_struct() {
         source: "def f(): return 2".into(),
     };
     assert!(text.render().contains("def f(): return 2"));
+    let test = TestSmallPrompt {
+        task: "T".into(),
+        kind: "function".into(),
+        name: "f".into(),
+        source: "def f(): return 2".into(),
+        example: "def test_g(): assert g()".into(),
+    };
+    let test = test.render();
+    assert!(
+        test.contains("The function `f`:") && test.contains("def test_g()"),
+        "{test}"
+    );
+    let document = DocumentSmallPrompt {
+        task: "T".into(),
+        file: "README.md".into(),
+        source: "# f".into(),
+    };
+    assert!(document.render().contains("````\n# f\n````"));
     for kind in [
         "picked",
         "change_request",

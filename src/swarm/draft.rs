@@ -16,6 +16,7 @@ use super::protocol::{AddSymbol, Propose};
 use super::reason::ReturnReason;
 use super::rebinding;
 use super::run::Approval;
+use super::write_test;
 use crate::ports::EditorError;
 use crate::syntax::{
     FilePath, Hidden, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, carry,
@@ -95,6 +96,16 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         None => return new_file(hub, file, change, needs_person),
     };
     let tree = parse(&file, &current);
+    let is_test_asked = is_small(hub.outside.models.agent.profile()) && target.is_module();
+    let added = match is_test_asked && write_test::is_asked_of(hub, &target) {
+        true => Some(
+            write_test::as_added(&tree, change).ok_or_else(|| Refusal::Unusable {
+                why: ReturnReason::for_both(format!("The answer holds no new test for {file}.")),
+            })?,
+        ),
+        false => None,
+    };
+    let change = added.as_ref().unwrap_or(change);
     let base = base_text(mind, &target, change, &tree);
     let base_tree = if Arc::ptr_eq(&base, &current) {
         tree.clone()

@@ -12,6 +12,8 @@ use super::proposal::{WHOLE_RUN, failing_ids, tail};
 use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Verdict};
 use crate::syntax::{FilePath, SymbolPath};
 
+/// How the reason of a run begins whose last proposal was sent back.
+pub const NOT_ACCEPTED: &str = "no proposal was accepted";
 /// Names in one headline.
 const NAMES_MOST: usize = 4;
 /// Maximum length of quoted test output, in bytes.
@@ -713,7 +715,7 @@ pub(super) fn unchanged(events: &[Event]) -> Unchanged {
         return not("every change was undone".to_owned());
     }
     if let Some(reason) = sent_back {
-        return not(format!("no proposal was accepted: {}", first_line(reason)));
+        return not(format!("{NOT_ACCEPTED}: {}", first_line(reason)));
     }
     if !gave_up.is_empty() {
         return not(some_of(&gave_up));

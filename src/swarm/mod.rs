@@ -68,9 +68,10 @@ mod trial;
 mod unsettled;
 mod verdict;
 mod views;
+mod write_test;
 
 pub use alone::Gate;
-pub use ending::{Ending, Proof};
+pub use ending::{Ending, NOT_ACCEPTED, Proof};
 pub use event::{
     AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog,
     Party, Record, RunId, Stamped, StopReason, TestPhase, Writing,

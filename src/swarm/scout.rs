@@ -14,6 +14,7 @@ use super::lookup::{Lookup, Mention};
 use super::material::{Material, material};
 use super::protocol::{self, Action, Pick, Seat};
 use super::required;
+use super::small;
 use super::suspects::suspects;
 use super::tools;
 use crate::index::is_test_file;
@@ -124,6 +125,9 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
 async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
     let model = &hub.outside.models.scout;
     if context::is_small(model.profile()) {
+        if let Some(pick) = small::pick(hub) {
+            return pick.map(|pick| vec![pick]).map_err(NoPick::Unknown);
+        }
         let mut suspects = suspects(hub);
         if let Some(first) = suspects.pop_front() {
             hub.state().suspects = suspects;

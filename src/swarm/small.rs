@@ -6,18 +6,26 @@ use super::context::{Caps, fence_language, kind_name, test_symbol};
 use super::event::Party;
 use super::excerpt::excerpt;
 use super::failing;
+use super::goal::Goal;
 use super::hub::Hub;
 use super::lookup::{Lookup, cap};
+use super::protocol::Pick;
 use super::required;
 use super::suspects::is_looked_at_again;
+use super::write_test;
 use crate::ports::TestCase;
-use crate::prompts::{AgentSystemSmall, AgentSystemSmallExplain, Prompt, SymbolSmallPrompt};
-use crate::syntax::{SymbolKind, SymbolPath};
+use crate::prompts::{
+    AgentSystemSmall, AgentSystemSmallExplain, DocumentSmallPrompt, DocumentSystemSmall, Prompt,
+    SymbolSmallPrompt, TestSystemSmall,
+};
+use crate::syntax::{Language, SymbolKind, SymbolPath};
 
 /// Temperature of answers that are drawn at random.
 const SAMPLING: f32 = 0.8;
 /// So many answers that were given before end the drawing at random.
 const SAME_MOST: u32 = 2;
+/// Maximum length of a document that is written anew, in bytes.
+const DOCUMENT_MOST: usize = 4_000;
 /// Failing tests that are shown.
 const TESTS: usize = 2;
 
@@ -124,15 +132,7 @@ fn ways(hub: &Hub, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
 }
 
 fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temperature: f32) {
-    let text = prompt(hub, symbol, mind.cause.clone(), wording);
-    let system = match wording {
-        Wording::Code => AgentSystemSmall {}.render(),
-        Wording::Explain => AgentSystemSmallExplain {}.render(),
-    };
-    let beginning = match wording {
-        Wording::Code => beginning(hub, symbol),
-        Wording::Explain => String::new(),
-    };
+    let (system, text, beginning) = words(hub, symbol, &mind.cause, wording);
     let Some(conversation) = mind.conversation.as_mut() else {
         return;
     };
@@ -141,6 +141,74 @@ fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temper
     conversation.user(text);
     conversation.temperature = temperature;
     conversation.beginning = beginning;
+}
+
+/// The system prompt, the question, and how the answer begins.
+fn words(
+    hub: &Hub,
+    symbol: &SymbolPath,
+    cause: &str,
+    wording: Wording,
+) -> (String, String, String) {
+    if write_test::is_asked_of(hub, symbol)
+        && let Some((text, beginning)) = write_test::prompt(hub, &symbol.file)
+    {
+        return (TestSystemSmall {}.render(), text, beginning);
+    }
+    if is_document(symbol)
+        && let Ok(found) = hub.lookup().symbol(symbol)
+    {
+        let prompt = DocumentSmallPrompt {
+            task: hub.task.text.clone(),
+            file: symbol.file.to_string(),
+            source: found.source().trim_end().to_owned(),
+        };
+        let (system, beginning) = (DocumentSystemSmall {}.render(), "````\n".to_owned());
+        return (system, prompt.render(), beginning);
+    }
+    let text = prompt(hub, symbol, cause.to_owned(), wording);
+    match wording {
+        Wording::Code => (AgentSystemSmall {}.render(), text, beginning(hub, symbol)),
+        Wording::Explain => (AgentSystemSmallExplain {}.render(), text, String::new()),
+    }
+}
+
+/// Whether a symbol is a whole file without code.
+fn is_document(symbol: &SymbolPath) -> bool {
+    symbol.is_module() && Language::of(&symbol.file) == Language::Plain
+}
+
+/// Where a small model begins that is asked for a test or for a change of a document: it follows the
+/// words of the task, and picks no better by itself. `None` for other tasks.
+///
+/// # Errors
+/// Why it cannot do what is asked, for the user.
+pub(super) fn pick(hub: &Hub) -> Option<Result<Pick, String>> {
+    let lookup = hub.lookup();
+    match hub.goal {
+        Goal::NewTest => write_test::pick(hub).map(Ok),
+        Goal::Documentation => {
+            let named = lookup.files_named_in(&hub.task.text).into_iter();
+            let mut named = named.map(SymbolPath::module);
+            let document = named.find(is_document)?;
+            let length = lookup
+                .symbol(&document)
+                .map_or(0, |found| found.source().len());
+            if length > DOCUMENT_MOST {
+                return Some(Err(format!(
+                    "{} is too long for this model to write anew ({length} bytes; {DOCUMENT_MOST} at \
+                     most): use a larger one by --model",
+                    document.file
+                )));
+            }
+            Some(Ok(Pick {
+                symbol: document.to_string(),
+                why: "named in the task".to_owned(),
+                ..Pick::default()
+            }))
+        }
+        Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Refactoring | Goal::Question => None,
+    }
 }
 
 /// The answer up to the name of the function: small models like to repeat the imports of its file. It

@@ -6,7 +6,8 @@ use super::state::{Finished, RunState};
 use super::story::diff;
 use super::text::{Line, Style};
 use super::words;
-use crate::swarm::{Proof, StopReason};
+use crate::ports::Role;
+use crate::swarm::{NOT_ACCEPTED, Proof, StopReason};
 
 /// Whether the project is there after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         lines.push(Line::new());
     }
     lines.extend(verdict(finished));
+    lines.extend(hint(state, finished));
     if state.replayed {
         let label = "REPLAY: a recording answered in place of a model; tests and edits were real";
         lines.push(Line::of(Style::Warning, label));
@@ -100,6 +102,26 @@ pub fn command(name: &str, repo: Option<&Path>) -> String {
     }
 }
 
+/// What helps where the local model did not do it.
+fn hint(state: &RunState, finished: &Finished) -> Option<Line> {
+    let is_local = |(role, name): &(Role, String)| {
+        *role == Role::Agent && (name == "local" || name.starts_with("local:"))
+    };
+    let was_tried = match finished.stop_reason {
+        StopReason::NothingChanged { .. }
+        | StopReason::TestsFail { .. }
+        | StopReason::ProblemsRemain { .. } => true,
+        StopReason::Settled
+        | StopReason::LedgerEmpty { .. }
+        | StopReason::Cancelled
+        | StopReason::Failed { .. } => false,
+    };
+    let is_not_done = (finished.ending.as_ref()).is_some_and(|end| end.proof == Proof::NotDone);
+    let is_hint = state.models.iter().any(is_local) && was_tried && is_not_done;
+    let hint = "The local model is a small one; a larger one may do it: `--model`, `starling init`";
+    is_hint.then(|| Line::of(Style::Dim, hint))
+}
+
 /// The headline; what it leaves of the reason stands below it.
 fn verdict(finished: &Finished) -> Vec<Line> {
     let why = words::stop_reason(&finished.stop_reason);
@@ -124,6 +146,7 @@ fn verdict(finished: &Finished) -> Vec<Line> {
             if told == 0
                 && ending.proof == Proof::NotDone
                 && matches!(finished.stop_reason, StopReason::NothingChanged { .. })
+                && !first.starts_with(NOT_ACCEPTED)
                 && let Some(line) = rest.first_mut()
             {
                 *line = format!("the agents say: {line}");

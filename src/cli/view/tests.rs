@@ -439,8 +439,52 @@ fn the_last_words_of_agents_are_told_as_theirs() {
             headline: "Not done: what was proposed was refused: no".to_owned(),
         });
     }
-    let said = plain(&summary(&state(&[events]), traces));
+    let said = plain(&summary(&state(&[events.clone()]), traces));
     assert!(said.contains("\nthe agents say: I am done.\n"), "{said}");
+    if let Some(Event::RunFinished { stop_reason, .. }) = events.last_mut() {
+        let why = "no proposal was accepted: use a loop".to_owned();
+        *stop_reason = StopReason::NothingChanged { why };
+    }
+    let said = plain(&summary(&state(&[events]), traces));
+    assert!(
+        said.contains("\nno proposal was accepted: use a loop\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn after_a_failure_of_the_local_model_a_larger_one_is_named() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: Tree::Stays,
+    };
+    for (agent, proof, is_told) in [
+        ("local", Proof::NotDone, true),
+        ("local", Proof::Proven, false),
+        ("big", Proof::NotDone, false),
+    ] {
+        let mut events = [
+            beginning(),
+            ending(StopReason::NothingChanged {
+                why: "3 attempts, same answer".to_owned(),
+            }),
+        ];
+        for event in events.iter_mut().flatten() {
+            match event {
+                Event::RunFinished { ending, .. } => {
+                    let headline = "Not done: 3 attempts, same answer".to_owned();
+                    *ending = Some(Ending { proof, headline });
+                }
+                Event::RunStarted { models, .. } => {
+                    *models = vec![(Role::Agent, agent.to_owned())];
+                }
+                _ => {}
+            }
+        }
+        let said = plain(&summary(&state(&events), traces));
+        assert_eq!(said.contains("a larger one may do it"), is_told, "{said}");
+    }
 }
 
 #[test]

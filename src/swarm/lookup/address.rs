@@ -3,6 +3,9 @@
 use super::Lookup;
 use crate::syntax::{FilePath, SymbolPath};
 
+/// Documents that people name without an ending.
+const DOCUMENTS: [&str; 3] = ["readme", "changelog", "contributing"];
+
 impl Lookup {
     /// The symbol of an address: a symbol path, or the bare path of a file (`README.md`, `Makefile`),
     /// which stands for the whole file. A path of a file that does not exist is one as well.
@@ -23,7 +26,7 @@ impl Lookup {
     }
 
     /// The files that a text names by their paths, in the order of the text. A name without a folder
-    /// stands for the only file of that name.
+    /// stands for the only file of that name, and "readme" for `README.md` or the like.
     pub fn files_named_in(&self, text: &str) -> Vec<FilePath> {
         let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
         let mut found: Vec<FilePath> = Vec::new();
@@ -34,9 +37,23 @@ impl Lookup {
                 Some(_) | None => word,
             };
             let file = self.file_at(word).or_else(|| self.only_file_called(word));
+            let file = file.or_else(|| self.document_called(word));
             found.extend(file.filter(|file| !found.contains(file)));
         }
         found
+    }
+
+    /// The document at the top of the project that everybody calls by this name.
+    fn document_called(&self, name: &str) -> Option<FilePath> {
+        let name = name.to_lowercase();
+        if !DOCUMENTS.contains(&name.as_str()) {
+            return None;
+        }
+        let is_it = |file: &&FilePath| {
+            let stem = file.as_str().split('.').next().unwrap_or_default();
+            stem.eq_ignore_ascii_case(&name)
+        };
+        self.files().iter().find(is_it).cloned()
     }
 
     pub(super) fn file_at(&self, path: &str) -> Option<FilePath> {
@@ -114,7 +131,8 @@ mod tests {
                 &["src/app.py", "util.py"],
             ),
             ("app.py, app.py: twice", &["src/app.py"]),
-            ("the readme and readme.txt", &[]),
+            ("README says nosetests", &["README.md"]),
+            ("the readme, the changelog and readme.txt", &["README.md"]),
         ] {
             let named = lookup.files_named_in(text);
             let named: Vec<&str> = named.iter().map(FilePath::as_str).collect();

@@ -295,7 +295,10 @@ impl Editor for DiskEditor {
             Effect::Delete => assert!(text.is_empty()),
         }
         match edit.effect {
-            Effect::Change | Effect::Create => std::fs::write(&path, &text).unwrap(),
+            Effect::Change | Effect::Create => {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, &text).unwrap();
+            }
             Effect::Delete => std::fs::remove_file(&path).unwrap(),
         }
         *self.writes.lock().unwrap() += 1;

@@ -32,6 +32,7 @@ mod seeing;
 mod selecting;
 mod serving;
 mod settling;
+mod small_tasks;
 mod steady;
 mod suspects;
 mod talk;

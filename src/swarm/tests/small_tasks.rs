@@ -1,0 +1,141 @@
+//! A small model that is asked for a test or for a change of a document.
+
+use super::bed::*;
+use crate::swarm::*;
+
+const STATS: &str = "\
+def mean(values):
+    return sum(values) / len(values)
+
+
+def spread(values):
+    return max(values) - min(values)
+";
+const TESTS: &str = "\
+from stats import mean
+
+
+def test_mean():
+    assert mean([1, 3]) == 2
+
+
+def test_old():
+    assert mean([]) == 0
+";
+const NEW_TEST: &str = "def test_spread():\n    assert spread([1, 4]) == 3\n";
+
+/// An unrelated test is red; the one that the answer adds passes.
+fn red_elsewhere(all: &str) -> Vec<(String, String)> {
+    let old = "test_stats.py:9: in test_old\nE   ZeroDivisionError";
+    let mut cases = vec![("test_stats.py::test_old".to_owned(), old.to_owned())];
+    if all.contains("def test_spread") {
+        cases.push(("test_stats.py::test_spread".to_owned(), PASSES.to_owned()));
+    }
+    cases
+}
+
+fn bed(task: &str, files: &[(&str, &str)], model: Scripted) -> Bed {
+    let task = task.to_owned();
+    let mut bed = Bed::new(files, model)
+        .tests(red_elsewhere)
+        .with(|it| it.text = task);
+    bed.lists = true;
+    bed
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_test_is_added_to_the_file_of_tests() {
+    let answer = format!("```python\nfrom stats import spread\n\n\n{NEW_TEST}```");
+    let model = Scripted::small().always("agent test_stats.py::", say(&answer));
+    let files = [("stats.py", STATS), ("test_stats.py", TESTS)];
+    let mut bed = bed("add a test for spread", &files, model);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let text = bed.read("test_stats.py");
+    assert!(text.contains(NEW_TEST.trim_end()), "{text}");
+    assert!(
+        text.contains("def test_mean") && text.contains("def test_old"),
+        "{text}"
+    );
+    assert!(text.starts_with("from stats import mean, spread"), "{text}");
+    assert_eq!(bed.read("stats.py"), STATS);
+    let prompt = &bed.model.prompts("agent test_stats.py::")[0];
+    assert!(prompt.contains("The function `spread`:"), "{prompt}");
+    assert!(prompt.contains("return max(values)"), "{prompt}");
+    assert!(prompt.contains("def test_mean"), "{prompt}");
+    assert!(!prompt.contains("ZeroDivisionError"), "{prompt}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_project_without_tests_gets_a_file_of_them() {
+    let answer = format!("```python\nfrom stats import spread\n\n\n{NEW_TEST}```");
+    let model = Scripted::small().always("agent tests/test_stats.py::", say(&answer));
+    let mut bed = bed("add a test for spread", &[("stats.py", STATS)], model);
+    let events = bed.run().await;
+    let expected = format!("from stats import spread\n\n\n{NEW_TEST}");
+    assert_eq!(bed.read("tests/test_stats.py"), expected, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_a_new_test_is_refused() {
+    let padded =
+        "```python\ndef test_mean():\n    # return the mean\n    assert mean([1, 3]) == 2\n```";
+    let model = Scripted::small().always("agent test_stats.py::", say(padded));
+    let files = [("stats.py", STATS), ("test_stats.py", TESTS)];
+    let mut bed = bed("add a test for spread", &files, model);
+    let events = bed.run().await;
+    assert_eq!(bed.read("test_stats.py"), TESTS, "{events:#?}");
+    let told = malformed(&events);
+    assert!(
+        told.iter().any(|why| why.contains("no new test")),
+        "{told:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_that_the_task_names_is_written_anew_and_nothing_else() {
+    let readme = "# stats\n\nRun the tests:\n\n```sh\nnosetests\n```\n";
+    let right = readme.replace("nosetests", "pytest");
+    let answer = format!("````\n{right}````");
+    let model = Scripted::small().always("agent README.md::", say(&answer));
+    let files = [
+        ("README.md", readme),
+        ("stats.py", STATS),
+        ("test_stats.py", TESTS),
+    ];
+    let mut bed = bed("README says nosetests, we use pytest", &files, model);
+    let events = bed.run().await;
+    assert_eq!(bed.read("README.md"), right, "{events:#?}");
+    assert_eq!(
+        (bed.read("stats.py"), bed.read("test_stats.py")),
+        (STATS.to_owned(), TESTS.to_owned())
+    );
+    let Some(Event::RunFinished {
+        ending: Some(ending),
+        ..
+    }) = events.last()
+    else {
+        panic!("{events:#?}")
+    };
+    assert_eq!(ending.proof, Proof::NothingToProve, "{ending:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_document_is_left_to_a_larger_model() {
+    let readme = "A line of text.\n".repeat(300);
+    let files = [("README.md", readme.as_str()), ("stats.py", STATS)];
+    let mut bed = bed(
+        "README says nosetests, we use pytest",
+        &files,
+        Scripted::small(),
+    );
+    let events = bed.run().await;
+    assert_eq!(bed.model.calls(), 0);
+    let StopReason::NothingChanged { why: error } = stop(&events) else {
+        panic!("{events:#?}")
+    };
+    assert!(
+        error.contains("README.md is too long for this model"),
+        "{error}"
+    );
+}
