@@ -16,7 +16,7 @@ use super::protocol::{AddSymbol, Propose};
 use super::reason::ReturnReason;
 use super::rebinding;
 use super::run::Approval;
-use super::write_test;
+use super::{small, write_test};
 use crate::ports::EditorError;
 use crate::syntax::{
     FilePath, Hidden, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, carry,
@@ -86,7 +86,7 @@ pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Resul
 async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
     let target = target(hub, mind, change)?;
     let trimmed = is_small(hub.outside.models.agent.profile())
-        .then(|| own_part(&target, change))
+        .then(|| own_part(&target, change).or_else(|| small::without_stray_fence(&target, change)))
         .flatten();
     let change = trimmed.as_ref().unwrap_or(change);
     let file = target.file.clone();

@@ -9,14 +9,14 @@ use super::failing;
 use super::goal::Goal;
 use super::hub::Hub;
 use super::lookup::{Lookup, cap};
-use super::protocol::Pick;
+use super::protocol::{Pick, Propose};
 use super::required;
 use super::suspects::is_looked_at_again;
 use super::write_test;
 use crate::ports::TestCase;
 use crate::prompts::{
     AgentSystemSmall, AgentSystemSmallExplain, DocumentSmallPrompt, DocumentSystemSmall, Prompt,
-    SymbolSmallPrompt, TestSystemSmall,
+    SymbolSmallPrompt,
 };
 use crate::syntax::{Language, SymbolKind, SymbolPath};
 
@@ -132,7 +132,12 @@ fn ways(hub: &Hub, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
 }
 
 fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temperature: f32) {
-    let (system, text, beginning) = words(hub, symbol, &mind.cause, wording);
+    let Words {
+        system,
+        text,
+        beginning,
+        stop,
+    } = words(hub, symbol, &mind.cause, wording);
     let Some(conversation) = mind.conversation.as_mut() else {
         return;
     };
@@ -141,19 +146,24 @@ fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temper
     conversation.user(text);
     conversation.temperature = temperature;
     conversation.beginning = beginning;
+    conversation.stop = stop;
 }
 
-/// The system prompt, the question, and how the answer begins.
-fn words(
-    hub: &Hub,
-    symbol: &SymbolPath,
-    cause: &str,
-    wording: Wording,
-) -> (String, String, String) {
+/// What a small model is asked.
+pub(super) struct Words {
+    pub system: String,
+    pub text: String,
+    /// How the answer begins.
+    pub beginning: String,
+    /// Before which texts it ends.
+    pub stop: Vec<String>,
+}
+
+fn words(hub: &Hub, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words {
     if write_test::is_asked_of(hub, symbol)
-        && let Some((text, beginning)) = write_test::prompt(hub, &symbol.file)
+        && let Some(words) = write_test::words(hub, &symbol.file)
     {
-        return (TestSystemSmall {}.render(), text, beginning);
+        return words;
     }
     if is_document(symbol)
         && let Ok(found) = hub.lookup().symbol(symbol)
@@ -163,14 +173,37 @@ fn words(
             file: symbol.file.to_string(),
             source: found.source().trim_end().to_owned(),
         };
-        let (system, beginning) = (DocumentSystemSmall {}.render(), "````\n".to_owned());
-        return (system, prompt.render(), beginning);
+        return Words {
+            system: DocumentSystemSmall {}.render(),
+            text: prompt.render(),
+            beginning: "````\n".to_owned(),
+            stop: Vec::new(),
+        };
     }
     let text = prompt(hub, symbol, cause.to_owned(), wording);
-    match wording {
-        Wording::Code => (AgentSystemSmall {}.render(), text, beginning(hub, symbol)),
-        Wording::Explain => (AgentSystemSmallExplain {}.render(), text, String::new()),
+    let (system, beginning) = match wording {
+        Wording::Code => (AgentSystemSmall {}.render(), beginning(hub, symbol)),
+        Wording::Explain => (AgentSystemSmallExplain {}.render(), String::new()),
+    };
+    Words {
+        system,
+        text,
+        beginning,
+        stop: Vec::new(),
     }
+}
+
+/// The text of a document without the end of a shorter code block than the one that it was to stand in,
+/// which small models write there.
+pub(super) fn without_stray_fence(symbol: &SymbolPath, change: &Propose) -> Option<Propose> {
+    let source = change.source.as_deref().filter(|_| is_document(symbol))?;
+    let is_fence = |line: &&str| line.trim_start().starts_with("```");
+    let is_odd = source.lines().filter(is_fence).count() % 2 == 1;
+    let rest = source.trim_end().strip_suffix("```").filter(|_| is_odd)?;
+    rest.ends_with('\n').then(|| Propose {
+        source: Some(rest.to_owned()),
+        ..change.clone()
+    })
 }
 
 /// Whether a symbol is a whole file without code.

@@ -7,8 +7,9 @@ use super::goal::Goal;
 use super::hub::Hub;
 use super::lookup::Lookup;
 use super::protocol::{AddSymbol, Pick, Propose};
+use super::small::Words;
 use crate::index::is_test_file;
-use crate::prompts::{Prompt, TestSmallPrompt};
+use crate::prompts::{Prompt, TestSmallPrompt, TestSystemSmall};
 use crate::syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
 /// Where the tests of a project without any are put.
@@ -106,8 +107,8 @@ fn is_python(file: &FilePath) -> bool {
     Language::of(file) == Language::Python
 }
 
-/// What the owner of a test file is asked, and how its answer begins.
-pub(super) fn prompt(hub: &Hub, file: &FilePath) -> Option<(String, String)> {
+/// What the owner of a test file is asked. Its answer ends with the first test.
+pub(super) fn words(hub: &Hub, file: &FilePath) -> Option<Words> {
     let Place { target, .. } = place(hub)?;
     let lookup = hub.lookup();
     let found = lookup.symbol(&target).ok()?;
@@ -121,22 +122,42 @@ pub(super) fn prompt(hub: &Hub, file: &FilePath) -> Option<(String, String)> {
     let importable = lookup.index().importable(outermost, file);
     let import = importable.first().map(|one| one.statement.as_str());
     let failing = hub.state().failing.clone();
-    let example = example(&lookup, file, &failing);
-    let in_class = example
-        .as_ref()
-        .is_some_and(|text| text.starts_with("class "));
-    let beginning = match import {
-        Some(import) if !in_class => format!("```python\n{import}\n\n\ndef test_"),
-        _ => "```python\n".to_owned(),
+    let example = example(&lookup, file, &failing).unwrap_or_default();
+    let head = match example.lines().next() {
+        Some(head) if head.starts_with("class ") => {
+            let bases = head.find('(').map_or(":", |at| &head[at..]);
+            format!(
+                "class Test{}{bases}\n    ",
+                in_camel_case(target.base_name())
+            )
+        }
+        Some(_) | None => String::new(),
     };
+    let import = import.map_or(String::new(), |import| format!("{import}\n\n\n"));
+    let stop = ["\ndef ", "\nclass ", "\nif ", "\n    def "];
     let prompt = TestSmallPrompt {
         task: hub.task.text.clone(),
         kind: kind.to_owned(),
         name: target.name.clone(),
         source: found.source().trim_end().to_owned(),
-        example: example.unwrap_or_default(),
+        example,
     };
-    Some((prompt.render(), beginning))
+    Some(Words {
+        system: TestSystemSmall {}.render(),
+        text: prompt.render(),
+        beginning: format!("```python\n{import}{head}def test_"),
+        stop: stop.map(str::to_owned).to_vec(),
+    })
+}
+
+/// `AveragePerMonth` of `average_per_month`.
+fn in_camel_case(name: &str) -> String {
+    let words = name.split('_').filter(|word| !word.is_empty());
+    let capital = |word: &str| {
+        let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        format!("{}{rest}", first.to_uppercase())
+    };
+    words.map(capital).collect()
 }
 
 /// The shortest test of a file that does not fail; one in a class with the first line of the class.

@@ -18,12 +18,13 @@ pub enum Flow {
 }
 
 impl<'a> Answer<'a> {
-    pub fn new(stops: &'a [String]) -> Self {
+    /// An answer that begins with a text, in which nothing stops it.
+    pub fn new(stops: &'a [String], beginning: &str) -> Self {
         Self {
             stops,
             partial: Vec::new(),
-            text: String::new(),
-            given: 0,
+            text: beginning.to_owned(),
+            given: beginning.len(),
         }
     }
 
@@ -100,7 +101,7 @@ mod tests {
     /// Feeds the text in pieces of `width` bytes; what was streamed, the whole text, the flow.
     fn feed(text: &[u8], width: usize, stops: &[&str]) -> (String, String, Flow) {
         let stops: Vec<String> = stops.iter().map(|stop| (*stop).to_owned()).collect();
-        let mut answer = Answer::new(&stops);
+        let mut answer = Answer::new(&stops, "");
         let mut streamed = String::new();
         let mut flow = Flow::Open;
         for piece in text.chunks(width) {
@@ -141,9 +142,22 @@ mod tests {
     }
 
     #[test]
+    fn nothing_stops_an_answer_in_its_beginning() {
+        let stops = ["\ndef ".to_owned()];
+        let mut answer = Answer::new(&stops, "import f\ndef test_");
+        assert_eq!(
+            answer.push(b"f():\n    pass\n"),
+            ("f():\n    pass", Flow::Open)
+        );
+        assert_eq!(answer.push(b"def "), ("", Flow::Stopped));
+        let (text, _) = answer.finish(Flow::Stopped);
+        assert_eq!(text, "import f\ndef test_f():\n    pass");
+    }
+
+    #[test]
     fn the_beginning_of_a_stop_text_is_held_back_until_it_is_certain() {
         let stops = vec!["```\n".to_owned()];
-        let mut answer = Answer::new(&stops);
+        let mut answer = Answer::new(&stops, "");
         assert_eq!(answer.push(b"a``"), ("a", Flow::Open));
         assert_eq!(answer.push(b"`"), ("", Flow::Open));
         assert_eq!(answer.push(b"x"), ("```x", Flow::Open));

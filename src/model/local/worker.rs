@@ -210,12 +210,14 @@ fn write(
     let request = &job.request;
     let fills = !request.following.is_empty();
     let beginning = if fills { "" } else { &request.beginning };
-    let opens_block = beginning.starts_with(FENCE);
+    // The backticks of a block that it opens.
+    let plain = beginning.trim_start_matches('`');
+    let fence = &beginning[..beginning.len() - plain.len()];
+    let opens_block = fence.len() >= FENCE.len();
     let mut stops = request.stop.clone();
-    stops.extend(opens_block.then(|| format!("\n{FENCE}")));
-    let mut text = Answer::new(&stops);
-    let (certain, _) = text.push(beginning.as_bytes());
-    job.delta(certain)?;
+    stops.extend(opens_block.then(|| format!("\n{fence}")));
+    let mut text = Answer::new(&stops, beginning);
+    job.delta(beginning)?;
     let mut tokens = 0;
     let mut pace = Pace::default();
     let (finish, flow) = loop {
@@ -239,7 +241,7 @@ fn write(
     drop(pace);
     let (mut text, mut rest) = text.finish(flow);
     if opens_block && flow == Flow::Stopped {
-        let closing = format!("\n{FENCE}");
+        let closing = format!("\n{fence}");
         text.push_str(&closing);
         rest.push_str(&closing);
     }
