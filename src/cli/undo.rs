@@ -478,6 +478,8 @@ struct Listed {
     applied: usize,
     /// Those of them that were taken back.
     undone: usize,
+    /// Whether the run is still going on.
+    running: bool,
     /// Why the trajectory cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     damaged: Option<String>,
@@ -491,6 +493,7 @@ impl Listed {
                 let undone = |one: &&Change| one.state == State::Undone;
                 Listed {
                     started: run.started().map(moment),
+                    running: run.is_running(),
                     applied: run.changes.len(),
                     undone: run.changes.iter().filter(undone).count(),
                     run: run.id,
@@ -504,6 +507,7 @@ impl Listed {
                 task: String::new(),
                 applied: 0,
                 undone: 0,
+                running: false,
                 damaged: Some(error.to_string()),
             },
         }
@@ -517,9 +521,15 @@ impl Listed {
         );
         let what = match (&self.damaged, self.applied, self.undone) {
             (Some(why), ..) => return line.with(Style::Bad, &format!("  {why}")),
+            (None, 0, _) if self.running => "changed nothing so far".to_owned(),
             (None, 0, _) => "changed nothing".to_owned(),
             (None, applied, 0) => format!("{applied} applied"),
             (None, applied, undone) => format!("{applied} applied, {undone} undone"),
+        };
+        let what = if self.running {
+            format!("still running: {what}")
+        } else {
+            what
         };
         line.and(&format!("  {what}  {}", harmless(task)))
     }

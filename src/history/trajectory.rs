@@ -80,6 +80,8 @@ pub struct PastRun {
     pub path: PathBuf,
     /// In the order in which they were applied.
     pub changes: Vec<Change>,
+    /// Whether the trajectory holds the end of the run.
+    pub is_finished: bool,
     /// Changes that were sent and of which the trajectory does not hold the end.
     pub(super) unfinished: Vec<Unfinished>,
     /// The number of whole records.
@@ -129,6 +131,7 @@ impl PastRun {
             task: String::new(),
             path: path.to_owned(),
             changes: Vec::new(),
+            is_finished: false,
             unfinished: Vec::new(),
             records: 0,
             length: 0,
@@ -159,6 +162,7 @@ impl PastRun {
             if let Some(Event::RunStarted { task, .. }) = event {
                 run.task = task;
             } else if let Some(event) = event {
+                run.is_finished |= matches!(event, Event::RunFinished { .. });
                 intent::note(&mut run.unfinished, &event);
                 take(&mut run.changes, event, &mut parts);
             }
@@ -186,6 +190,12 @@ impl PastRun {
             }
         }
         events
+    }
+
+    /// Whether the run is still going on: its end is not recorded, and a program has its trajectory open.
+    pub fn is_running(&self) -> bool {
+        let is_held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        !self.is_finished && File::open(&self.path).is_ok_and(is_held)
     }
 
     /// Whether the last record about a change says the same as an event: that it is undone, or applied.

@@ -94,6 +94,32 @@ fn undo_gives_an_untouched_file_its_former_bytes() {
 }
 
 #[test]
+fn a_run_that_is_still_going_on_is_listed_as_running() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--model", &tape, "make f longer"]);
+    let mut talk = Talk::begin(command);
+    talk.hear("[a]ccept");
+    let list = bed.say(&["undo", "--list"]).out;
+    assert!(
+        list.contains("still running: changed nothing so far  make f longer"),
+        "{list}"
+    );
+    let running = || {
+        let listed = bed.say(&["undo", "--list", "--json"]).out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        listed[0]["running"].clone()
+    };
+    assert_eq!(running(), true);
+    drop(talk.child.stdin.take());
+    talk.end();
+    assert_eq!(running(), false);
+    let list = bed.say(&["undo", "--list"]).out;
+    assert!(list.contains("  changed nothing  make f longer"), "{list}");
+}
+
+#[test]
 fn undo_keeps_what_was_edited_beside_it() {
     let bed = Bed::new();
     bed.applied(NEW);
