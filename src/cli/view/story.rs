@@ -8,7 +8,7 @@ use crate::swarm::{
     AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Fate, Party,
     ProposalId, TestEvidence, TestPhase, failure_in_short, ids,
 };
-use crate::syntax::SymbolPath;
+use crate::syntax::{FilePath, Language, SymbolPath};
 
 /// A long text of an agent is cut to this many lines.
 const LINES: usize = 6;
@@ -526,14 +526,17 @@ fn fact(name: &str, style: Style, text: &str) -> Line {
     Line::of(Style::Dim, &format!("  {name}: ")).with(style, first)
 }
 
-/// Names of tests without what they all begin with.
+/// Names of tests without their files and classes. A file that failed as a whole is named by its path, and
+/// the parameters of a test stay whole.
 fn short(ids: &[String]) -> Vec<String> {
     let last = |id: &String| {
-        let parts: Vec<&str> = id
-            .rsplit(['.', ':', '/'])
-            .filter(|part| !part.is_empty())
-            .collect();
-        (*parts.first().unwrap_or(&id.as_str())).to_owned()
+        let (name, parameters) = id.split_at(id.find('[').unwrap_or(id.len()));
+        let is_file = Language::of(&FilePath::new(name)) != Language::Plain;
+        if is_file || name.contains('/') && !name.contains("::") {
+            return id.clone();
+        }
+        let last = name.rsplit(['.', ':', '/']).find(|part| !part.is_empty());
+        format!("{}{parameters}", last.unwrap_or(name))
     };
     ids.iter().map(last).collect()
 }
