@@ -286,10 +286,11 @@ where
 impl Judged {
     fn as_seen_by(&self, id: ProposalId) -> Company {
         let others = self.with.iter().filter(|(other, _)| **other != id);
-        let with = others.map(|(_, symbol)| symbol.clone()).collect();
+        let (proposals, with) = others.map(|(id, symbol)| (*id, symbol.clone())).unzip();
         Company {
             together: Together {
                 with,
+                proposals,
                 tests: self.tests.clone(),
                 diagnostics: self.diagnostics.clone(),
                 needs: self.needs.clone(),

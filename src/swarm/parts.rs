@@ -121,6 +121,9 @@ pub(super) async fn join(
         with: (all.iter().filter(|(id, _)| *id != of))
             .map(|(_, one)| one.symbol.clone())
             .collect(),
+        proposals: (all.iter().map(|(id, _)| *id))
+            .filter(|id| *id != of)
+            .collect(),
         tests: found.tests.clone(),
         diagnostics: found.diagnostics.clone(),
         needs: Vec::new(),

@@ -206,6 +206,9 @@ pub struct Evidence {
     pub contract: Vec<String>,
     /// Owners of references that a changed contract can break.
     pub callers: Vec<SymbolPath>,
+    /// Such owners whose own changes are parts of the same set, so that nothing is left to follow up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers_in_set: Vec<SymbolPath>,
     /// The number of tests that call it in a way that the changed contract breaks.
     #[serde(default)]
     pub test_callers: usize,
@@ -276,6 +279,9 @@ impl CheckedTexts {
 pub struct Together {
     /// The others.
     pub with: Vec<SymbolPath>,
+    /// The numbers of the others. Absent in older recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<ProposalId>,
     pub tests: TestEvidence,
     /// Of all files that they change.
     #[serde(default)]
@@ -287,6 +293,21 @@ pub struct Together {
 }
 
 impl Together {
+    /// What `founder` found, as another one of those that were checked sees it.
+    pub(super) fn as_seen_by(
+        &self,
+        other: (ProposalId, &SymbolPath),
+        founder: (ProposalId, &SymbolPath),
+    ) -> Together {
+        let mut seen = self.clone();
+        let places = seen.proposals.iter_mut().zip(&mut seen.with);
+        for (proposal, symbol) in places.filter(|(proposal, _)| **proposal == other.0) {
+            *proposal = founder.0;
+            *symbol = founder.1.clone();
+        }
+        seen
+    }
+
     /// Who else, in words.
     fn others(&self) -> String {
         let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
@@ -628,6 +649,35 @@ impl Evidence {
         together.map_or(&[], |together| together.needs.as_slice())
     }
 
+    /// Moves the callers whose owners change together with it in one set to those in the set.
+    pub fn callers_change_with(&mut self, is_in_set: impl Fn(&SymbolPath) -> bool) {
+        let callers = std::mem::take(&mut self.callers);
+        let (inside, outside) = callers.into_iter().partition(is_in_set);
+        self.callers = outside;
+        self.callers_in_set = inside;
+    }
+
+    /// Who calls what it changes, as people and models read it.
+    pub fn callers_in_words(&self) -> String {
+        let names = |symbols: &[SymbolPath]| {
+            let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
+            few(&names)
+        };
+        let mut told = Vec::new();
+        if !self.callers.is_empty() {
+            told.push(names(&self.callers));
+        }
+        if !self.callers_in_set.is_empty() {
+            let inside = names(&self.callers_in_set);
+            told.push(format!("{inside} (changed in the same set)"));
+        }
+        match (told.is_empty(), self.test_callers) {
+            (true, 0) => "none".to_owned(),
+            (true, tests) => format!("only tests ({tests})"),
+            (false, _) => told.join("; "),
+        }
+    }
+
     /// What counts: of a part of a set that passes, what was found of the set.
     pub fn counting(&self) -> (&TestEvidence, &DiagnosticEvidence) {
         match &self.together {
@@ -671,13 +721,12 @@ impl fmt::Display for Evidence {
             return Ok(());
         }
         writeln!(f, "contract: {}", self.contract.join("; "))?;
-        let callers: Vec<String> = self.callers.iter().map(ToString::to_string).collect();
-        let callers = match (callers.is_empty(), self.test_callers) {
-            (true, 0) => "none".to_owned(),
-            (true, tests) => format!("only tests ({tests})"),
-            (false, _) => few(&callers),
+        let label = if self.callers.is_empty() && !self.callers_in_set.is_empty() {
+            "callers"
+        } else {
+            "callers to follow up"
         };
-        writeln!(f, "callers to follow up: {callers}")
+        writeln!(f, "{label}: {}", self.callers_in_words())
     }
 }
 

@@ -181,6 +181,7 @@ pub(super) fn unchecked(draft: &Draft) -> Evidence {
         losses: draft.losses.clone(),
         contract: draft.contract.clone(),
         callers: Vec::new(),
+        callers_in_set: Vec::new(),
         test_callers: 0,
         needs_person: gate::needs_person(draft),
         together: None,
@@ -417,13 +418,26 @@ pub(super) async fn decide_on_set(
         if let Some(theirs) = &other.evidence {
             evidence.losses.extend(theirs.losses.clone());
             evidence.contract.extend(theirs.contract.clone());
+            evidence.callers.extend(theirs.callers.clone());
+            evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
             evidence.imports.extend(&theirs.imports);
             evidence.needs_person.extend(theirs.needs_person.clone());
         }
     }
+    evidence.callers.sort();
+    evidence.callers.dedup();
     // The callers that are among the parts are seen to.
     let is_part = |owner: &SymbolPath| members.iter().any(|(_, one)| one.symbol.encloses(owner));
-    evidence.callers.retain(|owner| !is_part(owner));
+    evidence.callers_change_with(is_part);
+    // What each part did alone counts no more.
+    for (member, other) in members.iter().filter(|(member, _)| *member != id) {
+        if let Some(mut theirs) = other.evidence.clone() {
+            theirs.callers_change_with(is_part);
+            theirs.together =
+                Some(together.as_seen_by((*member, &other.symbol), (id, &own.symbol)));
+            tell_checked(&hub, *member, &theirs);
+        }
+    }
     evidence.together = Some(together);
     tell_checked(&hub, id, &evidence);
     let reason = match members.len() {

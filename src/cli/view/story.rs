@@ -407,8 +407,15 @@ fn evidence(found: &Evidence) -> Vec<Line> {
         lines.push(fact("needs", Style::Warning, &needs));
     }
     if let Some(together) = found.together.as_ref().filter(|together| together.passes()) {
-        let with: Vec<String> = together.with.iter().map(ToString::to_string).collect();
-        lines.push(fact("checked with", Style::Plain, &words::few(&with)));
+        let with: Vec<String> = match together.proposals.is_empty() {
+            true => together.with.iter().map(ToString::to_string).collect(),
+            false => together.proposals.iter().map(ToString::to_string).collect(),
+        };
+        lines.push(fact(
+            "checked together with",
+            Style::Plain,
+            &words::few(&with),
+        ));
     }
     let (tests, diagnostics) = found.counting();
     lines.extend(tests_evidence(tests));
@@ -423,12 +430,7 @@ fn evidence(found: &Evidence) -> Vec<Line> {
     }
     if !found.contract.is_empty() {
         lines.push(fact("contract", Style::Warning, &found.contract.join("; ")));
-        let callers: Vec<String> = found.callers.iter().map(ToString::to_string).collect();
-        let callers = match (callers.is_empty(), found.test_callers) {
-            (true, tests) if tests > 0 => format!("only tests ({tests})"),
-            (_, _) => words::few(&callers),
-        };
-        lines.push(fact("callers", Style::Plain, &callers));
+        lines.push(fact("callers", Style::Plain, &found.callers_in_words()));
     }
     lines
 }
