@@ -15,6 +15,6 @@ pub use trajectory::{
     Change, Found, HistoryError, PastRun, State, changes, find, newest_first, started,
 };
 pub use undo::{
-    Blocker, FilePlan, OpenRun, Refusal, Step, UndoOutcome, is_interrupted, plan, record,
-    record_in, take_back,
+    Blocker, FilePlan, OpenRun, Plan, Refusal, Step, UndoOutcome, dependencies, is_interrupted,
+    plan, record, record_in, take_back,
 };

@@ -12,6 +12,7 @@ use super::intent::{self, Unfinished};
 use crate::ports::Editor;
 use crate::swarm::{AppliedChange, Event, Part, ProposalId, Record, RunId, Stamped};
 use crate::syntax::SymbolPath;
+use crate::text::unified_diff;
 
 /// Why a past run cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +71,22 @@ pub struct Change {
     pub state: State,
     /// `None` if the trajectory was written by a version that did not keep the texts.
     pub made: Option<AppliedChange>,
+}
+
+impl Change {
+    /// The event that tells that the change is in the user's text.
+    pub(super) fn applied(&self) -> Event {
+        let diff = self
+            .made
+            .as_ref()
+            .map(|made| unified_diff(made.file.as_str(), &made.before, &super::undo::after(made)));
+        Event::ProposalApplied {
+            proposal: self.proposal,
+            symbols: self.symbols.clone(),
+            diff: diff.unwrap_or_default(),
+            change: self.made.clone(),
+        }
+    }
 }
 
 /// A run that is over.
@@ -217,20 +234,15 @@ impl PastRun {
         started(&self.id)
     }
 
-    /// Appends to the trajectory that proposals were undone.
-    pub(super) fn append_undone(
+    /// Appends to the trajectory that proposals were undone, or applied again.
+    pub(super) fn append_and_take(
         &mut self,
         file: &mut File,
-        undone: &[ProposalId],
+        events: Vec<Event>,
     ) -> io::Result<()> {
-        let events = undone.iter().map(|proposal| Event::ProposalUndone {
-            proposal: *proposal,
-        });
-        self.append(file, events)?;
-        for change in &mut self.changes {
-            if undone.contains(&change.proposal) {
-                change.state = State::Undone;
-            }
+        self.append(file, events.clone())?;
+        for event in events {
+            take(&mut self.changes, event, &mut Vec::new());
         }
         Ok(())
     }
@@ -315,6 +327,7 @@ fn as_reviewed(part: &Part) -> AppliedChange {
         changes: part.changes.clone(),
         created: part.base.is_empty(),
         directories: Vec::new(),
+        dependencies: Default::default(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Undoing applied proposals: each as a whole or not at all, by the inverse of its own change, merged
-//! line by line with what was changed since. All proposals of one file are undone by one write.
+//! line by line with what was changed since. All proposals of one file are undone by one write. Proposals
+//! that belong together are undone together or not at all.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trajectory::{Change, Found, HistoryError, PastRun, State, open_locked};
 use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
-use crate::swarm::{AppliedChange, Event, ProposalId, RunId};
+use crate::swarm::{AppliedChange, DependencyGraph, Event, Held, ProposalId, RunId};
 use crate::syntax::{FilePath, carry_lines};
 use crate::text::{ByteRange, ChangeSet, Conflict, ContentHash, unified_diff};
 use crate::workspace::{private_file, read_text, remove_empty_directories};
@@ -27,6 +28,8 @@ pub struct Blocker {
     /// `None` if it belongs to the same run.
     pub run: Option<RunId>,
     pub proposal: ProposalId,
+    /// It was to be undone as well, and stays.
+    pub stays: bool,
 }
 
 /// Why a proposal stays.
@@ -37,6 +40,8 @@ pub struct Refusal {
     /// The first and the last line that were changed since, as the file is now, from 1.
     pub lines: Option<(usize, usize)>,
     pub blocker: Option<Blocker>,
+    /// The other proposal for which it stays, where nothing else is in the way.
+    pub held: Option<Held>,
     /// Why the change has no certain place in the file as it is now.
     pub unsure: Option<String>,
     /// What happened, and what to do.
@@ -53,11 +58,20 @@ pub struct FilePlan {
     pub undone: Vec<ProposalId>,
     /// Those of `undone` whose changes are not in the text any more: there is nothing to take back.
     pub absent: Vec<ProposalId>,
-    pub refused: Vec<Refusal>,
+    refused: Vec<Refusal>,
     now: Option<Current>,
     /// The text afterwards; `None` if the file is removed or is gone already.
     after: Option<Arc<str>>,
     directories: Vec<String>,
+}
+
+/// What an undo changes.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// The file that was changed last comes first.
+    pub files: Vec<FilePlan>,
+    /// The proposals that stay.
+    pub refused: Vec<Refusal>,
 }
 
 /// What an undo does to a file.
@@ -87,15 +101,29 @@ impl UndoOutcome {
     }
 }
 
-/// Hears of an undo before and after each file.
+/// Is called before and after each file of an undo.
 trait Recorder {
     type Error;
 
     fn begins(&mut self, plan: &FilePlan) -> Result<(), Self::Error>;
-    fn ended(&mut self, undone: &[ProposalId]) -> Result<(), Self::Error>;
+    /// Records that proposals were undone, or applied again.
+    fn record(&mut self, events: Vec<Event>) -> Result<(), Self::Error>;
 }
 
 impl FilePlan {
+    /// A plan that changes nothing.
+    fn of(file: &FilePath, now: Option<Current>) -> FilePlan {
+        FilePlan {
+            file: file.clone(),
+            undone: Vec::new(),
+            absent: Vec::new(),
+            refused: Vec::new(),
+            after: now.as_ref().map(|now| Arc::clone(&now.text)),
+            now,
+            directories: Vec::new(),
+        }
+    }
+
     pub fn step(&self) -> Step {
         match (&self.now, &self.after) {
             (Some(_), None) => Step::Remove,
@@ -143,28 +171,105 @@ impl FilePlan {
 
 /// What an undo of these proposals would change now, file by file, and which of them stay. Changes that
 /// nobody can undo because their texts were not kept come as refusals without a file.
-pub async fn plan(
-    editor: &dyn Editor,
-    changes: &[Change],
-    chosen: &BTreeSet<ProposalId>,
-) -> (Vec<FilePlan>, Vec<Refusal>) {
-    let mut plans = Vec::new();
-    for file in files(changes, chosen) {
-        plans.push(plan_file(editor, changes, chosen, &file).await);
+pub async fn plan(editor: &dyn Editor, changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Plan {
+    let (files, selection) = select(editor, changes, chosen).await;
+    Plan {
+        files,
+        refused: selection.refused,
     }
-    let unknown = wanted(changes, chosen).filter(|change| change.made.is_none());
-    let refused = unknown.map(|change| Refusal {
-        proposal: change.proposal,
-        file: None,
-        lines: None,
-        blocker: None,
-        unsure: None,
-        why: "the trajectory does not hold its texts: a version of Starling before `starling undo` wrote \
-              it, or it is damaged"
-            .to_owned(),
-        diff: String::new(),
-    });
-    (plans, refused.collect())
+}
+
+async fn select<'c>(
+    editor: &dyn Editor,
+    changes: &'c [Change],
+    chosen: &'c BTreeSet<ProposalId>,
+) -> (Vec<FilePlan>, Selection<'c>) {
+    let mut selection = Selection::of(changes, chosen);
+    loop {
+        let (mut plans, mut refused) = (Vec::new(), Vec::new());
+        for file in files(changes, &selection.open) {
+            let mut plan = plan_file(editor, changes, &selection.open, &file).await;
+            refused.append(&mut plan.refused);
+            plans.push(plan);
+        }
+        if selection.keep(refused).is_empty() {
+            return (plans, selection);
+        }
+    }
+}
+
+/// The dependencies of the changes that are in the user's text.
+pub fn dependencies(changes: &[Change]) -> DependencyGraph {
+    let applied = changes.iter().filter(|one| one.state == State::Applied);
+    DependencyGraph::of(applied.map(|change| {
+        let made = change.made.as_ref();
+        let of_change = made.map(|made| made.dependencies.clone());
+        (change.proposal, of_change.unwrap_or_default())
+    }))
+}
+
+/// Which of the chosen proposals are undone, and which stay.
+struct Selection<'c> {
+    chosen: &'c BTreeSet<ProposalId>,
+    dependencies: DependencyGraph,
+    /// The proposals that are undone.
+    open: BTreeSet<ProposalId>,
+    refused: Vec<Refusal>,
+}
+
+impl<'c> Selection<'c> {
+    fn of(changes: &[Change], chosen: &'c BTreeSet<ProposalId>) -> Self {
+        let mut selection = Selection {
+            chosen,
+            dependencies: dependencies(changes),
+            open: wanted(changes, chosen).map(|one| one.proposal).collect(),
+            refused: Vec::new(),
+        };
+        let unknown = wanted(changes, chosen).filter(|change| change.made.is_none());
+        let refused = unknown.map(|change| Refusal {
+            proposal: change.proposal,
+            file: None,
+            lines: None,
+            blocker: None,
+            held: None,
+            unsure: None,
+            why: "the trajectory does not hold its texts: a version of Starling before `starling undo` \
+                  wrote it, or it is damaged"
+                .to_owned(),
+            diff: String::new(),
+        });
+        selection.keep(refused.collect());
+        selection
+    }
+
+    /// Keeps proposals that cannot be undone, and the others that belong to them. Returns the others.
+    fn keep(&mut self, mut refused: Vec<Refusal>) -> BTreeSet<ProposalId> {
+        for one in &mut refused {
+            if let Some(blocker) = one.blocker.as_mut()
+                && self.chosen.contains(&blocker.proposal)
+            {
+                blocker.stays = true;
+                one.explain();
+            }
+        }
+        let staying: BTreeSet<ProposalId> = refused.iter().map(|one| one.proposal).collect();
+        let held = self.dependencies.held(&self.open, &staying);
+        self.refused.append(&mut refused);
+        self.refused.extend(held.iter().map(|held| Refusal {
+            proposal: held.proposal,
+            file: None,
+            lines: None,
+            blocker: None,
+            held: Some(*held),
+            unsure: None,
+            why: held.why(),
+            diff: String::new(),
+        }));
+        let held: BTreeSet<ProposalId> = held.iter().map(|held| held.proposal).collect();
+        self.open
+            .retain(|id| !staying.contains(id) && !held.contains(id));
+        held
+    }
 }
 
 fn wanted<'c>(
@@ -196,40 +301,43 @@ async fn plan_file(
     chosen: &BTreeSet<ProposalId>,
     file: &FilePath,
 ) -> FilePlan {
-    let of_file: Vec<(&Change, &AppliedChange)> = changes
+    match editor.current(file).await {
+        Ok(now) => plan_text(changes, chosen, file, Some(now)),
+        Err(EditorError::Missing { .. }) => plan_text(changes, chosen, file, None),
+        Err(error) => {
+            let wanted = of_file(changes, file);
+            let wanted = wanted.filter(|(change, _)| chosen.contains(&change.proposal));
+            let why = format!("{error}; nothing of this file is undone");
+            let refused = wanted.map(|(change, made)| refusal(change, made, why.clone()));
+            FilePlan {
+                refused: refused.rev().collect(),
+                ..FilePlan::of(file, None)
+            }
+        }
+    }
+}
+
+/// The changes of a file that are in the user's text.
+fn of_file<'c>(
+    changes: &'c [Change],
+    file: &'c FilePath,
+) -> impl DoubleEndedIterator<Item = (&'c Change, &'c AppliedChange)> {
+    changes
         .iter()
         .filter(|change| change.state == State::Applied)
         .filter_map(|change| Some((change, change.made.as_ref()?)))
-        .filter(|(_, made)| made.file == *file)
-        .collect();
-    let now = editor.current(file).await;
-    let mut plan = FilePlan {
-        file: file.clone(),
-        undone: Vec::new(),
-        absent: Vec::new(),
-        refused: Vec::new(),
-        now: None,
-        after: None,
-        directories: Vec::new(),
-    };
-    match now {
-        Ok(now) => plan.now = Some(now),
-        Err(EditorError::Missing { .. }) => {}
-        Err(error) => {
-            let wanted = of_file.iter().rev();
-            let wanted = wanted.filter(|(change, _)| chosen.contains(&change.proposal));
-            plan.refused = wanted
-                .map(|(change, made)| {
-                    refusal(
-                        change,
-                        made,
-                        format!("{error}; nothing of this file is undone"),
-                    )
-                })
-                .collect();
-            return plan;
-        }
-    }
+        .filter(move |(_, made)| made.file == *file)
+}
+
+/// What an undo of the chosen proposals changes in a file with this text; `None` is a file that is gone.
+fn plan_text(
+    changes: &[Change],
+    chosen: &BTreeSet<ProposalId>,
+    file: &FilePath,
+    now: Option<Current>,
+) -> FilePlan {
+    let of_file: Vec<(&Change, &AppliedChange)> = of_file(changes, file).collect();
+    let mut plan = FilePlan::of(file, now);
     let mut text = plan.now.as_ref().map(|now| Arc::clone(&now.text));
     for (at, (change, made)) in of_file.iter().enumerate().rev() {
         if !chosen.contains(&change.proposal) {
@@ -267,6 +375,7 @@ async fn plan_file(
                 let blocker = blocker(made, later).map(|proposal| Blocker {
                     run: None,
                     proposal,
+                    stays: false,
                 });
                 let refused = conflicting(change, made, current, &conflict, blocker);
                 plan.refused.push(refused);
@@ -325,6 +434,7 @@ fn refusal(change: &Change, made: &AppliedChange, why: String) -> Refusal {
         file: Some(made.file.clone()),
         lines: None,
         blocker: None,
+        held: None,
         unsure: None,
         why,
         diff: unified_diff(made.file.as_str(), &after(made), &made.before),
@@ -360,12 +470,19 @@ impl Refusal {
             Some(Blocker {
                 run: None,
                 proposal,
+                stays: true,
+            }) => format!("{place}: {proposal}, which stays, changed the same lines"),
+            Some(Blocker {
+                run: None,
+                proposal,
+                stays: false,
             }) => format!(
                 "{place}: {proposal} changed the same lines; undo {proposal} first, or the whole run"
             ),
             Some(Blocker {
                 run: Some(run),
                 proposal,
+                stays: _,
             }) => format!(
                 "{place}: {proposal} of the later run {run} changed the same lines; undo it first: \
                  `starling undo {run}`",
@@ -402,6 +519,7 @@ impl Refusal {
                 self.blocker = Some(Blocker {
                     run: Some(run.clone()),
                     proposal,
+                    stays: false,
                 });
                 self.explain();
                 return;
@@ -434,29 +552,29 @@ fn lines_now(base: &str, current: &str, range: ByteRange) -> (usize, usize) {
     )
 }
 
-/// Undoes proposals through an editor, the last applied first. `ended` hears of those that were undone,
-/// file by file, as soon as they are.
+/// Undoes proposals through an editor, the last applied first. `record` gets the events of those that were
+/// undone, file by file, as soon as they are.
 ///
 /// # Errors
-/// What `ended` returns; nothing is undone after it.
+/// What `record` returns; nothing is undone after it.
 pub async fn take_back<E>(
     editor: &Arc<dyn Editor>,
     root: Option<&Path>,
     changes: &[Change],
     chosen: &BTreeSet<ProposalId>,
-    ended: impl FnMut(&[ProposalId]) -> Result<(), E> + Send,
+    record: impl FnMut(Vec<Event>) -> Result<(), E> + Send,
 ) -> Result<UndoOutcome, E> {
-    struct Told<F>(F);
-    impl<E, F: FnMut(&[ProposalId]) -> Result<(), E>> Recorder for Told<F> {
+    struct Recording<F>(F);
+    impl<E, F: FnMut(Vec<Event>) -> Result<(), E>> Recorder for Recording<F> {
         type Error = E;
         fn begins(&mut self, _: &FilePlan) -> Result<(), E> {
             Ok(())
         }
-        fn ended(&mut self, undone: &[ProposalId]) -> Result<(), E> {
-            (self.0)(undone)
+        fn record(&mut self, events: Vec<Event>) -> Result<(), E> {
+            (self.0)(events)
         }
     }
-    take_back_with(editor, root, changes, chosen, &mut Told(ended)).await
+    take_back_with(editor, root, changes, chosen, &mut Recording(record)).await
 }
 
 async fn take_back_with<R: Recorder>(
@@ -466,48 +584,188 @@ async fn take_back_with<R: Recorder>(
     chosen: &BTreeSet<ProposalId>,
     recorder: &mut R,
 ) -> Result<UndoOutcome, R::Error> {
-    let mut outcome = UndoOutcome::default();
-    for file in files(changes, chosen) {
+    let (_, selection) = select(editor.as_ref(), changes, chosen).await;
+    let files = files(changes, &selection.open);
+    let mut undo = Undo {
+        editor,
+        root,
+        changes,
+        selection,
+        done: Vec::new(),
+        recorder,
+    };
+    for file in files {
+        undo.take_back(&file).await?;
+    }
+    Ok(undo.outcome())
+}
+
+/// An undo that is under way.
+struct Undo<'u, R> {
+    editor: &'u Arc<dyn Editor>,
+    root: Option<&'u Path>,
+    changes: &'u [Change],
+    selection: Selection<'u>,
+    /// The files that are written.
+    done: Vec<FilePlan>,
+    recorder: &'u mut R,
+}
+
+impl<R: Recorder> Undo<'_, R> {
+    async fn take_back(&mut self, file: &FilePath) -> Result<(), R::Error> {
         let mut tries = 0;
         loop {
-            let plan = plan_file(editor.as_ref(), changes, chosen, &file).await;
-            if !plan.undone.is_empty() {
+            // Somebody may have typed since the undo was planned.
+            let open = &self.selection.open;
+            let mut plan = plan_file(self.editor.as_ref(), self.changes, open, file).await;
+            let mut refused = std::mem::take(&mut plan.refused);
+            if refused.is_empty() {
+                if plan.undone.is_empty() {
+                    return Ok(());
+                }
                 let applied = match plan.edit() {
                     Some(edit) => {
-                        recorder.begins(&plan)?;
-                        editor.apply(edit).await.map(|_| ())
+                        self.recorder.begins(&plan)?;
+                        self.editor.apply(edit).await.map(|_| ())
                     }
                     None => Ok(()),
                 };
                 match applied {
-                    Ok(()) => {}
+                    Ok(()) => {
+                        if let (Some(root), None) = (self.root, &plan.after) {
+                            remove_empty_directories(root, &plan.directories);
+                        }
+                        self.recorder.record(undone(&plan.undone))?;
+                        self.done.push(plan);
+                        return Ok(());
+                    }
                     Err(ApplyError::Stale { .. }) if tries < TRIES => {
                         tries += 1;
                         continue;
                     }
                     Err(error) => {
-                        let refused = changes.iter().filter_map(|change| {
-                            let is_own = plan.undone.contains(&change.proposal);
-                            let made = change.made.as_ref().filter(|_| is_own)?;
-                            Some(refusal(change, made, error.to_string()))
-                        });
-                        outcome.refused.extend(refused);
-                        outcome.refused.extend(plan.refused);
-                        break;
+                        let why = error.to_string();
+                        let of_plan = of_file(self.changes, file)
+                            .filter(|(change, _)| plan.undone.contains(&change.proposal));
+                        refused.extend(of_plan.map(|(one, made)| refusal(one, made, why.clone())));
                     }
                 }
-                if let (Some(root), None) = (root, &plan.after) {
-                    remove_empty_directories(root, &plan.directories);
-                }
-                recorder.ended(&plan.undone)?;
             }
-            outcome.undone.extend(plan.undone);
-            outcome.absent.extend(plan.absent);
-            outcome.refused.extend(plan.refused);
-            break;
+            let held = self.selection.keep(refused);
+            self.put_back(held).await?;
         }
     }
-    Ok(outcome)
+
+    /// Applies proposals again that belong to others which could not be undone.
+    async fn put_back(&mut self, mut held: BTreeSet<ProposalId>) -> Result<(), R::Error> {
+        while !held.is_empty() {
+            let mut refused = Vec::new();
+            for at in 0..self.done.len() {
+                let plan = &self.done[at];
+                if plan.undone.iter().any(|id| held.contains(id)) {
+                    let less = plan.undone.iter().copied();
+                    let less = less.filter(|id| !held.contains(id)).collect();
+                    let mut less = plan_text(self.changes, &less, &plan.file, plan.now.clone());
+                    refused.append(&mut less.refused);
+                    self.put_file_back(at, less).await?;
+                }
+            }
+            held = self.selection.keep(refused);
+        }
+        Ok(())
+    }
+
+    /// Writes a file again, so that less is undone in it. Recorded first: if the process is killed in
+    /// between, the next undo finds that nothing is to take back.
+    async fn put_file_back(&mut self, at: usize, less: FilePlan) -> Result<(), R::Error> {
+        let plan = &self.done[at];
+        let is_back = |id: &ProposalId| {
+            plan.undone.contains(id) && !plan.absent.contains(id) && !less.undone.contains(id)
+        };
+        let back = of_file(self.changes, &plan.file);
+        let back: Vec<&Change> = back
+            .map(|(change, _)| change)
+            .filter(|change| is_back(&change.proposal))
+            .collect();
+        let again = back.iter().map(|change| change.applied());
+        self.recorder.record(again.collect())?;
+        match write_again(self.editor, plan, &less).await {
+            Ok(()) => self.done[at] = less,
+            Err(why) => {
+                tracing::warn!(file = %plan.file, why, "an undone part of a set cannot be applied again");
+                let gone: Vec<ProposalId> = back.iter().map(|change| change.proposal).collect();
+                self.recorder.record(undone(&gone))?;
+                let refused = &mut self.selection.refused;
+                refused.retain(|one| !gone.contains(&one.proposal));
+            }
+        }
+        Ok(())
+    }
+
+    fn outcome(self) -> UndoOutcome {
+        let absent: Vec<ProposalId> = self
+            .done
+            .iter()
+            .flat_map(|plan| plan.absent.clone())
+            .collect();
+        let mut refused = self.selection.refused;
+        refused.retain(|one| !absent.contains(&one.proposal));
+        UndoOutcome {
+            undone: self.done.into_iter().flat_map(|plan| plan.undone).collect(),
+            absent,
+            refused,
+        }
+    }
+}
+
+/// Makes a file that was changed by one plan what it is by another one, and leaves alone what was typed
+/// since.
+async fn write_again(
+    editor: &Arc<dyn Editor>,
+    written: &FilePlan,
+    wanted: &FilePlan,
+) -> Result<(), String> {
+    let file = &written.file;
+    let before: Arc<str> = written.after.clone().unwrap_or_else(|| "".into());
+    let after = wanted.after.as_deref().unwrap_or("");
+    let changes = ChangeSet::between_lines(&before, after);
+    for _ in 0..TRIES {
+        let (base, effect) = match editor.current(file).await {
+            Ok(now) => (now, Effect::Change),
+            Err(EditorError::Missing { .. }) if written.after.is_none() => {
+                let nothing = Current {
+                    text: "".into(),
+                    version: None,
+                };
+                (nothing, Effect::Create)
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let changes = carry_lines(file, &before, &changes, &base.text)
+            .map_err(|conflict| conflict.in_lines(&before))?;
+        let edit = FileEdit {
+            file: file.clone(),
+            changes,
+            base,
+            label: "undo less".to_owned(),
+            effect,
+        };
+        match editor.apply(edit).await {
+            Ok(_) => return Ok(()),
+            Err(ApplyError::Stale { .. }) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Err(format!(
+        "{file}: the text changed {TRIES} times while it was written"
+    ))
+}
+
+fn undone(proposals: &[ProposalId]) -> Vec<Event> {
+    let event = |proposal: &ProposalId| Event::ProposalUndone {
+        proposal: *proposal,
+    };
+    proposals.iter().map(event).collect()
 }
 
 /// Beside the trajectory while an undo from the terminal is under way: tells the next one how far it
@@ -590,7 +848,7 @@ impl OpenRun {
                     .filter(|id| applied.contains(id))
                     .copied()
                     .collect();
-                self.ended(&undone)?;
+                self.record(self::undone(&undone))?;
             }
             self.interrupted = Some(journal.chosen);
         }
@@ -631,8 +889,8 @@ impl OpenRun {
         }
     }
 
-    fn ended(&mut self, undone: &[ProposalId]) -> Result<(), HistoryError> {
-        let appended = self.run.append_undone(&mut self.file, undone);
+    fn record(&mut self, events: Vec<Event>) -> Result<(), HistoryError> {
+        let appended = self.run.append_and_take(&mut self.file, events);
         appended.map_err(|error| self.failed(error))
     }
 }
@@ -662,8 +920,8 @@ impl Recorder for Journaled<'_> {
         written.map_err(|source| HistoryError::Io { path, source })
     }
 
-    fn ended(&mut self, undone: &[ProposalId]) -> Result<(), HistoryError> {
-        self.open.ended(undone)
+    fn record(&mut self, events: Vec<Event>) -> Result<(), HistoryError> {
+        self.open.record(events)
     }
 }
 

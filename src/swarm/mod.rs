@@ -16,6 +16,7 @@ mod callees;
 mod candidates;
 mod company;
 mod context;
+pub mod dependencies;
 mod diagnose;
 mod draft;
 mod ending;
@@ -65,11 +66,13 @@ mod steady;
 mod suspects;
 mod tools;
 mod trial;
+mod undo;
 mod unsettled;
 mod verdict;
 mod views;
 
 pub use alone::Gate;
+pub use dependencies::{Dependencies, DependencyGraph, Held, broken_in_words};
 pub use ending::{Ending, Proof};
 pub use event::{
     AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog,

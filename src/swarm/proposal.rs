@@ -308,6 +308,12 @@ impl Together {
         seen
     }
 
+    /// The proposals outside of a set that were checked with it.
+    pub fn passes_with(&self, set: &BTreeSet<ProposalId>) -> BTreeSet<ProposalId> {
+        let others = self.needs.iter().chain(&self.proposals).copied();
+        others.filter(|id| !set.contains(id)).collect()
+    }
+
     /// Who else, in words.
     fn others(&self) -> String {
         let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
@@ -647,6 +653,13 @@ impl Evidence {
     pub fn needs(&self) -> &[ProposalId] {
         let together = self.together.as_ref();
         together.map_or(&[], |together| together.needs.as_slice())
+    }
+
+    /// The proposals outside of a set that were in the check that the set passed: without them it may
+    /// fail.
+    pub fn passes_with(&self, set: &BTreeSet<ProposalId>) -> BTreeSet<ProposalId> {
+        let together = self.together.as_ref().filter(|together| together.passes());
+        together.map_or_else(BTreeSet::new, |together| together.passes_with(set))
     }
 
     /// Moves the callers whose owners change together with it in one set to those in the set.

@@ -1,6 +1,6 @@
 //! A proposal's way from an agent's words to an applied change: draft, gate, review, apply, follow up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use super::agent::Mind;
 use super::apply;
 use super::candidates::{self, Chosen};
 use super::company::{self, Company, Decision, Place, Stage, Waiting};
+use super::dependencies::Dependencies;
 use super::diagnose;
 use super::draft::{self, Refusal};
 use super::event::{Event, Party, TestPhase};
@@ -82,6 +83,7 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     let chosen = candidates::choose(hub, mind, change, draft).await;
     let Chosen { change, draft } = &chosen;
     let id = hub.next_proposal();
+    followup::note_followed(hub, id, &mind.party);
     let mut place = Place::take(hub, id, waiting(mind, change, draft.clone()));
     let (mut made, mut report) = checked(hub, mind, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
@@ -314,7 +316,23 @@ async fn again(
     let Ok(draft) = draft::make(hub, mind, change).await else {
         return;
     };
+    let stage = |evidence: &Evidence| {
+        let (tests, diagnostics) = (&evidence.tests, &evidence.diagnostics);
+        let required = &hub.state().required;
+        company::stage(tests, diagnostics, required, hub.task.approval)
+    };
+    let had_failed = stage(&made.evidence) == Stage::NeedsOthers;
     (made.evidence, *report) = check(hub, &draft, made.id).await;
+    if had_failed {
+        let mut state = hub.state();
+        let needs = apply::applied_since(&state, &made.draft);
+        state
+            .dependencies
+            .entry(made.id)
+            .or_default()
+            .needs
+            .extend(needs);
+    }
     made.diff = own_diff(&draft, &before_text(hub, &draft));
     made.draft = draft;
 }
@@ -394,6 +412,23 @@ fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> Par
     }
 }
 
+/// Takes note of what the parts of a set belong to: one another, and what was there when they passed and
+/// not when each failed alone.
+fn note_set(hub: &Hub, members: &[(ProposalId, Waiting)], together: &Together) {
+    let set: BTreeSet<ProposalId> = members.iter().map(|(id, _)| *id).collect();
+    let others = together.passes_with(&set);
+    let mut state = hub.state();
+    for (id, one) in members {
+        let mut needs = apply::applied_since(&state, &one.draft);
+        needs.extend(&others);
+        let of_part = Dependencies {
+            set: set.iter().copied().filter(|other| other != id).collect(),
+            needs,
+        };
+        state.dependencies.entry(*id).or_default().extend(of_part);
+    }
+}
+
 /// Asks about proposals that pass only together, as one, and applies all of them or none.
 pub(super) async fn decide_on_set(
     hub: Arc<Hub>,
@@ -412,6 +447,7 @@ pub(super) async fn decide_on_set(
         };
     };
     let tests = together.tests.clone();
+    note_set(&hub, &members, &together);
     let name = |(id, one): &(ProposalId, Waiting)| format!("{id} {}: {}", one.symbol, one.reason);
     let names: Vec<String> = members.iter().map(name).collect();
     for (_, other) in members.iter().filter(|(member, _)| *member != id) {

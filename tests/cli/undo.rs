@@ -253,6 +253,76 @@ fn undo_removes_a_created_file_and_its_empty_directories() {
     assert!(!bed.root().join("pkg/sub").exists());
 }
 
+impl Bed {
+    /// Writes into a trajectory that its applied proposals were accepted as one set.
+    fn accepted_as_a_set(&self, run: &str) {
+        let path = self.trajectory(run);
+        let told = std::fs::read_to_string(&path).unwrap();
+        let mut lines: Vec<Value> = told
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let is_applied = |line: &&mut Value| line["event"]["event"] == "proposal_applied";
+        let ids: Vec<Value> = lines
+            .iter_mut()
+            .filter(is_applied)
+            .map(|line| line["event"]["proposal"].clone())
+            .collect();
+        for line in lines.iter_mut().filter(is_applied) {
+            line["event"]["change"]["dependencies"] = json!({"set": ids});
+        }
+        let lines = lines.iter().map(|line| format!("{line}\n"));
+        std::fs::write(&path, lines.collect::<String>()).unwrap();
+    }
+}
+
+#[test]
+fn undo_takes_a_set_back_as_a_whole_or_not_at_all() {
+    let bed = Bed::new();
+    let proposals = [
+        ("work.py::f", "work.py::f", NEW),
+        ("work.py::", "one.py", "def one():\n    return 1\n"),
+    ];
+    let old = bed.work();
+    let run = run_over_files(&bed, &proposals);
+    bed.accepted_as_a_set(&run);
+    let typed = NEW.replace("2 - 1", "2 - 1 + 0");
+    bed.type_text(&typed);
+    let said = bed.say(&["undo", "--yes", &run]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for line in [
+        "! #1 stays as a whole: work.py, line 2: changed since, so it stays as it is; change these lines \
+         by hand\n",
+        "! #2 stays: it belongs together with #1, which stays\n",
+        &format!("one proposal alone: `starling undo {run} 2`\n"),
+        "nothing was taken back\n",
+    ] {
+        assert!(said.out.contains(line), "{line} in {said:?}");
+    }
+    assert_eq!(bed.work(), typed);
+    assert!(bed.root().join("one.py").is_file());
+    let said = bed.say(&["undo", "--yes", "--json", &run]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told["undone"], json!([]), "{told}");
+    assert_eq!(told["refused"][1]["held_by"], 1, "{told}");
+    // Alone it is taken back for whoever asks, who is told what may break.
+    let said = bed.answered(&["undo", &run, "2"], &["n"]);
+    let warning = "! this may break the code that stays: #1 belongs together with #2\n";
+    assert!(said.out.contains(warning), "{said:?}");
+    assert!(bed.root().join("one.py").is_file());
+    let said = bed.say(&["undo", "--yes", "--json", &run, "2"]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &told["undone"]), (Some(0), &json!([2])));
+    let warning = told["warning"].as_str().unwrap();
+    assert!(warning.contains("#1 belongs together with #2"), "{told}");
+    assert!(!bed.root().join("one.py").exists());
+    // Nothing is left that it could belong to.
+    bed.type_text(NEW);
+    let said = bed.say(&["undo", "--yes", &run]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(bed.work(), old);
+}
+
 #[test]
 fn a_run_that_is_none_is_wrong_use() {
     let bed = Bed::new();

@@ -25,6 +25,7 @@ fn applied() -> Event {
             changes: ChangeSet::between(BASE, &after()),
             created: false,
             directories: Vec::new(),
+            dependencies: Default::default(),
         }),
     }
 }
