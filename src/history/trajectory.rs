@@ -299,6 +299,8 @@ fn take(changes: &mut Vec<Change>, event: Event, parts: &mut Vec<Part>) {
     {
         let of_review = || parts.iter().find(|part| part.proposal == proposal);
         let made = change.or_else(|| of_review().map(as_reviewed));
+        // One that was undone was made again.
+        changes.retain(|one| one.proposal != proposal || one.state == State::Applied);
         changes.push(Change {
             proposal,
             symbols,

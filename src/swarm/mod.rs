@@ -59,11 +59,13 @@ mod scout;
 mod scripts;
 mod selection;
 mod send;
+mod set;
 mod settle;
 mod signal;
 mod small;
 mod steady;
 mod suspects;
+mod together;
 mod tools;
 mod trial;
 mod undo;
@@ -83,10 +85,11 @@ pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
 pub use proposal::{
     CheckedTexts, Evidence, Fate, NeedsPerson, OnlyAsChanged, Part, ProposalId, TestEvidence,
-    Together, Tried, ids,
+    Tried, ids,
 };
 pub use protocol::described;
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
+pub use together::Together;
 
 /// How changes reach the user's text; proposals that outlive their run take the same way.
 pub(crate) mod sending {

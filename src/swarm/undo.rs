@@ -272,7 +272,7 @@ async fn apply_again(hub: &Arc<Hub>, undone: &Undone) -> Result<(), Failure> {
         dependencies: &applied.dependencies,
     };
     let changes = ChangeSet::between(&gone.after, &gone.before);
-    let label = applied.symbol().to_string();
+    let label = format!("redo {}", applied.id);
     let sent = send(
         &hub.outside.editor,
         &applied.file,
