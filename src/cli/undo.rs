@@ -377,8 +377,8 @@ fn stay(run: &PastRun, refused: &[Refusal]) -> Vec<Line> {
     if let Some(held) = refused.iter().find(|one| one.held.is_some()) {
         let (run, number) = (&run.id.0, held.proposal.0);
         let line = format!(
-            "  what belongs together is taken back together or not at all; one proposal alone: \
-             `starling undo {run} {number}`"
+            "  what belongs together is taken back together or not at all: clear the way and undo again; \
+             one proposal alone: `starling undo {run} {number}`"
         );
         lines.push(Line::of(Style::Dim, &line));
     }

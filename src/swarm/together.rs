@@ -40,6 +40,10 @@ impl Together {
             *proposal = founder.0;
             *symbol = founder.1.clone();
         }
+        let mut others: Vec<(ProposalId, SymbolPath)> =
+            seen.proposals.into_iter().zip(seen.with).collect();
+        others.sort();
+        (seen.proposals, seen.with) = others.into_iter().unzip();
         seen
     }
 
