@@ -186,7 +186,8 @@ pub struct UndoArgs {
     /// Name of the run, or its beginning, as --list shows it; without one, the newest run of the project
     /// that changed something.
     pub run: Option<String>,
-    /// Number of one proposal, for example 3 or #3, instead of all of the run.
+    /// Number of one proposal, for example 3 or #3, to take back alone, instead of all of the run. Of all,
+    /// proposals that belong together are taken back together or not at all.
     #[arg(value_parser = proposal)]
     pub proposal: Option<ProposalId>,
     /// List the runs of the project: when, what was asked, how many changes were made and taken back.

@@ -20,7 +20,7 @@ use crate::history::{
     Step, UndoOutcome,
 };
 use crate::ports::Editor;
-use crate::swarm::{ProposalId, RunId};
+use crate::swarm::{ProposalId, RunId, broken_in_words};
 use crate::syntax::SymbolPath;
 use crate::text::harmless;
 use crate::workspace::cache_dir;
@@ -75,7 +75,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
                 undone: chosen.into_iter().rev().collect(),
                 ..UndoOutcome::default()
             };
-            return ended(&args, &open.run, &outcome, 0);
+            return ended(&args, &open.run, &outcome, (0, None));
         }
         return nothing_left(&args, &open.run, &chosen);
     }
@@ -197,16 +197,20 @@ fn nothing_left(
     Ok(Outcome::NotSettled)
 }
 
-/// Tells what became of an undo.
+/// Tells what became of an undo, of how many proposals that were to be taken back, and what it may have
+/// broken.
 fn ended(
     args: &UndoArgs,
     run: &PastRun,
     outcome: &UndoOutcome,
-    planned: usize,
+    (planned, warning): (usize, Option<String>),
 ) -> anyhow::Result<Outcome> {
     match args.json {
-        true => print_json(&Taken::of(Some(&run.id), outcome))?,
-        false => say(false, &summary(outcome, planned))?,
+        true => print_json(&Taken {
+            warning,
+            ..Taken::of(Some(&run.id), outcome)
+        })?,
+        false => say(false, &summary(run, outcome, planned))?,
     }
     Ok(
         match outcome.refused.is_empty() && !outcome.taken_back().is_empty() {
@@ -230,14 +234,21 @@ impl Undo<'_> {
         mut open: OpenRun,
         wanted: &BTreeSet<ProposalId>,
     ) -> anyhow::Result<Outcome> {
-        let (plans, unknown) = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
-        let possible: usize = plans.iter().map(|plan| plan.undone.len()).sum();
-        let absent: usize = plans.iter().map(|plan| plan.absent.len()).sum();
+        let plan = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
+        let dependencies = history::dependencies(&open.run.changes);
+        let breaks =
+            |gone: BTreeSet<ProposalId>| broken_in_words(&dependencies.broken_without(&gone));
+        let planned = plan.files.iter().flat_map(|file| file.undone.clone());
+        let planned: BTreeSet<ProposalId> = planned.collect();
+        let possible = planned.len();
+        let absent: usize = plan.files.iter().map(|file| file.absent.len()).sum();
+        let foreseen = breaks(planned);
         if !self.args.json {
-            let refused = plans.iter().flat_map(|plan| plan.refused.iter().cloned());
-            let refused = self.explained(&open.run, refused.chain(unknown).collect());
-            let refused = refused.await;
-            say(false, &shown(&open.run, wanted, &plans, &refused))?;
+            let refused = self.explained(&open.run, plan.refused).await;
+            say(false, &shown(&open.run, wanted, &plan.files, &refused))?;
+            if let Some(foreseen) = &foreseen {
+                say(false, &[Line::of(Style::Warning, &format!("! {foreseen}"))])?;
+            }
             if possible == 0 {
                 say(false, &[Line::of(Style::Bad, "nothing was taken back")])?;
                 open.forget_journal();
@@ -251,10 +262,13 @@ impl Undo<'_> {
             }
         }
         let mut outcome = open.take_back(&self.editor, self.root, wanted).await?;
-        let (_, unknown) = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
-        outcome.refused.extend(unknown);
         outcome.refused = self.explained(&open.run, outcome.refused).await;
-        ended(self.args, &open.run, &outcome, possible)
+        let warning = breaks(outcome.undone.iter().copied().collect());
+        let unforeseen = warning.as_ref().filter(|_| foreseen.is_none());
+        if let (Some(warning), false) = (unforeseen, self.args.json) {
+            say(false, &[Line::of(Style::Warning, &format!("! {warning}"))])?;
+        }
+        ended(self.args, &open.run, &outcome, (possible, warning))
     }
 
     /// Says which later runs are in the way.
@@ -337,31 +351,45 @@ fn shown(
             }
         }
     }
-    for one in refused {
-        lines.extend(stays(one));
-    }
+    lines.extend(stay(run, refused));
     lines
 }
 
-/// Why a proposal stays, and what would have been undone.
-fn stays(refused: &Refusal) -> Vec<Line> {
-    let line = Line::of(Style::Bad, "! ")
-        .with(Style::Bold, &refused.proposal.to_string())
-        .and(&format!(" stays as a whole: {}", refused.why));
-    let mut lines = vec![line];
-    if !refused.diff.is_empty() {
-        let head = format!("  taking {} back would have been:", refused.proposal);
+/// What would have been undone of the proposals that stay, and why they stay.
+fn stay(run: &PastRun, refused: &[Refusal]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for one in refused.iter().filter(|one| !one.diff.is_empty()) {
+        let head = format!("  taking {} back would have been:", one.proposal);
         lines.push(Line::of(Style::Dim, &head));
-        lines.extend(diff(&refused.diff));
+        lines.extend(diff(&one.diff));
+    }
+    for one in refused {
+        let how = if one.held.is_some() {
+            "stays"
+        } else {
+            "stays as a whole"
+        };
+        let line = Line::of(Style::Bad, "! ")
+            .with(Style::Bold, &one.proposal.to_string())
+            .and(&format!(" {how}: {}", one.why));
+        lines.push(line);
+    }
+    if let Some(held) = refused.iter().find(|one| one.held.is_some()) {
+        let (run, number) = (&run.id.0, held.proposal.0);
+        let line = format!(
+            "  what belongs together is taken back together or not at all: clear the way and undo again; \
+             one proposal alone: `starling undo {run} {number}`"
+        );
+        lines.push(Line::of(Style::Dim, &line));
     }
     lines
 }
 
-fn summary(outcome: &UndoOutcome, planned: usize) -> Vec<Line> {
+fn summary(run: &PastRun, outcome: &UndoOutcome, planned: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if outcome.undone.len() < planned {
         // Something changed while the user read.
-        lines.extend(outcome.refused.iter().flat_map(stays));
+        lines.extend(stay(run, &outcome.refused));
     }
     let names = |ids: Vec<String>| words::few(&ids);
     let all = |mut ids: Vec<ProposalId>| {
@@ -441,6 +469,9 @@ struct Taken<'a> {
     /// Proposals that were not in the files any more: nothing was taken back of them.
     absent: Vec<ProposalId>,
     refused: Vec<Stays<'a>>,
+    /// What may be broken, because proposals were taken back alone that others belong to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -448,6 +479,9 @@ struct Stays<'a> {
     proposal: ProposalId,
     file: Option<&'a str>,
     lines: Option<(usize, usize)>,
+    /// The other proposal for which it stays, where nothing else is in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_by: Option<ProposalId>,
     why: &'a str,
 }
 
@@ -457,6 +491,7 @@ impl<'a> Taken<'a> {
             proposal: one.proposal,
             file: one.file.as_ref().map(|file| file.as_str()),
             lines: one.lines,
+            held_by: one.held.map(|held| held.by),
             why: &one.why,
         };
         Taken {
@@ -464,6 +499,7 @@ impl<'a> Taken<'a> {
             undone: outcome.taken_back(),
             absent: outcome.absent.clone(),
             refused: outcome.refused.iter().map(stays).collect(),
+            warning: None,
         }
     }
 }
@@ -478,6 +514,8 @@ struct Listed {
     applied: usize,
     /// Those of them that were taken back.
     undone: usize,
+    /// Whether the run is still going on.
+    running: bool,
     /// Why the trajectory cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     damaged: Option<String>,
@@ -491,6 +529,7 @@ impl Listed {
                 let undone = |one: &&Change| one.state == State::Undone;
                 Listed {
                     started: run.started().map(moment),
+                    running: run.is_running(),
                     applied: run.changes.len(),
                     undone: run.changes.iter().filter(undone).count(),
                     run: run.id,
@@ -504,6 +543,7 @@ impl Listed {
                 task: String::new(),
                 applied: 0,
                 undone: 0,
+                running: false,
                 damaged: Some(error.to_string()),
             },
         }
@@ -517,9 +557,15 @@ impl Listed {
         );
         let what = match (&self.damaged, self.applied, self.undone) {
             (Some(why), ..) => return line.with(Style::Bad, &format!("  {why}")),
+            (None, 0, _) if self.running => "changed nothing so far".to_owned(),
             (None, 0, _) => "changed nothing".to_owned(),
             (None, applied, 0) => format!("{applied} applied"),
             (None, applied, undone) => format!("{applied} applied, {undone} undone"),
+        };
+        let what = if self.running {
+            format!("still running: {what}")
+        } else {
+            what
         };
         line.and(&format!("  {what}  {}", harmless(task)))
     }

@@ -279,6 +279,7 @@ pub fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        callers_in_set: Vec::new(),
         test_callers: 0,
         needs_person: Vec::new(),
         together: None,

@@ -3,6 +3,7 @@
 
 mod disk;
 mod intent;
+mod take_back;
 mod trajectory;
 mod undo;
 
@@ -11,10 +12,8 @@ mod tests;
 
 pub use disk::DiskEditor;
 pub use intent::{Unfinished, unfinished};
+pub use take_back::{OpenRun, is_interrupted, record, record_in, take_back};
 pub use trajectory::{
     Change, Found, HistoryError, PastRun, State, changes, find, newest_first, started,
 };
-pub use undo::{
-    Blocker, FilePlan, OpenRun, Refusal, Step, UndoOutcome, is_interrupted, plan, record,
-    record_in, take_back,
-};
+pub use undo::{Blocker, FilePlan, Plan, Refusal, Step, UndoOutcome, dependencies, plan};

@@ -1,5 +1,7 @@
 //! Undoing: exact where nothing else was changed in the same lines, refused where something was.
 
+mod together;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,6 +43,7 @@ fn made(before: &str, after: &str) -> AppliedChange {
         changes: ChangeSet::between(before, after),
         created: before.is_empty(),
         directories: Vec::new(),
+        dependencies: Default::default(),
     }
 }
 
@@ -66,15 +69,13 @@ fn undone(current: &str, changes: &[Change], chosen: &[u32]) -> (Option<String>,
     let texts = Texts([(FilePath::new("a.py"), current.to_owned())].into());
     let chosen: BTreeSet<ProposalId> = chosen.iter().map(|id| ProposalId(*id)).collect();
     let planned = futures::executor::block_on(plan(&texts, changes, &chosen));
-    let (mut plans, mut refused) = planned;
-    assert!(plans.len() <= 1, "{plans:?}");
-    match plans.pop() {
-        None => (Some(current.to_owned()), refused),
-        Some(plan) => {
-            refused.extend(plan.refused.iter().cloned());
-            (plan.text_afterwards().map(str::to_owned), refused)
-        }
-    }
+    let Plan { mut files, refused } = planned;
+    assert!(files.len() <= 1, "{files:?}");
+    let text = match files.pop() {
+        None => Some(current.to_owned()),
+        Some(plan) => plan.text_afterwards().map(str::to_owned),
+    };
+    (text, refused)
 }
 
 const BASE: &str = "a\nb\nc\nd\ne\n";

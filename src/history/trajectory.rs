@@ -12,6 +12,7 @@ use super::intent::{self, Unfinished};
 use crate::ports::Editor;
 use crate::swarm::{AppliedChange, Event, Part, ProposalId, Record, RunId, Stamped};
 use crate::syntax::SymbolPath;
+use crate::text::unified_diff;
 
 /// Why a past run cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +73,22 @@ pub struct Change {
     pub made: Option<AppliedChange>,
 }
 
+impl Change {
+    /// The event that tells that the change is in the user's text.
+    pub(super) fn applied(&self) -> Event {
+        let diff = self
+            .made
+            .as_ref()
+            .map(|made| unified_diff(made.file.as_str(), &made.before, &super::undo::after(made)));
+        Event::ProposalApplied {
+            proposal: self.proposal,
+            symbols: self.symbols.clone(),
+            diff: diff.unwrap_or_default(),
+            change: self.made.clone(),
+        }
+    }
+}
+
 /// A run that is over.
 #[derive(Debug, Clone)]
 pub struct PastRun {
@@ -80,6 +97,8 @@ pub struct PastRun {
     pub path: PathBuf,
     /// In the order in which they were applied.
     pub changes: Vec<Change>,
+    /// Whether the trajectory holds the end of the run.
+    pub is_finished: bool,
     /// Changes that were sent and of which the trajectory does not hold the end.
     pub(super) unfinished: Vec<Unfinished>,
     /// The number of whole records.
@@ -129,6 +148,7 @@ impl PastRun {
             task: String::new(),
             path: path.to_owned(),
             changes: Vec::new(),
+            is_finished: false,
             unfinished: Vec::new(),
             records: 0,
             length: 0,
@@ -159,6 +179,7 @@ impl PastRun {
             if let Some(Event::RunStarted { task, .. }) = event {
                 run.task = task;
             } else if let Some(event) = event {
+                run.is_finished |= matches!(event, Event::RunFinished { .. });
                 intent::note(&mut run.unfinished, &event);
                 take(&mut run.changes, event, &mut parts);
             }
@@ -188,6 +209,12 @@ impl PastRun {
         events
     }
 
+    /// Whether the run is still going on: its end is not recorded, and a program has its trajectory open.
+    pub fn is_running(&self) -> bool {
+        let is_held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        !self.is_finished && File::open(&self.path).is_ok_and(is_held)
+    }
+
     /// Whether the last record about a change says the same as an event: that it is undone, or applied.
     pub(super) fn holds(&self, event: &Event) -> bool {
         let (id, state) = if let Event::ProposalUndone { proposal } = event {
@@ -207,20 +234,15 @@ impl PastRun {
         started(&self.id)
     }
 
-    /// Appends to the trajectory that proposals were undone.
-    pub(super) fn append_undone(
+    /// Appends to the trajectory that proposals were undone, or applied again.
+    pub(super) fn append_and_take(
         &mut self,
         file: &mut File,
-        undone: &[ProposalId],
+        events: Vec<Event>,
     ) -> io::Result<()> {
-        let events = undone.iter().map(|proposal| Event::ProposalUndone {
-            proposal: *proposal,
-        });
-        self.append(file, events)?;
-        for change in &mut self.changes {
-            if undone.contains(&change.proposal) {
-                change.state = State::Undone;
-            }
+        self.append(file, events.clone())?;
+        for event in events {
+            take(&mut self.changes, event, &mut Vec::new());
         }
         Ok(())
     }
@@ -277,6 +299,8 @@ fn take(changes: &mut Vec<Change>, event: Event, parts: &mut Vec<Part>) {
     {
         let of_review = || parts.iter().find(|part| part.proposal == proposal);
         let made = change.or_else(|| of_review().map(as_reviewed));
+        // One that was undone was made again.
+        changes.retain(|one| one.proposal != proposal || one.state == State::Applied);
         changes.push(Change {
             proposal,
             symbols,
@@ -305,6 +329,7 @@ fn as_reviewed(part: &Part) -> AppliedChange {
         changes: part.changes.clone(),
         created: part.base.is_empty(),
         directories: Vec::new(),
+        dependencies: Default::default(),
     }
 }
 

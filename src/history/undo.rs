@@ -1,25 +1,15 @@
-//! Undoing applied proposals: each as a whole or not at all, by the inverse of its own change, merged
-//! line by line with what was changed since. All proposals of one file are undone by one write.
+//! Planning an undo of applied proposals: each as a whole or not at all, by the inverse of its own change,
+//! merged line by line with what was changed since. Proposals that belong together are undone together or
+//! not at all.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::trajectory::{Change, Found, HistoryError, PastRun, State, open_locked};
-use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
-use crate::swarm::{AppliedChange, Event, ProposalId, RunId};
+use super::trajectory::{Change, State};
+use crate::ports::{Current, Editor, EditorError, Effect, FileEdit};
+use crate::swarm::{AppliedChange, DependencyGraph, Held, ProposalId, RunId};
 use crate::syntax::{FilePath, carry_lines};
-use crate::text::{ByteRange, ChangeSet, Conflict, ContentHash, unified_diff};
-use crate::workspace::{private_file, read_text, remove_empty_directories};
-
-/// How often a file is planned again when its text changes meanwhile.
-const TRIES: u32 = 8;
-/// A longer journal is not of this program.
-const MAX_JOURNAL_BYTES: u64 = 1 << 20;
+use crate::text::{ByteRange, ChangeSet, Conflict, unified_diff};
 
 /// A later change of the same lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +17,8 @@ pub struct Blocker {
     /// `None` if it belongs to the same run.
     pub run: Option<RunId>,
     pub proposal: ProposalId,
+    /// It was to be undone as well, and stays.
+    pub stays: bool,
 }
 
 /// Why a proposal stays.
@@ -37,6 +29,8 @@ pub struct Refusal {
     /// The first and the last line that were changed since, as the file is now, from 1.
     pub lines: Option<(usize, usize)>,
     pub blocker: Option<Blocker>,
+    /// The other proposal for which it stays, where nothing else is in the way.
+    pub held: Option<Held>,
     /// Why the change has no certain place in the file as it is now.
     pub unsure: Option<String>,
     /// What happened, and what to do.
@@ -53,11 +47,20 @@ pub struct FilePlan {
     pub undone: Vec<ProposalId>,
     /// Those of `undone` whose changes are not in the text any more: there is nothing to take back.
     pub absent: Vec<ProposalId>,
-    pub refused: Vec<Refusal>,
-    now: Option<Current>,
+    pub(super) refused: Vec<Refusal>,
+    pub(super) now: Option<Current>,
     /// The text afterwards; `None` if the file is removed or is gone already.
-    after: Option<Arc<str>>,
-    directories: Vec<String>,
+    pub(super) after: Option<Arc<str>>,
+    pub(super) directories: Vec<String>,
+}
+
+/// What an undo changes.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// The file that was changed last comes first.
+    pub files: Vec<FilePlan>,
+    /// The proposals that stay.
+    pub refused: Vec<Refusal>,
 }
 
 /// What an undo does to a file.
@@ -87,15 +90,20 @@ impl UndoOutcome {
     }
 }
 
-/// Hears of an undo before and after each file.
-trait Recorder {
-    type Error;
-
-    fn begins(&mut self, plan: &FilePlan) -> Result<(), Self::Error>;
-    fn ended(&mut self, undone: &[ProposalId]) -> Result<(), Self::Error>;
-}
-
 impl FilePlan {
+    /// A plan that changes nothing.
+    fn of(file: &FilePath, now: Option<Current>) -> FilePlan {
+        FilePlan {
+            file: file.clone(),
+            undone: Vec::new(),
+            absent: Vec::new(),
+            refused: Vec::new(),
+            after: now.as_ref().map(|now| Arc::clone(&now.text)),
+            now,
+            directories: Vec::new(),
+        }
+    }
+
     pub fn step(&self) -> Step {
         match (&self.now, &self.after) {
             (Some(_), None) => Step::Remove,
@@ -120,7 +128,7 @@ impl FilePlan {
         self.now.is_none()
     }
 
-    fn edit(&self) -> Option<FileEdit> {
+    pub(super) fn edit(&self) -> Option<FileEdit> {
         let effect = match self.step() {
             Step::Nothing => return None,
             Step::Change => Effect::Change,
@@ -143,28 +151,105 @@ impl FilePlan {
 
 /// What an undo of these proposals would change now, file by file, and which of them stay. Changes that
 /// nobody can undo because their texts were not kept come as refusals without a file.
-pub async fn plan(
-    editor: &dyn Editor,
-    changes: &[Change],
-    chosen: &BTreeSet<ProposalId>,
-) -> (Vec<FilePlan>, Vec<Refusal>) {
-    let mut plans = Vec::new();
-    for file in files(changes, chosen) {
-        plans.push(plan_file(editor, changes, chosen, &file).await);
+pub async fn plan(editor: &dyn Editor, changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Plan {
+    let (files, selection) = select(editor, changes, chosen).await;
+    Plan {
+        files,
+        refused: selection.refused,
     }
-    let unknown = wanted(changes, chosen).filter(|change| change.made.is_none());
-    let refused = unknown.map(|change| Refusal {
-        proposal: change.proposal,
-        file: None,
-        lines: None,
-        blocker: None,
-        unsure: None,
-        why: "the trajectory does not hold its texts: a version of Starling before `starling undo` wrote \
-              it, or it is damaged"
-            .to_owned(),
-        diff: String::new(),
-    });
-    (plans, refused.collect())
+}
+
+pub(super) async fn select<'c>(
+    editor: &dyn Editor,
+    changes: &'c [Change],
+    chosen: &'c BTreeSet<ProposalId>,
+) -> (Vec<FilePlan>, Selection<'c>) {
+    let mut selection = Selection::of(changes, chosen);
+    loop {
+        let (mut plans, mut refused) = (Vec::new(), Vec::new());
+        for file in files(changes, &selection.open) {
+            let mut plan = plan_file(editor, changes, &selection.open, &file).await;
+            refused.append(&mut plan.refused);
+            plans.push(plan);
+        }
+        if selection.keep(refused).is_empty() {
+            return (plans, selection);
+        }
+    }
+}
+
+/// The dependencies of the changes that are in the user's text.
+pub fn dependencies(changes: &[Change]) -> DependencyGraph {
+    let applied = changes.iter().filter(|one| one.state == State::Applied);
+    DependencyGraph::of(applied.map(|change| {
+        let made = change.made.as_ref();
+        let of_change = made.map(|made| made.dependencies.clone());
+        (change.proposal, of_change.unwrap_or_default())
+    }))
+}
+
+/// Which of the chosen proposals are undone, and which stay.
+pub(super) struct Selection<'c> {
+    chosen: &'c BTreeSet<ProposalId>,
+    dependencies: DependencyGraph,
+    /// The proposals that are undone.
+    pub(super) open: BTreeSet<ProposalId>,
+    pub(super) refused: Vec<Refusal>,
+}
+
+impl<'c> Selection<'c> {
+    fn of(changes: &[Change], chosen: &'c BTreeSet<ProposalId>) -> Self {
+        let mut selection = Selection {
+            chosen,
+            dependencies: dependencies(changes),
+            open: wanted(changes, chosen).map(|one| one.proposal).collect(),
+            refused: Vec::new(),
+        };
+        let unknown = wanted(changes, chosen).filter(|change| change.made.is_none());
+        let refused = unknown.map(|change| Refusal {
+            proposal: change.proposal,
+            file: None,
+            lines: None,
+            blocker: None,
+            held: None,
+            unsure: None,
+            why: "the trajectory does not hold its texts: a version of Starling before `starling undo` \
+                  wrote it, or it is damaged"
+                .to_owned(),
+            diff: String::new(),
+        });
+        selection.keep(refused.collect());
+        selection
+    }
+
+    /// Keeps proposals that cannot be undone, and the others that belong to them. Returns the others.
+    pub(super) fn keep(&mut self, mut refused: Vec<Refusal>) -> BTreeSet<ProposalId> {
+        for one in &mut refused {
+            if let Some(blocker) = one.blocker.as_mut()
+                && self.chosen.contains(&blocker.proposal)
+            {
+                blocker.stays = true;
+                one.explain();
+            }
+        }
+        let staying: BTreeSet<ProposalId> = refused.iter().map(|one| one.proposal).collect();
+        let held = self.dependencies.held(&self.open, &staying);
+        self.refused.append(&mut refused);
+        self.refused.extend(held.iter().map(|held| Refusal {
+            proposal: held.proposal,
+            file: None,
+            lines: None,
+            blocker: None,
+            held: Some(*held),
+            unsure: None,
+            why: held.why(),
+            diff: String::new(),
+        }));
+        let held: BTreeSet<ProposalId> = held.iter().map(|held| held.proposal).collect();
+        self.open
+            .retain(|id| !staying.contains(id) && !held.contains(id));
+        held
+    }
 }
 
 fn wanted<'c>(
@@ -177,7 +262,7 @@ fn wanted<'c>(
 }
 
 /// The files of the chosen changes, the last one changed first.
-fn files(changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Vec<FilePath> {
+pub(super) fn files(changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Vec<FilePath> {
     let mut files: Vec<FilePath> = Vec::new();
     for made in wanted(changes, chosen)
         .rev()
@@ -190,46 +275,49 @@ fn files(changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Vec<FilePath> {
     files
 }
 
-async fn plan_file(
+pub(super) async fn plan_file(
     editor: &dyn Editor,
     changes: &[Change],
     chosen: &BTreeSet<ProposalId>,
     file: &FilePath,
 ) -> FilePlan {
-    let of_file: Vec<(&Change, &AppliedChange)> = changes
+    match editor.current(file).await {
+        Ok(now) => plan_text(changes, chosen, file, Some(now)),
+        Err(EditorError::Missing { .. }) => plan_text(changes, chosen, file, None),
+        Err(error) => {
+            let wanted = of_file(changes, file);
+            let wanted = wanted.filter(|(change, _)| chosen.contains(&change.proposal));
+            let why = format!("{error}; nothing of this file is undone");
+            let refused = wanted.map(|(change, made)| refusal(change, made, why.clone()));
+            FilePlan {
+                refused: refused.rev().collect(),
+                ..FilePlan::of(file, None)
+            }
+        }
+    }
+}
+
+/// The changes of a file that are in the user's text.
+pub(super) fn of_file<'c>(
+    changes: &'c [Change],
+    file: &'c FilePath,
+) -> impl DoubleEndedIterator<Item = (&'c Change, &'c AppliedChange)> {
+    changes
         .iter()
         .filter(|change| change.state == State::Applied)
         .filter_map(|change| Some((change, change.made.as_ref()?)))
-        .filter(|(_, made)| made.file == *file)
-        .collect();
-    let now = editor.current(file).await;
-    let mut plan = FilePlan {
-        file: file.clone(),
-        undone: Vec::new(),
-        absent: Vec::new(),
-        refused: Vec::new(),
-        now: None,
-        after: None,
-        directories: Vec::new(),
-    };
-    match now {
-        Ok(now) => plan.now = Some(now),
-        Err(EditorError::Missing { .. }) => {}
-        Err(error) => {
-            let wanted = of_file.iter().rev();
-            let wanted = wanted.filter(|(change, _)| chosen.contains(&change.proposal));
-            plan.refused = wanted
-                .map(|(change, made)| {
-                    refusal(
-                        change,
-                        made,
-                        format!("{error}; nothing of this file is undone"),
-                    )
-                })
-                .collect();
-            return plan;
-        }
-    }
+        .filter(move |(_, made)| made.file == *file)
+}
+
+/// What an undo of the chosen proposals changes in a file with this text; `None` is a file that is gone.
+pub(super) fn plan_text(
+    changes: &[Change],
+    chosen: &BTreeSet<ProposalId>,
+    file: &FilePath,
+    now: Option<Current>,
+) -> FilePlan {
+    let of_file: Vec<(&Change, &AppliedChange)> = of_file(changes, file).collect();
+    let mut plan = FilePlan::of(file, now);
     let mut text = plan.now.as_ref().map(|now| Arc::clone(&now.text));
     for (at, (change, made)) in of_file.iter().enumerate().rev() {
         if !chosen.contains(&change.proposal) {
@@ -267,6 +355,7 @@ async fn plan_file(
                 let blocker = blocker(made, later).map(|proposal| Blocker {
                     run: None,
                     proposal,
+                    stays: false,
                 });
                 let refused = conflicting(change, made, current, &conflict, blocker);
                 plan.refused.push(refused);
@@ -319,12 +408,13 @@ fn blocker<'c>(
     None
 }
 
-fn refusal(change: &Change, made: &AppliedChange, why: String) -> Refusal {
+pub(super) fn refusal(change: &Change, made: &AppliedChange, why: String) -> Refusal {
     Refusal {
         proposal: change.proposal,
         file: Some(made.file.clone()),
         lines: None,
         blocker: None,
+        held: None,
         unsure: None,
         why,
         diff: unified_diff(made.file.as_str(), &after(made), &made.before),
@@ -360,12 +450,19 @@ impl Refusal {
             Some(Blocker {
                 run: None,
                 proposal,
+                stays: true,
+            }) => format!("{place}: {proposal}, which stays, changed the same lines"),
+            Some(Blocker {
+                run: None,
+                proposal,
+                stays: false,
             }) => format!(
                 "{place}: {proposal} changed the same lines; undo {proposal} first, or the whole run"
             ),
             Some(Blocker {
                 run: Some(run),
                 proposal,
+                stays: _,
             }) => format!(
                 "{place}: {proposal} of the later run {run} changed the same lines; undo it first: \
                  `starling undo {run}`",
@@ -402,6 +499,7 @@ impl Refusal {
                 self.blocker = Some(Blocker {
                     run: Some(run.clone()),
                     proposal,
+                    stays: false,
                 });
                 self.explain();
                 return;
@@ -432,261 +530,4 @@ fn lines_now(base: &str, current: &str, range: ByteRange) -> (usize, usize) {
         line(start),
         line((start + length).saturating_sub(1).max(start)),
     )
-}
-
-/// Undoes proposals through an editor, the last applied first. `ended` hears of those that were undone,
-/// file by file, as soon as they are.
-///
-/// # Errors
-/// What `ended` returns; nothing is undone after it.
-pub async fn take_back<E>(
-    editor: &Arc<dyn Editor>,
-    root: Option<&Path>,
-    changes: &[Change],
-    chosen: &BTreeSet<ProposalId>,
-    ended: impl FnMut(&[ProposalId]) -> Result<(), E> + Send,
-) -> Result<UndoOutcome, E> {
-    struct Told<F>(F);
-    impl<E, F: FnMut(&[ProposalId]) -> Result<(), E>> Recorder for Told<F> {
-        type Error = E;
-        fn begins(&mut self, _: &FilePlan) -> Result<(), E> {
-            Ok(())
-        }
-        fn ended(&mut self, undone: &[ProposalId]) -> Result<(), E> {
-            (self.0)(undone)
-        }
-    }
-    take_back_with(editor, root, changes, chosen, &mut Told(ended)).await
-}
-
-async fn take_back_with<R: Recorder>(
-    editor: &Arc<dyn Editor>,
-    root: Option<&Path>,
-    changes: &[Change],
-    chosen: &BTreeSet<ProposalId>,
-    recorder: &mut R,
-) -> Result<UndoOutcome, R::Error> {
-    let mut outcome = UndoOutcome::default();
-    for file in files(changes, chosen) {
-        let mut tries = 0;
-        loop {
-            let plan = plan_file(editor.as_ref(), changes, chosen, &file).await;
-            if !plan.undone.is_empty() {
-                let applied = match plan.edit() {
-                    Some(edit) => {
-                        recorder.begins(&plan)?;
-                        editor.apply(edit).await.map(|_| ())
-                    }
-                    None => Ok(()),
-                };
-                match applied {
-                    Ok(()) => {}
-                    Err(ApplyError::Stale { .. }) if tries < TRIES => {
-                        tries += 1;
-                        continue;
-                    }
-                    Err(error) => {
-                        let refused = changes.iter().filter_map(|change| {
-                            let is_own = plan.undone.contains(&change.proposal);
-                            let made = change.made.as_ref().filter(|_| is_own)?;
-                            Some(refusal(change, made, error.to_string()))
-                        });
-                        outcome.refused.extend(refused);
-                        outcome.refused.extend(plan.refused);
-                        break;
-                    }
-                }
-                if let (Some(root), None) = (root, &plan.after) {
-                    remove_empty_directories(root, &plan.directories);
-                }
-                recorder.ended(&plan.undone)?;
-            }
-            outcome.undone.extend(plan.undone);
-            outcome.absent.extend(plan.absent);
-            outcome.refused.extend(plan.refused);
-            break;
-        }
-    }
-    Ok(outcome)
-}
-
-/// Beside the trajectory while an undo from the terminal is under way: tells the next one how far it
-/// came, should it be killed.
-#[derive(Debug, Serialize, Deserialize)]
-struct Journal {
-    /// All proposals that the user wants to be undone.
-    chosen: BTreeSet<ProposalId>,
-    file: FilePath,
-    /// The proposals of the file.
-    undone: Vec<ProposalId>,
-    /// Of the text of the file afterwards; `None` if the file is removed.
-    after: Option<ContentHash>,
-    directories: Vec<String>,
-}
-
-/// A past run whose trajectory is open and locked.
-#[derive(Debug)]
-pub struct OpenRun {
-    pub run: PastRun,
-    file: File,
-    /// The proposals that an interrupted undo was to take back.
-    pub interrupted: Option<BTreeSet<ProposalId>>,
-}
-
-fn journal_of(trajectory: &Path) -> PathBuf {
-    trajectory.with_extension("undo")
-}
-
-/// Whether an undo of this run was interrupted.
-pub fn is_interrupted(found: &Found) -> bool {
-    journal_of(&found.path).is_file()
-}
-
-impl OpenRun {
-    /// Opens a run to undo it. What a killed run or a killed undo changed last and could not record is
-    /// recorded now.
-    ///
-    /// # Errors
-    /// The run is still going on, or its trajectory cannot be read.
-    pub async fn open(
-        found: &Found,
-        editor: &dyn Editor,
-        root: &Path,
-    ) -> Result<OpenRun, HistoryError> {
-        let file = open_locked(found)?;
-        let run = PastRun::read_open(&file, &found.path)?;
-        let mut open = OpenRun {
-            run,
-            file,
-            interrupted: None,
-        };
-        let unrecorded = open.run.settle(editor).await;
-        if !unrecorded.is_empty() {
-            let appended = open.run.append(&mut open.file, unrecorded);
-            appended.map_err(|error| open.failed(error))?;
-        }
-        open.recover(editor, root).await?;
-        Ok(open)
-    }
-
-    async fn recover(&mut self, editor: &dyn Editor, root: &Path) -> Result<(), HistoryError> {
-        let path = journal_of(&self.run.path);
-        // One that was cut off was written before its file was touched.
-        let journal = read_text(&path, MAX_JOURNAL_BYTES).ok();
-        let journal: Option<Journal> = journal.and_then(|text| serde_json::from_str(&text).ok());
-        if let Some(journal) = journal {
-            let now = match editor.current(&journal.file).await {
-                Ok(now) => Some(Some(ContentHash::of(&now.text))),
-                Err(EditorError::Missing { .. }) => Some(None),
-                Err(_) => None,
-            };
-            if now == Some(journal.after) {
-                remove_empty_directories(root, &journal.directories);
-                let applied: BTreeSet<ProposalId> =
-                    self.run.applied().map(|one| one.proposal).collect();
-                let undone: Vec<ProposalId> = journal
-                    .undone
-                    .iter()
-                    .filter(|id| applied.contains(id))
-                    .copied()
-                    .collect();
-                self.ended(&undone)?;
-            }
-            self.interrupted = Some(journal.chosen);
-        }
-        Ok(())
-    }
-
-    /// Undoes proposals, and records each.
-    ///
-    /// # Errors
-    /// The undo cannot be recorded; the files that were changed before stay changed, and the next undo
-    /// takes note of them.
-    pub async fn take_back(
-        &mut self,
-        editor: &Arc<dyn Editor>,
-        root: &Path,
-        chosen: &BTreeSet<ProposalId>,
-    ) -> Result<UndoOutcome, HistoryError> {
-        let changes = self.run.changes.clone();
-        let mut recorder = Journaled {
-            open: self,
-            chosen: chosen.clone(),
-        };
-        let outcome = take_back_with(editor, Some(root), &changes, chosen, &mut recorder).await?;
-        self.forget_journal();
-        Ok(outcome)
-    }
-
-    /// Nothing is under way any more.
-    pub fn forget_journal(&self) {
-        // Left behind, it only makes the next undo look once more.
-        let _ = fs::remove_file(journal_of(&self.run.path));
-    }
-
-    fn failed(&self, source: std::io::Error) -> HistoryError {
-        HistoryError::Io {
-            path: self.run.path.clone(),
-            source,
-        }
-    }
-
-    fn ended(&mut self, undone: &[ProposalId]) -> Result<(), HistoryError> {
-        let appended = self.run.append_undone(&mut self.file, undone);
-        appended.map_err(|error| self.failed(error))
-    }
-}
-
-struct Journaled<'r> {
-    open: &'r mut OpenRun,
-    chosen: BTreeSet<ProposalId>,
-}
-
-impl Recorder for Journaled<'_> {
-    type Error = HistoryError;
-
-    fn begins(&mut self, plan: &FilePlan) -> Result<(), HistoryError> {
-        let journal = Journal {
-            chosen: self.chosen.clone(),
-            file: plan.file.clone(),
-            undone: plan.undone.clone(),
-            after: plan.after.as_deref().map(ContentHash::of),
-            directories: plan.directories.clone(),
-        };
-        let path = journal_of(&self.open.run.path);
-        let written = private_file(&path).and_then(|mut file| {
-            serde_json::to_writer(&mut file, &journal)?;
-            file.flush()?;
-            file.sync_all()
-        });
-        written.map_err(|source| HistoryError::Io { path, source })
-    }
-
-    fn ended(&mut self, undone: &[ProposalId]) -> Result<(), HistoryError> {
-        self.open.ended(undone)
-    }
-}
-
-/// Records in the trajectory of a run that has ended what happened to its applied changes since: that
-/// they were undone, or made again by the editor. An event that the trajectory holds already is not
-/// recorded again.
-///
-/// # Errors
-/// Another program has the trajectory open, or it cannot be read or written.
-pub fn record(found: &Found, events: Vec<Event>) -> Result<(), HistoryError> {
-    record_in(&mut open_locked(found)?, &found.path, events)
-}
-
-/// Records events like [`record`], in a trajectory that the caller has open and locked.
-///
-/// # Errors
-/// The trajectory cannot be read or written.
-pub fn record_in(file: &mut File, path: &Path, mut events: Vec<Event>) -> Result<(), HistoryError> {
-    let mut run = PastRun::read_open(file, path)?;
-    events.retain(|event| !run.holds(event));
-    let appended = run.append(file, events);
-    appended.map_err(|source| HistoryError::Io {
-        path: path.to_owned(),
-        source,
-    })
 }

@@ -273,9 +273,12 @@ pub struct UndoneParams {
     pub run: RunId,
     /// What was taken back.
     pub proposals: Vec<ProposalId>,
-    /// Why nothing was taken back.
+    /// What was not taken back, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What may be broken, because a proposal was taken back alone that others belong to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// Names a proposal: the argument of `starling.review`, `starling.diff`, `starling.why` and

@@ -16,8 +16,8 @@ use crate::history::{self, Unfinished, take_back};
 use crate::ports::{Dollars, Editor, Effect, Verdict};
 use crate::swarm::sending::{Failure, Intent, Purpose, Sent, send};
 use crate::swarm::{
-    AppliedChange, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record, Spent, Stamped,
-    StopReason, UndoError, ids,
+    AppliedChange, Dependencies, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record,
+    Spent, Stamped, StopReason, UndoError, ids,
 };
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff};
@@ -44,6 +44,23 @@ struct Offer {
     members: Vec<Part>,
 }
 
+impl Offer {
+    /// What each of its parts belongs to.
+    fn dependencies(&self) -> BTreeMap<ProposalId, Dependencies> {
+        let set: BTreeSet<ProposalId> = self.members.iter().map(|part| part.proposal).collect();
+        let needs = if let Event::ReviewAsked { evidence, .. } = &self.asked {
+            evidence.passes_with(&set)
+        } else {
+            BTreeSet::new()
+        };
+        let of = |id: ProposalId| Dependencies {
+            set: set.iter().copied().filter(|other| *other != id).collect(),
+            needs: needs.clone(),
+        };
+        set.iter().map(|id| (*id, of(*id))).collect()
+    }
+}
+
 /// A part that is in the user's text.
 struct Made<'p> {
     part: &'p Part,
@@ -51,6 +68,7 @@ struct Made<'p> {
     after: Arc<str>,
     created: bool,
     directories: Vec<String>,
+    dependencies: Dependencies,
 }
 
 /// A file that the part made goes with it.
@@ -240,9 +258,10 @@ impl Revived {
             }
         }
         let (run, members) = (Arc::clone(self), offer.members.clone());
+        let dependencies = offer.dependencies();
         let whole = tokio::spawn(async move {
             let _turn = turn;
-            run.apply_all(&members).await
+            run.apply_all(&members, &dependencies).await
         });
         let failed = |_| "internal error while applying; see the log".to_owned();
         whole.await.map_err(failed)?
@@ -250,7 +269,11 @@ impl Revived {
 
     /// Applies those parts that are not in the user's text yet, each over the text as it is; nothing
     /// when one of them does not fit.
-    async fn apply_all(&self, members: &[Part]) -> Result<(), String> {
+    async fn apply_all(
+        &self,
+        members: &[Part],
+        dependencies: &BTreeMap<ProposalId, Dependencies>,
+    ) -> Result<(), String> {
         let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
         let missing = members
             .iter()
@@ -269,6 +292,8 @@ impl Revived {
         }
         let mut made = Vec::new();
         for part in missing {
+            let of_part = dependencies.get(&part.proposal).cloned();
+            let of_part = of_part.unwrap_or_default();
             let missing = |root| missing_directories(root, &part.file);
             let directories = self.root.as_deref().map(missing).unwrap_or_default();
             let intent = Intent {
@@ -276,6 +301,7 @@ impl Revived {
                 proposal: part.proposal,
                 symbols: &part.symbols,
                 directories: &directories,
+                dependencies: &of_part,
             };
             let purpose = Purpose::Propose(intent);
             let sent = self.send(part, &part.base, &part.changes, purpose);
@@ -290,6 +316,7 @@ impl Revived {
                     after,
                     created: effect == Effect::Create,
                     directories,
+                    dependencies: of_part,
                 }),
                 Err(Failure::Conflict { why, .. } | Failure::Editor { why }) => {
                     self.unmake(made).await;
@@ -322,6 +349,7 @@ impl Revived {
             after,
             created,
             directories,
+            dependencies,
         } = made;
         self.log.event(Event::ProposalReviewed {
             proposal: part.proposal,
@@ -338,6 +366,7 @@ impl Revived {
                 changes: ChangeSet::between(before, after),
                 created: *created,
                 directories: directories.clone(),
+                dependencies: dependencies.clone(),
             }),
         });
     }
@@ -448,17 +477,20 @@ impl Run for Revived {
         if let (Some(id), true) = (proposal, chosen.is_empty()) {
             return Err(UndoError::Unknown(id));
         }
-        let ended = |undone: &[ProposalId]| {
-            for proposal in undone {
-                self.log.event(Event::ProposalUndone {
-                    proposal: *proposal,
-                });
-            }
+        let record = |events: Vec<Event>| {
+            events.into_iter().for_each(|event| self.log.event(event));
             Ok::<(), Infallible>(())
         };
         let root = self.root.as_deref();
-        let Ok(outcome) = take_back(&self.editor, root, &changes, &chosen, ended).await;
-        match outcome.refused.into_iter().next() {
+        let Ok(outcome) = take_back(&self.editor, root, &changes, &chosen, record).await;
+        let mut refused = outcome.refused.into_iter();
+        if chosen.len() > 1 && refused.len() > 0 {
+            return Err(UndoError::Stay {
+                undone: outcome.undone,
+                stay: refused.map(|one| (one.proposal, one.why)).collect(),
+            });
+        }
+        match refused.next() {
             None => Ok(outcome.undone),
             Some(refused) => {
                 let symbol = self.parts.get(&refused.proposal);

@@ -6,7 +6,7 @@ mod restoring;
 pub mod reviews;
 mod views;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -29,7 +29,7 @@ use super::settings::Settings;
 use super::windows::Windows;
 use crate::history;
 use crate::ports::Verdict;
-use crate::swarm::{Event, Party, ProposalId, RunId};
+use crate::swarm::{Event, Party, ProposalId, RunId, UndoError, broken_in_words};
 use crate::syntax::{FilePath, SymbolPath};
 use opening::Plan;
 
@@ -332,25 +332,42 @@ impl Runs {
         };
         let (run, runs) = (run.clone(), self.clone());
         self.shared.tasks.spawn(async move {
+            let changes = history::changes(handle.log().events());
+            let dependencies = history::dependencies(&changes);
             let (proposals, error) = match handle.undo(proposal).await {
                 Ok(proposals) => (proposals, None),
-                Err(error) => (Vec::new(), Some(error.to_string())),
+                Err(error) => {
+                    let why = error.to_string();
+                    let undone = if let UndoError::Stay { undone, .. } = error {
+                        undone
+                    } else {
+                        Vec::new()
+                    };
+                    (undone, Some(why))
+                }
             };
+            let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
+            let warning = broken_in_words(&dependencies.broken_without(&gone));
             if let Some(entry) = runs.lock().get_mut(&run.0) {
                 proposals.iter().for_each(|id| entry.board.undone(*id));
             }
             runs.shared.pulse.beat();
             runs.record_undone(&run, handle.as_ref()).await;
             let told = match (&error, proposals.len()) {
-                (Some(error), _) => format!("Starling: not undone: {error}"),
+                (Some(error), 0) => format!("Starling: not undone: {error}"),
+                (Some(error), 1) => format!("Starling: 1 change undone; {error}"),
+                (Some(error), many) => format!("Starling: {many} changes undone; {error}"),
                 (None, 1) => "Starling: 1 change undone".to_owned(),
                 (None, many) => format!("Starling: {many} changes undone"),
             };
+            let warned = warning.as_ref().map(|warning| format!("; {warning}"));
+            let told = told + &warned.unwrap_or_default();
             runs.say_without_plugin(&told).await;
             let params = UndoneParams {
                 run,
                 proposals,
                 error,
+                warning,
             };
             let plugin = &runs.shared.plugin;
             plugin.notify::<UndoneNotification>(params).await;

@@ -1,20 +1,20 @@
-//! Applying approved drafts to the user's text, and taking them back.
+//! Applying approved drafts to the user's text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::dependencies::Dependencies;
 use super::event::{AppliedChange, Event};
 use super::expected;
 use super::gate::Draft;
 use super::hub::{Hub, State};
 use super::mend;
 use super::proposal::{ProposalId, TestEvidence};
-use super::run::UndoError;
 use super::send::{Failure, Intent, Purpose, Sent, send};
 use crate::ports::{Effect, TestReport};
 use crate::syntax::{FilePath, SymbolPath, carry};
 use crate::text::{ChangeSet, new_file_diff, unified_diff};
-use crate::workspace::{Snapshot, WriteRule, missing_directories, remove_empty_directories};
+use crate::workspace::{Snapshot, WriteRule, missing_directories};
 
 /// An applied proposal, as it is needed to take it back.
 #[derive(Debug, Clone)]
@@ -24,12 +24,15 @@ pub(super) struct Applied {
     pub symbols: Vec<SymbolPath>,
     /// Imports that it lacked when it was drafted.
     pub imports: Vec<String>,
-    before: Arc<str>,
-    after: Arc<str>,
+    pub before: Arc<str>,
+    pub after: Arc<str>,
     /// Whether the file was there before.
-    effect: Effect,
+    pub effect: Effect,
     /// The directories that were created with the file, the outermost first.
-    directories: Vec<String>,
+    pub directories: Vec<String>,
+    /// The number of changes of the workspace with it: a draft of fewer changes was made without it.
+    pub changes: u64,
+    pub dependencies: Dependencies,
     /// Failing tests that it mended, and others that it broke.
     pub fixed: Vec<String>,
     pub broken: Vec<String>,
@@ -49,6 +52,13 @@ pub(super) fn untouched_since(state: &State) -> Vec<FilePath> {
         .filter(is_as_left)
         .map(|(file, _)| file.clone())
         .collect()
+}
+
+/// The applied proposals that a draft was made without.
+pub(super) fn applied_since(state: &State, draft: &Draft) -> BTreeSet<ProposalId> {
+    let later = state.applied.iter();
+    let later = later.filter(|applied| applied.changes > draft.epoch.changes);
+    later.map(|applied| applied.id).collect()
 }
 
 /// The workspace as it is now, with the files that the run changed as they were before it.
@@ -129,11 +139,14 @@ pub(super) async fn edit(
     let draft = mend::without_makeshifts(hub, mend::beside_other_imports(hub, draft));
     let changes = ChangeSet::between(&draft.base, &draft.text);
     let directories = missing_directories(hub.policy().root(), &draft.file);
+    let dependencies = hub.state().dependencies.get(&id).cloned();
+    let dependencies = dependencies.unwrap_or_default();
     let intent = Intent {
         log: &hub.log,
         proposal: id,
         symbols: &draft.symbols,
         directories: &directories,
+        dependencies: &dependencies,
     };
     let sent = send(
         &hub.outside.editor,
@@ -155,6 +168,7 @@ pub(super) async fn edit(
         changes: ChangeSet::between(&before, &after),
         created: effect == Effect::Create,
         directories: directories.clone(),
+        dependencies: dependencies.clone(),
     };
     let mut state = hub.state();
     let as_checked = state.epoch == draft.epoch && after == tested;
@@ -173,6 +187,7 @@ pub(super) async fn edit(
     state.unapplied.remove(&symbol);
     state.answers.forget(&draft.symbols);
     let text = Arc::clone(&after);
+    let changes = state.epoch.changes;
     state.applied.push(Applied {
         id,
         file: draft.file,
@@ -182,6 +197,8 @@ pub(super) async fn edit(
         after,
         effect,
         directories,
+        changes,
+        dependencies,
         fixed: Vec::new(),
         broken: Vec::new(),
     });
@@ -245,96 +262,6 @@ fn still_allowed(hub: &Hub, draft: &Draft) -> Result<(), Failure> {
     Err(Failure::Editor { why })
 }
 
-/// Takes one applied proposal back, or all, the last first, by the inverse of its own change over the
-/// text as it is now.
-///
-/// # Errors
-/// [`UndoError`]; proposals undone before it stay undone.
-pub(super) async fn undo(
-    hub: &Arc<Hub>,
-    which: Option<ProposalId>,
-) -> Result<Vec<ProposalId>, UndoError> {
-    carried(hub, async move |hub| {
-        let _one_at_a_time = hub.applying.lock().await;
-        take_back(&hub, which).await
-    })
-    .await
-    .unwrap_or_else(|| {
-        let why = "internal error while taking back; see the log".to_owned();
-        Err(UndoError::Editor(why))
-    })
-}
-
-/// What [`undo`] does. The caller holds `applying`.
-pub(super) async fn take_back(
-    hub: &Arc<Hub>,
-    which: Option<ProposalId>,
-) -> Result<Vec<ProposalId>, UndoError> {
-    let chosen: Vec<Applied> = {
-        let state = hub.state();
-        state
-            .applied
-            .iter()
-            .rev()
-            .filter(|applied| which.is_none_or(|id| id == applied.id))
-            .cloned()
-            .collect()
-    };
-    if let (Some(id), true) = (which, chosen.is_empty()) {
-        return Err(UndoError::Unknown(id));
-    }
-    let mut undone = Vec::new();
-    for applied in chosen {
-        let inverse = ChangeSet::between(&applied.after, &applied.before);
-        let label = format!("undo {}", applied.id);
-        let purpose = match applied.effect {
-            Effect::Create => Purpose::TakeBackFile,
-            Effect::Change | Effect::Delete => Purpose::TakeBack,
-        };
-        let sent = send(
-            &hub.outside.editor,
-            &applied.file,
-            &applied.after,
-            &inverse,
-            &label,
-            purpose,
-        );
-        let sent = sent.await.map_err(|failure| {
-            let symbol = applied
-                .symbols
-                .first()
-                .cloned()
-                .unwrap_or_else(|| SymbolPath::module(applied.file.clone()));
-            match failure {
-                Failure::Conflict { why, .. } => UndoError::Conflict { symbol, why },
-                Failure::Editor { why } => UndoError::Editor(why),
-            }
-        })?;
-        let text = (sent.effect != Effect::Delete).then_some(&sent.after);
-        if text.is_none() {
-            remove_empty_directories(hub.policy().root(), &applied.directories);
-        }
-        let mut state = hub.state();
-        state.change_world(&applied.file, text);
-        state.epoch.changes += 1;
-        state.answers.forget(&applied.symbols);
-        state.latest = None;
-        state.applied.retain(|other| other.id != applied.id);
-        state.accepted.retain(|other| other.id != applied.id);
-        // As far as is known without running them: what it mended fails again.
-        state.failing.retain(|id| !applied.broken.contains(id));
-        state.failing.extend(applied.fixed.iter().cloned());
-        drop(state);
-        hub.event(Event::ProposalUndone {
-            proposal: applied.id,
-        });
-        // Who needs it goes back to its agent.
-        hub.waited.raise();
-        undone.push(applied.id);
-    }
-    Ok(undone)
-}
-
 /// One diff of everything that the agents changed, by file: what the user typed meanwhile is no part of
 /// it.
 pub(super) fn whole_diff(hub: &Hub) -> String {
@@ -353,7 +280,7 @@ fn first_effect(hub: &Hub, file: &FilePath) -> Effect {
     first.map_or(Effect::Change, |one| one.effect)
 }
 
-fn diff_of(effect: Effect, file: &FilePath, before: &str, after: &str) -> String {
+pub(super) fn diff_of(effect: Effect, file: &FilePath, before: &str, after: &str) -> String {
     match effect {
         Effect::Create if before.is_empty() => new_file_diff(file.as_str(), after),
         Effect::Create | Effect::Change | Effect::Delete => {

@@ -15,8 +15,9 @@ use super::gate::Draft;
 use super::hub::{Epoch, Hub, State};
 use super::landing::Landed;
 use super::lookup::Lookup;
-use super::proposal::{Evidence, ProposalId, TestEvidence, Together};
+use super::proposal::{Evidence, ProposalId, TestEvidence};
 use super::run::Approval;
+use super::together::Together;
 use super::tools::test_deadline;
 use super::trial;
 use crate::ports::Verdict;
@@ -286,10 +287,11 @@ where
 impl Judged {
     fn as_seen_by(&self, id: ProposalId) -> Company {
         let others = self.with.iter().filter(|(other, _)| **other != id);
-        let with = others.map(|(_, symbol)| symbol.clone()).collect();
+        let (proposals, with) = others.map(|(id, symbol)| (*id, symbol.clone())).unzip();
         Company {
             together: Together {
                 with,
+                proposals,
                 tests: self.tests.clone(),
                 diagnostics: self.diagnostics.clone(),
                 needs: self.needs.clone(),

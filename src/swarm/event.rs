@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::dependencies::Dependencies;
 use super::ending::Ending;
 use super::findings::DiagnosticEvidence;
 use super::ledger::{Limits, Spent};
@@ -199,6 +200,9 @@ pub struct AppliedChange {
     /// The directories that were created with the file, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
+    /// The proposals that it belongs to. Absent in older recordings.
+    #[serde(default, skip_serializing_if = "Dependencies::is_empty")]
+    pub dependencies: Dependencies,
 }
 
 /// One thing that happened in a run.

@@ -1,14 +1,16 @@
 //! Follow-ups: when an accepted change alters a contract, the owners of the code that it breaks are
 //! told, each once for the same contract, in a bounded number of waves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::apply::Applied;
 use super::broken::{Mentions, Scope, Site, broken, broken_in, mentions_of_the_gone};
 use super::company;
 use super::event::{Cause, Driver, Event, Party};
 use super::gate::Draft;
 use super::hub::Hub;
+use super::proposal::ProposalId;
 use crate::syntax::{SymbolPath, SymbolTree, signature};
 
 /// Owners told for one change of a contract.
@@ -188,7 +190,12 @@ fn tell(
             wave,
         };
         match wake(hub, at, &owner, cause) {
-            Ok(()) => told.push(owner),
+            Ok(()) => {
+                let mut state = hub.state();
+                let told_of = state.told_of.entry(owner.clone()).or_default();
+                told_of.insert(changed.clone());
+                told.push(owner);
+            }
             Err(why) => untold.entry(why).or_default().push(owner),
         }
     }
@@ -200,6 +207,25 @@ fn tell(
     for (why, owners) in untold {
         missed(hub, changed, owners, why);
     }
+}
+
+/// Takes note that a proposal of an owner who was told to follow changed contracts belongs together with
+/// the applied proposals that changed them.
+pub(super) fn note_followed(hub: &Hub, id: ProposalId, by: &Party) {
+    let mut state = hub.state();
+    let told_of = by.symbol().and_then(|owner| state.told_of.get(owner));
+    let Some(changed) = told_of.filter(|changed| !changed.is_empty()) else {
+        return;
+    };
+    let has_changed = |applied: &&Applied| applied.symbols.iter().any(|one| changed.contains(one));
+    let followed = state.applied.iter().filter(has_changed);
+    let followed: BTreeSet<ProposalId> = followed.map(|applied| applied.id).collect();
+    state
+        .dependencies
+        .entry(id)
+        .or_default()
+        .set
+        .extend(followed);
 }
 
 fn wake(hub: &Arc<Hub>, at: usize, owner: &SymbolPath, cause: Cause) -> Result<(), String> {

@@ -77,6 +77,7 @@ pub(super) async fn check(
         losses: draft.losses.clone(),
         contract: draft.contract.clone(),
         callers,
+        callers_in_set: Vec::new(),
         test_callers: 0,
         needs_person: needs_person(draft),
         together: None,

@@ -12,6 +12,7 @@ use super::answers::Answers;
 use super::apply::Applied;
 use super::broken::Mentions;
 use super::company::{Sets, Waiting};
+use super::dependencies::Dependencies;
 use super::diagnose;
 use super::event::{AgentOutcome, Cause, Driver, Event, EventLog, Party};
 use super::excerpt::Focus;
@@ -105,6 +106,10 @@ pub(super) struct State {
     /// What the run's new tests do on the code as it was, where that was tried at the end.
     pub new_tests: WithoutChange,
     pub applied: Vec<Applied>,
+    /// The proposals that others belong to, applied or on their way.
+    pub dependencies: BTreeMap<ProposalId, Dependencies>,
+    /// The symbols whose changed contracts each owner was told to follow.
+    pub told_of: BTreeMap<SymbolPath, BTreeSet<SymbolPath>>,
     /// Proposals between their drafts and their ends.
     pub waiting: BTreeMap<ProposalId, Waiting>,
     /// Proposals that are tested, or were tested, as one.
@@ -237,6 +242,8 @@ impl Hub {
             only_as_changed: None,
             new_tests: WithoutChange::default(),
             applied: Vec::new(),
+            dependencies: BTreeMap::new(),
+            told_of: BTreeMap::new(),
             waiting: BTreeMap::new(),
             sets: Sets::default(),
             changes: HashMap::new(),

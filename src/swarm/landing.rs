@@ -10,6 +10,7 @@ use super::gate::Draft;
 use super::hub::Hub;
 use super::proposal::{ProposalId, TestEvidence};
 use super::send::Failure;
+use super::undo;
 use crate::syntax::SymbolPath;
 
 /// A part of an accepted set.
@@ -93,7 +94,7 @@ async fn take_back(
 ) -> BTreeMap<ProposalId, Landed> {
     let mut landed = BTreeMap::new();
     for (part, text) in applied.into_iter().rev() {
-        let end = match apply::take_back(hub, Some(part.id)).await {
+        let end = match undo::take_back(hub, Some(part.id)).await {
             Ok(_) => Landed::NotWithout {
                 why: why.to_owned(),
             },

@@ -16,6 +16,7 @@ mod callees;
 mod candidates;
 mod company;
 mod context;
+pub mod dependencies;
 mod diagnose;
 mod draft;
 mod ending;
@@ -58,19 +59,23 @@ mod scout;
 mod scripts;
 mod selection;
 mod send;
+mod set;
 mod settle;
 mod signal;
 mod small;
 mod steady;
 mod suspects;
+mod together;
 mod tools;
 mod trial;
+mod undo;
 mod unsettled;
 mod verdict;
 mod views;
 mod write_test;
 
 pub use alone::Gate;
+pub use dependencies::{Dependencies, DependencyGraph, Held, broken_in_words};
 pub use ending::{Ending, NOT_ACCEPTED, Proof};
 pub use event::{
     AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog,
@@ -81,10 +86,11 @@ pub use findings::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use ledger::{Limits, Spent};
 pub use proposal::{
     CheckedTexts, Evidence, Fate, NeedsPerson, OnlyAsChanged, Part, ProposalId, TestEvidence,
-    Together, Tried, ids,
+    Tried, ids,
 };
 pub use protocol::described;
 pub use run::{Approval, AskIntent, Outside, RoleModels, RunHandle, Task, UndoError, start};
+pub use together::Together;
 
 /// How changes reach the user's text; proposals that outlive their run take the same way.
 pub(crate) mod sending {

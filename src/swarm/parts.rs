@@ -11,10 +11,12 @@ use super::event::{Event, Party};
 use super::gate::Draft;
 use super::hub::Hub;
 use super::landing::Landed;
-use super::proposal::{Evidence, ProposalId, Together, ids};
+use super::proposal::{Evidence, ProposalId, ids};
 use super::propose::{self, Made, Outcome};
 use super::protocol::Propose;
 use super::reason::ReturnReason;
+use super::set;
+use super::together::Together;
 use crate::ports::Verdict;
 use crate::syntax::SymbolPath;
 
@@ -121,6 +123,9 @@ pub(super) async fn join(
         with: (all.iter().filter(|(id, _)| *id != of))
             .map(|(_, one)| one.symbol.clone())
             .collect(),
+        proposals: (all.iter().map(|(id, _)| *id))
+            .filter(|id| *id != of)
+            .collect(),
         tests: found.tests.clone(),
         diagnostics: found.diagnostics.clone(),
         needs: Vec::new(),
@@ -163,7 +168,7 @@ async fn decide(
     let Some((_, together)) = own else {
         return propose::sent_back("internal error: the part is not among the parts");
     };
-    let decision = propose::decide_on_set(Arc::clone(hub), made.id, all, together).await;
+    let decision = set::decide_on_set(Arc::clone(hub), made.id, all, together).await;
     let reason = match decision.verdict {
         Verdict::Accept => {
             mind.rejected = None;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::findings::{DiagnosticEvidence, ImportMends};
+use super::together::Together;
 use crate::ports::{
     EditorError, ResultSource, TestCase, TestOutcome, TestReport, TestStatus, Tokens,
 };
@@ -206,6 +207,9 @@ pub struct Evidence {
     pub contract: Vec<String>,
     /// Owners of references that a changed contract can break.
     pub callers: Vec<SymbolPath>,
+    /// Such owners whose own changes are parts of the same set, so that nothing is left to follow up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers_in_set: Vec<SymbolPath>,
     /// The number of tests that call it in a way that the changed contract breaks.
     #[serde(default)]
     pub test_callers: usize,
@@ -268,76 +272,6 @@ impl CheckedTexts {
 
     fn is_empty(&self) -> bool {
         self.over_disk.is_empty() && self.changed_since.is_empty()
-    }
-}
-
-/// What the tests say about several proposals as one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Together {
-    /// The others.
-    pub with: Vec<SymbolPath>,
-    pub tests: TestEvidence,
-    /// Of all files that they change.
-    #[serde(default)]
-    pub diagnostics: DiagnosticEvidence,
-    /// Proposals that were under review when all were checked, and without which it fails: it is applied
-    /// with them or after them, never without them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<ProposalId>,
-}
-
-impl Together {
-    /// Who else, in words.
-    fn others(&self) -> String {
-        let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
-        match names.len() {
-            0 if !self.needs.is_empty() => "those under review".to_owned(),
-            0 => "what was accepted meanwhile".to_owned(),
-            1 => format!("the other waiting proposal ({})", names[0]),
-            count => format!("the {count} other waiting proposals ({})", few(&names)),
-        }
-    }
-
-    /// Whether nothing speaks against all of them together: then what each does alone is no matter.
-    pub fn passes(&self) -> bool {
-        let tests = match &self.tests {
-            TestEvidence::Unknown { .. } => true,
-            TestEvidence::Known { broken, .. } => broken.is_empty(),
-        };
-        tests && self.diagnostics.stopping().next().is_none()
-    }
-}
-
-impl fmt::Display for Together {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let others = self.others();
-        if !self.needs.is_empty() {
-            let needs = ids(&self.needs);
-            writeln!(
-                f,
-                "needs {needs}: the tests pass only together; accept it with {needs} or after"
-            )?;
-        }
-        match &self.tests {
-            TestEvidence::Unknown { .. } => writeln!(f, "tests with {others}: unknown")?,
-            TestEvidence::Known {
-                outcome,
-                details,
-                broken,
-                still_failing,
-                ..
-            } => {
-                writeln!(f, "tests with {others}: {}", outcome.word())?;
-                for (fate, ids) in self.tests.fates() {
-                    writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
-                }
-                write_changed(f, &self.tests)?;
-                if !broken.is_empty() || !still_failing.is_empty() {
-                    writeln!(f, "{details}")?;
-                }
-            }
-        }
-        write!(f, "{}", self.diagnostics)
     }
 }
 
@@ -628,6 +562,42 @@ impl Evidence {
         together.map_or(&[], |together| together.needs.as_slice())
     }
 
+    /// The proposals outside of a set that were in the check that the set passed: without them it may
+    /// fail.
+    pub fn passes_with(&self, set: &BTreeSet<ProposalId>) -> BTreeSet<ProposalId> {
+        let together = self.together.as_ref().filter(|together| together.passes());
+        together.map_or_else(BTreeSet::new, |together| together.passes_with(set))
+    }
+
+    /// Moves the callers whose owners change together with it in one set to those in the set.
+    pub fn callers_change_with(&mut self, is_in_set: impl Fn(&SymbolPath) -> bool) {
+        let callers = std::mem::take(&mut self.callers);
+        let (inside, outside) = callers.into_iter().partition(is_in_set);
+        self.callers = outside;
+        self.callers_in_set = inside;
+    }
+
+    /// Who calls what it changes, as people and models read it.
+    pub fn callers_in_words(&self) -> String {
+        let names = |symbols: &[SymbolPath]| {
+            let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
+            few(&names)
+        };
+        let mut told = Vec::new();
+        if !self.callers.is_empty() {
+            told.push(names(&self.callers));
+        }
+        if !self.callers_in_set.is_empty() {
+            let inside = names(&self.callers_in_set);
+            told.push(format!("{inside} (changed in the same set)"));
+        }
+        match (told.is_empty(), self.test_callers) {
+            (true, 0) => "none".to_owned(),
+            (true, tests) => format!("only tests ({tests})"),
+            (false, _) => told.join("; "),
+        }
+    }
+
     /// What counts: of a part of a set that passes, what was found of the set.
     pub fn counting(&self) -> (&TestEvidence, &DiagnosticEvidence) {
         match &self.together {
@@ -671,13 +641,12 @@ impl fmt::Display for Evidence {
             return Ok(());
         }
         writeln!(f, "contract: {}", self.contract.join("; "))?;
-        let callers: Vec<String> = self.callers.iter().map(ToString::to_string).collect();
-        let callers = match (callers.is_empty(), self.test_callers) {
-            (true, 0) => "none".to_owned(),
-            (true, tests) => format!("only tests ({tests})"),
-            (false, _) => few(&callers),
+        let label = if self.callers.is_empty() && !self.callers_in_set.is_empty() {
+            "callers"
+        } else {
+            "callers to follow up"
         };
-        writeln!(f, "callers to follow up: {callers}")
+        writeln!(f, "{label}: {}", self.callers_in_words())
     }
 }
 
@@ -742,7 +711,7 @@ impl fmt::Display for TestEvidence {
 }
 
 /// The line about tests that pass only as they were changed.
-fn write_changed(f: &mut fmt::Formatter<'_>, tests: &TestEvidence) -> fmt::Result {
+pub(super) fn write_changed(f: &mut fmt::Formatter<'_>, tests: &TestEvidence) -> fmt::Result {
     if let TestEvidence::Known {
         only_as_changed, ..
     } = tests
@@ -774,7 +743,7 @@ fn write_changed(f: &mut fmt::Formatter<'_>, tests: &TestEvidence) -> fmt::Resul
     }
 }
 
-fn few(ids: &[String]) -> String {
+pub(super) fn few(ids: &[String]) -> String {
     let shown = ids.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
     if ids.len() > 8 {
         format!("{shown} and {} more", ids.len() - 8)

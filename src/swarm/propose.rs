@@ -1,6 +1,5 @@
 //! A proposal's way from an agent's words to an applied change: draft, gate, review, apply, follow up.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,17 +13,18 @@ use super::event::{Event, Party, TestPhase};
 use super::followup;
 use super::gate::{self, Draft};
 use super::hub::{Accepted, Hub};
-use super::landing::{self, Landed, SetPart};
+use super::landing::Landed;
 use super::learn;
 use super::new_tests;
 use super::objection::{self, Judgement};
 use super::parts;
-use super::proposal::{Evidence, Part, ProposalId, TestEvidence, Together};
+use super::proposal::{Evidence, Part, ProposalId, TestEvidence};
 use super::protocol::{Intent, Propose};
 use super::reason::ReturnReason;
 use super::review;
 use super::run::{Approval, AskIntent};
 use super::send::Failure;
+use super::set;
 use crate::ports::{IntentView, ProposalView, TestReport, Verdict};
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff, visible};
@@ -82,6 +82,7 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     let chosen = candidates::choose(hub, mind, change, draft).await;
     let Chosen { change, draft } = &chosen;
     let id = hub.next_proposal();
+    followup::note_followed(hub, id, &mind.party);
     let mut place = Place::take(hub, id, waiting(mind, change, draft.clone()));
     let (mut made, mut report) = checked(hub, mind, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
@@ -93,7 +94,8 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     }
     place.checked(&made.draft, &made.diff, &made.evidence, stage);
     if stage == Stage::NeedsOthers
-        && let Some(Company { together, verdict }) = company::join(hub, id, decide_on_set).await
+        && let Some(Company { together, verdict }) =
+            company::join(hub, id, set::decide_on_set).await
     {
         let tests = together.tests.clone();
         made.evidence.together = Some(together);
@@ -181,6 +183,7 @@ pub(super) fn unchecked(draft: &Draft) -> Evidence {
         losses: draft.losses.clone(),
         contract: draft.contract.clone(),
         callers: Vec::new(),
+        callers_in_set: Vec::new(),
         test_callers: 0,
         needs_person: gate::needs_person(draft),
         together: None,
@@ -313,7 +316,23 @@ async fn again(
     let Ok(draft) = draft::make(hub, mind, change).await else {
         return;
     };
+    let stage = |evidence: &Evidence| {
+        let (tests, diagnostics) = (&evidence.tests, &evidence.diagnostics);
+        let required = &hub.state().required;
+        company::stage(tests, diagnostics, required, hub.task.approval)
+    };
+    let had_failed = stage(&made.evidence) == Stage::NeedsOthers;
     (made.evidence, *report) = check(hub, &draft, made.id).await;
+    if had_failed {
+        let mut state = hub.state();
+        let needs = apply::applied_since(&state, &made.draft);
+        state
+            .dependencies
+            .entry(made.id)
+            .or_default()
+            .needs
+            .extend(needs);
+    }
     made.diff = own_diff(&draft, &before_text(hub, &draft));
     made.draft = draft;
 }
@@ -381,7 +400,7 @@ async fn decide(hub: &Arc<Hub>, mind: &Mind, change: &Propose, made: &Made) -> (
     ask_about(hub, &mind.party, view, &made.evidence, vec![own]).await
 }
 
-fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> Part {
+pub(super) fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> Part {
     Part {
         proposal: id,
         symbol: symbol.clone(),
@@ -393,106 +412,9 @@ fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> Par
     }
 }
 
-/// Asks about proposals that pass only together, as one, and applies all of them or none.
-pub(super) async fn decide_on_set(
-    hub: Arc<Hub>,
-    id: ProposalId,
-    members: Vec<(ProposalId, Waiting)>,
-    together: Together,
-) -> Decision {
-    let own = members.iter().find(|(member, _)| *member == id);
-    let Some((own, mut evidence)) = own.and_then(|(_, one)| Some((one, one.evidence.clone()?)))
-    else {
-        let reason = "it does not wait any more".to_owned();
-        return Decision {
-            by: Party::Starling,
-            verdict: Verdict::Reject { reason },
-            landed: BTreeMap::new(),
-        };
-    };
-    let tests = together.tests.clone();
-    let name = |(id, one): &(ProposalId, Waiting)| format!("{id} {}: {}", one.symbol, one.reason);
-    let names: Vec<String> = members.iter().map(name).collect();
-    for (_, other) in members.iter().filter(|(member, _)| *member != id) {
-        if let Some(theirs) = &other.evidence {
-            evidence.losses.extend(theirs.losses.clone());
-            evidence.contract.extend(theirs.contract.clone());
-            evidence.imports.extend(&theirs.imports);
-            evidence.needs_person.extend(theirs.needs_person.clone());
-        }
-    }
-    // The callers that are among the parts are seen to.
-    let is_part = |owner: &SymbolPath| members.iter().any(|(_, one)| one.symbol.encloses(owner));
-    evidence.callers.retain(|owner| !is_part(owner));
-    evidence.together = Some(together);
-    tell_checked(&hub, id, &evidence);
-    let reason = match members.len() {
-        1 => own.reason.clone(),
-        count => format!(
-            "{count} changes that belong together:\n{}",
-            names.join("\n")
-        ),
-    };
-    let view = ProposalView {
-        id: id.0,
-        symbol: own.symbol.clone(),
-        symbols: members
-            .iter()
-            .flat_map(|(_, one)| one.draft.symbols.clone())
-            .collect(),
-        reason,
-        diff: company::diff(&hub, &members),
-        evidence: evidence.to_string(),
-    };
-    let parts = members
-        .iter()
-        .map(|(member, one)| part(*member, &one.symbol, &one.reason, &one.draft));
-    let party = Party::Agent(own.symbol.clone());
-    let (by, verdict) = ask_about(&hub, &party, view, &evidence, parts.collect()).await;
-    let landed = match verdict {
-        Verdict::Accept => land(&hub, &by, members, tests).await,
-        Verdict::Reject { .. } | Verdict::Steer { .. } => BTreeMap::new(),
-    };
-    Decision {
-        by,
-        verdict,
-        landed,
-    }
-}
-
-/// Applies an accepted set, all of it or nothing.
-async fn land(
-    hub: &Arc<Hub>,
-    by: &Party,
-    members: Vec<(ProposalId, Waiting)>,
-    tests: TestEvidence,
-) -> BTreeMap<ProposalId, Landed> {
-    let mut parts = Vec::new();
-    for (id, one) in members {
-        hub.event(Event::ProposalReviewed {
-            proposal: id,
-            by: by.clone(),
-            verdict: Verdict::Accept,
-        });
-        hub.state().accepted.push(Accepted {
-            id,
-            symbol: one.symbol.clone(),
-            reason: one.reason,
-            diff: one.diff,
-        });
-        parts.push(SetPart {
-            id,
-            symbol: one.symbol,
-            gone: followup::before(hub, &one.draft),
-            draft: one.draft,
-        });
-    }
-    landing::apply_set(hub, parts, tests).await
-}
-
 /// Asks about a proposal and those that belong to it. The clock of the run stands while a person is
 /// asked.
-async fn ask_about(
+pub(super) async fn ask_about(
     hub: &Arc<Hub>,
     agent: &Party,
     view: ProposalView,

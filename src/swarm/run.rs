@@ -21,7 +21,7 @@ use super::selection::{self, Extent, Reach};
 use super::settle::Left;
 use super::{
     apply, context, expected, gate, new_tests, original_tests, reached, required, scout, scripts,
-    settle, steady, unsettled,
+    settle, steady, undo, unsettled,
 };
 use crate::index::Index;
 use crate::ports::{
@@ -111,7 +111,7 @@ pub struct Outside {
     pub index: Arc<Index>,
 }
 
-/// Why an undo was not made. Nothing was changed.
+/// Why an undo was not made. Nothing was changed, except with [`UndoError::Stay`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UndoError {
     #[error("there is no applied proposal {0}")]
@@ -120,6 +120,24 @@ pub enum UndoError {
     Conflict { symbol: SymbolPath, why: String },
     #[error("{0}")]
     Editor(String),
+    /// Another proposal, to which it belongs, stays.
+    #[error("{why}")]
+    Held { why: String },
+    /// Some of several proposals stay, each with the reason; the others are undone.
+    #[error("{}", stay_in_words(.stay))]
+    Stay {
+        undone: Vec<ProposalId>,
+        stay: Vec<(ProposalId, String)>,
+    },
+}
+
+fn stay_in_words(stay: &[(ProposalId, String)]) -> String {
+    let told = stay.iter().map(|(id, why)| format!("{id} stays: {why}"));
+    let told: Vec<String> = told.collect();
+    format!(
+        "{}. Undo one proposal alone to take it back all the same",
+        told.join("; ")
+    )
 }
 
 /// Controls a run. Dropping it does not end the run.
@@ -184,7 +202,7 @@ impl RunHandle {
     /// # Errors
     /// See [`UndoError`].
     pub async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
-        apply::undo(&self.hub, proposal).await
+        undo::undo(&self.hub, proposal).await
     }
 
     /// The budget of the run.

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::dependencies::Dependencies;
 use super::event::{AppliedChange, Event, EventLog};
 use super::proposal::ProposalId;
 use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
@@ -35,6 +36,7 @@ pub struct Intent<'a> {
     pub symbols: &'a [SymbolPath],
     /// The directories that will be created with the file, the outermost first.
     pub directories: &'a [String],
+    pub dependencies: &'a Dependencies,
 }
 
 impl Intent<'_> {
@@ -50,6 +52,7 @@ impl Intent<'_> {
                 changes: edit.changes.clone(),
                 created: edit.effect == Effect::Create,
                 directories: self.directories.to_vec(),
+                dependencies: self.dependencies.clone(),
             },
         };
         self.log.durable_event(event).await;

@@ -9,6 +9,7 @@ use super::event::{Event, StopReason};
 use super::hub::Hub;
 use super::proposal::{ProposalId, failing_ids};
 use super::run::{Approval, UndoError, unproven};
+use super::undo;
 use crate::syntax::FilePath;
 use crate::workspace::write_atomically;
 
@@ -43,10 +44,15 @@ pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
     };
     let mut left = Vec::new();
     for id in applied {
-        match apply::undo(hub, Some(id)).await {
+        match undo::undo(hub, Some(id)).await {
             // The user was faster.
             Ok(_) | Err(UndoError::Unknown(_)) => {}
-            Err(error @ (UndoError::Conflict { .. } | UndoError::Editor(_))) => {
+            Err(
+                error @ (UndoError::Conflict { .. }
+                | UndoError::Editor(_)
+                | UndoError::Held { .. }
+                | UndoError::Stay { .. }),
+            ) => {
                 left.push((id, error.to_string()));
             }
         }

@@ -94,6 +94,32 @@ fn undo_gives_an_untouched_file_its_former_bytes() {
 }
 
 #[test]
+fn a_run_that_is_still_going_on_is_listed_as_running() {
+    let bed = Bed::new();
+    let tape = bed.tape(&[NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--model", &tape, "make f longer"]);
+    let mut talk = Talk::begin(command);
+    talk.hear("[a]ccept");
+    let list = bed.say(&["undo", "--list"]).out;
+    assert!(
+        list.contains("still running: changed nothing so far  make f longer"),
+        "{list}"
+    );
+    let running = || {
+        let listed = bed.say(&["undo", "--list", "--json"]).out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        listed[0]["running"].clone()
+    };
+    assert_eq!(running(), true);
+    drop(talk.child.stdin.take());
+    talk.end();
+    assert_eq!(running(), false);
+    let list = bed.say(&["undo", "--list"]).out;
+    assert!(list.contains("  changed nothing  make f longer"), "{list}");
+}
+
+#[test]
 fn undo_keeps_what_was_edited_beside_it() {
     let bed = Bed::new();
     bed.applied(NEW);
@@ -225,6 +251,87 @@ fn undo_removes_a_created_file_and_its_empty_directories() {
     assert_eq!(bed.say(&["undo", "-y", &run]).code, Some(0));
     assert!(bed.root().join("pkg/mine.txt").is_file());
     assert!(!bed.root().join("pkg/sub").exists());
+}
+
+impl Bed {
+    /// Writes into a trajectory that its applied proposals were accepted as one set. Returns the files that
+    /// they change, in the order of the numbers.
+    fn accepted_as_a_set(&self, run: &str) -> Vec<(u64, String)> {
+        let path = self.trajectory(run);
+        let told = std::fs::read_to_string(&path).unwrap();
+        let mut lines: Vec<Value> = told
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let is_applied = |line: &&mut Value| line["event"]["event"] == "proposal_applied";
+        let of_line = |line: &mut Value| {
+            let file = line["event"]["change"]["file"].as_str().unwrap();
+            let number = line["event"]["proposal"].as_u64().unwrap();
+            (number, file.to_owned())
+        };
+        let applied = lines.iter_mut().filter(is_applied);
+        let mut applied: Vec<(u64, String)> = applied.map(of_line).collect();
+        let ids: Vec<u64> = applied.iter().map(|(id, _)| *id).collect();
+        for line in lines.iter_mut().filter(is_applied) {
+            line["event"]["change"]["dependencies"] = json!({"set": ids});
+        }
+        let lines = lines.iter().map(|line| format!("{line}\n"));
+        std::fs::write(&path, lines.collect::<String>()).unwrap();
+        applied.sort();
+        applied
+    }
+}
+
+#[test]
+fn undo_takes_a_set_back_as_a_whole_or_not_at_all() {
+    let bed = Bed::new();
+    let proposals = [
+        ("work.py::f", "work.py::f", NEW),
+        ("work.py::", "one.py", "def one():\n    return 1\n"),
+    ];
+    let old = bed.work();
+    let run = run_over_files(&bed, &proposals);
+    let set = bed.accepted_as_a_set(&run);
+    let number = |file: &str| set.iter().find(|(_, of)| of == file).unwrap().0;
+    let (work, one) = (number("work.py"), number("one.py"));
+    let typed = NEW.replace("2 - 1", "2 - 1 + 0");
+    bed.type_text(&typed);
+    let said = bed.say(&["undo", "--yes", &run]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for line in [
+        format!(
+            "! #{work} stays as a whole: work.py, line 2: changed since, so it stays as it is; change \
+             these lines by hand\n"
+        ),
+        format!("! #{one} stays: it belongs together with #{work}, which stays\n"),
+        format!("one proposal alone: `starling undo {run} {one}`\n"),
+        "nothing was taken back\n".to_owned(),
+    ] {
+        assert!(said.out.contains(&line), "{line} in {said:?}");
+    }
+    assert_eq!(bed.work(), typed);
+    assert!(bed.root().join("one.py").is_file());
+    let said = bed.say(&["undo", "--yes", "--json", &run]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told["undone"], json!([]), "{told}");
+    assert_eq!(told["refused"][1]["held_by"], work, "{told}");
+    // Alone it is taken back for whoever asks, who is told what may break.
+    let alone = one.to_string();
+    let breaks =
+        format!("this may break the code that stays: #{work} belongs together with #{one}");
+    let said = bed.answered(&["undo", &run, &alone], &["n"]);
+    assert!(said.out.contains(&format!("! {breaks}\n")), "{said:?}");
+    assert!(bed.root().join("one.py").is_file());
+    let said = bed.say(&["undo", "--yes", "--json", &run, &alone]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &told["undone"]), (Some(0), &json!([one])));
+    assert_eq!(told["warning"], breaks, "{told}");
+    assert!(!bed.root().join("one.py").exists());
+    // Nothing is left that it could belong to.
+    bed.type_text(NEW);
+    let said = bed.say(&["undo", "--yes", &run]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(bed.work(), old);
 }
 
 #[test]

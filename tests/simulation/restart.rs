@@ -91,8 +91,24 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
 
     let outcome = open.take_back(&editor, &root, &wanted).await.unwrap();
     let undone = world.desk().texts(&world.project);
-    let is_back =
-        |file: &&String| touched.contains(*file) || undone.get(*file) == at_first.get(*file);
+    // What belongs to a change of a touched file stays with it.
+    let stays = |file: &String| {
+        let changes = open.run.changes.iter();
+        let of_file = changes.filter(|one| {
+            one.made
+                .as_ref()
+                .is_some_and(|made| made.file.as_str() == file)
+        });
+        let mut of_file = of_file.map(|one| one.proposal);
+        let held = |id: ProposalId| {
+            let mut refused = outcome.refused.iter();
+            refused.any(|one| one.proposal == id && one.held.is_some())
+        };
+        of_file.any(held)
+    };
+    let is_back = |file: &&String| {
+        touched.contains(*file) || stays(file) || undone.get(*file) == at_first.get(*file)
+    };
     let not_back: Vec<&String> = at_first.keys().filter(|file| !is_back(file)).collect();
     let lost = |(file, text): (&String, &String)| {
         let now = undone

@@ -8,7 +8,7 @@ use crate::swarm::{
     AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Fate, Party,
     ProposalId, TestEvidence, TestPhase, failure_in_short, ids,
 };
-use crate::syntax::SymbolPath;
+use crate::syntax::{FilePath, Language, SymbolPath};
 
 /// A long text of an agent is cut to this many lines.
 const LINES: usize = 6;
@@ -407,8 +407,15 @@ fn evidence(found: &Evidence) -> Vec<Line> {
         lines.push(fact("needs", Style::Warning, &needs));
     }
     if let Some(together) = found.together.as_ref().filter(|together| together.passes()) {
-        let with: Vec<String> = together.with.iter().map(ToString::to_string).collect();
-        lines.push(fact("checked with", Style::Plain, &words::few(&with)));
+        let with: Vec<String> = match together.proposals.is_empty() {
+            true => together.with.iter().map(ToString::to_string).collect(),
+            false => together.proposals.iter().map(ToString::to_string).collect(),
+        };
+        lines.push(fact(
+            "checked together with",
+            Style::Plain,
+            &words::few(&with),
+        ));
     }
     let (tests, diagnostics) = found.counting();
     lines.extend(tests_evidence(tests));
@@ -423,12 +430,7 @@ fn evidence(found: &Evidence) -> Vec<Line> {
     }
     if !found.contract.is_empty() {
         lines.push(fact("contract", Style::Warning, &found.contract.join("; ")));
-        let callers: Vec<String> = found.callers.iter().map(ToString::to_string).collect();
-        let callers = match (callers.is_empty(), found.test_callers) {
-            (true, tests) if tests > 0 => format!("only tests ({tests})"),
-            (_, _) => words::few(&callers),
-        };
-        lines.push(fact("callers", Style::Plain, &callers));
+        lines.push(fact("callers", Style::Plain, &found.callers_in_words()));
     }
     lines
 }
@@ -526,14 +528,17 @@ fn fact(name: &str, style: Style, text: &str) -> Line {
     Line::of(Style::Dim, &format!("  {name}: ")).with(style, first)
 }
 
-/// Names of tests without what they all begin with.
+/// Names of tests without their files and classes. A file that failed as a whole is named by its path, and
+/// the parameters of a test stay whole.
 fn short(ids: &[String]) -> Vec<String> {
     let last = |id: &String| {
-        let parts: Vec<&str> = id
-            .rsplit(['.', ':', '/'])
-            .filter(|part| !part.is_empty())
-            .collect();
-        (*parts.first().unwrap_or(&id.as_str())).to_owned()
+        let (name, parameters) = id.split_at(id.find('[').unwrap_or(id.len()));
+        let is_file = Language::of(&FilePath::new(name)) != Language::Plain;
+        if is_file || name.contains('/') && !name.contains("::") {
+            return id.clone();
+        }
+        let last = name.rsplit(['.', ':', '/']).find(|part| !part.is_empty());
+        format!("{}{parameters}", last.unwrap_or(name))
     };
     ids.iter().map(last).collect()
 }

@@ -45,6 +45,7 @@ fn evidence() -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        callers_in_set: Vec::new(),
         test_callers: 0,
         needs_person: Vec::new(),
         together: None,
@@ -583,6 +584,76 @@ fn a_set_is_shown_as_one() {
     let shown = now.proposal(ProposalId(1)).expect("the proposal");
     assert_eq!(shown.diff, "+both\n");
     assert_eq!(shown.reason, "2 changes that belong together");
+}
+
+#[test]
+fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
+    let tests = |outcome, passed, broken: &[&str], details: &str| TestEvidence::Known {
+        command: "pytest".to_owned(),
+        outcome,
+        passed,
+        fixed: Vec::new(),
+        broken: broken.iter().map(|id| (*id).to_owned()).collect(),
+        still_failing: Vec::new(),
+        unsteady: Vec::new(),
+        details: details.to_owned(),
+        millis: 500,
+        tried: Tried::All,
+        only_as_changed: Default::default(),
+        source: Default::default(),
+    };
+    let alone = Evidence {
+        tests: tests(TestOutcome::Failed, 7, &["t.py::t"], "E   NameError: total"),
+        contract: vec!["calc: removed or renamed".to_owned()],
+        callers_in_set: vec![symbol("cli.py::cmd_summary")],
+        test_callers: 1,
+        ..evidence()
+    };
+    let together = Evidence {
+        together: Some(Together {
+            with: vec![symbol("cli.py::"), symbol("cli.py::cmd_summary")],
+            proposals: vec![ProposalId(7), ProposalId(8)],
+            tests: tests(TestOutcome::Passed, 8, &[], ""),
+            diagnostics: DiagnosticEvidence::Absent,
+            needs: Vec::new(),
+        }),
+        ..alone.clone()
+    };
+    let proposal = ProposalId(6);
+    let events = vec![
+        Event::ProposalMade {
+            proposal,
+            agent: agent("stats.py::calc"),
+            symbols: vec![symbol("stats.py::calc")],
+            reason: "rename".to_owned(),
+            diff: DIFF.to_owned(),
+            revises: None,
+        },
+        Event::ProposalChecked {
+            proposal,
+            evidence: alone,
+        },
+        Event::ProposalChecked {
+            proposal,
+            evidence: together,
+        },
+        Event::ProposalReviewed {
+            proposal,
+            by: Party::Starling,
+            verdict: Verdict::Accept,
+        },
+    ];
+    let told = plain(&story(&events));
+    for line in [
+        "  checked together with: #7, #8",
+        "  tests: 8 pass (0.5 s)",
+        "  callers: cli.py::cmd_summary (changed in the same set)",
+    ] {
+        assert!(told.lines().any(|told| told == line), "{line} in\n{told}");
+    }
+    for gone in ["NameError", "BROKEN", "only tests"] {
+        assert!(!told.contains(gone), "{gone} in\n{told}");
+    }
 }
 
 #[test]

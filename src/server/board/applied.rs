@@ -109,6 +109,7 @@ mod tests {
                 changes: ChangeSet::between(BEFORE, after),
                 created: false,
                 directories: Vec::new(),
+                dependencies: Default::default(),
             }),
         };
         note(&mut applied, &event);

@@ -314,6 +314,7 @@ fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec
                 changes,
                 created: false,
                 directories: Vec::new(),
+                dependencies: Default::default(),
             },
         });
     }
@@ -426,6 +427,47 @@ async fn of_a_set_of_which_a_killed_server_applied_a_part_the_rest_is_offered() 
     assert_eq!(take_edit(&mut client, 1).await, "yield");
     event_of(&mut client, "run_finished").await;
     assert_eq!(undo(&mut client, 2).await, json!([2, 1]));
+}
+
+#[tokio::test]
+async fn a_set_that_was_accepted_after_a_restart_is_undone_as_a_whole_or_not_at_all() {
+    let folder = project();
+    let set = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
+    trajectory(folder.path(), "r1", folder.path(), set);
+    let mut client = restarted(folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 2});
+    client.execute("starling.accept", about).await;
+    for version in [1, 2] {
+        assert_eq!(take_edit(&mut client, version).await, "yield");
+    }
+    event_of(&mut client, "run_finished").await;
+    let typed = yielding(BASE, &[1, 3]).replacen("yield 1", "yield 1 + 0", 1);
+    client.connection.notify(
+        "textDocument/didChange",
+        json!({
+            "textDocument": {"uri": client.uri(), "version": 4},
+            "contentChanges": [{"text": typed}],
+        }),
+    );
+    client.execute("starling.undo", json!({"run": "r1"})).await;
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([]), "{undone}");
+    let error = undone["error"].as_str().unwrap();
+    assert!(error.contains("#1 stays: a.py, line"), "{error}");
+    let held = "#2 stays: it belongs together with #1, which stays";
+    assert!(error.contains(held), "{error}");
+    let alone = client.connection.request(
+        "workspace/executeCommand",
+        json!({"command": "starling.undo", "arguments": [{"run": "r1", "proposal": 2}]}),
+    );
+    assert_eq!(take_edit(&mut client, 4).await, "return");
+    alone.await.unwrap();
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([2]), "{undone}");
+    let warning = undone["warning"].as_str().unwrap();
+    assert!(warning.contains("#1 belongs together with #2"), "{warning}");
 }
 
 #[tokio::test]
@@ -730,6 +772,7 @@ async fn an_undo_in_an_interrupted_run_is_in_its_trajectory() {
             changes: part.changes,
             created: false,
             directories: Vec::new(),
+            dependencies: Default::default(),
         }),
     });
     let path = trajectory(folder.path(), "r1", folder.path(), events);

@@ -87,7 +87,7 @@ async fn parts_that_fail_alone_pass_as_a_set() {
     assert_eq!(bed.model.calls(), 1, "{:?}", woken(&events));
     // Before, each alone, both together, and what came of it.
     assert_eq!(test_runs(&events), 5, "{events:#?}");
-    let together = events.iter().find_map(|event| match event {
+    let together = events.iter().rev().find_map(|event| match event {
         Event::ProposalChecked { evidence, .. } => {
             evidence.together.clone().map(|_| evidence.to_string())
         }
@@ -97,6 +97,39 @@ async fn parts_that_fail_alone_pass_as_a_set() {
     assert!(!text.contains("BROKEN"), "{text}");
     assert!(text.contains("with the other waiting proposal ("), "{text}");
     assert!(text.contains("): passed\n"), "{text}");
+    // What each part did alone is replaced before it is told that the part is accepted.
+    let reviewed = |event: &Event| matches!(event, Event::ProposalReviewed { .. });
+    let reviewed = events.iter().position(reviewed).unwrap();
+    for (id, other) in [(1, 2), (2, 1)] {
+        let last = events[..reviewed]
+            .iter()
+            .rev()
+            .find_map(|event| match event {
+                Event::ProposalChecked { proposal, evidence } if proposal.0 == id => Some(evidence),
+                _ => None,
+            });
+        let last = last.unwrap();
+        let together = last.together.as_ref().expect("checked together");
+        assert_eq!(together.proposals, [ProposalId(other)]);
+        assert_eq!(together.with, [symbol_of(&events, other)]);
+        assert_eq!(last.counting().0, &together.tests);
+    }
+    // The caller is one, although nothing is left to follow up.
+    assert!(
+        text.contains("\ncallers: shop.py::total (changed in the same set)\n"),
+        "{text}"
+    );
+}
+
+/// Who made a proposal.
+fn symbol_of(events: &[Event], id: u32) -> crate::syntax::SymbolPath {
+    let made = events.iter().find_map(|event| match event {
+        Event::ProposalMade {
+            proposal, symbols, ..
+        } if proposal.0 == id => symbols.first().cloned(),
+        _ => None,
+    });
+    made.unwrap()
 }
 
 #[tokio::test(start_paused = true)]

@@ -119,6 +119,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
         losses: Vec::new(),
         contract: Vec::new(),
         callers: Vec::new(),
+        callers_in_set: Vec::new(),
         test_callers: 0,
         needs_person: Vec::new(),
         together: None,
@@ -179,6 +180,7 @@ fn of_a_part_of_a_set_only_what_counts_is_told() {
     );
     let mut together = Together {
         with: vec!["b.py::g".parse().unwrap()],
+        proposals: vec![ProposalId(2)],
         tests: tests(TestOutcome::Passed, Passed),
         diagnostics: DiagnosticEvidence::Absent,
         needs: Vec::new(),

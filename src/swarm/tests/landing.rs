@@ -7,15 +7,15 @@ use super::bed::*;
 use crate::swarm::*;
 
 const ONE: &str = "def f(x):\n    return x\n";
-const TWO: [(&str, &str); 2] = [
+pub(super) const TWO: [(&str, &str); 2] = [
     ("fees.py", "def fee(x):\n    return x\n"),
     (
         "shop.py",
         "from fees import fee\n\n\ndef total(x):\n    return fee(x)\n",
     ),
 ];
-const WIDER: &str = "def fee(x, rate):\n    return x * rate\n";
-const FITS: &str = "def total(x):\n    return fee(x, 2)\n";
+pub(super) const WIDER: &str = "def fee(x, rate):\n    return x * rate\n";
+pub(super) const FITS: &str = "def total(x):\n    return fee(x, 2)\n";
 
 /// `t1` fails where the text says None.
 fn no_none(all: &str) -> Vec<(String, String)> {
@@ -168,7 +168,7 @@ async fn what_fails_alone_is_tested_again_when_another_change_was_applied() {
 }
 
 /// The proposals that the log leaves applied.
-fn left_applied(events: &[Event]) -> Vec<ProposalId> {
+pub(super) fn left_applied(events: &[Event]) -> Vec<ProposalId> {
     let mut left = Vec::new();
     for event in events {
         match event {
@@ -181,7 +181,7 @@ fn left_applied(events: &[Event]) -> Vec<ProposalId> {
 }
 
 /// A run of two owners whose changes pass only together.
-fn pair(approval: Approval, of_fee: &[Line], of_total: &[Line]) -> Bed {
+pub(super) fn pair(approval: Approval, of_fee: &[Line], of_total: &[Line]) -> Bed {
     let model = Scripted::native()
         .on("agent fees.py::fee", of_fee.to_vec())
         .on("agent shop.py::total", of_total.to_vec())

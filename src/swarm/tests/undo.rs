@@ -1,6 +1,7 @@
 //! Taking back: one of several, all, and what the user changed since.
 
 use super::bed::*;
+use super::landing::{self, FITS, WIDER, left_applied, pair};
 use crate::swarm::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
@@ -167,5 +168,167 @@ async fn a_line_that_the_user_changed_as_well_is_not_taken_back() {
     let f = applied.iter().find(|(_, symbol)| symbol == "a.py::f");
     let conflict = handle.undo(Some(f.unwrap().0)).await.unwrap_err();
     assert!(matches!(conflict, UndoError::Conflict { .. }), "{conflict}");
+    assert_eq!(bed.read("a.py"), typed);
+}
+
+/// What the trajectory tells of the proposals that an applied one belongs to.
+fn belongs_to(events: &[Event], id: u32) -> Dependencies {
+    let change = events.iter().find_map(|event| match event {
+        Event::ProposalApplied {
+            proposal, change, ..
+        } if proposal.0 == id => change.clone(),
+        _ => None,
+    });
+    change.expect("an applied change").dependencies
+}
+
+fn stay(undo: Result<Vec<ProposalId>, UndoError>) -> (Vec<ProposalId>, Vec<(ProposalId, String)>) {
+    match undo {
+        Err(UndoError::Stay { undone, stay }) => (undone, stay),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_set_that_was_accepted_together_all_is_taken_back_or_nothing() {
+    for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
+        for (file, line) in [("shop.py", "return fee(x, 2)"), ("fees.py", "x * rate")] {
+            let mut bed = pair(approval, &[whole(WIDER)], &[whole(FITS)]);
+            let handle = bed.start();
+            handle.finished().await;
+            for (id, other) in [(1, 2), (2, 1)] {
+                let set = belongs_to(&handle.log.events(), id).set;
+                assert_eq!(set, [ProposalId(other)].into(), "{approval:?}");
+            }
+            let whole = bed.read(file);
+            let typed = whole.replace(line, &format!("{line} + 9"));
+            std::fs::write(bed.path(file), &typed).unwrap();
+            let (undone, told) = stay(handle.undo(None).await);
+            assert_eq!(undone, []);
+            assert_eq!(told.len(), 2, "{told:?}");
+            let ((first, why), (second, held)) = (&told[0], &told[1]);
+            assert!(why.contains("was changed by you since"), "{told:?}");
+            assert_ne!(first, second);
+            assert_eq!(
+                *held,
+                format!("it belongs together with {first}, which stays")
+            );
+            assert_eq!(bed.read(file), typed);
+            assert_eq!(left_applied(&handle.log.events()).len(), 2);
+            // One alone is taken back for whoever asks for it, and so is the set without the typed line.
+            assert_eq!(handle.undo(Some(*second)).await, Ok(vec![*second]));
+            std::fs::write(bed.path(file), &whole).unwrap();
+            assert_eq!(handle.undo(None).await, Ok(vec![*first]));
+            for (file, text) in landing::TWO {
+                assert_eq!(bed.read(file), text);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_taken_back_of_a_set_is_applied_again_when_the_editor_refuses_the_rest() {
+    for refused in ["fees.py", "shop.py"] {
+        let mut bed = pair(Approval::Auto, &[whole(WIDER)], &[whole(FITS)]);
+        let handle = bed.start();
+        handle.finished().await;
+        let before = landing::TWO.map(|(file, _)| bed.read(file));
+        *bed.editor.refuses.lock().unwrap() = Some(refused.to_owned());
+        let (undone, told) = stay(handle.undo(None).await);
+        assert_eq!((undone.len(), told.len()), (0, 2), "{told:?}");
+        assert!(told[0].1.contains("permission denied"), "{told:?}");
+        assert_eq!(landing::TWO.map(|(file, _)| bed.read(file)), before);
+        let events = handle.log.events();
+        let mut left = left_applied(&events);
+        left.sort();
+        assert_eq!(left, [ProposalId(1), ProposalId(2)], "{events:#?}");
+        assert_eq!(handle.undo(None).await.unwrap().len(), 2);
+        for (file, text) in landing::TWO {
+            assert_eq!(bed.read(file), text);
+        }
+    }
+}
+
+/// `total` failed its checks until `fee` was applied.
+#[tokio::test(start_paused = true)]
+async fn what_a_change_that_stays_may_need_is_not_taken_back() {
+    let fits = |all: &str| match all.contains("fee(x, 2)") && !all.contains("rate=1") {
+        true => vec![("t1".to_owned(), "TypeError: fee()".to_owned())],
+        false => Vec::new(),
+    };
+    for (file, line, undone_first) in [
+        ("shop.py", "return fee(x, 2)", None),
+        ("fees.py", "x * rate", Some("shop.py::total")),
+    ] {
+        let model = Scripted::native()
+            .on("agent shop.py::total", [whole(FITS)])
+            .on(
+                "agent fees.py::fee",
+                [
+                    call("read", serde_json::json!({"symbols": ["shop.py::total"]})),
+                    whole("def fee(x, rate=1):\n    return x * rate\n"),
+                ],
+            );
+        let mut bed = Bed::new(&landing::TWO, model)
+            .begin(&["shop.py::total", "fees.py::fee"])
+            .tests(fits);
+        let handle = bed.start();
+        handle.finished().await;
+        let events = handle.log.events();
+        let of = |owner: &str| {
+            let applied = |event: &Event| match event {
+                Event::ProposalApplied {
+                    proposal, symbols, ..
+                } if symbols[0].to_string() == owner => Some(*proposal),
+                _ => None,
+            };
+            events.iter().find_map(applied).expect("applied")
+        };
+        let (total, fee) = (of("shop.py::total"), of("fees.py::fee"));
+        assert_eq!(belongs_to(&events, total.0).needs, [fee].into());
+        assert!(belongs_to(&events, fee.0).is_empty());
+        let typed = bed.read(file).replace(line, &format!("{line} + 9"));
+        std::fs::write(bed.path(file), &typed).unwrap();
+        let (undone, told) = stay(handle.undo(None).await);
+        let expected = undone_first.map(|_| total);
+        assert_eq!(undone, expected.into_iter().collect::<Vec<_>>());
+        assert_eq!(bed.read(file), typed);
+        match undone_first {
+            Some(_) => assert_eq!(told.len(), 1, "{told:?}"),
+            None => assert!(
+                told[1]
+                    .1
+                    .starts_with(&format!("{total}, which stays, may need it")),
+                "{told:?}"
+            ),
+        }
+    }
+}
+
+/// A person accepts a changed contract before its caller follows.
+#[tokio::test(start_paused = true)]
+async fn a_changed_contract_stays_where_a_change_that_followed_it_stays() {
+    let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x) + 1\n";
+    let model = Scripted::native()
+        .on(
+            "agent a.py::fee",
+            [whole("def fee(x, y):\n    return x + y\n")],
+        )
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return fee(x, 1)\n")],
+        );
+    let mut bed = Bed::new(&[("a.py", text)], model)
+        .begin(&["a.py::fee"])
+        .with(|task| task.approval = Approval::Ask);
+    let handle = bed.start();
+    handle.finished().await;
+    let events = handle.log.events();
+    assert_eq!(left_applied(&events).len(), 2, "{events:#?}");
+    assert_eq!(belongs_to(&events, 2).set, [ProposalId(1)].into());
+    let typed = bed.read("a.py").replace("fee(x, 1)", "fee(x, 1) * 9");
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    let (undone, told) = stay(handle.undo(None).await);
+    assert_eq!((undone.len(), told.len()), (0, 2), "{told:?}");
     assert_eq!(bed.read("a.py"), typed);
 }

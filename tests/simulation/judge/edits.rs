@@ -49,6 +49,18 @@ impl Judge {
             }
             return;
         }
+        if let Some(number) = edit.label.strip_prefix("redo #") {
+            let again = number.parse().ok();
+            let again = again.and_then(|id: u32| self.proposals.all.get_mut(&id));
+            match again.filter(|one| one.arrived && one.undone) {
+                Some(proposal) if self.undoing => proposal.undone = false,
+                Some(_) | None => {
+                    let text = format!("{} by {}", edit.file, edit.label);
+                    self.broken("only what was accepted is applied", "redo", text);
+                }
+            }
+            return;
+        }
         let mut all = self.proposals.all.values_mut();
         let accepted = all.find(|one| one.awaits_edit(&edit.label));
         let Some(proposal) = accepted else {
@@ -102,7 +114,7 @@ impl Judge {
 
     /// What the user typed stands, unless a model has seen it.
     fn check_typed(&mut self, edit: &FileEdit, before: &str, after: &str) {
-        let is_undo = edit.label.starts_with("undo ");
+        let is_undo = edit.label.starts_with("undo ") || edit.label.starts_with("redo ");
         let (was, is) = (tokens(before), tokens(after));
         let lost: Vec<&String> = was
             .difference(&is)

@@ -10,7 +10,13 @@ use crate::project::version_in;
 
 impl Judge {
     pub(super) fn event(&mut self, event: &Event) {
-        if self.stop_reason.is_some() && !matches!(event, Event::ProposalUndone { .. }) {
+        let is_of_undo = match event {
+            Event::ProposalUndone { .. } => true,
+            // A set of which a part cannot be undone is applied again.
+            Event::ProposalApplying { .. } | Event::ProposalApplied { .. } => self.undoing,
+            _ => false,
+        };
+        if self.stop_reason.is_some() && !is_of_undo {
             let text = format!("{event:?}").chars().take(120).collect();
             self.broken("nothing after the end", "an event", text);
         }
@@ -253,13 +259,15 @@ impl Judge {
         let Some(proposal) = self.proposals.all.get_mut(&id) else {
             return;
         };
-        proposal.applied = true;
-        let arrived = proposal.arrived;
+        let again = std::mem::replace(&mut proposal.applied, true);
+        let arrived = proposal.arrived && !proposal.undone;
         if !arrived {
             let text = format!("#{id} is said to be applied");
             self.broken("the log tells the state", "no edit", text);
         }
-        self.proposal_ends(id, "applied");
+        if !again {
+            self.proposal_ends(id, "applied");
+        }
         self.note_versions(id);
     }
 

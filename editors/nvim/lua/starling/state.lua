@@ -196,10 +196,14 @@ end
 
 --- `starling/undone`
 function M.undone(params)
+  if #params.proposals > 0 or not params.error then
+    tell({ text = ('%d change%s undone'):format(#params.proposals, #params.proposals == 1 and '' or 's') })
+  end
   if params.error then
     client.say('not undone: ' .. params.error, vim.log.levels.ERROR)
-  else
-    tell({ text = ('%d change%s undone'):format(#params.proposals, #params.proposals == 1 and '' or 's') })
+  end
+  if params.warning then
+    client.say(params.warning, vim.log.levels.WARN)
   end
   M.refresh()
 end

@@ -161,7 +161,11 @@ export class Runs implements vscode.Disposable {
 
   #undone(params: UndoneParams): void {
     if (params.error !== undefined) {
-      void vscode.window.showWarningMessage(`Nothing was undone: ${params.error}`);
+      const undone = params.proposals.length > 0 ? "Not everything was undone" : "Nothing was undone";
+      void vscode.window.showWarningMessage(`${undone}: ${params.error}`);
+    }
+    if (params.warning !== undefined) {
+      void vscode.window.showWarningMessage(`Undone: ${params.warning}`);
     }
     for (const number of params.proposals) {
       this.#stories.get(params.run)?.markUndone(number);

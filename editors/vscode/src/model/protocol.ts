@@ -215,5 +215,8 @@ export interface DownloadParams {
 export interface UndoneParams {
   run: string;
   proposals: number[];
+  /** What was not taken back, and why. */
   error?: string;
+  /** What may be broken, because a proposal was taken back alone that others belong to. */
+  warning?: string;
 }

@@ -512,3 +512,50 @@ fn the_end_says_how_to_go_on_with_what_waits() {
     let last = said.trim_end().lines().last().unwrap();
     assert_eq!(last, "2 proposals wait for your review: `starling review`");
 }
+
+#[test]
+fn a_test_file_that_fails_as_a_whole_is_named_by_its_path() {
+    for (id, shown) in [
+        ("tests/test_stats.py", "tests/test_stats.py"),
+        ("test_stats.py", "test_stats.py"),
+        ("tests/test_stats.py::test_a", "test_a"),
+        (
+            "tests/test_stats.py::T::test_a[1.5/x.py]",
+            "test_a[1.5/x.py]",
+        ),
+        ("tests.test_stats.T.test_a", "test_a"),
+        ("web/sum.test.js", "web/sum.test.js"),
+    ] {
+        let broken = Evidence {
+            tests: TestEvidence::Known {
+                command: text("pytest"),
+                outcome: TestOutcome::Failed,
+                passed: 3,
+                fixed: Vec::new(),
+                broken: vec![text(id)],
+                still_failing: Vec::new(),
+                unsteady: Vec::new(),
+                details: String::new(),
+                millis: 500,
+                tried: Tried::All,
+                only_as_changed: Default::default(),
+                source: Default::default(),
+            },
+            ..evidence()
+        };
+        let asked = Event::ReviewAsked {
+            proposal: ProposalId(1),
+            agent: owner(),
+            symbol: symbol("a.py::f"),
+            diff: DIFF.to_owned(),
+            reason: text("why"),
+            evidence: broken,
+            with: Vec::new(),
+            parts: Vec::new(),
+        };
+        let state = state(&[vec![asked]]);
+        let told = plain(&question(state.reviews.front().unwrap(), &state));
+        let line = format!("\n  1 BROKEN by this change: {shown}\n");
+        assert!(told.contains(&line), "{line} in\n{told}");
+    }
+}
