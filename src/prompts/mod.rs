@@ -226,8 +226,8 @@ pub struct TestSmallPrompt {
     pub kind: String,
     pub name: String,
     pub source: String,
-    /// A test of the file in which the new one will stand; empty where there is none.
-    pub example: String,
+    /// The file in which it will stand, or a part of it; empty where there is none.
+    pub tests: String,
 }
 
 impl Prompt for TestSmallPrompt {

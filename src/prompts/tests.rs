@@ -78,7 +78,7 @@ fn every_template_renders_with_its_struct() {
         kind: "function".into(),
         name: "f".into(),
         source: "def f(): return 2".into(),
-        example: "def test_g(): assert g()".into(),
+        tests: "def test_g(): assert g()".into(),
     };
     let test = test.render();
     assert!(

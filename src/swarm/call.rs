@@ -14,7 +14,7 @@ use crate::ports::{
 };
 
 /// The longest answer asked for in one request; longer ones are continued.
-const LONGEST_ANSWER: Tokens = Tokens(8192);
+pub(super) const LONGEST_ANSWER: Tokens = Tokens(8192);
 
 /// A conversation with a model.
 #[derive(Debug, Clone)]

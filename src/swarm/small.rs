@@ -2,6 +2,7 @@
 //! answers again when it is shown its answer and what came of it, so it is asked in other ways instead.
 
 use super::agent::{self, Ending, Mind};
+use super::call::LONGEST_ANSWER;
 use super::context::{Caps, fence_language, kind_name, test_symbol};
 use super::event::Party;
 use super::excerpt::excerpt;
@@ -13,7 +14,7 @@ use super::protocol::{Pick, Propose};
 use super::required;
 use super::suspects::is_looked_at_again;
 use super::write_test;
-use crate::ports::TestCase;
+use crate::ports::{TestCase, Tokens};
 use crate::prompts::{
     AgentSystemSmall, AgentSystemSmallExplain, DocumentSmallPrompt, DocumentSystemSmall, Prompt,
     SymbolSmallPrompt,
@@ -137,6 +138,7 @@ fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temper
         text,
         beginning,
         stop,
+        longest,
     } = words(hub, symbol, &mind.cause, wording);
     let Some(conversation) = mind.conversation.as_mut() else {
         return;
@@ -146,6 +148,7 @@ fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temper
     conversation.user(text);
     conversation.temperature = temperature;
     conversation.beginning = beginning;
+    conversation.longest = longest;
     conversation.stop = stop;
 }
 
@@ -157,6 +160,8 @@ pub(super) struct Words {
     pub beginning: String,
     /// Before which texts it ends.
     pub stop: Vec<String>,
+    /// The longest answer.
+    pub longest: Tokens,
 }
 
 fn words(hub: &Hub, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words {
@@ -178,6 +183,7 @@ fn words(hub: &Hub, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words
             text: prompt.render(),
             beginning: "````\n".to_owned(),
             stop: Vec::new(),
+            longest: LONGEST_ANSWER,
         };
     }
     let text = prompt(hub, symbol, cause.to_owned(), wording);
@@ -190,6 +196,7 @@ fn words(hub: &Hub, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words
         text,
         beginning,
         stop: Vec::new(),
+        longest: LONGEST_ANSWER,
     }
 }
 

@@ -9,9 +9,14 @@ use super::lookup::Lookup;
 use super::protocol::{AddSymbol, Pick, Propose};
 use super::small::Words;
 use crate::index::is_test_file;
+use crate::ports::Tokens;
 use crate::prompts::{Prompt, TestSmallPrompt, TestSystemSmall};
 use crate::syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
+/// The longest test.
+const LONGEST: Tokens = Tokens(200);
+/// A file of tests that is longer, in bytes, is shown in part.
+const FILE_MOST: usize = 2_000;
 /// Where the tests of a project without any are put.
 const FOLDER: &str = "tests";
 
@@ -140,13 +145,16 @@ pub(super) fn words(hub: &Hub, file: &FilePath) -> Option<Words> {
         kind: kind.to_owned(),
         name: target.name.clone(),
         source: found.source().trim_end().to_owned(),
-        example,
+        tests: lookup
+            .tree(file)
+            .map_or_else(|_| String::new(), |tree| in_part(&tree, &example)),
     };
     Some(Words {
         system: TestSystemSmall {}.render(),
         text: prompt.render(),
         beginning: format!("```python\n{import}{head}def test_"),
         stop: stop.map(str::to_owned).to_vec(),
+        longest: LONGEST,
     })
 }
 
@@ -158,6 +166,26 @@ fn in_camel_case(name: &str) -> String {
         format!("{}{rest}", first.to_uppercase())
     };
     words.map(capital).collect()
+}
+
+/// A file of tests; of a longer one what stands before its first test, and the example.
+fn in_part(tree: &SymbolTree, example: &str) -> String {
+    let text = tree.text();
+    if text.len() <= FILE_MOST {
+        return text.trim_end().to_owned();
+    }
+    let is_test = |symbol: &&Symbol| symbol.path.base_name().to_lowercase().starts_with("test");
+    let first = tree
+        .symbols()
+        .iter()
+        .filter(is_test)
+        .map(|test| test.span.start)
+        .min();
+    let mut end = first.unwrap_or(0).min(FILE_MOST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}\n\n\n{example}", text[..end].trim_end())
 }
 
 /// The shortest test of a file that does not fail; one in a class with the first line of the class.

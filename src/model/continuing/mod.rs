@@ -173,8 +173,9 @@ impl<M: ChatModel> ChatModel for Continuing<M> {
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
         let reply = self.ask(request, watch).await?;
-        let is_hole = !request.following.is_empty();
-        if reply.finish != Finish::Length || is_hole {
+        // What fills a hole, or is to end at a text, is not worth more than its limit.
+        let is_piece = !request.following.is_empty() || !request.stop.is_empty();
+        if reply.finish != Finish::Length || is_piece {
             return Ok(reply);
         }
         if !reply.tool_calls.is_empty() {
