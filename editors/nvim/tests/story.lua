@@ -90,6 +90,10 @@ local function story()
   nvim:sees('Twice the tax')
   nvim:keys(':cclose<CR>')
 
+  step('what is offered stands at the end of a line, and no line moves')
+  nvim:sees('Accept')
+  assert(nvim:screen():find('def price%(%):[^\n]*Twice the price[^\n]*Accept[^\n]*\n[%s%d]*return 1'), nvim:screen())
+
   step('the review of the symbol shows reason, evidence and diff')
   nvim:keys(':Starling review<CR>')
   nvim:sees('a accept')

@@ -5,6 +5,7 @@ import { AskView } from "./edge/askView.ts";
 import { registerCommands } from "./edge/commands.ts";
 import { storedKeys } from "./edge/keys.ts";
 import { Notifier } from "./edge/notify.ts";
+import { Offers } from "./edge/offers.ts";
 import { PictureView } from "./edge/pictureView.ts";
 import { Presence } from "./edge/presence.ts";
 import { Remedies } from "./edge/remedies.ts";
@@ -47,6 +48,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new TestsView(runs),
     new Presence(runs),
     new Reasons(runs, review),
+    new Offers(started, runs),
     ...registerCommands({ context, server: started, runs, review, targets, picture, ask, texts, remedies, restarts }),
     started.onState(tellOfTrouble),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void started.start()),

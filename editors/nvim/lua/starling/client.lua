@@ -1,5 +1,6 @@
 --- The connection to the server.
 local bridge = require('starling.bridge')
+local offers = require('starling.offers')
 local options = require('starling.options')
 local M = {}
 
@@ -90,18 +91,6 @@ local function apply_edit(_, params, ctx)
   return { applied = true }
 end
 
---- Lenses of Neovim 0.12 follow the text by themselves; before, they are asked for.
-local function refresh_lenses(client)
-  if vim.fn.has('nvim-0.12') == 1 or not options.values.lenses then
-    return
-  end
-  for buffer in pairs(client.attached_buffers) do
-    if vim.api.nvim_buf_is_loaded(buffer) then
-      vim.lsp.codelens.refresh({ bufnr = buffer })
-    end
-  end
-end
-
 local function handlers()
   local state = require('starling.state')
   local own = {
@@ -128,37 +117,15 @@ local function handlers()
       state.refresh()
     end,
     ['workspace/applyEdit'] = apply_edit,
-  }
-  if vim.fn.has('nvim-0.12') == 0 then
-    own['workspace/codeLens/refresh'] = function(_, _, ctx)
+    ['workspace/codeLens/refresh'] = function(_, _, ctx)
       local client = vim.lsp.get_client_by_id(ctx.client_id)
       if client then
-        refresh_lenses(client)
+        offers.refresh_all(client)
       end
       return vim.NIL
-    end
-  end
-  return vim.tbl_extend('error', own, bridge.handlers())
-end
-
-local function attached(client, buffer)
-  if not options.values.lenses then
-    return
-  end
-  if vim.fn.has('nvim-0.12') == 1 then
-    vim.lsp.codelens.enable(true, { bufnr = buffer })
-    return
-  end
-  local group = vim.api.nvim_create_augroup('starling.lenses', { clear = false })
-  vim.api.nvim_clear_autocmds({ group = group, buffer = buffer })
-  vim.api.nvim_create_autocmd({ 'BufEnter', 'InsertLeave', 'TextChanged' }, {
-    group = group,
-    buffer = buffer,
-    callback = function()
-      vim.lsp.codelens.refresh({ bufnr = buffer })
     end,
-  })
-  vim.lsp.codelens.refresh({ bufnr = buffer })
+  }
+  return vim.tbl_extend('error', own, bridge.handlers())
 end
 
 --- The command with its program as an absolute path. A name is looked for in absolute places of PATH
@@ -200,7 +167,7 @@ function M.config()
     root_markers = options.values.root_markers,
     capabilities = capabilities(),
     handlers = handlers(),
-    on_attach = attached,
+    on_attach = offers.attach,
     on_init = function()
       require('starling.state').connected()
     end,

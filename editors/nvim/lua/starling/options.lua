@@ -8,7 +8,7 @@ local M = {}
 ---@field filetypes? string[] Which buffers it is for.
 ---@field root_markers? string[] What the folder of a project holds.
 ---@field notify? boolean Tell when something waits for review and when a run ends.
----@field lenses? boolean Show lenses.
+---@field lenses? boolean Show at the ends of lines what is offered on their symbols.
 ---@field save_hidden? boolean Save files that an accepted change altered out of sight.
 local defaults = {
   cmd = { 'starling', 'lsp' },

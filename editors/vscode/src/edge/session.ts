@@ -16,6 +16,7 @@ import { serverArguments } from "../model/arguments.ts";
 import { findBinary } from "../model/binary.ts";
 import { placed } from "../model/route.ts";
 import { BRIDGE, type Bridge } from "./bridge.ts";
+import { standAbove } from "./offers.ts";
 import type { Saver } from "./saver.ts";
 import { setting } from "./settings.ts";
 
@@ -167,7 +168,7 @@ export class Session {
       handleWorkDoneProgress: () => undefined,
       // Whatever is offered says which folder it is of: paths of symbols do not.
       provideCodeLenses: async (document, token, next) => {
-        const lenses = this.#owns(document) ? await next(document, token) : [];
+        const lenses = standAbove() && this.#owns(document) ? await next(document, token) : [];
         return lenses?.map((lens) => Object.assign(lens, { command: placed(lens.command, folder) }));
       },
       provideCodeActions: async (document, range, context, token, next) => {

@@ -17,7 +17,7 @@ const on = stage(makePrices, {
 const PRICE_PATH = "price.py::price";
 const TAX_PATH = "tax.py::tax";
 const toReview = (number: number) => on.editor.page.locator(`[aria-label="To review, ${number}"]`);
-const lens = (text: string) => on.editor.page.locator(".codelens-decoration a", { hasText: text }).first();
+const lens = (text: string) => on.editor.offer(text);
 const shown = (text: string) => on.editor.page.locator(".view-lines", { hasText: text }).first();
 
 const gone = () => on.editor.page.locator(".notification-toast", { hasText: "tax.py is gone" });

@@ -247,6 +247,63 @@ export class Editor {
     await this.page.waitForFunction(holds, [text, state === "shown"] as [string, boolean]);
   }
 
+  /** Something that is offered at the end of a line: a link that shows under the mouse. */
+  offer(title: string): { waitFor(): Promise<void>; click(): Promise<void> } {
+    const link = this.page.locator(".monaco-hover a", { hasText: title }).first();
+    const find = async (): Promise<void> => {
+      const until = Date.now() + WAIT;
+      while (Date.now() < until) {
+        for (const { x, y } of await this.#remarks("Starling")) {
+          await this.page.mouse.move(x - 40, y);
+          await this.page.mouse.move(x, y, { steps: 4 });
+          const isThere = await link.waitFor({ timeout: 2_000 }).then(
+            () => true,
+            () => false,
+          );
+          if (isThere) {
+            return;
+          }
+        }
+        // What is under the mouse is shown anew when it comes back.
+        await this.page.mouse.move(2, 2);
+        await this.page.waitForTimeout(200);
+      }
+      throw new Error(`${title} is offered at the end of no line`);
+    };
+    return {
+      waitFor: async () => {
+        await find();
+        await this.page.mouse.move(2, 2);
+      },
+      click: async () => {
+        await find();
+        await link.click();
+      },
+    };
+  }
+
+  /** Where remarks that hold a text stand on the screen. */
+  #remarks(text: string): Promise<{ x: number; y: number }[]> {
+    return this.page.evaluate((wanted) => {
+      const spans = [...document.querySelectorAll(".view-lines span")];
+      const said = spans.filter((one) => getComputedStyle(one, "::after").content.includes(wanted));
+      return said.map((one) => {
+        const { right, top, bottom } = one.getBoundingClientRect();
+        const edge = one.closest(".editor-scrollable")?.getBoundingClientRect().right ?? right;
+        return { x: Math.min(right, edge - 30) - 12, y: (top + bottom) / 2 };
+      });
+    }, text);
+  }
+
+  /** How far below the top of the window a line stands that holds a text, in pixels. */
+  async topOf(text: string): Promise<number> {
+    const box = await this.page.locator(".view-line", { hasText: text }).first().boundingBox();
+    if (!box) {
+      throw new Error(`no line holds ${text}`);
+    }
+    return box.y;
+  }
+
   /** A page inside the editor, by something that it holds. */
   async view(holds: string): Promise<Frame> {
     const until = Date.now() + WAIT;

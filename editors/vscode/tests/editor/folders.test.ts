@@ -14,7 +14,10 @@ async function makeFolders(): Promise<Prices & { open: string }> {
   return { ...scene, open: `workspace=${encodeURIComponent(workspace)}` };
 }
 
-const on = stage(makeFolders, { theme: "light contrast", width: 700, height: 820 });
+// Lenses above the lines, for those who want them there.
+const SETTINGS = { "starling.lenses": "above" };
+
+const on = stage(makeFolders, { theme: "light contrast", width: 700, height: 820, settings: SETTINGS });
 
 const TAX_PATH = "tax.py::tax";
 const other = (path: string) => readFileSync(join(on.scene.other, path), "utf8");

@@ -10,7 +10,7 @@ const BUNDLED = { "starling.path": "" };
 const on = stage(makeParcels, { theme: "light", width: 700, height: 820, settings: BUNDLED });
 
 const toReview = (number: number) => on.editor.page.locator(`[aria-label="To review, ${number}"]`);
-const lens = (text: string) => on.editor.page.locator(".codelens-decoration a", { hasText: text }).first();
+const lens = (text: string) => on.editor.offer(text);
 
 on.step("an action on a symbol begins there", async () => {
   await on.editor.openFile("parcels/quote.py");
