@@ -211,6 +211,7 @@ local function story()
   nvim:keys(':Starling model<CR>')
   nvim:sees('(in use)')
   nvim:keys('<Esc>')
+  nvim:no_longer_sees('(in use)')
   nvim:keys((':Starling model replay:%s/recording.jsonl<CR>'):format(bed))
   nvim:hears('the next run and the next question use replay:')
 
