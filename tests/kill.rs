@@ -93,7 +93,7 @@ fn starling(root: &Path, cache: &Path, recording: &Path) -> Command {
             "--repo",
         ])
         .arg(root)
-        .arg("Make the functions longer.")
+        .arg("Rewrite the functions.")
         .env("STARLING_CACHE_DIR", cache)
         .env("XDG_CONFIG_HOME", cache)
         .stdin(Stdio::null())
