@@ -29,6 +29,11 @@ impl Applied {
         self.by_editor = true;
     }
 
+    /// Starling took it back, or the editor had before: what is made again is the user's own.
+    pub fn undone_by_starling(&mut self) {
+        self.by_editor = false;
+    }
+
     /// What a text of the file says about the change that was not known before: that it was undone, or
     /// that it was made again.
     pub fn news(&self, proposal: ProposalId, text: &str) -> Option<Event> {
@@ -36,7 +41,8 @@ impl Applied {
             true => (&self.before, &self.after),
             false => (&self.after, &self.before),
         };
-        if self.is_undone && !self.by_editor {
+        // A change that was in the text already changed nothing: no text tells of it.
+        if self.is_undone && !self.by_editor || self.before == self.after {
             return None;
         }
         let has_become = **to == *text || is_made(from, to, text);
@@ -143,6 +149,16 @@ mod tests {
         assert_eq!(news(&applied, &typed(BEFORE)), None, "known");
         for redone in [after.as_str(), &typed(&after)] {
             assert_eq!(news(&applied, redone), Some(false), "{redone}");
+        }
+        applied.get_mut(&proposal).unwrap().undone_by_starling();
+        assert_eq!(news(&applied, &after), None, "it is the user's own now");
+    }
+
+    #[test]
+    fn a_change_that_was_there_already_is_neither_undone_nor_made_again() {
+        let applied = applied(BEFORE);
+        for text in [BEFORE, "# mine\n"] {
+            assert!(applied[&ProposalId(1)].news(ProposalId(1), text).is_none());
         }
     }
 

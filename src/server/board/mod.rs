@@ -256,6 +256,9 @@ impl Board {
 
     /// The user took a proposal back, also after the end of the run.
     pub fn undone(&mut self, id: ProposalId) {
+        if let Some(applied) = self.applied.get_mut(&id) {
+            applied.undone_by_starling();
+        }
         self.note_applied(&Event::ProposalUndone { proposal: id });
     }
 

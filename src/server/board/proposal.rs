@@ -56,9 +56,11 @@ impl Proposal {
 
     pub fn drop_unfinished(&mut self) {
         match self.state {
-            State::Checking | State::Waiting => self.become_state(State::Dropped),
-            State::Accepted
-            | State::Rejected
+            // One that was accepted was not applied any more.
+            State::Checking | State::Waiting | State::Accepted => {
+                self.become_state(State::Dropped);
+            }
+            State::Rejected
             | State::Applied
             | State::Conflicted
             | State::Undone
