@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
 use crate::syntax::FilePath;
 use crate::workspace::{
-    MAX_FILE_BYTES, PathPolicy, ReadError, WriteRule, read_text, write_atomically,
+    MAX_FILE_BYTES, PathPolicy, ReadError, WriteRule, read_source, write_atomically,
 };
 
 /// Longer files are not undone. An edit may have made a file longer than those that agents read.
@@ -40,7 +40,7 @@ impl DiskEditor {
                 why: error.to_string(),
             },
         })?;
-        read_text(&path, MAX_BYTES).map_err(|error| match error.kind() {
+        read_source(&path, MAX_BYTES).map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
             _ => EditorError::Unreadable {
                 file: file.clone(),
@@ -105,5 +105,35 @@ impl Editor for DiskEditor {
             text: after.into(),
             version: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::text::ChangeSet;
+
+    #[tokio::test]
+    async fn a_file_in_another_encoding_is_read_and_written_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.py");
+        std::fs::write(&path, b"# coding: latin-1\n# caf\xe9\nx = 1\n").unwrap();
+        let editor = DiskEditor::new(&dir.path().canonicalize().unwrap());
+        let file = FilePath::new("a.py");
+        let base = editor.current(&file).await.unwrap();
+        assert_eq!(&*base.text, "# coding: latin-1\n# café\nx = 1\n");
+        let after: Arc<str> = base.text.replace("x = 1", "x = 2").into();
+        let edit = FileEdit {
+            file,
+            changes: ChangeSet::between(&base.text, &after),
+            base,
+            label: "undo #1".to_owned(),
+            effect: Effect::Change,
+        };
+        editor.apply(edit).await.unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes, b"# coding: latin-1\n# caf\xe9\nx = 2\n");
     }
 }

@@ -397,22 +397,31 @@ fn starts(lines: &[&str]) -> Vec<usize> {
     starts
 }
 
-/// The replacement of `range` by `new` without what both have in front and at the end.
+/// The replacement of `range` by `new` without what both have in front and at the end. Both ends of it
+/// can be said as positions: none lies inside of a CRLF.
 fn narrowed(base: &str, range: ByteRange, new: &str) -> Edit {
     let old = range.of(base);
-    let front: usize = old
+    let is_within_crlf =
+        |text: &str, at: usize| text[..at].ends_with('\r') && text[at..].starts_with('\n');
+    let mut front: usize = old
         .chars()
         .zip(new.chars())
         .take_while(|(a, b)| a == b)
         .map(|(a, _)| a.len_utf8())
         .sum();
-    let back: usize = old[front..]
+    if is_within_crlf(old, front) || is_within_crlf(new, front) {
+        front -= 1;
+    }
+    let mut back: usize = old[front..]
         .chars()
         .rev()
         .zip(new[front..].chars().rev())
         .take_while(|(a, b)| a == b)
         .map(|(a, _)| a.len_utf8())
         .sum();
+    if is_within_crlf(old, old.len() - back) || is_within_crlf(new, new.len() - back) {
+        back -= 1;
+    }
     Edit {
         range: ByteRange::new(range.start + front, range.end - back),
         insert: new[front..new.len() - back].to_owned(),

@@ -171,6 +171,7 @@ shapes!(
     circular_imports,
     coverage_and_parallel,
     crlf,
+    crlf_in_part,
     django,
     doctests_alone,
     doctests_configured,

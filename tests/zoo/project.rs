@@ -104,6 +104,7 @@ impl Project {
                     line.as_bytes(),
                 );
             }
+            "crlf_in_part" => recode(&path, |text| text.replacen('\n', "\r\n", 2).into_bytes()),
             "crlf" => recode(&path, |text| text.replace('\n', "\r\n").into_bytes()),
             "bom" => recode(&path, |text| format!("\u{feff}{text}").into_bytes()),
             "latin-1" => recode(&path, |text| {

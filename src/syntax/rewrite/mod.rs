@@ -10,6 +10,7 @@ mod check;
 mod delete;
 mod error;
 mod import;
+mod line_ends;
 mod loss;
 mod patch;
 mod place;
@@ -93,6 +94,9 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
     let mut plans = Vec::new();
     for rewrite in rewrites {
         plans.extend(planned(tree, rewrite, &deleted)?);
+    }
+    for plan in &mut plans {
+        plan.insert = line_ends::kept(plan.range.of(tree.text()), &plan.insert);
     }
     let plans = apart(tree, plans)?;
     let changes = narrowed(tree, &plans);

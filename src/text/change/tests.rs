@@ -176,12 +176,19 @@ fn between_keeps_line_breaks_and_characters_whole() {
         ("\u{1f426}\n", "\u{1f427}\n"),
         ("\u{e9}\u{e9}\n", "\u{e9}\n"),
         ("a\na\na\n", "a\na\n"),
+        ("a\r\nb\nc\n", "a\nb\r\nc\n"),
+        ("a\r\nb\r\n", "a\rb\r\n"),
     ] {
         let changes = ChangeSet::between(old, new);
         assert_eq!(changes.apply(old).as_deref(), Ok(new), "{old:?} {new:?}");
         let back = changes.invert(old).unwrap();
         assert_eq!(back.apply(new).as_deref(), Ok(old), "{old:?} {new:?}");
     }
+    // No edit begins or ends inside of a CRLF, where no position of the protocol is.
+    let changes = ChangeSet::between("a\r\nb\n", "a\nb\n");
+    assert_eq!(changes.edits(), [edit(1, 3, "\n")]);
+    let changes = ChangeSet::between("a\nb\n", "a\r\nb\n");
+    assert_eq!(changes.edits(), [edit(1, 2, "\r\n")]);
     // Two characters with the same first bytes differ as a whole.
     let changes = ChangeSet::between("\u{1f426}\n", "\u{1f427}\n");
     assert_eq!(changes.edits(), [edit(0, 4, "\u{1f427}")]);
