@@ -85,7 +85,11 @@ fn of_run(event: &Event) -> Vec<Line> {
     } = event
     {
         let to: Vec<String> = to.iter().map(ToString::to_string).collect();
-        let text = format!("{}; tells {}", changes.join("; "), words::few(&to));
+        let told = match to.is_empty() {
+            true => "no other owner has to follow".to_owned(),
+            false => format!("tells {}", words::few(&to)),
+        };
+        let text = format!("{}; {told}", changes.join("; "));
         vec![said("→", Style::Accent, &changed.to_string(), &text)]
     } else if let Event::FollowUpMissed {
         changed,

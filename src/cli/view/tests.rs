@@ -736,3 +736,17 @@ fn many_agents_are_counted() {
     );
     assert!(shown.contains("26 agents more"), "{shown}");
 }
+
+#[test]
+fn a_changed_contract_says_whom_it_is_told() {
+    let told = |to: &[&str]| {
+        let event = Event::FollowedUp {
+            changed: "a.py::f".parse().unwrap(),
+            changes: vec!["removed".to_owned()],
+            to: to.iter().map(|one| one.parse().unwrap()).collect(),
+        };
+        plain(&story(&[event]))
+    };
+    assert!(told(&["b.py::g"]).contains("removed; tells b.py::g"));
+    assert!(told(&[]).contains("removed; no other owner has to follow"));
+}
