@@ -118,6 +118,7 @@ const RULES: &[(Goal, &[&str])] = &[
             "make .. possible",
             "feature",
             "should|must support|accept|allow",
+            "^do|finish|complete .. todo|todos|fixme",
         ],
     ),
 ];

@@ -132,7 +132,12 @@ fn passes(report: &TestReport, test: &SymbolPath) -> Option<bool> {
 
 /// Whether a case is a run of a test function.
 fn is_of(case: &TestCase, test: &SymbolPath) -> bool {
-    let id = case.id.split('[').next().unwrap_or(&case.id);
+    names(&case.id, test)
+}
+
+/// Whether the id of a case is that of a test function.
+fn names(id: &str, test: &SymbolPath) -> bool {
+    let id = id.split('[').next().unwrap_or(id);
     id.rsplit(['.', ':']).next() == Some(test.base_name())
 }
 
@@ -176,6 +181,16 @@ pub(super) fn not_run(
             ))
         }
     }
+}
+
+/// Whether all of these tests come with a draft.
+pub(super) fn are_all_added(draft: &Draft, ids: &[String]) -> bool {
+    let added = match is_test_file(&draft.file) {
+        true => added_tests(draft),
+        false => Vec::new(),
+    };
+    let is_added = |id: &String| added.iter().any(|test| names(id, test));
+    ids.iter().all(is_added)
 }
 
 /// The test functions that a draft adds to its file.

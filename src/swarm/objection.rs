@@ -9,6 +9,7 @@ use super::diagnose;
 use super::ending;
 use super::gate::Draft;
 use super::hub::Hub;
+use super::new_tests;
 use super::parts;
 use super::proposal::{Evidence, TestEvidence, named};
 use super::protocol::Propose;
@@ -138,14 +139,19 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
     if broken.is_empty() {
         return None;
     }
+    let what = match (new_tests::are_all_added(draft, broken), broken.len()) {
+        (true, 1) => "its new test fails",
+        (true, _) => "its new tests fail",
+        (false, _) => "tests that passed before fail",
+    };
     let broken = named(broken);
     let elsewhere = raised_elsewhere(hub, draft, details);
     let unclear = evidence.imports.unclear.iter();
     let imports: String = unclear.map(|one| format!("\n{one}")).collect();
     Some(Objection {
-        in_short: format!("tests that passed before fail with it: {broken}"),
+        in_short: format!("{what} with it: {broken}"),
         text: format!(
-            "Not shown to the approver: tests that passed before fail with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
+            "Not shown to the approver: {what} with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
         ),
     })
 }

@@ -78,6 +78,7 @@ const TASKS: &[(Goal, &[&str])] = &[
     (
         Goal::Feature,
         &[
+            "do the TODO in LedgerWriter.entry",
             "Add a --verbose flag",
             "Support negative numbers in parse",
             "implement median(values)",

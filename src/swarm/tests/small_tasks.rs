@@ -93,6 +93,28 @@ async fn an_answer_without_a_new_test_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_test_that_fails_is_told_as_one() {
+    let red = |all: &str| {
+        let old = "test_stats.py:9: in test_old\nE   ZeroDivisionError";
+        let mut cases = vec![("test_stats.py::test_old".to_owned(), old.to_owned())];
+        if all.contains("def test_spread") {
+            let wrong = "test_stats.py:13: in test_spread\nE   assert 3 == 4";
+            cases.push(("test_stats.py::test_spread".to_owned(), wrong.to_owned()));
+        }
+        cases
+    };
+    let wrong = "```python\ndef test_spread():\n    assert spread([1, 4]) == 4\n```";
+    let model = Scripted::small().always("agent test_stats.py::", say(wrong));
+    let files = [("stats.py", STATS), ("test_stats.py", TESTS)];
+    let mut bed = bed("add a test for spread", &files, model).tests(red);
+    let events = bed.run().await;
+    assert_eq!(bed.read("test_stats.py"), TESTS, "{events:#?}");
+    let told = malformed(&events);
+    let expected = "its new test fails with this change (test_stats.py::test_spread)";
+    assert!(told.iter().any(|why| why.contains(expected)), "{told:#?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_document_that_the_task_names_is_written_anew_and_nothing_else() {
     let readme = "# stats\n\nRun the tests:\n\n```sh\nnosetests\n```\n";
     let right = readme.replace("nosetests", "pytest");
