@@ -16,6 +16,9 @@ const MOST_THREADS: usize = 8;
 /// Text that one segment is made of, about: what one thread has in memory at a time.
 const SEGMENT_BYTES: u64 = 4 << 20;
 const LEAST_SEGMENT_BYTES: u64 = 256 << 10;
+/// The niceness of a thread that reads files.
+#[cfg(target_os = "linux")]
+const BEHIND: i32 = 10;
 /// Stands for a text whose size is not known.
 const TYPICAL_BYTES: u64 = 8 << 10;
 
@@ -74,7 +77,7 @@ pub(super) fn read(
     let progress = Progress::begin(changed.len());
     let read_one = |batch: &&[Changed<'_>]| read_batch(snapshot, batch, &keep, &progress);
     let mut parsed = 0;
-    for (known, of_batch) in on_all_cores(&batches, read_one) {
+    for (known, of_batch) in on_all_cores(&batches, step_back, read_one) {
         same.extend(known);
         parsed += of_batch;
     }
@@ -124,13 +127,26 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS))
 }
 
-/// What `work` makes of each item, in their order.
-pub(super) fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// Lets the threads that answer the user go first: the calling thread reads for a while.
+fn step_back() {
+    // On Linux the priority is that of the calling thread alone; elsewhere it would be the program's.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, BEHIND);
+}
+
+/// What `work` makes of each item, in their order. Each thread that is started for it calls `begin`
+/// first.
+pub(super) fn on_all_cores<T: Sync, R: Send>(
+    items: &[T],
+    begin: impl Fn() + Sync,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     if items.len() < 2 {
         return items.iter().map(work).collect();
     }
     let next = AtomicUsize::new(0);
     let worker = || {
+        begin();
         let mut done = Vec::new();
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);

@@ -102,10 +102,14 @@ impl<'q> Wanted<'q> {
             .filter(|file| file.as_str().contains(within))
             .collect();
         for files in files.chunks(WINDOW) {
-            let candidates = on_all_cores(files, |file| {
-                let text = text_of(snapshot, file)?;
-                Some(search_text(file, &text, self, least))
-            });
+            let candidates = on_all_cores(
+                files,
+                || (),
+                |file| {
+                    let text = text_of(snapshot, file)?;
+                    Some(search_text(file, &text, self, least))
+                },
+            );
             found.extend(candidates.into_iter().flatten().flatten());
             if found.len() >= MOST {
                 break;
