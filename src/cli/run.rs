@@ -690,7 +690,7 @@ mod tests {
             });
             for id in [1, 2] {
                 scene.log.event(review_asked(id, "a.py::f"));
-                let verdict = approver.proposal(view(id)).await;
+                let verdict = approver.proposal(view(id)).await.verdict().unwrap();
                 scene.log.event(Event::ProposalReviewed {
                     proposal: ProposalId(id),
                     by: Party::User,

@@ -1,5 +1,7 @@
 //! The port to whoever decides: the user, a proxy user, or nobody.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +44,44 @@ pub enum Verdict {
     },
 }
 
+/// What is said to a proposal that is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reviewed {
+    Verdict(Verdict),
+    /// The person wants these parts of it as they are here: they are checked and shown again.
+    Edited(Vec<EditedPart>),
+}
+
+impl Reviewed {
+    /// The verdict; `None` where the person wants it otherwise.
+    pub fn verdict(self) -> Option<Verdict> {
+        match self {
+            Reviewed::Verdict(verdict) => Some(verdict),
+            Reviewed::Edited(_) => None,
+        }
+    }
+}
+
+impl From<Verdict> for Reviewed {
+    fn from(verdict: Verdict) -> Reviewed {
+        Reviewed::Verdict(verdict)
+    }
+}
+
+/// The change of one file as the person wants it, in place of a proposal's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditedPart {
+    /// Number of the proposal in its run.
+    pub proposal: u32,
+    /// The whole text of the file without the change.
+    pub before: Arc<str>,
+    /// The whole text with it. The same as `before`: the proposal is not wanted.
+    pub text: Arc<str>,
+}
+
 /// Decides on intents and proposals. The swarm gives every call a deadline.
 #[async_trait]
 pub trait Approver: Send + Sync {
     async fn intent(&self, view: IntentView) -> Verdict;
-    async fn proposal(&self, view: ProposalView) -> Verdict;
+    async fn proposal(&self, view: ProposalView) -> Reviewed;
 }

@@ -7,7 +7,7 @@ mod language;
 mod model;
 mod tests;
 
-pub use approver::{Approver, IntentView, ProposalView, Verdict};
+pub use approver::{Approver, EditedPart, IntentView, ProposalView, Reviewed, Verdict};
 pub use cost::{Cost, Price, WorstCase};
 pub use editor::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
 pub use language::{

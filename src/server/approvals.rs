@@ -10,7 +10,7 @@ use super::outgoing::Plugin;
 use super::protocol::{IntentNotification, IntentParams};
 use super::pulse::Pulse;
 use super::windows::Windows;
-use crate::ports::{Approver, IntentView, ProposalView, Verdict};
+use crate::ports::{Approver, IntentView, ProposalView, Reviewed, Verdict};
 use crate::swarm::{Event, ProposalId, RunId};
 use crate::syntax::SymbolPath;
 
@@ -30,8 +30,8 @@ pub struct Approvals {
 /// `verdict` is there until the answer comes, `answer` until the approver waits for it.
 #[derive(Debug)]
 struct Slot {
-    verdict: Option<oneshot::Sender<Verdict>>,
-    answer: Option<oneshot::Receiver<Verdict>>,
+    verdict: Option<oneshot::Sender<Reviewed>>,
+    answer: Option<oneshot::Receiver<Reviewed>>,
     /// What is meant, of an intent.
     view: Option<IntentView>,
     /// How often it was claimed: tells the waiters of one review apart.
@@ -51,18 +51,18 @@ impl Slot {
 }
 
 impl Approvals {
-    /// Answers a review. Gives the verdict back when nothing waits for it.
+    /// Answers a review. Gives the answer back when nothing waits for it.
     ///
     /// # Errors
-    /// The verdict itself.
-    pub fn answer(&self, review: &Review, verdict: Verdict) -> Result<(), Verdict> {
+    /// The answer itself.
+    pub fn answer(&self, review: &Review, answer: impl Into<Reviewed>) -> Result<(), Reviewed> {
         let sender = self
             .lock()
             .get_mut(review)
             .and_then(|slot| slot.verdict.take());
         match sender {
-            Some(sender) => sender.send(verdict),
-            None => Err(verdict),
+            Some(sender) => sender.send(answer.into()),
+            None => Err(answer.into()),
         }
     }
 
@@ -87,8 +87,8 @@ impl Approvals {
         }
     }
 
-    /// Waits for the verdict; the review is forgotten when the future is dropped.
-    pub async fn wait(&self, review: Review) -> Verdict {
+    /// Waits for the answer; the review is forgotten when the future is dropped.
+    pub async fn wait(&self, review: Review) -> Reviewed {
         let (answer, claim) = self.claim(&review);
         let _forget = Forget {
             approvals: self,
@@ -96,14 +96,15 @@ impl Approvals {
             claim,
         };
         match answer.await {
-            Ok(verdict) => verdict,
-            Err(_) => Verdict::Reject {
-                reason: "the same was asked again, and only that is answered".to_owned(),
-            },
+            Ok(answer) => answer,
+            Err(_) => {
+                let reason = "the same was asked again, and only that is answered".to_owned();
+                Verdict::Reject { reason }.into()
+            }
         }
     }
 
-    fn claim(&self, review: &Review) -> (oneshot::Receiver<Verdict>, u32) {
+    fn claim(&self, review: &Review) -> (oneshot::Receiver<Reviewed>, u32) {
         let mut slots = self.lock();
         let slot = slots.entry(review.clone()).or_insert_with(Slot::new);
         slot.claims += 1;
@@ -146,6 +147,14 @@ impl Drop for Forget<'_> {
     }
 }
 
+/// The verdict on what cannot be edited.
+async fn verdict(answer: impl Future<Output = Reviewed>) -> Verdict {
+    let verdict = answer.await.verdict();
+    verdict.unwrap_or_else(|| Verdict::Reject {
+        reason: "only a proposal can be edited".to_owned(),
+    })
+}
+
 /// The person at the client.
 #[derive(Debug)]
 pub struct Person {
@@ -160,7 +169,7 @@ pub struct Person {
 impl Approver for Person {
     async fn intent(&self, view: IntentView) -> Verdict {
         let review = Review::Intent(view.symbol.clone());
-        let wait = self.approvals.wait(review.clone());
+        let wait = verdict(self.approvals.wait(review.clone()));
         let mut wait = std::pin::pin!(wait);
         // The first poll opens the review, then the client hears of it.
         if let std::task::Poll::Ready(verdict) = futures::poll!(&mut wait) {
@@ -184,7 +193,7 @@ impl Approver for Person {
         wait.await
     }
 
-    async fn proposal(&self, view: ProposalView) -> Verdict {
+    async fn proposal(&self, view: ProposalView) -> Reviewed {
         self.approvals
             .wait(Review::Proposal(ProposalId(view.id)))
             .await
@@ -195,10 +204,9 @@ impl Approver for Person {
 mod tests {
     use super::*;
 
-    fn steer(text: &str) -> Verdict {
-        Verdict::Steer {
-            text: text.to_owned(),
-        }
+    fn steer(text: &str) -> Reviewed {
+        let text = text.to_owned();
+        Verdict::Steer { text }.into()
     }
 
     fn asked(id: u32) -> Event {
@@ -227,10 +235,10 @@ mod tests {
             tokio::task::yield_now().await;
             answer = approvals.answer(&review, Verdict::Accept);
         }
-        assert_eq!(waiting.await.unwrap(), Verdict::Accept);
+        assert_eq!(waiting.await.unwrap(), Verdict::Accept.into());
         assert_eq!(
             approvals.answer(&review, Verdict::Accept),
-            Err(Verdict::Accept),
+            Err(Verdict::Accept.into()),
             "an answered review is closed"
         );
     }
@@ -272,7 +280,7 @@ mod tests {
         assert!(futures::poll!(&mut first).is_pending());
         let mut second = Box::pin(approvals.wait(review.clone()));
         assert!(futures::poll!(&mut second).is_pending());
-        let Verdict::Reject { reason } = first.await else {
+        let Reviewed::Verdict(Verdict::Reject { reason }) = first.await else {
             panic!("nobody answered the first");
         };
         assert!(!reason.contains("editor"), "the editor is there: {reason}");

@@ -159,7 +159,7 @@ impl Backend {
         self.desk.see(uri.to_file_path().ok()?).await.ok()?
     }
 
-    fn execute(&self, command: Command) -> std::result::Result<Option<Value>, RunError> {
+    async fn execute(&self, command: Command) -> std::result::Result<Option<Value>, RunError> {
         let nothing = |()| None;
         match command {
             Command::Run(params) => {
@@ -172,6 +172,7 @@ impl Backend {
                 review,
                 verdict,
             } => self.runs.answer(&run, &review, verdict).map(nothing),
+            Command::Edit(params) => self.runs.edit(&params).await.map(nothing),
             Command::AcceptAll(run) => {
                 let reply = self.runs.accept_all(run.as_ref())?;
                 Ok(Some(serde_json::json!(reply)))
@@ -353,7 +354,7 @@ impl LanguageServer for Backend {
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
         let command = Command::parse(&params.command, params.arguments)
             .map_err(|error| Error::invalid_params(error.to_string()))?;
-        self.execute(command).map_err(refusal)
+        self.execute(command).await.map_err(refusal)
     }
 }
 

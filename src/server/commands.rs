@@ -6,8 +6,9 @@ use serde_json::Value;
 use super::approvals::Review;
 use super::protocol::{
     ACCEPT, ACCEPT_ALL, ASK, AcceptAllParams, AcceptParams, AskId, AskParams, CANCEL, COMMANDS,
-    CancelParams, DIFF, FORGET, ForgetParams, ProposalParams, REJECT, RETRY, REVIEW, RUN,
-    RejectParams, RetryParams, RunParams, STEER, SteerParams, Target, UNDO, UndoParams, WHY,
+    CancelParams, DIFF, EDIT, EditParams, FORGET, ForgetParams, ProposalParams, REJECT, RETRY,
+    REVIEW, RUN, RejectParams, RetryParams, RunParams, STEER, SteerParams, Target, UNDO,
+    UndoParams, WHY,
 };
 use crate::ports::Verdict;
 use crate::swarm::{ProposalId, RunId};
@@ -27,6 +28,7 @@ pub enum Command {
         to: Option<SymbolPath>,
         text: String,
     },
+    Edit(Box<EditParams>),
     AcceptAll(Option<RunId>),
     /// To be rejected, but why?
     AskReason {
@@ -127,6 +129,13 @@ fn read(name: &str, argument: Value) -> Result<Command, String> {
             })
         }
         STEER => steer(from(argument)?),
+        EDIT => {
+            let params: EditParams = from(argument)?;
+            if params.files.is_empty() {
+                return Err("`files` is empty: give the files as you want them".to_owned());
+            }
+            Ok(Command::Edit(Box::new(params)))
+        }
         ACCEPT_ALL => Ok(Command::AcceptAll(from::<AcceptAllParams>(argument)?.run)),
         ASK => {
             let params: AskParams = from(argument)?;

@@ -216,6 +216,7 @@ fn doing(event: &Event) -> Option<String> {
         | Event::ProposalRefused { .. }
         | Event::ProposalChecked { .. }
         | Event::CandidateChosen { .. }
+        | Event::ProposalEdited { .. }
         | Event::ProposalReviewed { .. }
         | Event::ProposalApplying { .. }
         | Event::ProposalConflicted { .. }

@@ -10,6 +10,7 @@ mod state;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tower_lsp::lsp_types::Url;
 use tower_lsp::lsp_types::notification::Notification;
 
 pub use super::remedy::Remedy;
@@ -36,6 +37,7 @@ pub const RUN: &str = "starling.run";
 pub const ACCEPT: &str = "starling.accept";
 pub const REJECT: &str = "starling.reject";
 pub const STEER: &str = "starling.steer";
+pub const EDIT: &str = "starling.edit";
 pub const CANCEL: &str = "starling.cancel";
 pub const UNDO: &str = "starling.undo";
 pub const ACCEPT_ALL: &str = "starling.acceptAll";
@@ -47,8 +49,9 @@ pub const RETRY: &str = "starling.retry";
 pub const FORGET: &str = "starling.forget";
 
 /// All commands, as the server announces them.
-pub const COMMANDS: [&str; 13] = [
-    RUN, ACCEPT, ACCEPT_ALL, REJECT, STEER, CANCEL, UNDO, ASK, REVIEW, DIFF, WHY, RETRY, FORGET,
+pub const COMMANDS: [&str; 14] = [
+    RUN, ACCEPT, ACCEPT_ALL, REJECT, STEER, EDIT, CANCEL, UNDO, ASK, REVIEW, DIFF, WHY, RETRY,
+    FORGET,
 ];
 
 /// Arguments of `starling.run`. What is left out comes from the configuration.
@@ -176,6 +179,27 @@ pub struct SteerParams {
     pub run: RunId,
     #[serde(flatten)]
     pub target: Target,
+    pub text: String,
+}
+
+/// Arguments of `starling.edit`: a proposal that waits for review, as the user wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EditParams {
+    pub run: RunId,
+    pub proposal: ProposalId,
+    /// Files that it or its set changes; those that are left out stay as proposed.
+    pub files: Vec<EditedDocument>,
+}
+
+/// A whole file of a proposal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EditedDocument {
+    pub uri: Url,
+    /// Without the change: `before` of the answer to `starling/proposal` that was edited.
+    pub before: String,
+    /// With the change as the user wants it.
     pub text: String,
 }
 

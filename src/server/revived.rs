@@ -13,7 +13,7 @@ use super::approvals::{Approvals, Review};
 use super::restore::board;
 use super::services::Run;
 use crate::history::{self, Unfinished, take_back};
-use crate::ports::{Dollars, Editor, Effect, Verdict};
+use crate::ports::{Dollars, Editor, Effect, Reviewed, Verdict};
 use crate::swarm::sending::{Failure, Intent, Purpose, Sent, send};
 use crate::swarm::{
     AppliedChange, Dependencies, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record,
@@ -165,21 +165,21 @@ impl Revived {
             if self.has_arrived(&offer).await {
                 return;
             }
-            let verdict = approvals.wait(Review::Proposal(offer.lead)).await;
+            let answer = approvals.wait(Review::Proposal(offer.lead)).await;
             // The editor may have opened a document since that holds the change, and is not saved.
             if self.has_arrived(&offer).await {
                 return;
             }
-            match verdict {
-                Verdict::Accept => match self.accept(&offer).await {
+            match answer {
+                Reviewed::Verdict(Verdict::Accept) => match self.accept(&offer).await {
                     Ok(()) => return,
                     Err(why) => self.ask_again(&offer, &why),
                 },
-                Verdict::Reject { .. } => {
+                Reviewed::Verdict(verdict @ Verdict::Reject { .. }) => {
                     self.reviewed(&offer, &verdict);
                     return;
                 }
-                Verdict::Steer { .. } => {
+                Reviewed::Verdict(Verdict::Steer { .. }) | Reviewed::Edited(_) => {
                     let why = "its agent is gone: reject it and begin a new run";
                     self.ask_again(&offer, why);
                 }

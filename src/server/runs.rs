@@ -1,5 +1,6 @@
 //! The runs of a session: opening, answering, ending. Every call returns at once.
 
+mod editing;
 mod noticing;
 mod opening;
 mod restoring;
@@ -47,6 +48,8 @@ pub enum RunError {
     UnknownRun(String),
     #[error("run `{run}`: {what} does not wait for an answer")]
     NotWaiting { run: String, what: String },
+    #[error("proposal {proposal} stays as it was: {why}")]
+    NotEdited { proposal: ProposalId, why: String },
     #[error("run `{run}` has no proposal {proposal}")]
     UnknownProposal { run: String, proposal: ProposalId },
     #[error("there is no question `{0}`")]

@@ -16,7 +16,7 @@ use crate::index::Index;
 use crate::ports::{
     ApplyError, Approver, ChatModel, ChatReply, ChatRequest, ChatWatch, Current, Editor,
     EditorError, FileEdit, IntentView, LanguageService, ModelError, ModelProfile, Price,
-    ProposalView, TestRunner, Tokens, ToolCalling, Verdict,
+    ProposalView, Reviewed, TestRunner, Tokens, ToolCalling, Verdict,
 };
 use crate::syntax::{FilePath, SymbolPath, SymbolTree};
 use crate::text::ChangeSet;
@@ -91,6 +91,7 @@ impl Gate {
             epoch: Epoch::default(),
             imports: super::findings::ImportMends::default(),
             needs_person: Vec::new(),
+            edited: false,
         };
         gate::check(&self.hub, &draft, Vec::new()).await.0
     }
@@ -175,10 +176,9 @@ impl Approver for Nobody {
         }
     }
 
-    async fn proposal(&self, _: ProposalView) -> Verdict {
-        Verdict::Reject {
-            reason: Nobody::reason(),
-        }
+    async fn proposal(&self, _: ProposalView) -> Reviewed {
+        let reason = Nobody::reason();
+        Verdict::Reject { reason }.into()
     }
 }
 

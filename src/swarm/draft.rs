@@ -148,6 +148,7 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
             ..ImportMends::default()
         },
         needs_person,
+        edited: false,
     })
 }
 
@@ -312,6 +313,7 @@ fn new_file(
         epoch,
         imports: ImportMends::default(),
         needs_person,
+        edited: false,
     })
 }
 

@@ -368,6 +368,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Part>,
     },
+    /// The person wants it otherwise, as in this diff: it is checked and shown again, with its set. With
+    /// an empty diff nothing of it is wanted, and it is over.
+    ProposalEdited {
+        proposal: ProposalId,
+        symbols: Vec<SymbolPath>,
+        diff: String,
+    },
     ProposalReviewed {
         proposal: ProposalId,
         by: Party,

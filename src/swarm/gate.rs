@@ -40,6 +40,8 @@ pub(super) struct Draft {
     pub imports: ImportMends,
     /// Why only a person may accept it; empty where anybody may.
     pub needs_person: Vec<String>,
+    /// The person wrote this version.
+    pub edited: bool,
 }
 
 impl Draft {

@@ -25,12 +25,15 @@ pub(super) struct SetPart {
 /// What became of an accepted proposal.
 #[derive(Debug, Clone)]
 pub(super) enum Landed {
-    /// With the text of its file.
+    /// As this draft, with the text of its file.
     Applied {
+        draft: Draft,
         text: Arc<str>,
         gone: Mentions,
     },
     Failed(Failure),
+    /// The person took it out of its set.
+    TakenOut,
     /// It is not in the user's text, for another part of its set could not be applied.
     NotWithout {
         why: String,
@@ -40,6 +43,12 @@ pub(super) enum Landed {
         text: Arc<str>,
         why: String,
     },
+}
+
+impl Landed {
+    pub fn is_taken_out(&self) -> bool {
+        matches!(self, Landed::TakenOut)
+    }
 }
 
 /// Applies the parts of a set in order. When one cannot be applied, those before it are taken back, the
@@ -80,8 +89,12 @@ async fn whole_or_not_at_all(
         }
     }
     let landed = applied.into_iter().map(|(part, text)| {
-        let gone = part.gone;
-        (part.id, Landed::Applied { text, gone })
+        let landed = Landed::Applied {
+            draft: part.draft,
+            text,
+            gone: part.gone,
+        };
+        (part.id, landed)
     });
     landed.collect()
 }

@@ -346,6 +346,7 @@ mod tests {
             epoch: Default::default(),
             imports: ImportMends::default(),
             needs_person: Vec::new(),
+            edited: false,
         }
     }
 

@@ -19,6 +19,7 @@ mod context;
 pub mod dependencies;
 mod diagnose;
 mod draft;
+mod edited;
 mod ending;
 pub mod event;
 mod excerpt;
@@ -76,6 +77,7 @@ mod write_test;
 
 pub use alone::Gate;
 pub use dependencies::{Dependencies, DependencyGraph, Held, broken_in_words};
+pub use edited::{EditedFile, edited_parts};
 pub use ending::{Ending, NOT_ACCEPTED, Proof};
 pub use event::{
     AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Driver, Event, EventLog,

@@ -156,6 +156,18 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
     })
 }
 
+/// What speaks against the person's own version of a proposal, which is shown all the same.
+pub(super) fn of_edited(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<String> {
+    let (tests, diagnostics) = evidence.counting();
+    let counting = Evidence {
+        tests: tests.clone(),
+        diagnostics: diagnostics.clone(),
+        ..evidence.clone()
+    };
+    let objection = worse(hub, draft, &counting)?;
+    Some(format!("{} (you edited it)", objection.in_short))
+}
+
 /// Why a change is not applied with which tests pass only as the run changed them.
 fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
     let found = evidence.counting().0.only_as_changed()?;

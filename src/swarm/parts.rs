@@ -169,6 +169,9 @@ async fn decide(
         return propose::sent_back("internal error: the part is not among the parts");
     };
     let decision = set::decide_on_set(Arc::clone(hub), made.id, all, together).await;
+    let numbers: Vec<ProposalId> = (numbers.into_iter())
+        .filter(|id| !decision.landed.get(id).is_some_and(Landed::is_taken_out))
+        .collect();
     let reason = match decision.verdict {
         Verdict::Accept => {
             mind.rejected = None;

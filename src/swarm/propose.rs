@@ -9,6 +9,7 @@ use super::candidates::{self, Chosen};
 use super::company::{self, Company, Decision, Place, Stage, Waiting};
 use super::diagnose;
 use super::draft::{self, Refusal};
+use super::edited;
 use super::event::{Event, Party, TestPhase};
 use super::followup;
 use super::gate::{self, Draft};
@@ -25,7 +26,7 @@ use super::review;
 use super::run::{Approval, AskIntent};
 use super::send::Failure;
 use super::set;
-use crate::ports::{IntentView, ProposalView, TestReport, Verdict};
+use crate::ports::{IntentView, ProposalView, Reviewed, TestReport, Verdict};
 use crate::syntax::SymbolPath;
 use crate::text::{ChangeSet, unified_diff, visible};
 
@@ -100,6 +101,9 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
         let tests = together.tests.clone();
         made.evidence.together = Some(together);
         match verdict {
+            Some(Decision { landed, .. }) if landed.get(&id).is_some_and(Landed::is_taken_out) => {
+                return taken_out(mind, id);
+            }
             Some(Decision {
                 verdict: Verdict::Accept,
                 mut landed,
@@ -198,7 +202,7 @@ async fn alone(
     mind: &mut Mind,
     change: &Propose,
     mut made: Made,
-    report: Option<TestReport>,
+    mut report: Option<TestReport>,
 ) -> Outcome {
     match objection::judge(hub, mind, change, &made.draft, &made.evidence) {
         Judgement::Passes => {}
@@ -210,9 +214,35 @@ async fn alone(
     {
         return refuse(hub, mind, why);
     }
-    let verdict = decide(hub, mind, change, &made).await;
-    let known = (made.evidence.tests.clone(), report);
-    concluded(hub, mind, change, made, verdict, known).await
+    loop {
+        let (by, reviewed) = decide(hub, mind, change, &made).await;
+        match reviewed {
+            Reviewed::Verdict(verdict) => {
+                let known = (made.evidence.tests.clone(), report);
+                return concluded(hub, mind, change, made, (by, verdict), known).await;
+            }
+            Reviewed::Edited(parts) => {
+                let mut own = vec![(made.id, waiting(mind, change, made.draft.clone()))];
+                edited::replace(hub, &mut own, parts).await;
+                let Some((_, own)) = own.pop() else {
+                    return taken_out(mind, made.id);
+                };
+                (made.draft, made.diff) = (own.draft, own.diff);
+                (made.evidence, report) = check(hub, &made.draft, made.id).await;
+                made.evidence.overridden = objection::of_edited(hub, &made.draft, &made.evidence);
+                tell_checked(hub, made.id, &made.evidence);
+            }
+        }
+    }
+}
+
+/// The person wants nothing of a proposal, which is over.
+pub(super) fn taken_out(mind: &mut Mind, id: ProposalId) -> Outcome {
+    mind.rejected = Some(id);
+    sent_back(format!(
+        "Proposal {id} was not applied: {}. Do not propose the same again.",
+        edited::TAKEN_OUT
+    ))
 }
 
 /// Carries out what was decided. `known` is what the tests say of the workspace with the change.
@@ -337,7 +367,11 @@ async fn again(
     made.draft = draft;
 }
 
-async fn check(hub: &Arc<Hub>, draft: &Draft, id: ProposalId) -> (Evidence, Option<TestReport>) {
+pub(super) async fn check(
+    hub: &Arc<Hub>,
+    draft: &Draft,
+    id: ProposalId,
+) -> (Evidence, Option<TestReport>) {
     learn::for_follow_ups(hub, &draft.breaking).await;
     let owners = followup::owners_of_broken(hub, draft);
     let callers = owners.into_iter().take(followup::OWNERS_MOST).collect();
@@ -387,7 +421,7 @@ pub(super) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
 }
 
 /// Asks whoever decides.
-async fn decide(hub: &Arc<Hub>, mind: &Mind, change: &Propose, made: &Made) -> (Party, Verdict) {
+async fn decide(hub: &Arc<Hub>, mind: &Mind, change: &Propose, made: &Made) -> (Party, Reviewed) {
     let view = ProposalView {
         id: made.id.0,
         symbol: main_symbol(mind, &made.draft),
@@ -420,10 +454,10 @@ pub(super) async fn ask_about(
     view: ProposalView,
     evidence: &Evidence,
     parts: Vec<Part>,
-) -> (Party, Verdict) {
+) -> (Party, Reviewed) {
     match hub.task.approval {
-        Approval::Auto => (Party::Starling, Verdict::Accept),
-        Approval::Proxy => (Party::Proxy, review::by_proxy(hub, &view).await),
+        Approval::Auto => (Party::Starling, Verdict::Accept.into()),
+        Approval::Proxy => (Party::Proxy, review::by_proxy(hub, &view).await.into()),
         Approval::Ask => {
             let shown: Vec<ProposalId> = parts.iter().map(|part| part.proposal).collect();
             hub.event(Event::ReviewAsked {
@@ -453,24 +487,25 @@ pub(super) async fn ask_about(
 async fn with_needed(
     hub: &Hub,
     needs: &[ProposalId],
-    decision: impl Future<Output = Verdict>,
-) -> (Party, Verdict) {
+    decision: impl Future<Output = Reviewed>,
+) -> (Party, Reviewed) {
     if needs.is_empty() {
         return (Party::User, decision.await);
     }
     let gone = tokio::select! {
         biased;
         gone = company::one_is_gone(hub, needs) => gone,
-        verdict = decision => match verdict {
-            Verdict::Accept => match company::needed(hub, needs).await {
-                company::Needed::Applied => return (Party::User, verdict),
+        reviewed = decision => match reviewed {
+            Reviewed::Verdict(Verdict::Accept) => match company::needed(hub, needs).await {
+                company::Needed::Applied => return (Party::User, reviewed),
                 company::Needed::Gone(gone) => gone,
             },
-            Verdict::Reject { .. } | Verdict::Steer { .. } => return (Party::User, verdict),
+            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
+            | Reviewed::Edited(_) => return (Party::User, reviewed),
         }
     };
     let reason = format!("it passes only with {gone}, {}", why_gone(hub, gone));
-    (Party::Starling, Verdict::Reject { reason })
+    (Party::Starling, Verdict::Reject { reason }.into())
 }
 
 /// How a proposal that is not applied ended, in words that follow its number.
@@ -496,13 +531,12 @@ fn why_gone(hub: &Hub, gone: ProposalId) -> String {
 }
 
 /// A person may sleep over a decision, but not for ever.
-async fn in_time(decision: impl Future<Output = Verdict>) -> Verdict {
-    match tokio::time::timeout(PERSON_DEADLINE, decision).await {
-        Ok(verdict) => verdict,
-        Err(_) => Verdict::Reject {
-            reason: "nobody decided within a day".to_owned(),
-        },
-    }
+async fn in_time<T: From<Verdict>>(decision: impl Future<Output = T>) -> T {
+    let late = || Verdict::Reject {
+        reason: "nobody decided within a day".to_owned(),
+    };
+    let decision = tokio::time::timeout(PERSON_DEADLINE, decision).await;
+    decision.unwrap_or_else(|_| late().into())
 }
 
 fn main_symbol(mind: &Mind, draft: &Draft) -> SymbolPath {
@@ -525,7 +559,11 @@ async fn finish(
 ) -> Outcome {
     let gone = followup::before(hub, &draft);
     let landed = match apply::apply(hub, id, &draft, checked).await {
-        Ok(text) => Landed::Applied { text, gone },
+        Ok(text) => Landed::Applied {
+            draft: draft.clone(),
+            text,
+            gone,
+        },
         Err(failure @ Failure::Conflict { .. }) => Landed::Failed(failure),
         Err(Failure::Editor { why }) => return Outcome::Stopped { why },
     };
@@ -548,14 +586,21 @@ pub(super) fn ended(
     landed: Landed,
 ) -> Outcome {
     match landed {
-        Landed::Applied { text, gone } => {
+        Landed::Applied { draft, text, gone } => {
             see_own_change(mind, &draft, text);
             diagnose::prepare_others(hub, &mind.party);
             followup::follow_up(hub, &mind.party, mind.wave, &draft, &gone);
-            Outcome::Applied {
-                text: format!("Proposal {id} was accepted and applied."),
-            }
+            let text = match draft.edited {
+                false => format!("Proposal {id} was accepted and applied."),
+                true => format!(
+                    "Proposal {id} was accepted and applied as the user edited it. What is there now is \
+                     meant:\n{}",
+                    visible(&unified_diff(draft.file.as_str(), &draft.base, &draft.text))
+                ),
+            };
+            Outcome::Applied { text }
         }
+        Landed::TakenOut => taken_out(mind, id),
         Landed::Failed(Failure::Conflict { why, .. }) => {
             let now = main_symbol(mind, &draft);
             let lookup = hub.lookup();
@@ -590,7 +635,10 @@ fn see_own_change(mind: &mut Mind, draft: &Draft, text: Arc<str>) {
         .iter()
         .filter_map(|symbol| {
             let seen = match mind.seen(symbol) {
-                Some(seen) => draft.over(&seen)?,
+                // The person's version may not fit what the agent saw.
+                Some(seen) => draft
+                    .over(&seen)
+                    .or(draft.edited.then(|| Arc::clone(&text)))?,
                 None => Arc::clone(&text),
             };
             Some((symbol.clone(), seen))
@@ -699,6 +747,7 @@ mod tests {
             epoch: Default::default(),
             imports: Default::default(),
             needs_person: Vec::new(),
+            edited: false,
         }
     }
 

@@ -27,6 +27,6 @@ pub use outline::{outline, signature};
 pub use path::{BadSymbolPath, FilePath, SymbolPath};
 pub use reference::{Reference, arguments, object_of, references};
 pub(crate) use rewrite::without_imports;
-pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, module_imports, rewrite};
+pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, module_imports, rewrite, touched};
 pub use statements::statements;
 pub use tree::{Symbol, SymbolId, SymbolKind, SymbolTree};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use starling::ports::{Approver, IntentView, ProposalView, Verdict};
+use starling::ports::{Approver, EditedPart, IntentView, ProposalView, Reviewed, Verdict};
 use starling::swarm::RunHandle;
 
 use super::project::{BROKEN_SYNTAX, is_marked, version_in};
@@ -41,14 +41,44 @@ impl Approver for SimulatedPerson {
         self.verdict(&key)
     }
 
-    async fn proposal(&self, view: ProposalView) -> Verdict {
+    async fn proposal(&self, view: ProposalView) -> Reviewed {
         let key = self
             .world
             .next_key(&format!("person review {}", view.symbol));
         self.world
             .wait(&key, self.world.plan.latencies.person)
             .await;
-        self.verdict(&key)
+        if self.world.choices.deviates(&format!("{key} is edited"), 8)
+            && let Some(part) = self.own_version(&view, &key)
+        {
+            return Reviewed::Edited(vec![part]);
+        }
+        self.verdict(&key).into()
+    }
+}
+
+impl SimulatedPerson {
+    /// Another version of what is proposed, or nothing of it.
+    fn own_version(&self, view: &ProposalView, key: &str) -> Option<EditedPart> {
+        let world = &self.world;
+        let unit = world.project.unit(&view.symbol.to_string())?;
+        let before = world.desk().text(&unit.file)?;
+        // Whoever edits a text has read it.
+        world.judge().model_knows(&before);
+        let version = 1 + world.choices.number(&format!("{key} version"), 4);
+        let lines = before
+            .split_inclusive('\n')
+            .map(|line| match version_in(line) {
+                Some(old) if is_marked(line, &unit.name) => {
+                    line.replacen(&format!("v = {old}"), &format!("v = {version}"), 1)
+                }
+                Some(_) | None => line.to_owned(),
+            });
+        Some(EditedPart {
+            proposal: view.id,
+            text: lines.collect::<String>().into(),
+            before: before.into(),
+        })
     }
 }
 

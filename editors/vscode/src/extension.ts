@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { AskView } from "./edge/askView.ts";
 import { registerCommands } from "./edge/commands.ts";
+import { Editing } from "./edge/editing.ts";
 import { storedKeys } from "./edge/keys.ts";
 import { Notifier } from "./edge/notify.ts";
 import { Offers } from "./edge/offers.ts";
@@ -27,6 +28,7 @@ export function activate(context: vscode.ExtensionContext): void {
   server = started;
   const runs = new Runs(started);
   const review = new Review(started, runs);
+  const editing = new Editing(started, runs, review);
   const targets = new Targets(runs, review);
   const picture = new PictureView(context.extensionUri, runs);
   const ask = new AskView(context, started);
@@ -38,6 +40,7 @@ export function activate(context: vscode.ExtensionContext): void {
     started,
     runs,
     review,
+    editing,
     picture,
     ask,
     tree,
@@ -49,7 +52,19 @@ export function activate(context: vscode.ExtensionContext): void {
     new Presence(runs),
     new Reasons(runs, review),
     new Offers(started, runs),
-    ...registerCommands({ context, server: started, runs, review, targets, picture, ask, texts, remedies, restarts }),
+    ...registerCommands({
+      context,
+      server: started,
+      runs,
+      review,
+      editing,
+      targets,
+      picture,
+      ask,
+      texts,
+      remedies,
+      restarts,
+    }),
     started.onState(tellOfTrouble),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void started.start()),
     restarts,

@@ -181,6 +181,10 @@ impl RunState {
             Event::ProposalMade { .. }
             | Event::ProposalChecked { .. }
             | Event::ReviewAsked { .. } => self.take_proposal(event),
+            Event::ProposalEdited { proposal, .. } => {
+                self.reviewed(*proposal);
+                self.did_about(*proposal, Doing::Checking, "as you edited it");
+            }
             Event::ProposalReviewed { proposal, .. } => self.reviewed(*proposal),
             Event::ProposalRefused { agent, why, shown } => {
                 self.did(agent, Doing::Thinking, shown.as_ref().unwrap_or(why));
@@ -350,9 +354,9 @@ impl RunState {
             });
             // Of a set, one stands for all.
             if !with.is_empty() {
-                made.diff.clone_from(diff);
                 made.reason.clone_from(reason);
             }
+            made.diff.clone_from(diff);
             made.evidence = Some(evidence.clone());
             let review = Review::Proposal { id, symbol };
             if !self.reviews.contains(&review) {

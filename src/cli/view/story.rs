@@ -38,6 +38,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::ChangeDeclined { .. }
         | Event::IntentStated { .. } => of_talk(event),
         Event::ReviewAsked { .. }
+        | Event::ProposalEdited { .. }
         | Event::ProposalReviewed { .. }
         | Event::IntentReviewed { .. }
         | Event::ProposalApplied { .. }
@@ -197,6 +198,11 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
             proposal,
             &format!("of {symbol} waits for you"),
         )
+    } else if let Event::ProposalEdited { proposal, diff, .. } = event {
+        match diff.is_empty() {
+            true => Vec::new(),
+            false => line("✎", Style::Plain, proposal, "your version is checked"),
+        }
     } else if let Event::ProposalReviewed {
         proposal,
         by,

@@ -101,7 +101,13 @@ async fn proposals_are_answered() {
     let editor = editor(&folder, async |scene: Scene| {
         for id in 1..=3 {
             scene.log.event(review_asked(id, "a.py::f"));
-            let verdict = scene.outside.approver.proposal(view(id)).await;
+            let verdict = scene
+                .outside
+                .approver
+                .proposal(view(id))
+                .await
+                .verdict()
+                .unwrap();
             scene.log.event(tell(&verdict));
         }
         scene.log.event(finished(StopReason::Settled));
@@ -232,7 +238,13 @@ async fn several_runs_keep_apart() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: Scene| {
         scene.log.event(review_asked(1, "a.py::f"));
-        let verdict = scene.outside.approver.proposal(view(1)).await;
+        let verdict = scene
+            .outside
+            .approver
+            .proposal(view(1))
+            .await
+            .verdict()
+            .unwrap();
         scene.log.event(Event::ProposalReviewed {
             proposal: ProposalId(1),
             by: Party::User,

@@ -44,6 +44,7 @@ pub(super) fn doing(event: &Event, board: &Board) -> Option<(Party, String, bool
                 Verdict::Steer { text } => short(&format!("revises: {text}")),
             },
         ),
+        Event::ProposalEdited { proposal, .. } => by(proposal, "checks your version".to_owned()),
         Event::ProposalApplied { proposal, .. } => by(proposal, "changed it".to_owned()),
         Event::ProposalConflicted { proposal, .. } => {
             by(proposal, "begins anew from what you typed".to_owned())

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::remedy::Remedy;
-use crate::ports::{Dollars, EditorError, Tokens, Verdict};
+use crate::ports::{Dollars, EditorError, Reviewed, Tokens, Verdict};
 use crate::swarm::{Event, Limits, Part, Party, ProposalId, StopReason};
 use crate::syntax::FilePath;
 
@@ -243,10 +243,11 @@ impl Board {
     }
 
     /// The user answered what was asked about; the run says so a little later.
-    pub fn answered(&mut self, lead: ProposalId, verdict: &Verdict) {
-        let state = match verdict {
-            Verdict::Accept => State::Accepted,
-            Verdict::Reject { .. } | Verdict::Steer { .. } => State::Rejected,
+    pub fn answered(&mut self, lead: ProposalId, answer: &Reviewed) {
+        let state = match answer {
+            Reviewed::Verdict(Verdict::Accept) => State::Accepted,
+            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. }) => State::Rejected,
+            Reviewed::Edited(_) => State::Checking,
         };
         let waits = |one: &&mut Proposal| one.lead == lead && one.state == State::Waiting;
         for proposal in self.proposals.values_mut().filter(waits) {

@@ -95,6 +95,17 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
                 Verdict::Reject { .. } | Verdict::Steer { .. } => State::Rejected,
             },
         );
+    } else if let Event::ProposalEdited {
+        proposal,
+        symbols,
+        diff,
+    } = event
+    {
+        edited(proposals, *proposal);
+        if let Some(one) = proposals.get_mut(proposal).filter(|_| !diff.is_empty()) {
+            one.symbols.clone_from(symbols);
+            one.diff.clone_from(diff);
+        }
     } else if let Event::ProposalApplied { proposal, .. } = event {
         become_state(proposal, State::Applied);
     } else if let Event::ProposalConflicted { proposal, .. } = event {
@@ -111,6 +122,15 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
         made(proposals, event);
     } else if let Event::ReviewAsked { .. } = event {
         asked(proposals, event);
+    }
+}
+
+/// The person edits a proposal: all that was asked about with it is checked again.
+pub fn edited(proposals: &mut BTreeMap<ProposalId, Proposal>, id: ProposalId) {
+    let lead = proposals.get(&id).map(|one| one.lead);
+    let waits = |one: &&mut Proposal| Some(one.lead) == lead && one.state == State::Waiting;
+    for proposal in proposals.values_mut().filter(waits) {
+        proposal.become_state(State::Checking);
     }
 }
 

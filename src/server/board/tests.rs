@@ -180,7 +180,7 @@ fn what_nobody_asked_about_is_dropped() {
     assert_eq!(state(&board_of_two, 2), State::Checking);
     events.push(asked(2, f, vec![part(2, f, "x\n", "y\n")]));
     let mut accepted = board(&events);
-    accepted.answered(ProposalId(2), &Verdict::Accept);
+    accepted.answered(ProposalId(2), &Verdict::Accept.into());
     assert_eq!(state(&accepted, 2), State::Accepted);
     events.push(finished(StopReason::Cancelled));
     assert_eq!(state(&board(&events), 2), State::Dropped);

@@ -3,7 +3,7 @@
 use tower_lsp::lsp_types::Command;
 
 use super::{Origin, RunError, Runs, Stage, unknown};
-use crate::ports::Verdict;
+use crate::ports::{Reviewed, Verdict};
 use crate::server::approvals::Review;
 use crate::server::board::{Proposal, State, short};
 use crate::server::offers::command;
@@ -31,10 +31,20 @@ const LATER: &str = "Later";
 
 impl Runs {
     /// Answers a proposal (any of its set) or an intent.
-    pub fn answer(&self, run: &RunId, review: &Review, verdict: Verdict) -> Result<(), RunError> {
+    pub fn answer(
+        &self,
+        run: &RunId,
+        review: &Review,
+        answer: impl Into<Reviewed>,
+    ) -> Result<(), RunError> {
+        let answer = answer.into();
         let mut entries = self.lock();
         let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
-        if entry.origin == Origin::Restored && matches!(verdict, Verdict::Steer { .. }) {
+        let needs_agent = match answer {
+            Reviewed::Verdict(Verdict::Steer { .. }) | Reviewed::Edited(_) => true,
+            Reviewed::Verdict(Verdict::Accept | Verdict::Reject { .. }) => false,
+        };
+        if entry.origin == Origin::Restored && needs_agent {
             return Err(RunError::AgentsGone(run.0.clone()));
         }
         let asked = match review {
@@ -42,8 +52,10 @@ impl Runs {
             Review::Intent(symbol) => Review::Intent(symbol.clone()),
         };
         // What needs other proposals is accepted with them, after them.
-        let first = match (&asked, &verdict) {
-            (Review::Proposal(lead), Verdict::Accept) => entry.board.accepted_with(*lead),
+        let first = match (&asked, &answer) {
+            (Review::Proposal(lead), Reviewed::Verdict(Verdict::Accept)) => {
+                entry.board.accepted_with(*lead)
+            }
             (Review::Proposal(_) | Review::Intent(_), _) => Vec::new(),
         };
         for needed in first
@@ -51,11 +63,11 @@ impl Runs {
             .filter(|one| asked != Review::Proposal(*one))
         {
             let review = Review::Proposal(needed);
-            if entry.approvals.answer(&review, verdict.clone()).is_ok() {
-                entry.board.answered(needed, &verdict);
+            if entry.approvals.answer(&review, answer.clone()).is_ok() {
+                entry.board.answered(needed, &answer);
             }
         }
-        let answered = entry.approvals.answer(&asked, verdict.clone());
+        let answered = entry.approvals.answer(&asked, answer.clone());
         answered.map_err(|_| RunError::NotWaiting {
             run: run.0.clone(),
             what: match review {
@@ -64,7 +76,7 @@ impl Runs {
             },
         })?;
         if let Review::Proposal(lead) = asked {
-            entry.board.answered(lead, &verdict);
+            entry.board.answered(lead, &answer);
         }
         drop(entries);
         self.shared.pulse.beat();
@@ -306,7 +318,7 @@ impl Runs {
         })
     }
 
-    fn waiting(&self, params: &ProposalParams) -> Result<Proposal, RunError> {
+    pub(super) fn waiting(&self, params: &ProposalParams) -> Result<Proposal, RunError> {
         let proposal = self.known(params)?;
         match proposal.state {
             State::Waiting => Ok(proposal),

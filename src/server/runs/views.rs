@@ -144,7 +144,7 @@ impl Runs {
     }
 
     /// The changes of a proposal and its set, in the order in which they are applied.
-    fn parts(&self, params: &ProposalParams) -> Vec<Part> {
+    pub(super) fn parts(&self, params: &ProposalParams) -> Vec<Part> {
         let entries = self.lock();
         let Some(entry) = entries.get(&params.run.0) else {
             return Vec::new();
@@ -159,7 +159,7 @@ impl Runs {
     }
 
     /// A file as the user has it: the buffer, or the disk.
-    async fn now(&self, root: Option<&Path>, file: &FilePath) -> Option<Now> {
+    pub(super) async fn now(&self, root: Option<&Path>, file: &FilePath) -> Option<Now> {
         let path = path_of(root?, file)?;
         PathPolicy::of(root?).may_read(file).ok()?;
         let open = self.shared.desk.read(path.clone()).await.ok()?;
@@ -239,11 +239,11 @@ impl Runs {
         status
     }
 
-    fn root(&self) -> Option<std::path::PathBuf> {
+    pub(super) fn root(&self) -> Option<std::path::PathBuf> {
         self.shared.agreed.get()?.root.clone()
     }
 
-    fn encoding(&self) -> Encoding {
+    pub(super) fn encoding(&self) -> Encoding {
         let agreed = self.shared.agreed.get();
         agreed.map_or(Encoding::Utf16, |agreed| agreed.encoding)
     }

@@ -25,7 +25,13 @@ pub fn proposing(proposals: &'static [(u32, &'static str)]) -> Starter {
             diff: String::new(),
             evidence: String::new(),
         };
-        let verdict = scene.outside.approver.proposal(view).await;
+        let verdict = scene
+            .outside
+            .approver
+            .proposal(view)
+            .await
+            .verdict()
+            .unwrap();
         for (id, _) in proposals {
             scene.log.event(Event::ProposalReviewed {
                 proposal: ProposalId(*id),

@@ -513,7 +513,11 @@ pub struct FakeApprover {
     pub latency: Mutex<Duration>,
     /// How long a person takes for the next decisions.
     pub latencies: Mutex<VecDeque<Duration>>,
+    /// The person's own versions of a proposal; none: it is decided on.
+    pub edits: Mutex<Option<Box<Edits>>>,
 }
+
+pub type Edits = dyn FnMut(&ProposalView) -> Option<Vec<EditedPart>> + Send;
 
 impl FakeApprover {
     async fn decide(&self) -> Verdict {
@@ -532,9 +536,15 @@ impl Approver for FakeApprover {
         self.decide().await
     }
 
-    async fn proposal(&self, view: ProposalView) -> Verdict {
+    async fn proposal(&self, view: ProposalView) -> Reviewed {
+        let mut edits = self.edits.lock().unwrap().take();
+        let edited = edits.as_mut().and_then(|edits| edits(&view));
+        *self.edits.lock().unwrap() = edits;
         self.seen.lock().unwrap().push(view);
-        self.decide().await
+        match edited {
+            Some(parts) => Reviewed::Edited(parts),
+            None => self.decide().await.into(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod bed;
 mod company;
 mod cut;
 mod diagnosing;
+mod editing;
 mod ending;
 mod evidence;
 mod filling;

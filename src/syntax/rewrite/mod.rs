@@ -117,6 +117,12 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
     })
 }
 
+/// Names of the symbols that differ between two versions of a file: those of the new one in order, then
+/// those that are gone.
+pub fn touched(old: &SymbolTree, new: &SymbolTree) -> Vec<String> {
+    loss::touched(old, new, &[])
+}
+
 fn planned(
     tree: &SymbolTree,
     rewrite: &Rewrite,

@@ -139,6 +139,17 @@ impl Judge {
                     }
                 }
             }
+            Event::ProposalEdited {
+                proposal, symbols, ..
+            } => {
+                if let Some(one) = self.proposals.all.get_mut(&proposal.0)
+                    && !symbols.is_empty()
+                {
+                    one.symbols.clone_from(symbols);
+                    one.candidate = None;
+                    one.waits_since = None;
+                }
+            }
             Event::ProposalReviewed {
                 proposal,
                 by,

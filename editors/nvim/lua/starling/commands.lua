@@ -135,6 +135,10 @@ local all = {
       end
     end)
   end,
+  --- The user's own version of it.
+  edit = function()
+    with_meant(require('starling.edit').open)
+  end,
   --- The task of the last run once more.
   again = function()
     meant_run(function(run)

@@ -6,7 +6,7 @@ local M = {}
 
 local open = nil ---@type {buffer: integer, window: integer, run: string, proposal: integer}?
 
-local FOOTER = 'a accept · r reject · s steer · d side by side · ] [ next, previous · q close'
+local FOOTER = 'a accept · r reject · s steer · e edit · d side by side · ] [ next, previous · q close'
 
 local function lines_of(shown)
   local lines = {}
@@ -176,6 +176,10 @@ function M.open(about)
         end,
         s = function()
           M.steer(same)
+        end,
+        e = function()
+          close()
+          require('starling.edit').open(same)
         end,
         d = function()
           side_by_side(same)

@@ -6,6 +6,7 @@ import type { Target } from "../model/outline.ts";
 import type { Placed } from "../model/route.ts";
 import { shortName } from "../model/symbol.ts";
 import type { AskView } from "./askView.ts";
+import type { Editing } from "./editing.ts";
 import { askForKey } from "./keys.ts";
 import { menu } from "./menu.ts";
 import { chooseModel } from "./models.ts";
@@ -25,6 +26,7 @@ export interface Parts {
   server: Server;
   runs: Runs;
   review: Review;
+  editing: Editing;
   targets: Targets;
   picture: PictureView;
   ask: AskView;
@@ -55,6 +57,12 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
         decide(parts, target, (about, name) => reject(parts, target, about, name)),
       ),
     steer: (argument) => steer(parts, argument),
+    edit: async (argument) =>
+      withTarget(targets.waiting(argument), async ({ run, proposal }) => {
+        if (proposal !== undefined) {
+          await parts.editing.open({ run, proposal });
+        }
+      }),
     diff: (argument) => showDiff(parts, argument),
     why: (argument) => showWhy(parts, argument),
     next: () => reviewNext(parts),

@@ -17,6 +17,7 @@ const COMMANDS = [
   "acceptAll",
   "reject",
   "steer",
+  "edit",
   "cancel",
   "undo",
   "ask",

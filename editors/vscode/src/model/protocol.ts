@@ -155,6 +155,7 @@ export type Event =
       evidence: Evidence;
       with?: number[];
     }
+  | { event: "proposal_edited"; proposal: number; symbols: string[]; diff: string }
   | { event: "proposal_reviewed"; proposal: number; by: Party; verdict: Verdict }
   | { event: "proposal_applied"; proposal: number; symbols: string[]; diff: string }
   | { event: "proposal_conflicted"; proposal: number; why: string }

@@ -351,6 +351,8 @@ export class Story {
         return;
       case "review_asked":
         return this.#review(event);
+      case "proposal_edited":
+        return this.#edited(event.proposal);
       case "proposal_reviewed":
         return this.#reviewed(event.proposal, event.verdict);
       case "proposal_applied":
@@ -389,22 +391,32 @@ export class Story {
     }
   }
 
-  #reviewed(number: number, verdict: Verdict): void {
-    const group = [number, ...(this.proposals.get(number)?.with ?? [])];
-    for (const one of group) {
-      switch (verdict.verdict) {
-        case "accept":
-          this.#mark(one, "accepted", "");
-          break;
-        case "reject":
-          this.#mark(one, "rejected", verdict.reason);
-          break;
-        case "steer":
-          this.#mark(one, "steered", verdict.text);
-          break;
+  /** The set is checked again, with what the user made of one of its proposals. */
+  #edited(number: number): void {
+    for (const one of [number, ...(this.proposals.get(number)?.with ?? [])]) {
+      if (this.proposals.get(one)?.state === "waiting") {
+        this.#mark(one, "checking", "");
+        this.#proposal(one, (proposal) => this.#agent(proposal.agent, "working", "your version is checked"));
       }
-      this.#proposal(one, (proposal) => this.#agent(proposal.agent, "working", reviewedWords(verdict)));
     }
+  }
+
+  #reviewed(number: number, verdict: Verdict): void {
+    switch (verdict.verdict) {
+      case "accept":
+        // Of the rest of its set the server says the same a moment later.
+        for (const one of [number, ...(this.proposals.get(number)?.with ?? [])]) {
+          this.#mark(one, "accepted", "");
+        }
+        break;
+      case "reject":
+        this.#mark(number, "rejected", verdict.reason);
+        break;
+      case "steer":
+        this.#mark(number, "steered", verdict.text);
+        break;
+    }
+    this.#proposal(number, (proposal) => this.#agent(proposal.agent, "working", reviewedWords(verdict)));
   }
 
   #testsRun(event: Extract<Event, { event: "tests_run" }>): void {
