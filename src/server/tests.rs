@@ -3,6 +3,7 @@
 mod asking;
 mod composing;
 mod disk;
+mod editing;
 mod keystrokes;
 mod lenses;
 mod plain;
