@@ -143,6 +143,8 @@ pub struct TaskPrompt {
     pub rules: String,
     /// What the tests said before the run; empty when they were not run or all pass.
     pub failures: String,
+    /// A change is taken back without a test that shows it, and none fails.
+    pub test_is_needed: bool,
     /// Names of tests that failed before the run and are no part of the task; empty when there are none.
     pub other_failures: String,
 }

@@ -39,6 +39,7 @@ fn every_template_renders_with_its_struct() {
         python: "3.9".into(),
         rules: "R".into(),
         failures: "F".into(),
+        test_is_needed: true,
         other_failures: "t8, t9".into(),
     }
     .render();
@@ -47,6 +48,10 @@ fn every_template_renders_with_its_struct() {
         "prompts are plain text, nothing is escaped: {task}"
     );
     assert!(task.contains("with Python 3.9.\n"), "{task}");
+    assert!(
+        task.contains("fails without it and passes with it"),
+        "{task}"
+    );
     assert!(task.contains("leave them as they are: t8, t9\n"), "{task}");
     let symbol = SymbolPrompt {
         symbol: "a.py::f".into(),

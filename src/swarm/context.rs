@@ -9,6 +9,7 @@ use super::ask::party_name;
 use super::callees::callees;
 use super::event::{Cause, Driver, Party};
 use super::excerpt::excerpt;
+use super::goal::Goal;
 use super::hub::Hub;
 use super::lookup::{Lookup, cap};
 use super::material::{Material, material, shown};
@@ -106,7 +107,9 @@ pub(super) fn frozen(hub: &Hub) -> String {
     let failures = required::shown(hub)
         .map(|report| failures(&report, caps.failures))
         .unwrap_or_default();
+    let asks_for_behaviour = matches!(hub.goal, Goal::Bug | Goal::Feature);
     TaskPrompt {
+        test_is_needed: hub.must_prove() && asks_for_behaviour && failures.is_empty(),
         task: cap(&hub.task.text, caps.task),
         python: hub.outside.tests.python().unwrap_or_default(),
         rules,

@@ -116,6 +116,8 @@ pub struct Outside {
 pub enum UndoError {
     #[error("there is no applied proposal {0}")]
     Unknown(ProposalId),
+    #[error("{} not in the text any more: the editor's own undo took it back, or it was never saved", are_in_words(.0))]
+    Gone(Vec<ProposalId>),
     #[error("{symbol} was changed by you since: {why}")]
     Conflict { symbol: SymbolPath, why: String },
     #[error("{0}")]
@@ -129,6 +131,12 @@ pub enum UndoError {
         undone: Vec<ProposalId>,
         stay: Vec<(ProposalId, String)>,
     },
+}
+
+fn are_in_words(ids: &[ProposalId]) -> String {
+    let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let are = if named.len() == 1 { "is" } else { "are" };
+    format!("{} {are}", named.join(", "))
 }
 
 fn stay_in_words(stay: &[(ProposalId, String)]) -> String {

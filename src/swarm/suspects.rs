@@ -19,6 +19,9 @@ use crate::syntax::{SymbolKind, SymbolPath};
 
 /// Functions that are tried before the run gives up.
 const MOST: usize = 3;
+/// Seconds of a run after which nothing is looked at again: what the first look did not find is seldom
+/// found later, and the user waits.
+const AGAIN_WITHIN: f64 = 120.0;
 /// What it adds to a score between 0 and 1 that a failing test compares the result of a function, and
 /// that such a function calls it.
 const COMPARED: f64 = 0.3;
@@ -89,6 +92,9 @@ pub(super) fn wake_next(hub: &Arc<Hub>) -> bool {
         let Some(Suspect { pick, again }) = hub.state().suspects.pop_front() else {
             return false;
         };
+        if again && hub.ledger.spent().seconds > AGAIN_WITHIN {
+            continue;
+        }
         let Ok(symbol) = pick.symbol.parse::<SymbolPath>() else {
             continue;
         };

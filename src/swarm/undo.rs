@@ -48,6 +48,10 @@ pub(super) async fn take_back(
     if let (Some(id), true) = (which, chosen.is_empty()) {
         return Err(UndoError::Unknown(id));
     }
+    let chosen = match still_there(hub, chosen).await {
+        Ok(chosen) => chosen,
+        Err(gone) => return Err(UndoError::Gone(gone)),
+    };
     let is_one = chosen.len() == 1;
     let mut taking = TakingBack::of(hub, chosen);
     if !is_one {
@@ -67,6 +71,42 @@ pub(super) async fn take_back(
                 .collect(),
         }),
     }
+}
+
+/// Those of the chosen proposals that the texts still hold, as far as they can be read.
+///
+/// # Errors
+/// All of them, where none is there any more: the editor's own undo took them back, or a document was
+/// closed without being saved.
+async fn still_there(
+    hub: &Arc<Hub>,
+    mut chosen: Vec<Applied>,
+) -> Result<Vec<Applied>, Vec<ProposalId>> {
+    let mut texts: BTreeMap<FilePath, Arc<str>> = BTreeMap::new();
+    let mut gone = BTreeSet::new();
+    for applied in &chosen {
+        if !texts.contains_key(&applied.file) {
+            let Ok(now) = hub.outside.editor.current(&applied.file).await else {
+                continue;
+            };
+            texts.insert(applied.file.clone(), now.text);
+        }
+        let Some(text) = texts.get_mut(&applied.file) else {
+            continue;
+        };
+        match applied.without(text) {
+            Ok(earlier) if earlier == *text && applied.before != applied.after => {
+                gone.insert(applied.id);
+            }
+            Ok(earlier) => *text = earlier,
+            Err(_) => {}
+        }
+    }
+    if !gone.is_empty() && gone.len() == chosen.len() {
+        return Err(gone.into_iter().collect());
+    }
+    chosen.retain(|one| !gone.contains(&one.id));
+    Ok(chosen)
 }
 
 /// Applied proposals that are being taken back, those that belong together all or none.
@@ -232,8 +272,18 @@ async fn take_one_back(hub: &Arc<Hub>, applied: &Applied) -> Result<Undone, Undo
     if text.is_none() {
         remove_empty_directories(hub.policy().root(), &applied.directories);
     }
+    hub.state().change_world(&applied.file, text);
+    let accepted = note_undone(hub, applied);
+    Ok(Undone {
+        applied: applied.clone(),
+        accepted,
+        sent,
+    })
+}
+
+/// Takes in that a proposal is applied no more, and tells it.
+fn note_undone(hub: &Hub, applied: &Applied) -> Option<Accepted> {
     let mut state = hub.state();
-    state.change_world(&applied.file, text);
     state.epoch.changes += 1;
     state.answers.forget(&applied.symbols);
     state.latest = None;
@@ -250,11 +300,15 @@ async fn take_one_back(hub: &Arc<Hub>, applied: &Applied) -> Result<Undone, Undo
     });
     // Who needs it goes back to its agent.
     hub.waited.raise();
-    Ok(Undone {
-        applied: applied.clone(),
-        accepted,
-        sent,
-    })
+    accepted
+}
+
+/// Takes in that the texts hold proposals no more, whoever took them out.
+pub(super) fn note_gone(hub: &Hub, gone: &[ProposalId]) {
+    let applied = hub.state().applied.clone();
+    for one in applied.iter().filter(|one| gone.contains(&one.id)) {
+        note_undone(hub, one);
+    }
 }
 
 /// Applies a proposal again that was taken back a moment ago.

@@ -47,6 +47,7 @@ pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
         match undo::undo(hub, Some(id)).await {
             // The user was faster.
             Ok(_) | Err(UndoError::Unknown(_)) => {}
+            Err(UndoError::Gone(gone)) => undo::note_gone(hub, &gone),
             Err(
                 error @ (UndoError::Conflict { .. }
                 | UndoError::Editor(_)

@@ -210,6 +210,21 @@ async fn where_tests_are_required_a_change_that_they_do_not_prove_is_not_applied
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_tests_are_required_agents_are_told_when_none_fails() {
+    let needs = "fails without it and passes with it";
+    let passing = |_: &str| Vec::new();
+    let told = async |approval: Approval, test: fn(&str) -> Vec<(String, String)>| {
+        let mut bed = strict(approval, bed(changes()).tests(test));
+        bed.run().await;
+        bed.model.prompts("agent a.py::f")[0].contains(needs)
+    };
+    assert!(told(Approval::Auto, passing).await);
+    // A failing test shows the change already, and a person may do without.
+    assert!(!told(Approval::Auto, mended_by_the_change).await);
+    assert!(!told(Approval::Ask, passing).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_tests_are_required_what_they_prove_is_applied_and_a_person_may_do_without() {
     let mut proven = strict(Approval::Auto, bed(changes()).tests(mended_by_the_change));
     let events = proven.run().await;

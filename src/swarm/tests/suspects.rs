@@ -88,6 +88,23 @@ async fn the_next_suspect_is_woken_when_one_gave_up_and_never_two_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_is_looked_at_again_after_two_minutes() {
+    let model = Scripted::small()
+        .filling()
+        .always("agent", say("```python\ndef nothing():\n    pass\n```"))
+        .always("fill", say("        pass"));
+    let mut bed = bed("Restocking an item lowers its count.", model);
+    *bed.test_times.lock().unwrap() = vec![std::time::Duration::from_secs(25); 40].into();
+    let events = bed.run().await;
+    assert!(!stop(&events).is_settled(), "{events:#?}");
+    let mut woken = woken(&events);
+    let all = woken.len();
+    woken.sort();
+    woken.dedup();
+    assert_eq!((woken.len() >= 2, woken.len()), (true, all), "{woken:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_that_fills_looks_quickly_at_all_before_it_looks_again() {
     let useless = "```python\ndef nothing():\n    pass\n```";
     let model = Scripted::small()

@@ -55,6 +55,29 @@ async fn all_are_taken_back_the_last_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_editor_took_back_is_taken_back_only_when_it_is_there_again() {
+    let (bed, handle, applied) = changed().await;
+    let text = bed.read("a.py");
+    std::fs::write(bed.path("a.py"), TWO).unwrap();
+    let mut ids: Vec<ProposalId> = applied.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    let gone = handle.undo(None).await;
+    assert_eq!(gone, Err(UndoError::Gone(ids.clone())));
+    assert_eq!(
+        handle.undo(Some(ids[0])).await,
+        Err(UndoError::Gone(vec![ids[0]]))
+    );
+    assert_eq!(bed.read("a.py"), TWO);
+    // The editor's own redo.
+    std::fs::write(bed.path("a.py"), text).unwrap();
+    assert_eq!(
+        handle.undo(None).await.map(|undone| undone.len()),
+        Ok(ids.len())
+    );
+    assert_eq!(bed.read("a.py"), TWO);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_user_changed_since_is_not_taken_back() {
     let (bed, handle, applied) = changed().await;
     let typed = bed.read("a.py").replace("return x + 1", "return x * 9");

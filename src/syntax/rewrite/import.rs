@@ -77,7 +77,7 @@ fn plans(
     groups: &[(Option<Node<'_>>, Vec<Import>)],
 ) -> Vec<Plan> {
     let mut plans = Vec::new();
-    let (mut futures, mut others) = (Vec::new(), Vec::new());
+    let (mut futures, mut others, mut relative) = (Vec::new(), Vec::new(), Vec::new());
     for (home, imports) in groups {
         let names: Vec<&str> = imports.iter().map(|import| import.name.as_str()).collect();
         let names = names.join(", ");
@@ -92,6 +92,9 @@ fn plans(
             (None, Some(module)) if imports[0].is_future() => {
                 futures.push(format!("from {module} import {names}"));
             }
+            (None, Some(module)) if module.starts_with('.') => {
+                relative.push(format!("from {module} import {names}"));
+            }
             (None, Some(module)) => others.push(format!("from {module} import {names}")),
             (None, None) => others.push(format!("import {names}")),
         }
@@ -100,12 +103,33 @@ fn plans(
         .filter(|node| node.kind() == "future_import_statement")
         .last();
     let last_import = head(root).filter(|node| is_import(*node)).last();
-    if last_import.is_none() {
+    let last_absolute = head(root)
+        .filter(|node| is_import(*node) && !is_relative(*node))
+        .last();
+    if last_absolute.is_none() {
         futures.append(&mut others);
     }
+    if last_import.is_none()
+        || last_import.map(|node| node.id()) == last_absolute.map(|node| node.id())
+    {
+        // Both kinds go to the same place: one after the other.
+        let at = if last_import.is_none() {
+            &mut futures
+        } else {
+            &mut others
+        };
+        at.append(&mut relative);
+    }
     plans.extend(new_lines(tree, root, last_future, &futures));
-    plans.extend(new_lines(tree, root, last_import, &others));
+    plans.extend(new_lines(tree, root, last_absolute, &others));
+    plans.extend(new_lines(tree, root, last_import, &relative));
     plans
+}
+
+/// `from .module import …`
+fn is_relative(node: Node<'_>) -> bool {
+    let module = node.child_by_field_name("module_name");
+    module.is_some_and(|module| module.kind() == "relative_import")
 }
 
 /// The text of a module without its top-level imports and without empty lines.

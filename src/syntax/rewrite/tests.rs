@@ -580,12 +580,36 @@ mod imports {
         check(
             "from . import a\n",
             &["from .. import b", "import c"],
-            "from . import a\nfrom .. import b\nimport c\n",
+            "import c\n\nfrom . import a\nfrom .. import b\n",
         );
         check(
             "",
             &["from a import b", "from a import c"],
             "from a import b, c\n",
+        );
+    }
+
+    #[test]
+    fn absolute_ones_stand_before_relative_ones() {
+        check(
+            "import os\n\nfrom .a import b\n\nx = 1\n",
+            &["import datetime", "from .c import d"],
+            "import os\nimport datetime\n\nfrom .a import b\nfrom .c import d\n\nx = 1\n",
+        );
+        check(
+            "'''Doc.'''\n\nfrom .a import b\n",
+            &["import datetime"],
+            "'''Doc.'''\n\nimport datetime\n\nfrom .a import b\n",
+        );
+        check(
+            "from __future__ import annotations\nfrom .a import b\n",
+            &["import datetime"],
+            "from __future__ import annotations\nimport datetime\nfrom .a import b\n",
+        );
+        check(
+            "from .a import b\nimport os\n",
+            &["import datetime", "from .c import d"],
+            "from .a import b\nimport os\nimport datetime\nfrom .c import d\n",
         );
     }
 

@@ -163,7 +163,10 @@ impl Judge {
                     }
                 }
             }
-            Event::ProposalUndone { proposal } => self.note_versions(proposal.0),
+            Event::ProposalUndone { proposal } => {
+                self.said_to_be_undone(proposal.0);
+                self.note_versions(proposal.0);
+            }
             Event::ProposalNotApplied { proposal, .. } => {
                 self.proposal_ends(proposal.0, "not applied");
             }
@@ -263,6 +266,27 @@ impl Judge {
         {
             turn.handled += 1;
             turn.refused += 1;
+        }
+    }
+
+    /// It was taken back by an edit, or the user took it out of the text before.
+    fn said_to_be_undone(&mut self, id: u32) {
+        let Some(proposal) = self.proposals.all.get_mut(&id) else {
+            return;
+        };
+        let added = proposal
+            .diff
+            .lines()
+            .filter_map(|line| line.strip_prefix('+'));
+        let mut added = added.filter(|line| line.contains("# ver:"));
+        let stays = !proposal.undone && {
+            let mut texts = self.texts.values();
+            added.any(|line| texts.any(|text| text.lines().any(|own| own == line)))
+        };
+        proposal.undone = true;
+        if stays {
+            let text = format!("#{id} is said to be undone");
+            self.broken("the log tells the state", "its lines stay", text);
         }
     }
 
