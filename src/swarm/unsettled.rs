@@ -42,22 +42,17 @@ pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
         }
         None => None,
     };
-    let mut left = Vec::new();
-    for id in applied {
-        match undo::undo(hub, Some(id)).await {
-            // The user was faster.
-            Ok(_) | Err(UndoError::Unknown(_)) => {}
-            Err(UndoError::Gone(gone)) => undo::note_gone(hub, &gone),
-            Err(
-                error @ (UndoError::Conflict { .. }
-                | UndoError::Editor(_)
-                | UndoError::Held { .. }
-                | UndoError::Stay { .. }),
-            ) => {
-                left.push((id, error.to_string()));
-            }
-        }
-    }
+    let left = match undo::undo(hub, None).await {
+        // The user was faster.
+        Ok(_) | Err(UndoError::Unknown(_) | UndoError::Gone(_)) => Vec::new(),
+        Err(UndoError::Stay { stay, .. }) => stay,
+        Err(
+            error @ (UndoError::Conflict { .. } | UndoError::Editor(_) | UndoError::Held { .. }),
+        ) => applied.iter().map(|id| (*id, error.to_string())).collect(),
+    };
+    let mut gone = applied;
+    gone.retain(|id| left.iter().all(|(stays, _)| stays != id));
+    undo::note_gone(hub, &gone);
     hub.state().taken_back = Some(patch.clone());
     hub.event(Event::TakenBack { diff, patch, left });
 }

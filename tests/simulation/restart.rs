@@ -83,8 +83,10 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
         replayed.insert(made.file.to_string(), after);
     }
     if is_plain {
+        // Also files that an agent made, which are not of the project.
+        let now = |file: &String| world.desk().text(file);
         let differs =
-            |file: &&String| !touched.contains(*file) && killed.get(*file) != replayed.get(*file);
+            |file: &&String| !touched.contains(*file) && now(file) != replayed.get(*file).cloned();
         let files: Vec<&String> = replayed.keys().filter(differs).collect();
         world.judge().tree_after_kill(&files);
     }

@@ -107,6 +107,55 @@ async fn what_the_user_typed_meanwhile_stays_and_a_conflict_is_told() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_set_of_which_a_part_stays_is_left_whole() {
+    let files = [
+        ("fees.py", "def fee(x):\n    return x\n"),
+        (
+            "shop.py",
+            "from fees import fee\n\n\ndef total(x):\n    return fee(x)\n",
+        ),
+    ];
+    let part = |symbol: &str, source: &str, more: bool| {
+        let change = json!({"symbol": symbol, "reason": "r", "source": source, "more": more});
+        ("propose".to_owned(), change)
+    };
+    let parts = vec![
+        part(
+            "fees.py::fee",
+            "def fee(x, rate):\n    return x * rate\n",
+            true,
+        ),
+        part(
+            "shop.py::total",
+            "def total(x):\n    return fee(x, 2)\n",
+            true,
+        ),
+    ];
+    let model = Scripted::native().on("solo", [Line::Call(parts), Line::Hang]);
+    let fits = |all: &str| match all.contains("fee(x, rate)") == all.contains("fee(x, 2)") {
+        true => Vec::new(),
+        false => vec![("t1".to_owned(), "TypeError: fee()".to_owned())],
+    };
+    let mut bed = Bed::new(&files, model)
+        .tests(fits)
+        .with(|task| task.driver = Driver::Single);
+    let handle = bed.start();
+    let is_second = |event: &Event| match event {
+        Event::ProposalApplied { symbols, .. } => symbols[0].name == "total",
+        _ => false,
+    };
+    until(&handle, is_second).await;
+    let typed = bed.read("shop.py").replace("fee(x, 2)", "fee(x, 2) + 0");
+    std::fs::write(bed.path("shop.py"), &typed).unwrap();
+    handle.cancel();
+    handle.finished().await;
+    let events = handle.log.events();
+    assert_eq!(taken_back(&events).expect("tried").2, 2, "{events:#?}");
+    assert_eq!(bed.read("shop.py"), typed);
+    assert!(bed.read("fees.py").contains("rate"), "its caller passes it");
+}
+
 /// The import fails as a whole: no test has a name.
 fn import_fails(all: &str) -> Vec<(String, String)> {
     let output = "Traceback (most recent call last):\n  File \"test_a.py\", line 1, in <module>\n    from b import h\n  \
