@@ -27,7 +27,7 @@ pub(super) struct SetPart {
 pub(super) enum Landed {
     /// As this draft, with the text of its file.
     Applied {
-        draft: Draft,
+        draft: Box<Draft>,
         text: Arc<str>,
         gone: Mentions,
     },
@@ -90,7 +90,7 @@ async fn whole_or_not_at_all(
     }
     let landed = applied.into_iter().map(|(part, text)| {
         let landed = Landed::Applied {
-            draft: part.draft,
+            draft: Box::new(part.draft),
             text,
             gone: part.gone,
         };

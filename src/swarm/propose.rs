@@ -560,7 +560,7 @@ async fn finish(
     let gone = followup::before(hub, &draft);
     let landed = match apply::apply(hub, id, &draft, checked).await {
         Ok(text) => Landed::Applied {
-            draft: draft.clone(),
+            draft: Box::new(draft.clone()),
             text,
             gone,
         },
