@@ -1,7 +1,7 @@
 //! A task of several lines, written in the user's editor as `git commit` asks for a message.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Context;
 
@@ -38,16 +38,19 @@ pub fn write_task(editor: &str) -> anyhow::Result<String> {
     let path = folder.path().join("TASK.md");
     std::fs::write(&path, ABOUT)
         .with_context(|| format!("{} cannot be written", path.display()))?;
-    open(editor, &path)?;
+    open(editor, std::slice::from_ref(&path))?;
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("{} cannot be read after {editor}", path.display()))?;
     Ok(above_the_end(&text))
 }
 
-/// Runs the editor, whose command may hold arguments (`code --wait`). An editor that lies in the project
-/// is not started.
-fn open(editor: &str, path: &Path) -> anyhow::Result<()> {
-    const INSTEAD: &str = "set EDITOR, or give the task as an argument";
+/// Runs the editor on these files; its command may hold arguments (`code --wait`). An editor that lies in
+/// the project is not started.
+///
+/// # Errors
+/// It cannot be started or fails.
+pub fn open(editor: &str, paths: &[PathBuf]) -> anyhow::Result<()> {
+    const INSTEAD: &str = "set EDITOR to another";
     let mut words = editor.split_whitespace();
     let programs = HostPrograms::outside_current_directory();
     let program = programs
@@ -57,7 +60,7 @@ fn open(editor: &str, path: &Path) -> anyhow::Result<()> {
     let status = programs
         .command(&program, Variables::Inherited, &here)
         .args(words)
-        .arg(path)
+        .args(paths)
         .status()
         .with_context(|| format!("the editor `{editor}` cannot be started: {INSTEAD}"))?;
     anyhow::ensure!(
@@ -75,6 +78,8 @@ fn above_the_end(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     /// An editor that runs a script with the file as `$1`.

@@ -40,6 +40,8 @@ pub enum Source {
 pub struct Inputs {
     inputs: mpsc::UnboundedReceiver<Input>,
     over: Arc<AtomicBool>,
+    /// Another program reads the keys.
+    paused: Arc<AtomicBool>,
 }
 
 /// Signals that come at the same time are one: `timeout` sends its signal to the program and again to
@@ -62,13 +64,27 @@ impl Inputs {
     /// Inputs, and where they are put in.
     pub fn channel() -> (mpsc::UnboundedSender<Input>, Inputs) {
         let (tell, inputs) = mpsc::unbounded_channel();
-        let over = Arc::default();
-        (tell, Inputs { inputs, over })
+        let (over, paused) = Default::default();
+        let inputs = Inputs {
+            inputs,
+            over,
+            paused,
+        };
+        (tell, inputs)
     }
 
     /// The next input. Cancel safe.
     pub async fn next(&mut self) -> Option<Input> {
         self.inputs.recv().await
+    }
+
+    /// Leaves the keys to another program, until it is called again with `false`. What was pressed before
+    /// is dropped.
+    pub async fn pause(&mut self, paused: bool) {
+        self.paused.store(paused, Ordering::Relaxed);
+        // The reader may be waiting for a key already.
+        tokio::time::sleep(2 * GLANCE).await;
+        while self.inputs.try_recv().is_ok() {}
     }
 
     /// Inputs of this process; where no answer can come, that is the first thing said.
@@ -101,7 +117,8 @@ impl Inputs {
         match source {
             Source::Keys => {
                 let over = Arc::clone(&inputs.over);
-                std::thread::spawn(move || read_keys(&tell, &over));
+                let paused = Arc::clone(&inputs.paused);
+                std::thread::spawn(move || read_keys(&tell, &over, &paused));
             }
             Source::Lines => {
                 std::thread::spawn(move || read_lines(&tell));
@@ -121,8 +138,12 @@ impl Drop for Inputs {
     }
 }
 
-fn read_keys(tell: &mpsc::UnboundedSender<Input>, over: &AtomicBool) {
+fn read_keys(tell: &mpsc::UnboundedSender<Input>, over: &AtomicBool, paused: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
+        if paused.load(Ordering::Relaxed) {
+            std::thread::sleep(GLANCE);
+            continue;
+        }
         let input = match event::poll(GLANCE) {
             Ok(false) => continue,
             Ok(true) => match event::read() {

@@ -6,6 +6,7 @@ mod code;
 mod compose;
 mod demo;
 mod doctor;
+mod editing;
 mod embedded;
 mod explain;
 mod first_model;

@@ -13,6 +13,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::args::{RunArgs, WorldArgs};
 use super::compose;
+use super::editing::Editing;
 use super::first_model;
 use super::input::{Input, Inputs, Source};
 use super::languages;
@@ -33,7 +34,7 @@ use crate::model::registry::Models;
 use crate::ports::{Dollars, Tokens, Verdict};
 use crate::server::protocol::{LimitsPatch, RunParams};
 use crate::server::{Restore, WaitingRun};
-use crate::swarm::{Approval, Proof};
+use crate::swarm::{Approval, Proof, ProposalId};
 use crate::workspace::{PathPolicy, private_file};
 
 /// Keys pressed sooner after a question was shown were meant for something else, and so were those that
@@ -230,6 +231,8 @@ pub struct Viewer<'a> {
 /// Whether to go on.
 enum Next {
     Go,
+    /// The user edits what is asked about.
+    Edit,
     Stop,
 }
 
@@ -341,8 +344,10 @@ impl<'a> Viewer<'a> {
                     Next::Go
                 }
             };
-            if let Next::Stop = next {
-                return Ok(());
+            match next {
+                Next::Go => {}
+                Next::Edit => self.edit(&run, inputs).await?,
+                Next::Stop => return Ok(()),
             }
             self.ask()?;
             if let Next::Stop = self.take_lines(&run).await? {
@@ -523,6 +528,7 @@ impl<'a> Viewer<'a> {
             }
             Said::Quit => self.stop(run).await?,
             Said::Verdict(verdict) => self.answer(run, verdict).await?,
+            Said::Edit => return Ok(Next::Edit),
             Said::Skip => {
                 if let (Some(_), Some(ended)) = (self.state.answered(), &mut self.ended) {
                     ended.skipped += 1;
@@ -566,6 +572,39 @@ impl<'a> Viewer<'a> {
                 .say(&[Line::of(Style::Warning, &error.to_string())])?;
         }
         Ok(())
+    }
+
+    /// Opens the proposal that is asked about in the user's editor, and sends what becomes of it.
+    async fn edit(&mut self, run: &HeadlessRun, inputs: &mut Inputs) -> anyhow::Result<()> {
+        let said = match self.state.reviews.front() {
+            Some(Review::Proposal { id, .. }) => {
+                let id = *id;
+                inputs.pause(true).await;
+                self.screen.leave(true)?;
+                let edited = self.edited(run, id).await;
+                self.screen.leave(false)?;
+                inputs.pause(false).await;
+                edited.unwrap_or_else(|error| format!("{error:#}"))
+            }
+            Some(Review::Intent(_)) => "only a proposal can be edited".to_owned(),
+            None => "nothing waits for an answer".to_owned(),
+        };
+        self.screen.say(&[Line::of(Style::Warning, &said)])?;
+        self.screen.draw(&self.state, &self.prompt)?;
+        Ok(())
+    }
+
+    /// What became of the user's version, in words.
+    async fn edited(&self, run: &HeadlessRun, id: ProposalId) -> anyhow::Result<String> {
+        let shown = self.editor.proposal(&run.id, id).await?;
+        let editing = Editing::begin(shown.files)?;
+        editing.open(compose::editor()).await?;
+        let files = editing.edited()?;
+        if files.is_empty() {
+            return Ok(format!("nothing was changed: {id} waits as it was"));
+        }
+        self.editor.edit_proposal(&run.id, id, files).await?;
+        Ok(format!("{id} is checked as you edited it"))
     }
 
     async fn stop(&mut self, run: &HeadlessRun) -> anyhow::Result<()> {

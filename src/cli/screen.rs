@@ -145,6 +145,24 @@ impl Screen {
         self.out.flush()
     }
 
+    /// Leaves the terminal to another program, or takes it back.
+    pub fn leave(&mut self, leaves: bool) -> io::Result<()> {
+        self.say(&[])?;
+        if let Kind::Live(_) = self.kind {
+            match leaves {
+                true => {
+                    execute!(self.out, Show, DisableBracketedPaste)?;
+                    disable_raw_mode()?;
+                }
+                false => {
+                    enable_raw_mode()?;
+                    execute!(self.out, Hide, EnableBracketedPaste)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Ends the live view; what is said from now on are plain lines.
     pub fn settle(&mut self) -> io::Result<()> {
         if let Kind::Live(live) = &self.kind {

@@ -17,8 +17,9 @@ use tower_lsp::lsp_types::{
 use super::buffers::{Buffers, Note};
 use crate::rpc::{Connection, Incoming, Reply, RequestError};
 use crate::server::protocol::{
-    ACCEPT, AcceptParams, CANCEL, CancelParams, EventParams, IntentParams, REJECT, RUN,
-    RejectParams, RunParams, RunReply, STEER, SteerParams, Target, UNDO, UndoParams, UndoneParams,
+    ACCEPT, AcceptParams, CANCEL, CancelParams, EDIT, EditParams, EditedDocument, EventParams,
+    IntentParams, PROPOSAL, ProposalParams, ProposalReply, REJECT, RUN, RejectParams, RunParams,
+    RunReply, STEER, SteerParams, Target, UNDO, UndoParams, UndoneParams,
 };
 use crate::server::{Leave, Services, serve};
 use crate::swarm::{ProposalId, RunId};
@@ -211,6 +212,40 @@ impl HeadlessEditor {
             text: text.to_owned(),
         };
         self.tell(STEER, params).await
+    }
+
+    /// A proposal, with its files as they are and as they would be.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub async fn proposal(
+        &self,
+        run: &RunId,
+        proposal: ProposalId,
+    ) -> Result<ProposalReply, HeadlessError> {
+        let run = run.clone();
+        let params = json!(ProposalParams { run, proposal });
+        let reply = self.connection.request(PROPOSAL, params).await?;
+        serde_json::from_value(reply).map_err(|error| HeadlessError::Document(error.to_string()))
+    }
+
+    /// Sends the user's version of a proposal that waits.
+    ///
+    /// # Errors
+    /// It does not wait, or the version cannot be taken.
+    pub async fn edit_proposal(
+        &self,
+        run: &RunId,
+        proposal: ProposalId,
+        files: Vec<EditedDocument>,
+    ) -> Result<(), HeadlessError> {
+        let run = run.clone();
+        let params = EditParams {
+            run,
+            proposal,
+            files,
+        };
+        self.tell(EDIT, params).await
     }
 
     /// Ends a run.

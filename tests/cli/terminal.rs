@@ -101,3 +101,63 @@ fn keys_typed_as_the_question_comes_answer_nothing_and_control_c_stops() {
     assert!(said.out.contains("Stopped by you"), "{said:?}");
     assert_eq!(bed.work(), OLD);
 }
+
+/// Answers the first question with one key, and the second, which comes after an editor was open, with
+/// another; each a second after it is asked.
+const TWO_KEYS: &str = r#"
+import os, pty, signal, sys, time
+signal.alarm(120)
+keys, between, *command = sys.argv[1:]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(command[0], command)
+seen, marks = b"", [b"[a]ccept", between.encode(), b"[a]ccept"]
+while True:
+    try:
+        data = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not data:
+        break
+    seen += data
+    rest = seen
+    while marks and marks[0] in rest:
+        rest = rest.split(marks.pop(0), 1)[1]
+        if len(marks) in (2, 0):
+            time.sleep(1)
+            os.write(terminal, keys[0].encode())
+            keys = keys[1:]
+        seen = rest
+    if not marks:
+        marks = [b"\0"]
+sys.stdout.buffer.write(seen)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+#[test]
+fn a_proposal_is_edited_in_the_users_editor_and_accepted_as_it_is_then() {
+    let bed = Bed::new();
+    let model = bed.tape(&[NEW]);
+    let script = bed.root().join("../edit.sh");
+    std::fs::write(&script, "printf '# Mine.\\n' >> \"$1\"\n").unwrap();
+    let mut command = Command::new("python3");
+    let starling = bed.starling();
+    for (name, value) in starling.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let output = command
+        .current_dir(bed.root())
+        .env("TERM", "xterm")
+        .env_remove("VISUAL")
+        .env("EDITOR", format!("sh {}", script.display()))
+        .args(["-c", TWO_KEYS, "ea", "is checked as you edited it"])
+        .arg(starling.get_program())
+        .args(["run", "--model", model.as_str(), "Simplify f."])
+        .output();
+    let said = Said::of(&output.unwrap());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(bed.work(), format!("{NEW}# Mine.\n"), "{said:?}");
+}

@@ -10,6 +10,8 @@ use crate::ports::Verdict;
 pub enum Said {
     /// About the first of the waiting reviews.
     Verdict(Verdict),
+    /// Write the first of the waiting reviews as it should be.
+    Edit,
     /// Leave the first of the waiting reviews for later.
     Skip,
     /// End the run.
@@ -33,6 +35,9 @@ pub enum Prompt {
 
 /// The answers that there are.
 pub const CHOICES: &str = "[a]ccept  [r]eject with a reason  [s]teer  [q]uit  [?] keys";
+/// The same where keys are read.
+pub const CHOICES_BY_KEY: &str =
+    "[a]ccept  [r]eject with a reason  [s]teer  [e]dit  [q]uit  [?] keys";
 /// The answers about a run that is over.
 pub const CHOICES_OF_ENDED: &str = "[a]ccept  [r]eject with a reason  [s]kip  [q]uit  [?] keys";
 /// The answers while a text waits that was typed before the question.
@@ -46,6 +51,7 @@ pub fn keys(asked: Asked) -> &'static [&'static str] {
             "  a, y    accept the proposal: it is written into your files",
             "  r       reject it; type a reason for the agent, then Enter",
             "  s       steer: type what to do instead, then Enter",
+            "  e       edit it first, in your editor (VISUAL, EDITOR), where keys can be read",
             "  q       stop the run; again, or Ctrl-C twice: leave at once",
             "  Esc     leave a text that is being typed",
             "  ?       these keys",
@@ -136,6 +142,10 @@ impl Prompt {
             ('r', Asked::Waiting | Asked::OfEnded) => *self = Prompt::Rejecting(kept.to_owned()),
             ('s', Asked::Waiting) => *self = Prompt::Steering(kept.to_owned()),
             ('s', Asked::OfEnded) => return Some(Said::Skip),
+            ('e', Asked::Waiting) => {
+                *self = Prompt::Choosing;
+                return Some(Said::Edit);
+            }
             (_, Asked::Waiting | Asked::OfEnded) => {}
         }
         None

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::prompt::{CHOICES, CHOICES_OF_ENDED};
+use super::prompt::{CHOICES, CHOICES_BY_KEY, CHOICES_OF_ENDED};
 use crate::ports::{Cost, Dollars, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens};
 use crate::server::protocol::Target;
 use crate::swarm::{
@@ -127,6 +127,14 @@ impl RunState {
         match self.agents_are_gone {
             true => CHOICES_OF_ENDED,
             false => CHOICES,
+        }
+    }
+
+    /// The same where keys are read.
+    pub fn choices_by_key(&self) -> &'static str {
+        match self.agents_are_gone {
+            true => CHOICES_OF_ENDED,
+            false => CHOICES_BY_KEY,
         }
     }
 

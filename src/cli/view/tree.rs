@@ -164,6 +164,6 @@ fn question(state: &RunState, prompt: &Prompt, width: usize) -> Vec<Line> {
         .with(Style::Bold, &what)
         .and(&more);
     let mut lines = asked.wrap(width);
-    lines.extend(prompt.lines(width, state.choices()));
+    lines.extend(prompt.lines(width, state.choices_by_key()));
     lines
 }

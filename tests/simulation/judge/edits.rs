@@ -53,7 +53,10 @@ impl Judge {
             let again = number.parse().ok();
             let again = again.and_then(|id: u32| self.proposals.all.get_mut(&id));
             match again.filter(|one| one.arrived && one.undone) {
-                Some(proposal) if self.undoing => proposal.undone = false,
+                // A person undoes, or the end of a run that nobody reviewed.
+                Some(proposal) if self.undoing || self.approval != Approval::Ask => {
+                    proposal.undone = false;
+                }
                 Some(_) | None => {
                     let text = format!("{} by {}", edit.file, edit.label);
                     self.broken("only what was accepted is applied", "redo", text);
