@@ -1,4 +1,4 @@
-//! A proposal as the user wants it, written in the user's editor.
+//! Opens the files of a proposal in the user's editor.
 
 use std::path::PathBuf;
 

@@ -78,8 +78,8 @@ impl Inputs {
         self.inputs.recv().await
     }
 
-    /// Leaves the keys to another program, until it is called again with `false`. What was pressed before
-    /// is dropped.
+    /// Stops reading keys while another program uses the terminal, or starts reading again. Keys that were
+    /// read before are dropped.
     pub async fn pause(&mut self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
         // The reader may be waiting for a key already.

@@ -44,16 +44,16 @@ pub enum Verdict {
     },
 }
 
-/// What is said to a proposal that is shown.
+/// The approver's answer to a proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reviewed {
     Verdict(Verdict),
-    /// The person wants these parts of it as they are here: they are checked and shown again.
+    /// The person edited these parts of the proposal, which are to be checked and shown again.
     Edited(Vec<EditedPart>),
 }
 
 impl Reviewed {
-    /// The verdict; `None` where the person wants it otherwise.
+    /// The verdict; `None` if the person edited the proposal.
     pub fn verdict(self) -> Option<Verdict> {
         match self {
             Reviewed::Verdict(verdict) => Some(verdict),
@@ -68,14 +68,14 @@ impl From<Verdict> for Reviewed {
     }
 }
 
-/// The change of one file as the person wants it, in place of a proposal's own.
+/// The person's version of the one file that a proposal changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedPart {
     /// Number of the proposal in its run.
     pub proposal: u32,
     /// The whole text of the file without the change.
     pub before: Arc<str>,
-    /// The whole text with it. The same as `before`: the proposal is not wanted.
+    /// The whole text with the change. If it equals `before`, the proposal is withdrawn.
     pub text: Arc<str>,
 }
 

@@ -1,4 +1,5 @@
-//! The person's own version of a proposal: what it changes, drafted to be checked and shown again.
+//! A person's version of a proposal: splits an edited file among the proposals that change it, and drafts
+//! them anew so that they are checked and shown again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,10 +18,10 @@ use crate::syntax::{FilePath, Symbol, SymbolPath, SymbolTree, carry, touched};
 use crate::text::{ByteRange, ChangeSet, Edit};
 use crate::workspace::encode;
 
-/// Why a proposal that the person took out of its set, or all of it, is not applied.
+/// The reason that is recorded for a proposal that the person withdrew.
 pub(super) const TAKEN_OUT: &str = "the user took it out";
 
-/// A file as the person wants it, in place of what a proposal and its set make of it.
+/// A file as the person edited it: the whole text, with the changes of a proposal and of its set.
 #[derive(Debug, Clone)]
 pub struct EditedFile {
     pub file: FilePath,
@@ -41,8 +42,8 @@ impl EditedFile {
     }
 }
 
-/// What the person's version of one file makes of the proposals that change it. Each edit goes to the
-/// proposal whose symbol it lies in, else to the first.
+/// Splits an edited file among the proposals that change it. Each edit goes to the proposal that changes
+/// the symbol around the edit, otherwise to the first proposal of the file.
 ///
 /// # Errors
 /// What is wrong with the text and what to do, in words.
@@ -153,8 +154,8 @@ async fn draft(hub: &Arc<Hub>, earlier: &Draft, edited: &EditedPart) -> Draft {
     }
 }
 
-/// Takes the person's versions in place of what these proposals were. Gives those that are not wanted
-/// any more, which are over.
+/// Replaces the drafts of these proposals by the person's versions. Returns the proposals that the person
+/// withdrew; they are recorded as rejected and are no members any more.
 pub(super) async fn replace(
     hub: &Arc<Hub>,
     members: &mut Vec<(ProposalId, Waiting)>,
@@ -215,8 +216,8 @@ pub(super) async fn replace(
     taken_out
 }
 
-/// Checks what is left of a set after the person edited it. `None`: it is one proposal, whose evidence
-/// is its own.
+/// Checks the rest of a set after the person edited it. Returns `None` if one proposal is left, whose own
+/// evidence is updated instead.
 pub(super) async fn checked_again(
     hub: &Arc<Hub>,
     lead: ProposalId,

@@ -27,7 +27,8 @@ sys.stdout.buffer.write(seen)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-fn in_terminal(bed: &Bed, term: &str, typed: &str, args: &[&str]) -> Said {
+/// Runs `script`, which starts Starling with `args` in a pseudo terminal and types `typed`.
+fn python(bed: &Bed, script: &str, typed: &[&str], args: &[&str]) -> Command {
     let mut command = Command::new("python3");
     let starling = bed.starling();
     for (name, value) in starling.get_envs() {
@@ -38,12 +39,17 @@ fn in_terminal(bed: &Bed, term: &str, typed: &str, args: &[&str]) -> Said {
     }
     command
         .current_dir(bed.root())
-        .env("TERM", term)
         .env_remove("NO_COLOR")
-        .args(["-c", IN_TERMINAL, typed])
+        .args(["-c", script])
+        .args(typed)
         .arg(starling.get_program())
         .args(args);
-    Said::of(&command.output().unwrap())
+    command
+}
+
+fn in_terminal(bed: &Bed, term: &str, typed: &str, args: &[&str]) -> Said {
+    let mut command = python(bed, IN_TERMINAL, &[typed], args);
+    Said::of(&command.env("TERM", term).output().unwrap())
 }
 
 #[test]
@@ -140,22 +146,12 @@ fn a_proposal_is_edited_in_the_users_editor_and_accepted_as_it_is_then() {
     let model = bed.tape(&[NEW]);
     let script = bed.root().join("../edit.sh");
     std::fs::write(&script, "printf '# Mine.\\n' >> \"$1\"\n").unwrap();
-    let mut command = Command::new("python3");
-    let starling = bed.starling();
-    for (name, value) in starling.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let output = command
-        .current_dir(bed.root())
+    let args = ["run", "--model", model.as_str(), "Simplify f."];
+    let typed = ["ea", "is checked as you edited it"];
+    let output = python(&bed, TWO_KEYS, &typed, &args)
         .env("TERM", "xterm")
         .env_remove("VISUAL")
         .env("EDITOR", format!("sh {}", script.display()))
-        .args(["-c", TWO_KEYS, "ea", "is checked as you edited it"])
-        .arg(starling.get_program())
-        .args(["run", "--model", model.as_str(), "Simplify f."])
         .output();
     let said = Said::of(&output.unwrap());
     assert_eq!(said.code, Some(0), "{said:?}");

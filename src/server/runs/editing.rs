@@ -1,4 +1,4 @@
-//! A proposal as the user wants it, in place of what its agent proposed.
+//! `starling.edit`: validates the user's version of a proposal and passes it to the swarm.
 
 use super::{RunError, Runs};
 use crate::ports::{EditedPart, Reviewed};
@@ -11,10 +11,10 @@ use crate::syntax::carry;
 use crate::text::ChangeSet;
 
 impl Runs {
-    /// Has the user's version of a proposal checked and asked about, in place of the proposal's own.
+    /// Replaces a proposal that waits for review by the user's version, which is checked and shown again.
     ///
     /// # Errors
-    /// It does not wait, or the version cannot be taken. It stays as it was.
+    /// The proposal does not wait, or its new text is invalid. The proposal stays as it was.
     pub async fn edit(&self, params: &EditParams) -> Result<(), RunError> {
         let named = ProposalParams {
             run: params.run.clone(),
