@@ -584,27 +584,33 @@ impl<'a> Viewer<'a> {
                 let edited = self.edited(run, id).await;
                 self.screen.leave(false)?;
                 inputs.pause(false).await;
-                edited.unwrap_or_else(|error| format!("{error:#}"))
+                match edited {
+                    // The event says that it is checked.
+                    Ok(true) => None,
+                    Ok(false) => Some(format!("nothing was changed: {id} waits as it was")),
+                    Err(error) => Some(format!("{error:#}")),
+                }
             }
-            Some(Review::Intent(_)) => "only a proposal can be edited".to_owned(),
-            None => "nothing waits for an answer".to_owned(),
+            Some(Review::Intent(_)) => Some("only a proposal can be edited".to_owned()),
+            None => Some("nothing waits for an answer".to_owned()),
         };
-        self.screen.say(&[Line::of(Style::Warning, &said)])?;
+        let said = said.map(|said| Line::of(Style::Warning, &said));
+        self.screen.say(said.as_slice())?;
         self.screen.draw(&self.state, &self.prompt)?;
         Ok(())
     }
 
-    /// What became of the user's version, in words.
-    async fn edited(&self, run: &HeadlessRun, id: ProposalId) -> anyhow::Result<String> {
+    /// Whether the user changed a file in the editor; the changed files were sent.
+    async fn edited(&self, run: &HeadlessRun, id: ProposalId) -> anyhow::Result<bool> {
         let shown = self.editor.proposal(&run.id, id).await?;
         let editing = Editing::begin(shown.files)?;
         editing.open(compose::editor()).await?;
         let files = editing.edited()?;
         if files.is_empty() {
-            return Ok(format!("nothing was changed: {id} waits as it was"));
+            return Ok(false);
         }
         self.editor.edit_proposal(&run.id, id, files).await?;
-        Ok(format!("{id} is checked as you edited it"))
+        Ok(true)
     }
 
     async fn stop(&mut self, run: &HeadlessRun) -> anyhow::Result<()> {

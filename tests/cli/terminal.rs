@@ -147,7 +147,7 @@ fn a_proposal_is_edited_in_the_users_editor_and_accepted_as_it_is_then() {
     let script = bed.root().join("../edit.sh");
     std::fs::write(&script, "printf '# Mine.\\n' >> \"$1\"\n").unwrap();
     let args = ["run", "--model", model.as_str(), "Simplify f."];
-    let typed = ["ea", "is checked as you edited it"];
+    let typed = ["ea", "your version is checked"];
     let output = python(&bed, TWO_KEYS, &typed, &args)
         .env("TERM", "xterm")
         .env_remove("VISUAL")

@@ -30,6 +30,7 @@ export class Offers implements vscode.Disposable {
     this.#server = server;
     this.#listening = [
       runs.onChange(() => this.#soon()),
+      server.onLenses(() => this.#soon()),
       vscode.window.onDidChangeVisibleTextEditors(() => this.#soon()),
       vscode.workspace.onDidChangeTextDocument(() => this.#soon()),
       vscode.workspace.onDidChangeConfiguration((event) => {

@@ -33,6 +33,7 @@ export class Server implements vscode.Disposable {
   readonly #keys: () => Promise<Record<string, string>>;
   readonly #changed = new vscode.EventEmitter<ServerState>();
   readonly #came = new vscode.EventEmitter<vscode.WorkspaceFolder>();
+  readonly #lenses = new vscode.EventEmitter<void>();
   readonly #handlers = new Map<string, Handler>();
   readonly #saver: Saver;
   readonly #bridge = new Bridge();
@@ -62,6 +63,11 @@ export class Server implements vscode.Disposable {
   /** Fires when a server comes or goes. */
   get onState(): vscode.Event<ServerState> {
     return this.#changed.event;
+  }
+
+  /** Fires when lenses may be others than before. */
+  get onLenses(): vscode.Event<void> {
+    return this.#lenses.event;
   }
 
   /** Fires when the server of a folder is there. */
@@ -155,6 +161,7 @@ export class Server implements vscode.Disposable {
     this.#bridge.dispose();
     this.#changed.dispose();
     this.#came.dispose();
+    this.#lenses.dispose();
     this.log.dispose();
   }
 
@@ -181,7 +188,8 @@ export class Server implements vscode.Disposable {
         handle(params);
       },
     ]);
-    const shared = { context: this.#context, log, saver: this.#saver, bridge: this.#bridge };
+    const lensesAsked = () => this.#lenses.fire();
+    const shared = { context: this.#context, log, saver: this.#saver, bridge: this.#bridge, lensesAsked };
     const session: Session = new Session(folder, shared, new Map(handlers), () => {
       if (this.#sessions.get(home) === session) {
         this.#changed.fire(this.state);

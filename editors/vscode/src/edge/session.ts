@@ -39,6 +39,8 @@ export interface Shared {
   log: vscode.LogOutputChannel;
   saver: Saver;
   bridge: Bridge;
+  /** The server's lenses are asked for: something changed, or the server says that they did. */
+  lensesAsked: () => void;
 }
 
 /** The server's commands are registered once for all sessions, not by each client. */
@@ -168,6 +170,7 @@ export class Session {
       handleWorkDoneProgress: () => undefined,
       // Whatever is offered says which folder it is of: paths of symbols do not.
       provideCodeLenses: async (document, token, next) => {
+        this.#shared.lensesAsked();
         const lenses = standAbove() && this.#owns(document) ? await next(document, token) : [];
         return lenses?.map((lens) => Object.assign(lens, { command: placed(lens.command, folder) }));
       },
