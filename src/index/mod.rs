@@ -3,6 +3,7 @@
 
 mod bm25;
 mod code;
+mod dangling;
 mod facts;
 mod fuzzy;
 mod generated;
@@ -31,7 +32,7 @@ pub use importable::Importable;
 pub use locate::{Candidate, Located, LocatedFile};
 pub use lookup::{Definition, Description, Usage, Usages};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
-pub use names::{LostUse, Rebound, binds, lost_uses, rebound, undefined_names};
+pub use names::{LostUse, Rebound, binds, lost_uses, newly_undefined, rebound, undefined_names};
 pub use position::{Definitions, NoName, Position};
 pub use progress::reading;
 pub use search::{Hit, Hits};
@@ -45,7 +46,7 @@ use crate::syntax::{FilePath, Language, SymbolPath};
 use crate::workspace::{ReadError, Snapshot};
 use code::Code;
 use read::Reading;
-pub use resolve::Certainty;
+pub use resolve::{Certainty, Dangling, Holder};
 use store::Store;
 
 /// Skipped files that one warning names.
@@ -227,6 +228,13 @@ impl Index {
     /// At most `limit`, the certain ones first, code before tests.
     pub fn references(&self, name: &str, limit: usize) -> Usages {
         lookup::references(self.code(), &self.snapshot, name, limit)
+    }
+
+    /// The names that lead nowhere here and did not in `before`, of which only `changed` files differ:
+    /// imports of what a module does not define, and attributes that a module or a class does not have.
+    pub fn newly_dangling(&self, before: &Index, changed: &[FilePath]) -> Vec<Dangling> {
+        let codes = (before.code(), self.code());
+        dangling::newly_dangling(codes, (&before.snapshot, &self.snapshot), changed)
     }
 
     /// The symbols that a text is likeliest about: a task, or the output of failing tests.

@@ -127,6 +127,12 @@ pub(super) fn to_remove(task: &str, id: &str) -> bool {
     asks(task, &is_it, &[&REMOVAL])
 }
 
+/// Whether a task asks to rename, move or remove something and names this.
+pub(super) fn to_take_away(task: &str, name: &str) -> bool {
+    let is_removal = |word: &str| REMOVAL.contains(&word.to_lowercase().as_str());
+    words(task).any(is_removal) && words(task).any(|word| word == name)
+}
+
 /// Whether a task asks to change a test, by its name.
 pub(super) fn to_change_test(task: &str, id: &str) -> bool {
     let name = name_of(id);

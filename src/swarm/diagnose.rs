@@ -9,13 +9,11 @@ use tokio::time::Instant;
 use super::event::{Event, Party};
 use super::findings::{DiagnosticEvidence, ImportMends};
 use super::hub::Hub;
-use crate::index::lost_uses;
-use crate::ports::{Diagnostics, Effort, Problem, ProblemKind, Severity, TextRequest};
-use crate::syntax::{FilePath, Language, SymbolTree};
+use super::names_check;
+use crate::ports::{Diagnostics, Effort, Problem, Severity, TextRequest};
+use crate::syntax::{FilePath, SymbolTree};
 use crate::workspace::Snapshot;
 
-/// Named in place of a language server for what is found without one.
-const OWN: &str = "starling";
 /// Files of others that are looked at anew after a change.
 const PREPARED: usize = 4;
 /// The longest that a service is waited for; it may keep to less.
@@ -80,51 +78,22 @@ pub(super) async fn diagnostics(
     if found.stopping().next().is_none() {
         found = found.and(compare_all(hub, before, after, files, Effort::Thorough).await);
     }
-    if found.stopping().next().is_none() {
-        found = found.and(lost_imports(before, after, files));
-    }
     tell_news(hub);
-    found
+    with_names(hub, found, before, after, files)
 }
 
-/// Uses of names whose imports a change takes away: found without a language server, and whether a test
-/// runs that code or not.
-fn lost_imports(before: &Snapshot, after: &Snapshot, files: &[FilePath]) -> DiagnosticEvidence {
-    let mut new = Vec::new();
-    for file in files {
-        let (Ok(old), Ok(text)) = (before.read(file), after.read(file)) else {
-            continue;
-        };
-        if Language::of(file) == Language::Plain || old == text {
-            continue;
-        }
-        let tree = |text| SymbolTree::parse(file.clone(), text);
-        let uses = lost_uses(&tree(old), &tree(text)).into_iter();
-        new.extend(uses.map(|one| Problem {
-            file: file.clone(),
-            line: one.line,
-            severity: Severity::Error,
-            message: format!(
-                "the change takes the import of `{}` away, which {} still uses: that use must go first, \
-                 or together with the import",
-                one.name, one.symbol
-            ),
-            source: OWN.to_owned(),
-            kind: ProblemKind::Name,
-            stops: true,
-            range: Some(one.range),
-        }));
-    }
-    match new.is_empty() {
-        true => DiagnosticEvidence::Absent,
-        false => DiagnosticEvidence::Known {
-            tool: OWN.to_owned(),
-            before: 0,
-            after: new.len(),
-            new,
-            millis: 0,
-            unknown: None,
-        },
+/// Looks for names without a meaning as well, where no service found enough.
+fn with_names(
+    hub: &Hub,
+    found: DiagnosticEvidence,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> DiagnosticEvidence {
+    let is_enough = found.stopping().next().is_some();
+    match is_enough {
+        true => found,
+        false => found.and(names_check::check(hub, before, after, files)),
     }
 }
 
@@ -143,7 +112,7 @@ pub(super) async fn last_look(
     };
     let found = compare_all(hub, before, after, files, effort).await;
     tell_news(hub);
-    found
+    with_names(hub, found, before, after, files)
 }
 
 fn tell_news(hub: &Hub) {
@@ -282,6 +251,7 @@ pub(super) fn objection(evidence: &DiagnosticEvidence, imports: &ImportMends) ->
 mod tests {
     use super::super::findings::UnclearImport;
     use super::*;
+    use crate::ports::ProblemKind;
 
     const BEFORE: &str = "def f():\n    a\n    b\n\ndef g():\n    a\n";
 

@@ -1,15 +1,20 @@
 //! The end of a run: one sentence for people, and whether tests prove the run's changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod not_applied;
+mod unchanged;
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::ask::party_name;
-use super::event::{AgentOutcome, Event, Party, StopReason};
+use super::event::StopReason;
 use super::goal::{self, Goal};
 use super::new_tests::WithoutChange;
+pub(super) use not_applied::{left_out, rejected};
+pub(super) use unchanged::{Unchanged, unchanged};
+
 use super::proposal::{WHOLE_RUN, failing_ids, tail};
-use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus, Verdict};
+use crate::ports::{TestCase, TestOutcome, TestReport, TestStatus};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// How the reason of a run begins whose last proposal was sent back.
@@ -64,6 +69,8 @@ impl Ending {
             unreached: &[],
             behaves_otherwise: false,
             left_out: &[],
+            rejected: &[],
+            problems: &[],
             refused: None,
             report_before: None,
             nothing_to_change: false,
@@ -99,6 +106,10 @@ pub(super) struct RunFacts<'a> {
     pub behaves_otherwise: bool,
     /// Proposals that the checks refused for good, in words.
     pub left_out: &'a [String],
+    /// Proposals that the person rejected, in words.
+    pub rejected: &'a [String],
+    /// Problems that the changes brought, be it with the person's leave, in words.
+    pub problems: &'a [String],
     /// Why the last proposal was refused, where none was applied.
     pub refused: Option<&'a str>,
     /// The test run before anything was changed.
@@ -139,6 +150,14 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
                     (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
                 }
                 other => (other, headline),
+            };
+            let (proof, headline) = match facts.problems {
+                [] => (proof, headline),
+                problems => (Proof::Unproven, with_problems(problems, &headline)),
+            };
+            let headline = match facts.rejected {
+                [] => headline,
+                rejected => format!("{headline}; you rejected {}", some_of(rejected)),
             };
             let mut untold = facts.unsteady.to_vec();
             untold.retain(|id| !names(&headline, id));
@@ -187,9 +206,27 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
 
 /// The headline of a run of which only a part was applied: that tests pass does not show that it is done.
 fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
-    let rest = headline.strip_prefix("Done and proven: ");
-    let rest = rest.or(headline.strip_prefix("Done: ")).unwrap_or(headline);
-    format!("Done, but {}; {rest}", refusals(facts))
+    format!("Done, but {}; {}", refusals(facts), what_is_done(headline))
+}
+
+/// The headline of a run that leaves problems.
+fn with_problems(problems: &[String], headline: &str) -> String {
+    let count = counted(problems.len(), "new problem");
+    let (problems, rest) = (some_of(problems), what_is_done(headline));
+    format!("Done, but {count}: {problems}; {rest}")
+}
+
+/// A headline without the words that it begins with.
+fn what_is_done(headline: &str) -> &str {
+    const BEGINNINGS: [&str; 4] = [
+        "Done and proven: ",
+        "Done, untested: ",
+        "Done, but ",
+        "Done: ",
+    ];
+    let mut beginnings = BEGINNINGS.iter();
+    let rest = beginnings.find_map(|beginning| headline.strip_prefix(beginning));
+    rest.unwrap_or(headline)
 }
 
 /// `1 proposal was refused: a.py::f (why)`.
@@ -199,32 +236,6 @@ fn refusals(facts: &RunFacts<'_>) -> String {
         1 => format!("1 proposal was refused: {names}"),
         many => format!("{many} proposals were refused: {names}"),
     }
-}
-
-/// The agents whose proposals the checks refused and of whose symbol nothing was applied, each with the
-/// last reason.
-pub(super) fn left_out(events: &[Event]) -> Vec<String> {
-    let mut refused: BTreeMap<String, (&Party, &str)> = BTreeMap::new();
-    let mut applied: BTreeSet<&SymbolPath> = BTreeSet::new();
-    for event in events {
-        match event {
-            Event::ProposalRefused { agent, why, shown } => {
-                let why = shown.as_ref().unwrap_or(why);
-                refused.insert(party_name(agent), (agent, first_line(why)));
-            }
-            Event::ProposalApplied { symbols, .. } => applied.extend(symbols),
-            _ => {}
-        }
-    }
-    let is_left_out = |agent: &Party| match agent {
-        Party::Agent(symbol) => !applied
-            .iter()
-            .any(|one| *one == symbol || one.encloses(symbol) || symbol.encloses(one)),
-        _ => false,
-    };
-    let left = refused.iter().filter(|(_, (agent, _))| is_left_out(agent));
-    left.map(|(name, (_, why))| format!("{name} ({why})"))
-        .collect()
 }
 
 /// Why no test proves the changes of a run; `None` where tests do, or where there is nothing to prove.
@@ -667,69 +678,6 @@ fn first_line(text: &str) -> &str {
 fn last_line(output: &str) -> &str {
     let line = output.trim_end().lines().last();
     tail(line.unwrap_or("it printed nothing"), QUOTED)
-}
-
-/// Why a run changed nothing.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unchanged {
-    pub why: String,
-    /// Every agent says that its symbol needs no change.
-    pub by_all: bool,
-}
-
-/// Reads from the events of a run why it changed nothing.
-pub(super) fn unchanged(events: &[Event]) -> Unchanged {
-    let mut last: BTreeMap<&Party, (&AgentOutcome, &str)> = BTreeMap::new();
-    let mut sent_back = None;
-    let mut is_undone = false;
-    let mut is_missed = false;
-    for event in events {
-        if let Event::AgentFinished {
-            agent,
-            outcome,
-            summary,
-        } = event
-        {
-            last.insert(agent, (outcome, summary));
-        } else if let Event::ProposalReviewed { verdict, .. } = event {
-            sent_back = match verdict {
-                Verdict::Accept => sent_back,
-                Verdict::Reject { reason } => Some(reason.as_str()),
-                Verdict::Steer { text } => Some(text.as_str()),
-            };
-        } else if let Event::ProposalUndone { .. } = event {
-            is_undone = true;
-        } else if let Event::NotWoken { .. } = event {
-            is_missed = true;
-        }
-    }
-    let not = |why: String| Unchanged { why, by_all: false };
-    let gave_up = last
-        .iter()
-        .filter_map(|(agent, (outcome, _))| match outcome {
-            AgentOutcome::GaveUp { why } => Some(format!("{} gave up: {why}", party_name(agent))),
-            AgentOutcome::Changed | AgentOutcome::NothingToChange => None,
-        });
-    let gave_up: Vec<String> = gave_up.collect();
-    if is_undone {
-        return not("every change was undone".to_owned());
-    }
-    if let Some(reason) = sent_back {
-        return not(format!("{NOT_ACCEPTED}: {}", first_line(reason)));
-    }
-    if !gave_up.is_empty() {
-        return not(some_of(&gave_up));
-    }
-    let said: BTreeSet<&str> = last.values().map(|(_, summary)| summary.trim()).collect();
-    let said: Vec<&str> = said.into_iter().filter(|one| !one.is_empty()).collect();
-    let why = match said.is_empty() {
-        true => "no agent found anything to change".to_owned(),
-        false => said.join("\n"),
-    };
-    Unchanged {
-        why,
-        by_all: !last.is_empty() && !is_missed,
-    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::apply::Applied;
+use super::asked;
 use super::broken::{Mentions, Scope, Site, broken, broken_in, mentions_of_the_gone};
 use super::company;
 use super::event::{Cause, Driver, Event, Party};
 use super::gate::Draft;
 use super::hub::Hub;
+use super::lookup::Lookup;
 use super::proposal::ProposalId;
 use crate::syntax::{SymbolPath, SymbolTree, signature};
 
@@ -28,6 +30,27 @@ struct Concern {
     overrides: bool,
 }
 
+/// The places that a changed contract breaks and that have to follow: code, and the tests of what the task
+/// asks to rename or remove.
+fn to_follow(
+    hub: &Hub,
+    lookup: &Lookup,
+    draft: &Draft,
+    changed: &SymbolPath,
+    gone: &Mentions,
+) -> Vec<Site> {
+    let mut sites = broken(lookup, draft, changed, gone);
+    if tests_follow(hub, changed, gone) {
+        sites.extend(broken_in(Scope::Tests, lookup, draft, changed, gone));
+    }
+    sites
+}
+
+fn tests_follow(hub: &Hub, changed: &SymbolPath, gone: &Mentions) -> bool {
+    let name = changed.base_name();
+    gone.contains_key(changed) && asked::to_take_away(&hub.task.text, name)
+}
+
 /// The owners of the code that a draft would break.
 pub(super) fn owners_of_broken(hub: &Hub, draft: &Draft) -> Vec<SymbolPath> {
     if draft.breaking.is_empty() {
@@ -37,7 +60,7 @@ pub(super) fn owners_of_broken(hub: &Hub, draft: &Draft) -> Vec<SymbolPath> {
     let gone = mentions_of_the_gone(&lookup, draft);
     let mut owners: Vec<SymbolPath> = Vec::new();
     for changed in &draft.breaking {
-        let sites = broken(&lookup, draft, changed, &gone);
+        let sites = to_follow(hub, &lookup, draft, changed, &gone);
         owners.extend(by_owner(hub, draft, sites).into_keys());
     }
     owners.sort();
@@ -45,14 +68,16 @@ pub(super) fn owners_of_broken(hub: &Hub, draft: &Draft) -> Vec<SymbolPath> {
     owners
 }
 
-/// The number of tests that call what a draft changes in a way that it breaks.
+/// The number of tests that call what a draft changes in a way that it breaks, and do not follow.
 pub(super) fn broken_tests(hub: &Hub, draft: &Draft) -> usize {
     if draft.breaking.is_empty() {
         return 0;
     }
     let lookup = hub.lookup();
     let gone = mentions_of_the_gone(&lookup, draft);
-    let sites = draft.breaking.iter().flat_map(|changed| {
+    let breaking = draft.breaking.iter();
+    let breaking = breaking.filter(|changed| !tests_follow(hub, changed, &gone));
+    let sites = breaking.flat_map(|changed| {
         let sites = broken_in(Scope::Tests, &lookup, draft, changed, &gone);
         sites.into_iter().map(|site| site.symbol)
     });
@@ -125,9 +150,13 @@ fn wake_broken(
     let contract = draft.contract.join("; ");
     let soon = company::with_all_that_wait(hub);
     for changed in &draft.breaking {
-        let mut owners = by_owner(hub, draft, broken(&hub.lookup(), draft, changed, gone));
+        let mut owners = by_owner(
+            hub,
+            draft,
+            to_follow(hub, &hub.lookup(), draft, changed, gone),
+        );
         // Who has mended it already, and waits for a word on that, has nothing to do.
-        let still = by_owner(hub, draft, broken(&soon, draft, changed, gone));
+        let still = by_owner(hub, draft, to_follow(hub, &soon, draft, changed, gone));
         owners.retain(|owner, _| Party::Agent(owner.clone()) != *by && still.contains_key(owner));
         let change = Arc::new((draft.clone(), gone.clone()));
         hub.state().changes.insert(changed.clone(), change);
@@ -153,7 +182,7 @@ pub(super) fn is_still_broken(hub: &Hub, owner: &SymbolPath, changed: &SymbolPat
     let change = hub.state().changes.get(changed).cloned();
     let Some(change) = change else { return true };
     let (draft, gone) = change.as_ref();
-    let sites = broken(&hub.lookup(), draft, changed, gone);
+    let sites = to_follow(hub, &hub.lookup(), draft, changed, gone);
     by_owner(hub, draft, sites).contains_key(owner)
 }
 

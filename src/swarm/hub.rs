@@ -103,6 +103,8 @@ pub(super) struct State {
     pub repeated: Option<(Epoch, Vec<String>)>,
     /// The tests that pass only as the run changed them, in the world of that epoch.
     pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
+    /// Problems that the changes brought, as the last check found them, in words.
+    pub problems: Vec<String>,
     /// What the run's new tests do on the code as it was, where that was tried at the end.
     pub new_tests: WithoutChange,
     pub applied: Vec<Applied>,
@@ -240,6 +242,7 @@ impl Hub {
             latest: None,
             repeated: None,
             only_as_changed: None,
+            problems: Vec::new(),
             new_tests: WithoutChange::default(),
             applied: Vec::new(),
             dependencies: BTreeMap::new(),

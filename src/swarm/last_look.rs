@@ -9,11 +9,12 @@ use super::diagnose;
 use super::event::{Cause, Event, Party};
 use super::findings::DiagnosticEvidence;
 use super::hub::Hub;
+use super::names_check;
 use crate::ports::{Effort, Problem};
 use crate::syntax::{FilePath, SymbolPath};
 
 /// What the accepted changes brought together. Where it cannot be more than what was found of the one
-/// change by itself, nothing is asked.
+/// change by itself, no service is asked.
 pub(super) async fn last_look(hub: &Arc<Hub>) -> DiagnosticEvidence {
     let (before, after, files, changes) = {
         let state = hub.state();
@@ -23,10 +24,11 @@ pub(super) async fn last_look(hub: &Arc<Hub>) -> DiagnosticEvidence {
     };
     let language = &hub.outside.language;
     let is_thorough = |file: &FilePath| language.has(Effort::Thorough, file);
-    if changes < 2 && !files.iter().any(is_thorough) {
-        return DiagnosticEvidence::Absent;
-    }
-    let found = diagnose::last_look(hub, &before, &after, &files).await;
+    let is_known = changes < 2 && !files.iter().any(is_thorough);
+    let found = match is_known {
+        true => names_check::check(hub, &before, &after, &files),
+        false => diagnose::last_look(hub, &before, &after, &files).await,
+    };
     match found {
         DiagnosticEvidence::Absent => {}
         DiagnosticEvidence::Unknown { .. } | DiagnosticEvidence::Known { .. } => {
@@ -42,8 +44,17 @@ pub(super) fn news(hub: &Hub, found: &DiagnosticEvidence) -> Vec<String> {
     let state = hub.state();
     let news = found.stopping();
     news.filter(|one| !state.accepted_problems.contains(&one.message))
-        .map(|one| format!("{}:{}: {}", one.file, one.line, one.message))
+        .map(in_words)
         .collect()
+}
+
+/// All problems that the accepted changes brought, in words.
+pub(super) fn all(found: &DiagnosticEvidence) -> Vec<String> {
+    found.stopping().map(in_words).collect()
+}
+
+fn in_words(one: &Problem) -> String {
+    format!("{}:{}: {}", one.file, one.line, one.message)
 }
 
 /// Wakes the owners of problems that nobody has seen and accepted; says whether anybody was woken.

@@ -39,6 +39,7 @@ pub mod ledger;
 mod lookup;
 mod material;
 mod mend;
+mod names_check;
 mod new_tests;
 mod objection;
 mod original_tests;

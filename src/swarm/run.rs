@@ -657,6 +657,7 @@ fn with_facts<R>(
         true => ending::left_out(&hub.log.events()),
         false => Vec::new(),
     };
+    let rejected = ending::rejected(&hub.log.events());
     let unsteady = steady::known(hub);
     let state = hub.state();
     let untested = match (has_command, state.reach.end) {
@@ -699,6 +700,8 @@ fn with_facts<R>(
         unreached: &unreached,
         behaves_otherwise,
         left_out: &left_out,
+        rejected: &rejected,
+        problems: &state.problems,
         refused: refused.as_deref(),
         report_before: state.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),

@@ -41,6 +41,7 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
             Some(report) => steady::failing_at_end(hub, report),
             None => known_failures(hub),
         };
+        hub.state().problems = last_look::all(&problems);
         let left = Left {
             failing,
             problems: last_look::news(hub, &problems),

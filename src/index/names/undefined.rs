@@ -47,7 +47,7 @@ pub fn binds(tree: &SymbolTree, name: &str) -> bool {
     found.is_some_and(|id| bindings(id).iter().any(Binding::gives))
 }
 
-/// A use of a name whose import is gone.
+/// A use of a name that nothing gives a meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostUse {
     pub name: String,
@@ -61,31 +61,45 @@ pub struct LostUse {
 /// `after`: one for each name and symbol, in the order of the text.
 pub fn lost_uses(before: &SymbolTree, after: &SymbolTree) -> Vec<LostUse> {
     let (old, new) = (Names::read(before), Names::read(after));
-    let is_import = |binding: &Binding| matches!(binding.kind, BindingKind::Import(_));
-    let was_imported = |name: &&str| {
-        let found = old.find(name);
-        found.is_some_and(|id| old.bindings(ScopeId::MODULE, id).iter().any(is_import))
-    };
-    let undefined = new.undefined();
-    let lost: BTreeSet<&str> = undefined.into_iter().filter(was_imported).collect();
+    let mut undefined = new.undefined();
+    undefined.retain(|name| old.imports_at_top(name));
+    uses_of(&new, after, &undefined)
+}
+
+/// The uses in `after` of names that nothing gives a meaning in `after` and that `before` does not use so:
+/// one for each name and symbol, in the order of the text. None where the module makes names at run time.
+pub fn newly_undefined(before: &SymbolTree, after: &SymbolTree) -> Vec<LostUse> {
+    let (old, new) = (Names::read(before), Names::read(after));
+    if ["exec", "globals"]
+        .iter()
+        .any(|word| new.find(word).is_some())
+    {
+        return Vec::new();
+    }
+    let known = old.undefined();
+    let mut undefined = new.undefined();
+    undefined.retain(|name| !known.contains(name));
+    uses_of(&new, after, &undefined)
+}
+
+fn uses_of(names: &Names, tree: &SymbolTree, wanted: &BTreeSet<&str>) -> Vec<LostUse> {
     let mut uses: Vec<LostUse> = Vec::new();
-    for found in new.occurrences() {
-        let name = new.name(found.name);
+    for found in names.occurrences() {
+        let name = names.name(found.name);
         let is_read = matches!(found.role, Role::Read | Role::Call);
-        if !is_read || found.receiver().is_some() || !lost.contains(name) {
+        if !is_read || found.receiver().is_some() || !wanted.contains(name) {
             continue;
         }
         let at = found.at as usize;
-        let symbol = &after.owner(at).path;
+        let symbol = &tree.owner(at).path;
         let is_known = |one: &LostUse| one.name == name && one.symbol == *symbol;
         if uses.iter().any(is_known) {
             continue;
         }
-        let lines = after.text()[..at].matches('\n').count();
         uses.push(LostUse {
             name: name.to_owned(),
             symbol: symbol.clone(),
-            line: u32::try_from(lines).unwrap_or(u32::MAX).saturating_add(1),
+            line: names.line(found.at),
             range: ByteRange::new(at, at + name.len()),
         });
     }
@@ -93,6 +107,13 @@ pub fn lost_uses(before: &SymbolTree, after: &SymbolTree) -> Vec<LostUse> {
 }
 
 impl Names {
+    /// Whether the module itself imports a name.
+    fn imports_at_top(&self, name: &str) -> bool {
+        let is_import = |binding: &Binding| matches!(binding.kind, BindingKind::Import(_));
+        let found = self.find(name);
+        found.is_some_and(|id| self.bindings(ScopeId::MODULE, id).iter().any(is_import))
+    }
+
     fn undefined(&self) -> BTreeSet<&str> {
         if (self.imports.iter()).any(|import| import.what == Imported::Star) {
             return BTreeSet::new();
@@ -181,5 +202,23 @@ mod tests {
     fn a_star_may_bring_anything() {
         assert_eq!(undefined("from m import *\nmissing()\n"), [""; 0]);
         assert_eq!(undefined("missing()\n"), ["missing"]);
+    }
+
+    #[test]
+    fn what_nothing_defines_any_more_is_told_for_each_symbol() {
+        let undefined = |before: &str, after: &str| -> Vec<(String, u32)> {
+            let tree = |text: &str| SymbolTree::parse(FilePath::new("a.py"), text.into());
+            let uses = newly_undefined(&tree(before), &tree(after)).into_iter();
+            uses.map(|one| (one.name, one.line)).collect()
+        };
+        let before = "def f():\n    return 1\n\n\ndef g():\n    return f() + lost\n";
+        let after = before.replace("def f", "def h");
+        assert_eq!(undefined(before, &after), [("f".to_owned(), 6)]);
+        assert_eq!(
+            undefined(before, &before.replace("return 1", "return lost")),
+            []
+        );
+        assert_eq!(undefined("", "print(a, a)\n"), [("a".to_owned(), 1)]);
+        assert_eq!(undefined("", "globals()['a'] = 1\nprint(a)\n"), []);
     }
 }

@@ -4,6 +4,7 @@
 mod access;
 mod annotation;
 mod class;
+mod dangling;
 mod definition;
 mod eval;
 mod judge;
@@ -18,6 +19,7 @@ mod target;
 mod tests;
 mod value;
 
+pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;
 pub use references::Certainty;
 pub(super) use resolver::Resolver;

@@ -1,5 +1,6 @@
 use super::*;
-use crate::ports::ResultSource;
+use crate::ports::{ResultSource, Verdict};
+use crate::swarm::{AgentOutcome, Event, Party};
 
 fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
     TestReport {
@@ -37,6 +38,8 @@ struct Run<'a> {
     unreached: &'a [&'a str],
     behaves_otherwise: bool,
     left_out: &'a [&'a str],
+    rejected: &'a [&'a str],
+    problems: &'a [&'a str],
     unheld: &'a [&'a str],
     unsteady: &'a [&'a str],
     doubtful: &'a [&'a str],
@@ -58,6 +61,8 @@ impl Default for Run<'_> {
             unreached: &[],
             behaves_otherwise: false,
             left_out: &[],
+            rejected: &[],
+            problems: &[],
             unheld: &[],
             unsteady: &[],
             doubtful: &[],
@@ -81,6 +86,7 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
     let owned = |ids: &[&str]| -> Vec<String> { ids.iter().map(|id| (*id).to_owned()).collect() };
     let (unsteady, doubtful) = (owned(run.unsteady), owned(run.doubtful));
     let unheld = owned(run.unheld);
+    let (rejected, problems) = (owned(run.rejected), owned(run.problems));
     let ending = ending(&RunFacts {
         stop_reason: &run.stop_reason,
         task: run.task,
@@ -98,6 +104,8 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         unreached: &unreached,
         behaves_otherwise: run.behaves_otherwise,
         left_out: &left_out,
+        rejected: &rejected,
+        problems: &problems,
         refused: None,
         only_as_changed: &as_changed,
         unheld: &unheld,
@@ -714,4 +722,24 @@ fn tests_that_could_not_be_held_to_their_original_text_prove_nothing() {
     let headline = "Done, but the run also changed tests in calc.py, and could not run them with their \
                     original text";
     assert_eq!(ends(&run), (Proof::Unproven, headline.to_owned()));
+}
+
+#[test]
+fn what_a_person_left_undone_is_told() {
+    let rejected = ends(&Run {
+        last: Some(passing(3)),
+        rejected: &["#2 (a.py::g)"],
+        ..Run::default()
+    });
+    let headline = "Done and proven: 3 tests pass; you rejected #2 (a.py::g)";
+    assert_eq!(rejected, is(Proof::Proven, headline));
+    let broken = ends(&Run {
+        last: Some(passing(3)),
+        rejected: &["#2 (a.py::g)"],
+        problems: &["b.py:1: `h` is not defined in a.py"],
+        ..Run::default()
+    });
+    let headline = "Done, but 1 new problem: b.py:1: `h` is not defined in a.py; 3 tests pass; \
+                    you rejected #2 (a.py::g)";
+    assert_eq!(broken, is(Proof::Unproven, headline));
 }

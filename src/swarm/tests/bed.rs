@@ -513,13 +513,22 @@ pub struct FakeApprover {
     pub latency: Mutex<Duration>,
     /// How long a person takes for the next decisions.
     pub latencies: Mutex<VecDeque<Duration>>,
+    /// Proposals that the person rejects, whatever else they would say.
+    pub rejected: Mutex<Option<Box<Rejects>>>,
     /// The person's own versions of a proposal; none: it is decided on.
     pub edits: Mutex<Option<Box<Edits>>>,
 }
 
+pub type Rejects = dyn Fn(&ProposalView) -> bool + Send;
+
 pub type Edits = dyn FnMut(&ProposalView) -> Option<Vec<EditedPart>> + Send;
 
 impl FakeApprover {
+    /// The person rejects these proposals.
+    pub fn rejects(&self, which: impl Fn(&ProposalView) -> bool + Send + 'static) {
+        *self.rejected.lock().unwrap() = Some(Box::new(which));
+    }
+
     async fn decide(&self) -> Verdict {
         let latency = self.latencies.lock().unwrap().pop_front();
         let latency = latency.unwrap_or(*self.latency.lock().unwrap());
@@ -540,7 +549,15 @@ impl Approver for FakeApprover {
         let mut edits = self.edits.lock().unwrap().take();
         let edited = edits.as_mut().and_then(|edits| edits(&view));
         *self.edits.lock().unwrap() = edits;
+        let is_rejected = {
+            let rejected = self.rejected.lock().unwrap();
+            rejected.as_ref().is_some_and(|rejects| rejects(&view))
+        };
         self.seen.lock().unwrap().push(view);
+        if is_rejected {
+            let reason = "not like this".to_owned();
+            return Verdict::Reject { reason }.into();
+        }
         match edited {
             Some(parts) => Reviewed::Edited(parts),
             None => self.decide().await.into(),

@@ -124,12 +124,14 @@ async fn callers_of_what_was_deleted_follow() {
     let delete = call("propose", json!({"reason": "r", "delete": ["a.py::fee"]}));
     let model = Scripted::native()
         .on("agent a.py::fee", [delete])
-        .on("agent a.py::g", [finish("nothing")]);
-    let mut bed = Bed::new(&FILES, model).begin(&["a.py::fee"]);
+        .on("agent a.py::g", [whole("def g(x):\n    return x + 1\n")]);
+    let mut bed = Bed::new(&FILES[..1], model).begin(&["a.py::fee"]);
     let events = bed.run().await;
     assert_eq!(follow_ups(&events).len(), 1, "{events:#?}");
-    assert!(bed.model.prompts("agent a.py::g")[0].contains("It is gone."));
-    assert!(!bed.read("a.py").contains("def fee("));
+    assert!(bed.model.prompts("agent a.py::g")[0].contains("It will be gone."));
+    assert_eq!(stop(&events), StopReason::Settled);
+    let text = bed.read("a.py");
+    assert!(!text.contains("fee("), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

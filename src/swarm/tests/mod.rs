@@ -26,6 +26,7 @@ mod parts;
 mod policy;
 mod rebinding;
 mod refused;
+mod renaming;
 mod repairs;
 mod rivals;
 mod scouting;

@@ -319,7 +319,7 @@ async fn an_owner_that_has_spoken_is_shown_its_source_anew() {
 async fn the_proxy_sees_all_that_was_accepted_by_name() {
     let body = "    x = x + 1\n".repeat(1_200);
     let long = |result: &str| format!("def f(x):\n{body}    return {result}\n");
-    let changed: String = long("y").replace("x + 1", "x + 2");
+    let changed: String = long("x * 2").replace("x + 1", "x + 2");
     let text = format!(
         "{}\n\ndef g(x):\n    return x\n\n\ndef h(x):\n    return x\n",
         long("x")

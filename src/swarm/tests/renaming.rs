@@ -1,0 +1,159 @@
+//! A name that goes away or is not there yet: what uses it and what defines it land together, whether a
+//! test runs that code or not.
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::swarm::*;
+
+const STATS: &str = "def rate(hits, total):\n    return hits / total\n";
+const REPORT: &str =
+    "from stats import rate\n\n\ndef line(hits, total):\n    return f\"{rate(hits, total):.1%}\"\n";
+const TESTS: &str = "from stats import rate\n\n\ndef test_rate():\n    assert rate(1, 2) == 0.5\n";
+
+/// The test, which knows nothing of `report.py`.
+fn test_rate(all: &str) -> Vec<(String, String)> {
+    let defines = |name: &str| all.contains(&format!("def {name}("));
+    let tests = &all[all.find("def test_rate").unwrap()..];
+    let imports = all[..all.find("def test_rate").unwrap()].rfind("import ");
+    let imports = &all[imports.unwrap()..];
+    let name = match tests.contains("error_rate(") {
+        true => "error_rate",
+        false => "rate",
+    };
+    let is_imported = imports
+        .lines()
+        .next()
+        .unwrap()
+        .ends_with(&format!(" {name}"));
+    match defines(name) && is_imported {
+        true => Vec::new(),
+        false => {
+            let why = "ImportError: cannot import name 'rate' from 'stats'";
+            vec![("test_stats.py::test_rate".to_owned(), why.to_owned())]
+        }
+    }
+}
+
+fn renamed() -> Line {
+    whole("def error_rate(hits, total):\n    return hits / total\n")
+}
+
+fn new_line() -> Line {
+    let source = "def line(hits, total):\n    return f\"{error_rate(hits, total):.1%}\"\n";
+    whole(source)
+}
+
+fn new_import(file: &str) -> Line {
+    let source = "from stats import error_rate\n";
+    let hunks = json!([{"old": "from stats import rate\n", "new": source}]);
+    let symbol = format!("{file}::");
+    call(
+        "propose",
+        json!({"reason": "r", "symbol": symbol, "hunks": hunks}),
+    )
+}
+
+fn bed(model: Scripted) -> Bed {
+    let files = [
+        ("stats.py", STATS),
+        ("report.py", REPORT),
+        ("test_stats.py", TESTS),
+    ];
+    let mut bed = Bed::new(&files, model)
+        .tests(test_rate)
+        .with(|task| task.text = "Rename rate to error_rate.".to_owned());
+    bed.lists = true;
+    bed
+}
+
+fn everybody() -> Scripted {
+    let test = "def test_rate():\n    assert error_rate(1, 2) == 0.5\n";
+    Scripted::native()
+        .always("agent stats.py::rate", renamed())
+        .always("agent report.py::line", new_line())
+        .always("agent report.py::", new_import("report.py"))
+        .always("agent test_stats.py::test_rate", whole(test))
+        .always("agent test_stats.py::", new_import("test_stats.py"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renamed_function_lands_with_all_its_uses() {
+    for begin in [
+        &["stats.py::rate"][..],
+        &["report.py::line", "stats.py::rate"],
+        &["report.py::line"],
+    ] {
+        let model = everybody();
+        let mut bed = bed(model).begin(begin);
+        let events = bed.run().await;
+        let texts = ["stats.py", "report.py", "test_stats.py"].map(|file| bed.read(file));
+        if begin.contains(&"stats.py::rate") {
+            assert_eq!(stop(&events), StopReason::Settled, "{begin:?}: {events:#?}");
+            assert!(texts[0].contains("def error_rate("), "{texts:?}");
+            assert!(texts[1].contains("import error_rate") && texts[1].contains("{error_rate("));
+            assert!(texts[2].contains("import error_rate") && texts[2].contains(" error_rate("));
+        } else {
+            assert_eq!(texts, [STATS, REPORT, TESTS], "{events:#?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_are_not_renamed_without_what_they_call() {
+    let never = Scripted::native()
+        .always("agent stats.py::rate", finish("nothing"))
+        .always("agent report.py::line", new_line())
+        .always("agent report.py::", new_import("report.py"));
+    let mut bed = bed(never).begin(&["stats.py::rate", "report.py::line", "report.py::"]);
+    let events = bed.run().await;
+    assert_eq!(bed.read("report.py"), REPORT, "{events:#?}");
+    let refused = malformed(&events).join("\n");
+    assert!(
+        refused.contains("`error_rate` is not defined in stats.py")
+            || refused.contains("nothing defines `error_rate`"),
+        "{refused}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_still_used_does_not_go() {
+    let model = everybody()
+        .always("agent report.py::line", finish("nothing"))
+        .always("agent report.py::", finish("nothing"));
+    let mut bed = bed(model).begin(&["stats.py::rate"]);
+    let events = bed.run().await;
+    assert_eq!(bed.read("stats.py"), STATS, "{events:#?}");
+    assert_eq!(bed.read("test_stats.py"), TESTS);
+    let refused = malformed(&events).join("\n");
+    assert!(
+        refused.contains("report.py:1: `rate` is not defined in stats.py"),
+        "{refused}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_rejected_part_leaves_broken_is_told() {
+    let model = everybody()
+        .on("agent stats.py::rate", [renamed(), finish("as you wish")])
+        .always("agent test_stats.py", finish("nothing"));
+    let mut bed = bed(model)
+        .begin(&["report.py::", "report.py::line", "stats.py::rate"])
+        .with(|task| task.approval = Approval::Ask);
+    let reject = |view: &crate::ports::ProposalView| view.symbol.file.as_str() == "stats.py";
+    bed.approver.rejects(reject);
+    let events = bed.run().await;
+    let Some(Event::RunFinished { ending, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let headline = &ending.as_ref().unwrap().headline;
+    assert!(
+        bed.read("report.py").contains("import error_rate"),
+        "{headline}"
+    );
+    assert!(
+        headline.contains("report.py:1: `error_rate` is not defined in stats.py"),
+        "{headline}"
+    );
+    assert!(headline.contains("; you rejected #") && headline.contains("(stats.py::rate)"));
+}
