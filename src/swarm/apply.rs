@@ -54,6 +54,12 @@ pub(super) fn untouched_since(state: &State) -> Vec<FilePath> {
         .collect()
 }
 
+/// The proposal that wrote this text of a file; `None` where the user typed since, or wrote all of it.
+pub(super) fn last_writer(state: &State, file: &FilePath, text: &Arc<str>) -> Option<ProposalId> {
+    let last = state.applied.iter().rfind(|one| one.file == *file)?;
+    (last.after == *text).then_some(last.id)
+}
+
 /// The applied proposals that a draft was made without.
 pub(super) fn applied_since(state: &State, draft: &Draft) -> BTreeSet<ProposalId> {
     let later = state.applied.iter();

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::agent::Mind;
+use super::apply;
 use super::context::is_small;
 use super::event::Party;
 use super::findings::ImportMends;
@@ -12,6 +13,7 @@ use super::fresh;
 use super::gate::{Draft, contract_changes};
 use super::hub::Hub;
 use super::mend;
+use super::proposal::ProposalId;
 use super::protocol::{AddSymbol, Propose};
 use super::reason::ReturnReason;
 use super::rebinding;
@@ -123,10 +125,10 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
         true => Refusal::Unusable {
             why: ReturnReason::new(error.to_string(), error.in_short()),
         },
-        false => moved(&target, &tree, &error.to_string()),
+        false => moved(hub, &target, &tree, &error.to_string()),
     })?;
     guard(hub, mind, change, &base_tree, &rewrites, &done)?;
-    let text = rebased(&target, &base, &tree, &done)?;
+    let text = rebased(hub, &target, &base, &tree, &done)?;
     can_be_written(&file, &text)?;
     let after = parse(&file, &text);
     needs_person.extend(may_be_brought(hub, &file, &current, &text)?);
@@ -362,18 +364,34 @@ fn source_of<'t>(tree: &'t SymbolTree, name: &str) -> Option<&'t str> {
     Some(symbol.span.of(tree.text()))
 }
 
-/// The user changed the place since the agent saw it: shows it as it is now.
-fn moved(target: &SymbolPath, now: &SymbolTree, place: &str) -> Refusal {
+/// The user or another proposal changed the place since the agent saw it: shows it as it is now.
+fn moved(hub: &Hub, target: &SymbolPath, now: &SymbolTree, place: &str) -> Refusal {
     let source = source_of(now, &target.name).unwrap_or("(gone)");
+    let by = apply::last_writer(&hub.state(), &target.file, now.text());
+    let who = in_same_place(by, place);
+    let to_user = match by {
+        Some(id) => format!("{id} changed the same place meanwhile ({place}), and stands"),
+        None => format!("you changed the same place meanwhile ({place}); your text stands"),
+    };
     Refusal::Moved {
         why: ReturnReason::new(
-            format!(
-                "The user changed the same place meanwhile ({place}); the user's text stands. {target} is now:\n{source}\nPropose your change on top of it."
-            ),
-            format!("you changed the same place meanwhile ({place}); your text stands"),
+            format!("{who} {target} is now:\n{source}\nPropose your change on top of it."),
+            to_user,
         ),
         symbol: target.clone(),
         text: Arc::clone(now.text()),
+    }
+}
+
+/// What an agent is told of whoever changed the place of its proposal first.
+pub(super) fn in_same_place(by: Option<ProposalId>, place: &str) -> String {
+    match by {
+        Some(id) => {
+            format!("Proposal {id} changed the same place meanwhile ({place}), and stands.")
+        }
+        None => {
+            format!("The user changed the same place meanwhile ({place}); the user's text stands.")
+        }
     }
 }
 
@@ -649,6 +667,7 @@ fn foreign(
 
 /// The draft's text over the user's text as it is now.
 fn rebased(
+    hub: &Hub,
     target: &SymbolPath,
     base: &Arc<str>,
     now: &SymbolTree,
@@ -664,8 +683,26 @@ fn rebased(
             why: ReturnReason::for_both(error.to_string()),
         })?,
         Err(conflict) => {
-            return Err(moved(target, now, &conflict.in_lines(base)));
+            let wanted = done.text.as_str().into();
+            let beside = mend::over_other_imports(&target.file, (base, &wanted), current);
+            return beside.ok_or_else(|| moved(hub, target, now, &conflict.in_lines(base)));
         }
     };
     Ok(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_was_first_in_a_place_is_named() {
+        let by_user = in_same_place(None, "line 3");
+        assert!(by_user.starts_with("The user changed the same place meanwhile (line 3)"));
+        let by_run = in_same_place(Some(ProposalId(1)), "line 3");
+        assert_eq!(
+            by_run,
+            "Proposal #1 changed the same place meanwhile (line 3), and stands."
+        );
+    }
 }

@@ -51,7 +51,7 @@ impl Draft {
         let changes = ChangeSet::between(&self.base, &self.text);
         match carry(&self.file, &self.base, &changes, now) {
             Ok(changes) => Some(changes.apply(now).ok()?.into()),
-            Err(_) => mend::over_other_imports(self, now),
+            Err(_) => mend::over_other_imports(&self.file, (&self.base, &self.text), now),
         }
     }
 }

@@ -136,17 +136,21 @@ pub(super) fn without_makeshifts(hub: &Hub, draft: Draft) -> Draft {
     }
 }
 
-/// A draft in a text in which others added imports where it adds its own; `None` where that is not all
-/// that stands against it.
-pub(super) fn over_other_imports(draft: &Draft, now: &Arc<str>) -> Option<Arc<str>> {
-    let changes = ChangeSet::between(&draft.base, &draft.text);
+/// A change from `base` to `text` in a text in which others added imports where it adds its own; `None`
+/// where that is not all that stands against it.
+pub(super) fn over_other_imports(
+    file: &FilePath,
+    (base, text): (&Arc<str>, &Arc<str>),
+    now: &Arc<str>,
+) -> Option<Arc<str>> {
+    let changes = ChangeSet::between(base, text);
     let (imports, others): (Vec<Edit>, Vec<Edit>) =
         changes.edits().iter().cloned().partition(only_adds_imports);
     if imports.is_empty() {
         return None;
     }
-    let rest = ChangeSet::new(draft.base.len(), others)?;
-    let rest = carry(&draft.file, &draft.base, &rest, now).ok()?;
+    let rest = ChangeSet::new(base.len(), others)?;
+    let rest = carry(file, base, &rest, now).ok()?;
     let text: Arc<str> = rest.apply(now).ok()?.into();
     let is_there = |line: &str| text.lines().any(|known| known.trim_end() == line);
     let lines = imports.iter().flat_map(|edit| edit.insert.lines());
@@ -158,7 +162,7 @@ pub(super) fn over_other_imports(draft: &Draft, now: &Arc<str>) -> Option<Arc<st
     if missing.is_empty() {
         return Some(text);
     }
-    let tree = SymbolTree::parse(draft.file.clone(), text);
+    let tree = SymbolTree::parse(file.clone(), text);
     let imports = Rewrite::Import {
         statements: missing,
     };
@@ -185,7 +189,7 @@ pub(super) fn beside_other_imports(hub: &Hub, draft: Draft) -> Draft {
     if carry(&draft.file, &draft.base, &changes, &now).is_ok() {
         return draft;
     }
-    match over_other_imports(&draft, &now) {
+    match over_other_imports(&draft.file, (&draft.base, &draft.text), &now) {
         Some(text) => Draft {
             base: now,
             text,

@@ -608,8 +608,13 @@ pub(super) fn ended(
             if let Ok(tree) = lookup.tree(&now.file) {
                 mind.told.show(now, Arc::clone(tree.text()));
             }
+            let by = lookup
+                .tree(&draft.file)
+                .ok()
+                .and_then(|tree| apply::last_writer(&hub.state(), &draft.file, tree.text()));
+            let who = draft::in_same_place(by, &why);
             sent_back(format!(
-                "The user changed the same place meanwhile ({why}); the user's text stands. It is now:\n{source}\nPropose your change on top of it."
+                "{who} It is now:\n{source}\nPropose your change on top of it."
             ))
         }
         Landed::Failed(Failure::Editor { why }) => sent_back(format!(

@@ -127,3 +127,37 @@ async fn what_is_typed_while_tests_run_is_not_seen_by_an_agent_that_reads_in_the
     let expected = replace_body_of_f("    # mine\n    return x + 1\n");
     assert_eq!(bed.read("a.py"), expected, "{:#?}", handle.log.events());
 }
+
+/// The module's owner and that of a function both see the module as it was; the first proposal is applied
+/// while the second one is written.
+async fn module_after_f(f: Line, module: Line) -> (Vec<String>, String) {
+    let slow = call("run_tests", json!({"select": []}));
+    let model = Scripted::native()
+        .on("agent a.py::f", [f])
+        .on("agent a.py::", [slow, module, finish("so be it")]);
+    let text = format!("import os\n\n\n{F_AND_G}\n\nprint(os.name)\n");
+    let mut bed = Bed::new(&[("a.py", &text)], model)
+        .begin(&["a.py::f", "a.py::"])
+        .tests(|_| Vec::new());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(malformed(&events), [""; 0]);
+    (bed.model.prompts("agent a.py::"), bed.read("a.py"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn imports_that_two_owners_add_stand_beside_one_another() {
+    let f = json!({
+        "reason": "r", "source": "def f(x):\n    return re.escape(x)\n", "imports": ["import re"],
+    });
+    let hunks = json!([{"old": "import os\n", "new": "import os\nimport sys\n"}]);
+    let print = json!({"old": "print(os.name)", "new": "print(os.name, sys.path)"});
+    let hunks = json!([hunks[0], print]);
+    let module = json!({"reason": "r", "hunks": hunks});
+    let (prompts, text) = module_after_f(call("propose", f), call("propose", module)).await;
+    // One of the function's owner, two of the module's.
+    assert_eq!(prompts.len(), 3, "{}", prompts.join("\n"));
+    for line in ["import re\n", "import sys\n", "import os\n", "sys.path)"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
