@@ -38,6 +38,12 @@ pub enum Post {
     Closed {
         uri: Url,
     },
+    /// The name of an open document that is this file.
+    Name {
+        path: PathBuf,
+        real: Option<PathBuf>,
+        reply: oneshot::Sender<PathBuf>,
+    },
     Read {
         path: PathBuf,
         reply: oneshot::Sender<Option<Current>>,
@@ -141,6 +147,15 @@ impl Desk {
         }
     }
 
+    /// The name by which a file is open, which may be that of a link to it or of where it leads; else its
+    /// own.
+    pub async fn name_of(&self, path: PathBuf) -> Result<PathBuf, Gone> {
+        let real = tokio::fs::canonicalize(&path).await.ok();
+        let (reply, answer) = oneshot::channel();
+        self.post(Post::Name { path, real, reply });
+        answer.await.map_err(|_| Gone)
+    }
+
     /// The text of an open document.
     pub async fn read(&self, path: PathBuf) -> Result<Option<Current>, Gone> {
         let (reply, answer) = oneshot::channel();
@@ -184,6 +199,8 @@ impl Desk {
 struct Document {
     /// As the client writes it.
     uri: Url,
+    /// Where its name leads, when it was opened; `None`: it is no file yet.
+    real: Option<PathBuf>,
     opening: Opening,
     version: DocVersion,
     text: Rope,
@@ -276,6 +293,7 @@ impl Documents {
                     self.count.send_modify(|count| *count += 1);
                 }
             }
+            Post::Name { path, real, reply } => answer(reply, self.name_of(path, real)),
             Post::Read { path, reply } => {
                 answer(reply, self.open.get(&path).map(Document::current))
             }
@@ -372,6 +390,7 @@ impl Documents {
         self.openings += 1;
         let document = Document {
             uri,
+            real: path.canonicalize().ok(),
             opening: Opening(self.openings),
             version,
             text,
@@ -424,6 +443,16 @@ impl Documents {
             self.read_marks(&path, REREAD);
         }
         self.count.send_modify(|count| *count += 1);
+    }
+
+    /// The name of the open document that is a file, which may have several names by links.
+    fn name_of(&self, path: PathBuf, real: Option<PathBuf>) -> PathBuf {
+        if self.open.contains_key(&path) || real.is_none() {
+            return path;
+        }
+        let mut open = self.open.iter();
+        let same = open.find(|(_, document)| document.real == real);
+        same.map_or(path, |(name, _)| name.clone())
     }
 
     fn expect(&mut self, path: PathBuf, base: &str, after: Arc<str>) -> Expected {

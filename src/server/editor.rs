@@ -10,24 +10,24 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ropey::Rope;
 use tokio::sync::{Mutex, oneshot};
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tower_lsp::Client;
 use tower_lsp::lsp_types::request::ApplyWorkspaceEdit;
 use tower_lsp::lsp_types::{
     AnnotatedTextEdit, ApplyWorkspaceEditParams, ChangeAnnotation, CreateFile, CreateFileOptions,
-    DeleteFile, DocumentChangeOperation, DocumentChanges, OneOf,
+    DeleteFile, DocumentChangeOperation, DocumentChanges, MessageType, OneOf,
     OptionalVersionedTextDocumentIdentifier, Position, Range, ResourceOp, TextDocumentEdit,
     TextEdit, Url, WorkspaceEdit,
 };
 
-use super::documents::{Desk, Expected};
+use super::documents::{Desk, Expected, Gone};
 use super::outgoing::{AFTER_ANSWER, NoAnswer, ask};
 use super::paths::{disk_text, path_of};
 use super::runs::overlay;
 use super::settings::Settings;
 use crate::ports::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
 use crate::swarm::sending::{self, Purpose};
-use crate::syntax::FilePath;
+use crate::syntax::{FilePath, carry};
 use crate::text::{ChangeSet, Encoding, position_of};
 use crate::workspace::{self, PathPolicy, WriteRule};
 
@@ -39,8 +39,9 @@ const ARRIVAL: Duration = Duration::from_secs(60);
 const IN_DOUBT: &str = "a message of the editor could not be read, so this file may have changed in \
     it; close the file and open it again, then accept once more";
 
-/// How long an edit that was given up is watched for.
+/// How long an edit that was given up is watched for, and how often a closed file is looked at.
 const LATE: Duration = Duration::from_secs(600);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The client as the holder of the user's text.
 #[derive(Debug, Clone)]
@@ -86,8 +87,14 @@ impl ClientEditor {
         }
     }
 
-    fn path(&self, file: &FilePath) -> Option<PathBuf> {
-        path_of(self.settings.root.as_deref()?, file)
+    /// Where a file lies: under the name by which the client has it open, be it a link to it or where a
+    /// link leads.
+    async fn path(&self, file: &FilePath) -> Result<Option<PathBuf>, Gone> {
+        let root = self.settings.root.as_deref();
+        match root.and_then(|root| path_of(root, file)) {
+            Some(path) => Ok(Some(self.desk.name_of(path).await?)),
+            None => Ok(None),
+        }
     }
 
     /// Why the path policy keeps a model from reading a file.
@@ -170,7 +177,8 @@ impl ClientEditor {
         settled
     }
 
-    /// The edit counts as refused: should the client apply it later all the same, it is taken back.
+    /// The edit counts as refused: should the client apply it later all the same, it is taken back, or the
+    /// user is told.
     fn take_back_when_it_comes(&self, sent: &Sent<'_>, arrived: oneshot::Receiver<Current>) {
         let purpose = match sent.effect {
             Effect::Change => Purpose::TakeBack,
@@ -178,46 +186,109 @@ impl ClientEditor {
             // No text brings the news of it.
             Effect::Delete => return,
         };
-        let (file, path) = (sent.file.clone(), sent.path.to_owned());
-        let (base, after) = (sent.base.to_owned(), Arc::clone(&sent.after));
+        let late = LateEdit {
+            file: sent.file.clone(),
+            path: sent.path.to_owned(),
+            base: sent.base.into(),
+            after: Arc::clone(&sent.after),
+        };
         let editor = self.clone();
         tokio::spawn(async move {
-            let comes = editor.comes(path, &base, arrived);
+            let comes = editor.comes(&late, arrived);
             if timeout(LATE, comes).await != Ok(true) {
                 return;
             }
-            let inverse = ChangeSet::between(&after, &base);
+            let LateEdit {
+                file, base, after, ..
+            } = &late;
+            let inverse = ChangeSet::between(after, base);
+            let client = editor.client.clone();
             let editor: Arc<dyn Editor> = Arc::new(editor);
             let label = "undo an edit that came too late";
-            match sending::send(&editor, &file, &after, &inverse, label, purpose).await {
-                Ok(_) => tracing::warn!(%file, "an edit came too late and was taken back"),
-                Err(error) => tracing::error!(%file, ?error, "an edit came too late and stays"),
-            }
+            let sent = sending::send(&editor, file, after, &inverse, label, purpose).await;
+            let (kind, what) = match sent {
+                Ok(_) => (MessageType::INFO, "it was taken back".to_owned()),
+                Err(failure) => (
+                    MessageType::WARNING,
+                    format!(
+                        "it could not be taken back ({}), so it stands in the text and counts as not \
+                         applied: take it back yourself, or leave it",
+                        failure.why()
+                    ),
+                ),
+            };
+            let seconds = DEADLINE.as_secs();
+            let message = format!(
+                "{file}: the editor made Starling's edit after more than {seconds} s, when it had been given \
+                 up; {what}"
+            );
+            tracing::warn!("{message}");
+            client.show_message(kind, message).await;
         });
     }
 
-    /// Whether the next change of a document is the expected one: after any other, the version of the
-    /// edit is old, and the client refuses it.
-    async fn comes(
-        &self,
-        path: PathBuf,
-        base: &str,
-        mut arrived: oneshot::Receiver<Current>,
-    ) -> bool {
+    /// Whether an edit that was given up comes. After another change of an open document it does not: its
+    /// version is old, and the client refuses it. Of a closed file the disk tells.
+    async fn comes(&self, late: &LateEdit, mut arrived: oneshot::Receiver<Current>) -> bool {
         let mut changes = self.desk.changes();
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
                 came = &mut arrived => return came.is_ok(),
-                changed = changes.changed() => match (changed, self.desk.read(path.clone()).await) {
-                    (Ok(()), Ok(Some(current))) if *current.text != *base => {
-                        return arrived.try_recv().is_ok();
-                    }
-                    (Ok(()), Ok(Some(_) | None)) => {}
-                    (Err(_), _) | (_, Err(_)) => return false,
+                changed = changes.changed() => if changed.is_err() {
+                    return false;
                 },
+                _ = looks.tick() => {}
+            }
+            match self.desk.read(late.path.clone()).await {
+                Ok(Some(current)) if current.text == late.base => {}
+                Ok(Some(_)) => return arrived.try_recv().is_ok(),
+                Ok(None) => {
+                    let text = disk_text(late.path.clone()).await;
+                    if text.is_ok_and(|text| late.is_in(&text.into())) {
+                        return true;
+                    }
+                }
+                Err(_) => return false,
             }
         }
+    }
+}
+
+/// An edit that was given up.
+struct LateEdit {
+    file: FilePath,
+    path: PathBuf,
+    base: Arc<str>,
+    after: Arc<str>,
+}
+
+impl LateEdit {
+    /// Whether a text holds the edit, be it among later changes.
+    fn is_in(&self, text: &Arc<str>) -> bool {
+        if *text == self.base {
+            return false;
+        }
+        let inverse = ChangeSet::between(&self.after, &self.base);
+        let without = carry(&self.file, &self.after, &inverse, text).map(|undo| undo.apply(text));
+        match without {
+            Ok(Ok(without)) => without != **text,
+            // What was typed may lie over it: it is there if it cannot be made again either.
+            Ok(Err(_)) | Err(_) => {
+                let change = ChangeSet::between(&self.base, &self.after);
+                carry(&self.file, &self.base, &change, text).is_err() && self.shows_in(text)
+            }
+        }
+    }
+
+    /// Whether a line that the edit brings stands in a text.
+    fn shows_in(&self, text: &str) -> bool {
+        let is_new =
+            |line: &&str| !line.trim().is_empty() && !self.base.lines().any(|old| old == *line);
+        let mut new = self.after.lines().filter(is_new);
+        new.any(|line| text.lines().any(|there| there.starts_with(line)))
     }
 }
 
@@ -231,7 +302,8 @@ enum ReadError {
 impl Editor for ClientEditor {
     async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
         let file = file.clone();
-        let Some(path) = self.path(&file) else {
+        let path = self.path(&file).await.map_err(|_| EditorError::Gone)?;
+        let Some(path) = path else {
             return Err(EditorError::Missing { file });
         };
         if let Some(error) = self.not_readable(&file) {
@@ -266,7 +338,8 @@ impl Editor for ClientEditor {
             let message = "it does not take versioned edits (workspaceEdit.documentChanges)";
             return Err(refused(file, message.to_owned()));
         }
-        let Some(path) = self.path(file) else {
+        let path = self.path(file).await.map_err(|_| ApplyError::Gone)?;
+        let Some(path) = path else {
             return Err(refused(file, "it lies outside the workspace".to_owned()));
         };
         let rule = self.policy.as_ref().map(|policy| policy.may_write(file));

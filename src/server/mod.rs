@@ -11,6 +11,7 @@ mod documents;
 mod editor;
 mod exit;
 mod follow;
+mod initialize;
 mod lenses;
 mod marks;
 mod mentions;

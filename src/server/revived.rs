@@ -302,6 +302,7 @@ impl Revived {
                 symbols: &part.symbols,
                 directories: &directories,
                 dependencies: &of_part,
+                cancel: &self.cancel,
             };
             let purpose = Purpose::Propose(intent);
             let sent = self.send(part, &part.base, &part.changes, purpose);
@@ -483,15 +484,19 @@ impl Run for Revived {
         };
         let root = self.root.as_deref();
         let Ok(outcome) = take_back(&self.editor, root, &changes, &chosen, record).await;
+        let undone = outcome.taken_back();
+        if outcome.refused.is_empty() && undone.is_empty() && !outcome.absent.is_empty() {
+            return Err(UndoError::Gone(outcome.absent));
+        }
         let mut refused = outcome.refused.into_iter();
         if chosen.len() > 1 && refused.len() > 0 {
             return Err(UndoError::Stay {
-                undone: outcome.undone,
+                undone,
                 stay: refused.map(|one| (one.proposal, one.why)).collect(),
             });
         }
         match refused.next() {
-            None => Ok(outcome.undone),
+            None => Ok(undone),
             Some(refused) => {
                 let symbol = self.parts.get(&refused.proposal);
                 Err(match symbol.filter(|_| refused.lines.is_some()) {

@@ -5,6 +5,7 @@ mod composing;
 mod disk;
 mod editing;
 mod keystrokes;
+mod late;
 mod lenses;
 mod plain;
 mod restart;

@@ -15,6 +15,7 @@ use tower::Service;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 use tower_lsp::{ClientSocket, ExitedError};
 
+use super::initialize::readable;
 use crate::rpc::frames::{Malformed, Reader};
 
 /// Requests that are answered at the same time.
@@ -118,7 +119,7 @@ where
                 std::future::poll_fn(|context| service.poll_ready(context))
                     .await
                     .map_err(failed)?;
-                work.send(service.call(request)).await?;
+                work.send(service.call(readable(request))).await?;
             }
             Ok(Incoming::Response(response)) => responses.send(response).await?,
             Err(malformed) => {

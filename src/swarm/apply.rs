@@ -153,6 +153,7 @@ pub(super) async fn edit(
         symbols: &draft.symbols,
         directories: &directories,
         dependencies: &dependencies,
+        cancel: &hub.cancel,
     };
     let sent = send(
         &hub.outside.editor,
@@ -224,7 +225,7 @@ pub(super) async fn edit(
     Ok(text)
 }
 
-fn main_symbol(draft: &Draft) -> SymbolPath {
+pub(super) fn main_symbol(draft: &Draft) -> SymbolPath {
     let module = || SymbolPath::module(draft.file.clone());
     draft.symbols.first().cloned().unwrap_or_else(module)
 }

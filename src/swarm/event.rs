@@ -1,6 +1,6 @@
 //! Events: the closed list of things that happen in a run, from which every surface is derived.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -583,6 +583,28 @@ impl EventLog {
         self.inner.written(count).await;
     }
 
+    /// Appends that a proposal was taken back, unless the log says so already: the run and whoever watches
+    /// the editor may find out at the same time. Returns whether it was appended.
+    pub fn undone(&self, proposal: ProposalId) -> bool {
+        let mut records = self.lock();
+        let is_of = |stamped: &&Arc<Stamped>| match &stamped.record {
+            Record::Event(
+                Event::ProposalApplied { proposal: id, .. }
+                | Event::ProposalUndone { proposal: id },
+            ) => *id == proposal,
+            Record::Event(_) | Record::Exchange(_) => false,
+        };
+        let last = records.iter().rfind(is_of).map(|stamped| &stamped.record);
+        let is_known = matches!(last, Some(Record::Event(Event::ProposalUndone { .. })));
+        if !is_known {
+            self.append_to(
+                &mut records,
+                Record::Event(Event::ProposalUndone { proposal }),
+            );
+        }
+        !is_known
+    }
+
     pub fn exchange(&self, exchange: Exchange) {
         self.append(Record::Exchange(exchange));
     }
@@ -628,21 +650,13 @@ impl EventLog {
 
     /// The records so far, from a number on.
     pub fn records(&self, from: usize) -> Vec<Arc<Stamped>> {
-        let records = self
-            .inner
-            .records
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let records = self.lock();
         records.get(from..).unwrap_or_default().to_vec()
     }
 
     /// All events so far.
     pub fn events(&self) -> Vec<Event> {
-        let records = self
-            .inner
-            .records
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let records = self.lock();
         let event = |stamped: &Arc<Stamped>| match &stamped.record {
             Record::Event(event) => Some(event.clone()),
             Record::Exchange(_) => None,
@@ -652,11 +666,15 @@ impl EventLog {
 
     /// Returns the number of records.
     fn append(&self, record: Record) -> usize {
-        let mut records = self
-            .inner
-            .records
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        self.append_to(&mut self.lock(), record)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Stamped>>> {
+        let records = &self.inner.records;
+        records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append_to(&self, records: &mut Vec<Arc<Stamped>>, record: Record) -> usize {
         let at_ms = self.elapsed_ms();
         let stamped = Stamped {
             seq: records.len() as u64,

@@ -32,6 +32,8 @@ use crate::text::{ChangeSet, unified_diff, visible};
 
 /// How long a person is waited for.
 const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often a person may accept what the editor does not take.
+const ACCEPTED_MOST: u32 = 5;
 
 /// What became of a proposal, with a text for the agent.
 pub(super) enum Outcome {
@@ -169,6 +171,7 @@ pub(super) fn waiting(mind: &Mind, change: &Propose, draft: Draft) -> Waiting {
 }
 
 /// A proposal that was checked.
+#[derive(Clone)]
 pub(super) struct Made {
     pub id: ProposalId,
     pub draft: Draft,
@@ -214,15 +217,29 @@ async fn alone(
     {
         return refuse(hub, mind, why);
     }
+    let (mut not_taken, reason) = (0, change.reason.clone());
+    let mut change = change.clone();
     loop {
-        let (by, reviewed) = decide(hub, mind, change, &made).await;
+        let (by, reviewed) = decide(hub, mind, &change, &made).await;
         match reviewed {
             Reviewed::Verdict(verdict) => {
-                let known = (made.evidence.tests.clone(), report);
-                return concluded(hub, mind, change, made, (by, verdict), known).await;
+                let known = (made.evidence.tests.clone(), report.clone());
+                let outcome =
+                    concluded(hub, mind, &change, made.clone(), (by, verdict), known).await;
+                let Outcome::Stopped { why } = outcome else {
+                    return outcome;
+                };
+                not_taken += 1;
+                if !may_ask_again(hub, not_taken) {
+                    return Outcome::Stopped { why };
+                }
+                hub.state()
+                    .unapplied
+                    .remove(&apply::main_symbol(&made.draft));
+                change.reason = format!("{reason}\nAccepted, but not applied: {why}");
             }
             Reviewed::Edited(parts) => {
-                let mut own = vec![(made.id, waiting(mind, change, made.draft.clone()))];
+                let mut own = vec![(made.id, waiting(mind, &change, made.draft.clone()))];
                 edited::replace(hub, &mut own, parts).await;
                 let Some((_, own)) = own.pop() else {
                     return taken_out(mind, made.id);
@@ -234,6 +251,12 @@ async fn alone(
             }
         }
     }
+}
+
+/// Whether the person is asked again about a proposal that they accepted and the editor did not take: they
+/// can do something about that.
+fn may_ask_again(hub: &Hub, not_taken: u32) -> bool {
+    hub.task.approval.is_by_person() && !hub.cancel.is_cancelled() && not_taken < ACCEPTED_MOST
 }
 
 /// The person wants nothing of a proposal, which is over.

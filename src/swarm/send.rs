@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::dependencies::Dependencies;
 use super::event::{AppliedChange, Event, EventLog};
@@ -15,8 +16,12 @@ use crate::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
 use crate::syntax::{FilePath, SymbolPath, carry};
 use crate::text::ChangeSet;
 
-/// How often an edit is rebased when the user types faster than it arrives.
-const TRIES: u32 = 8;
+/// How often an edit is sent again at once when the user types faster than it arrives.
+const AT_ONCE: u32 = 3;
+/// After that it is sent when nothing was typed for so long.
+const PAUSE: Duration = Duration::from_millis(700);
+/// How long it is sent again in all.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an editor has to answer. It has deadlines of its own; this one holds should they fail.
 const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -37,6 +42,8 @@ pub struct Intent<'a> {
     /// The directories that will be created with the file, the outermost first.
     pub directories: &'a [String],
     pub dependencies: &'a Dependencies,
+    /// Whether the run has ended: then it is not sent again.
+    pub cancel: &'a CancellationToken,
 }
 
 impl Intent<'_> {
@@ -96,7 +103,21 @@ pub async fn send(
     label: &str,
     purpose: Purpose<'_>,
 ) -> Result<Sent, Failure> {
-    for _ in 0..TRIES {
+    let began = Instant::now();
+    let mut tries = 0;
+    while tries <= AT_ONCE || began.elapsed() < PATIENCE {
+        if tries > AT_ONCE {
+            let pause = pause_in_typing(editor.as_ref(), file, began + PATIENCE);
+            match purpose {
+                Purpose::Propose(intent) => tokio::select! {
+                    biased;
+                    () = intent.cancel.cancelled() => break,
+                    () = pause => {}
+                },
+                Purpose::TakeBack | Purpose::TakeBackFile => pause.await,
+            }
+        }
+        tries += 1;
         let (current, is_there) = current_or_new(editor.as_ref(), file, base).await?;
         let over = carry(file, base, changes, &current.text);
         let changes = over.map_err(|conflict| Failure::Conflict {
@@ -140,8 +161,28 @@ pub async fn send(
         }
     }
     Err(Failure::Editor {
-        why: format!("{file}: the text changed {TRIES} times while the edit was sent"),
+        why: format!(
+            "{file}: the text kept changing while the edit was sent, for {} s; it can be made when you pause",
+            began.elapsed().as_secs()
+        ),
     })
+}
+
+/// Returns when the text of a file has not changed for a moment, cannot be read, or it is late.
+async fn pause_in_typing(editor: &dyn Editor, file: &FilePath, late: Instant) {
+    let text = async || {
+        let current = timeout(DEADLINE, editor.current(file)).await;
+        current.ok()?.ok().map(|current| current.text)
+    };
+    let mut last = text().await;
+    while last.is_some() && Instant::now() < late {
+        sleep(PAUSE).await;
+        let now = text().await;
+        if now == last {
+            return;
+        }
+        last = now;
+    }
 }
 
 /// The text now; a file that is to be made has an empty one.

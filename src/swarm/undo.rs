@@ -295,9 +295,7 @@ fn note_undone(hub: &Hub, applied: &Applied) -> Option<Accepted> {
     state.failing.retain(|id| !applied.broken.contains(id));
     state.failing.extend(applied.fixed.iter().cloned());
     drop(state);
-    hub.event(Event::ProposalUndone {
-        proposal: applied.id,
-    });
+    hub.log.undone(applied.id);
     // Who needs it goes back to its agent.
     hub.waited.raise();
     accepted
@@ -324,6 +322,7 @@ async fn apply_again(hub: &Arc<Hub>, undone: &Undone) -> Result<(), Failure> {
         symbols: &applied.symbols,
         directories: &applied.directories,
         dependencies: &applied.dependencies,
+        cancel: &hub.cancel,
     };
     let changes = ChangeSet::between(&gone.after, &gone.before);
     let label = format!("redo {}", applied.id);

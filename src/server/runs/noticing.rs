@@ -90,7 +90,11 @@ impl Runs {
             applied.undone_by_editor();
         }
         let log = handle.log();
-        log.event(event.clone());
+        match &event {
+            Event::ProposalUndone { proposal } if !log.undone(*proposal) => return,
+            Event::ProposalUndone { .. } => {}
+            _ => log.event(event.clone()),
+        }
         if !has_ended {
             return;
         }

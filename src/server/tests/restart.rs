@@ -430,6 +430,23 @@ async fn of_a_set_of_which_a_killed_server_applied_a_part_the_rest_is_offered() 
 }
 
 #[tokio::test]
+async fn what_was_put_back_by_hand_is_not_called_undone_after_a_restart() {
+    let folder = project();
+    let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    trajectory(folder.path(), "r1", folder.path(), events);
+    let path = folder.path().join("a.py");
+    std::fs::write(&path, yielding(BASE, &[1])).unwrap();
+    let mut client = restarted(folder).await;
+    event_of(&mut client, "proposal_applied").await;
+    std::fs::write(&path, BASE).unwrap();
+    client.execute("starling.undo", json!({"run": "r1"})).await;
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([]), "{undone}");
+    let error = undone["error"].as_str().unwrap();
+    assert!(error.contains("#1 is not in the text any more"), "{error}");
+}
+
+#[tokio::test]
 async fn a_set_that_was_accepted_after_a_restart_is_undone_as_a_whole_or_not_at_all() {
     let folder = project();
     let set = asked(&[(1, "a.py::f"), (2, "a.py::g")]);

@@ -11,11 +11,13 @@ use crate::syntax::SymbolPath;
 
 /// The symbols that were changed.
 fn applied(events: &[Event]) -> BTreeSet<&SymbolPath> {
-    let of = |event| match event {
-        &Event::ProposalApplied { ref symbols, .. } => symbols.as_slice(),
-        _ => &[],
-    };
-    events.iter().flat_map(of).collect()
+    let mut applied = BTreeSet::new();
+    for event in events {
+        if let Event::ProposalApplied { symbols, .. } = event {
+            applied.extend(symbols);
+        }
+    }
+    applied
 }
 
 /// Whether nothing of an agent's symbol was changed.

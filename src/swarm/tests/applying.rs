@@ -95,7 +95,8 @@ async fn an_edit_that_was_not_sent_before_a_cancel_is_never_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn an_edit_that_comes_after_its_deadline_is_taken_back() {
-    let mut bed = bed(Duration::from_secs(3600));
+    let bed = bed(Duration::from_secs(3600));
+    let mut bed = bed.with(|task| task.approval = Approval::Auto);
     let events = bed.run().await;
     let refused = place(
         &events,
@@ -109,6 +110,71 @@ async fn an_edit_that_comes_after_its_deadline_is_taken_back() {
     tokio::time::sleep(Duration::from_secs(2 * 3600)).await;
     assert_eq!(*bed.editor.writes.lock().unwrap(), 2, "it came, and went");
     assert_eq!(bed.read("a.py"), BEFORE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_editor_did_not_take_can_be_accepted_once_more() {
+    let mut bed = bed(Duration::ZERO).with(|task| task.approval = Approval::Ask);
+    *bed.editor.refuses.lock().unwrap() = Some("a.py".to_owned());
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), AFTER, "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
+    let seen = bed.approver.seen.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    assert!(
+        seen[1].reason.contains("Accepted, but not applied: ") && seen[1].reason.contains("denied"),
+        "{}",
+        seen[1].reason
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_editor_that_never_takes_it_ends_the_asking() {
+    let mut bed = bed(Duration::ZERO).with(|task| task.approval = Approval::Ask);
+    *bed.editor.refuses_all.lock().unwrap() = true;
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::Failed { .. }),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), BEFORE);
+    assert_eq!(bed.approver.seen.lock().unwrap().len(), 5);
+}
+
+/// Types a letter into a comment at the end of the file before each edit, for so many edits.
+fn typing(bed: &Bed, edits: usize) {
+    *bed.editor.typed_before_edits.lock().unwrap() = edits;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_waits_for_a_pause_in_typing() {
+    let mut bed = bed(Duration::ZERO);
+    typing(&bed, 20);
+    let began = tokio::time::Instant::now();
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let text = bed.read("a.py");
+    let letters = format!("# {}\n", "k".repeat(20));
+    assert_eq!(text, format!("{AFTER}{letters}"));
+    assert!(began.elapsed() < Duration::from_secs(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_never_stops_typing_keeps_every_letter() {
+    let bed = bed(Duration::ZERO);
+    let mut bed = bed.with(|task| task.approval = Approval::Auto);
+    typing(&bed, usize::MAX);
+    let began = tokio::time::Instant::now();
+    let events = bed.run().await;
+    let StopReason::Failed { error } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert!(
+        error.contains("kept changing while the edit was sent"),
+        "{error}"
+    );
+    assert!(bed.read("a.py").starts_with(BEFORE));
+    assert!(began.elapsed() < Duration::from_secs(90));
 }
 
 #[tokio::test(start_paused = true)]

@@ -244,6 +244,10 @@ pub struct DiskEditor {
     pub typing: Mutex<Option<(String, String)>>,
     /// A file whose next edit is refused.
     pub refuses: Mutex<Option<String>>,
+    /// Whether every edit is refused.
+    pub refuses_all: Mutex<bool>,
+    /// Before so many edits the user types a letter at the end of the file.
+    pub typed_before_edits: Mutex<usize>,
     /// How long the next edits take to arrive.
     pub delays: Mutex<VecDeque<Duration>>,
     /// Open files with texts that are not saved. They are not written to.
@@ -275,8 +279,23 @@ impl Editor for DiskEditor {
         if let Some((file, text)) = self.typing.lock().unwrap().take() {
             std::fs::write(self.root.join(file), text).unwrap();
         }
+        {
+            let mut left = self.typed_before_edits.lock().unwrap();
+            if *left > 0 {
+                *left -= 1;
+                let path = self.root.join(edit.file.as_str());
+                let text = std::fs::read_to_string(&path).unwrap();
+                let text = match text.strip_suffix("k\n") {
+                    Some(text) => format!("{text}kk\n"),
+                    None => format!("{text}# k\n"),
+                };
+                std::fs::write(path, text).unwrap();
+            }
+        }
         let refused = |file: &mut String| file == edit.file.as_str();
-        if self.refuses.lock().unwrap().take_if(refused).is_some() {
+        if *self.refuses_all.lock().unwrap()
+            || self.refuses.lock().unwrap().take_if(refused).is_some()
+        {
             return Err(ApplyError::Refused {
                 file: edit.file,
                 message: "permission denied".to_owned(),
@@ -627,6 +646,8 @@ impl Bed {
             writes: Mutex::default(),
             typing: Mutex::default(),
             refuses: Mutex::default(),
+            refuses_all: Mutex::default(),
+            typed_before_edits: Mutex::default(),
             delays: Mutex::default(),
             unsaved: Mutex::default(),
         };

@@ -114,3 +114,23 @@ async fn nobody_waits_for_a_trajectory_that_cannot_be_written() {
     drop(records);
     durable.await.unwrap();
 }
+
+#[test]
+fn what_two_find_out_at_once_is_told_once() {
+    let log = EventLog::new();
+    let applied = Event::ProposalApplied {
+        proposal: ProposalId(1),
+        symbols: Vec::new(),
+        diff: String::new(),
+        change: None,
+    };
+    log.event(applied.clone());
+    assert_eq!(
+        [1, 1, 2].map(|id| log.undone(ProposalId(id))),
+        [true, false, true]
+    );
+    log.event(applied.clone());
+    assert!(log.undone(ProposalId(1)));
+    let expected = [applied.clone(), undone(1), undone(2), applied, undone(1)];
+    assert_eq!(log.events(), expected);
+}

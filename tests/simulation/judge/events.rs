@@ -134,6 +134,8 @@ impl Judge {
                 for id in with.iter().chain([proposal]) {
                     self.check_patience(id.0);
                     if let Some(one) = self.proposals.all.get_mut(&id.0) {
+                        // The person is asked again about what the editor did not take.
+                        one.ends.pop_if(|end| *end == "not applied");
                         one.diff.clone_from(diff);
                         one.in_set |= !with.is_empty();
                     }

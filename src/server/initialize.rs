@@ -1,0 +1,106 @@
+//! What a client says of itself: a part that cannot be read counts as not said, and the rest holds.
+
+use serde_json::{Map, Value, json};
+use tower_lsp::jsonrpc::Request;
+use tower_lsp::lsp_types::InitializeParams;
+
+/// An `initialize` request without those capabilities that cannot be read; other requests as they are.
+pub(super) fn readable(request: Request) -> Request {
+    if request.method() != "initialize" {
+        return request;
+    }
+    let (method, id, params) = request.into_parts();
+    let request = Request::build(method);
+    let request = match id {
+        Some(id) => request.id(id),
+        None => request,
+    };
+    match params {
+        Some(params) => request.params(understood(params)).finish(),
+        None => request.finish(),
+    }
+}
+
+fn understood(mut params: Value) -> Value {
+    if is_read(&params) {
+        return params;
+    }
+    let sections = params
+        .get_mut("capabilities")
+        .and_then(Value::as_object_mut);
+    for (section, said) in sections.into_iter().flatten() {
+        if is_read(&only(section, said.clone())) {
+            continue;
+        }
+        match said.as_object_mut() {
+            Some(said) => keep_readable(section, said),
+            None => *said = Value::Null,
+        }
+    }
+    params
+}
+
+/// Leaves the capabilities of a section that can be read.
+fn keep_readable(section: &str, said: &mut Map<String, Value>) {
+    said.retain(|name, value| {
+        let mut one = Map::new();
+        one.insert(name.clone(), value.clone());
+        let is_read = is_read(&only(section, Value::Object(one)));
+        if !is_read {
+            tracing::warn!(
+                "capabilities.{section}.{name} cannot be read and counts as absent: {value}"
+            );
+        }
+        is_read
+    });
+}
+
+fn only(section: &str, said: Value) -> Value {
+    json!({"capabilities": {section: said}})
+}
+
+fn is_read(params: &Value) -> bool {
+    serde_json::from_value::<InitializeParams>(params.clone()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capability_that_cannot_be_read_is_left_out_alone() {
+        let params = json!({
+            "processId": 7,
+            "capabilities": {
+                "textDocument": {
+                    "codeAction": {"codeActionLiteralSupport": {}},
+                    "hover": {"dynamicRegistration": true},
+                },
+                "window": 5,
+                "workspace": {"applyEdit": true},
+            },
+        });
+        let request = Request::build("initialize").id(1).params(params).finish();
+        let params = readable(request).params().cloned().unwrap();
+        let read: InitializeParams = serde_json::from_value(params).unwrap();
+        let said = read.capabilities;
+        let document = said.text_document.unwrap();
+        assert!(document.code_action.is_none() && document.hover.is_some());
+        assert_eq!(said.workspace.unwrap().apply_edit, Some(true));
+        assert_eq!(read.process_id, Some(7));
+    }
+
+    #[test]
+    fn what_can_be_read_stays_as_it_is() {
+        let params = json!({"capabilities": {"window": {"workDoneProgress": true}}, "more": 1});
+        let request = Request::build("initialize")
+            .id(1)
+            .params(params.clone())
+            .finish();
+        assert_eq!(readable(request).params(), Some(&params));
+        let other = Request::build("other")
+            .params(json!({"capabilities": 5}))
+            .finish();
+        assert_eq!(readable(other.clone()), other);
+    }
+}
