@@ -28,6 +28,9 @@ use crate::workspace::Snapshot;
 /// How often in a row a reply may be unusable.
 const MALFORMED_MOST: u32 = 3;
 
+/// Why a small model is not asked about a renaming or a deletion.
+const BY_RULE: &str = "what the rule makes does not pass, and a small model is not asked to do it";
+
 /// What an agent remembers between turns and pieces of work.
 pub(super) struct Mind {
     pub party: Party,
@@ -243,6 +246,7 @@ async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let unread = mind.unread.clone();
     mind.unread = scouted_in.or(mind.unread.take());
     let proposed = proposed(hub, mind, &draft).await;
+    hub.draft_arrived(&mind.party);
     shown.extend(std::mem::take(&mut mind.views));
     mind.views = shown;
     mind.unread = unread;
@@ -277,6 +281,9 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     mind.begin_turn();
     let own_tools = conversation_of(hub, &mind.party);
     if is_small(model.profile()) {
+        if hub.stated().are_whole_task {
+            return Some(gave_up(BY_RULE));
+        }
         match small::next_way(hub, mind) {
             Some(Way::Answer) => {}
             Some(Way::Fill { temperature }) => return fill::fill(hub, mind, temperature).await,

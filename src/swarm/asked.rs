@@ -328,15 +328,15 @@ fn must_change(after: &[Token]) -> bool {
             .is_some_and(|word| CHANGED.contains(&word.as_str()))
 }
 
-struct Token {
+pub(super) struct Token {
     /// Without quotes and punctuation around it.
-    word: String,
+    pub word: String,
     /// A comma or the like follows it.
-    ends_clause: bool,
+    pub ends_clause: bool,
 }
 
 /// The words of each sentence; names with dots and slashes are one word.
-fn sentences(text: &str) -> Vec<Vec<Token>> {
+pub(super) fn sentences(text: &str) -> Vec<Vec<Token>> {
     let mut all = vec![Vec::new()];
     for line in text.lines() {
         for raw in line.split_whitespace() {

@@ -486,15 +486,18 @@ enum Others {
 }
 
 /// Waits until there is something new to test a proposal with, or nobody is left who could bring it.
-/// A person is shown what fails alone, so there only those are waited for that are being checked, no
-/// longer than a run of the tests may take. Else the limits of the run end the wait.
+/// A person is shown what fails alone, so there only those are waited for that are being checked, or are
+/// ready and about to be, no longer than a run of the tests may take. Else the limits of the run end the wait.
 async fn others_are_ready(hub: &Arc<Hub>, id: ProposalId, tried: Option<&Ready>) -> Others {
     if hub.task.approval.is_by_person() {
+        let deadline = tokio::time::Instant::now() + test_deadline(hub);
+        let all_ready = hub.waited.wait_for(|| hub.state().drafts.is_empty());
+        let _ = tokio::time::timeout_at(deadline, all_ready).await;
         let checking = being_checked(&hub.state(), id);
         let all_checked = hub
             .waited
             .wait_for(|| checking.is_disjoint(&being_checked(&hub.state(), id)));
-        let _ = tokio::time::timeout(test_deadline(hub), all_checked).await;
+        let _ = tokio::time::timeout_at(deadline, all_checked).await;
         return Others::AtRest;
     }
     let mut others = Others::AtWork;

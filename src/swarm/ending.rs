@@ -187,10 +187,7 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
             &format!("{}{}", still_failing(facts), first_line(why)),
         ),
         StopReason::TestsFail { failing } => tests_fail(facts, failing),
-        StopReason::ProblemsRemain { problems } => {
-            let count = counted(problems.len(), "new problem");
-            not_done(facts, &format!("{count}: {}", some_of(problems)))
-        }
+        StopReason::ProblemsRemain { problems } => not_done(facts, &some_of(problems)),
         StopReason::LedgerEmpty { what } => (
             Proof::NotDone,
             format!("Stopped by the limit: {what}; {}", left_behind(facts)),
@@ -211,9 +208,8 @@ fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
 
 /// The headline of a run that leaves problems.
 fn with_problems(problems: &[String], headline: &str) -> String {
-    let count = counted(problems.len(), "new problem");
     let (problems, rest) = (some_of(problems), what_is_done(headline));
-    format!("Done, but {count}: {problems}; {rest}")
+    format!("Done, but {problems}; {rest}")
 }
 
 /// A headline without the words that it begins with.

@@ -2,7 +2,7 @@
 //! moments only, never across a wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{Semaphore, SetOnce, watch};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,7 @@ use super::protocol::Propose;
 use super::run::{Outside, Task};
 use super::selection::{Habit, Reach};
 use super::signal::Signal;
+use super::stated::{self, Statements};
 use super::suspects::Suspect;
 use crate::index::Index;
 use crate::ports::TestReport;
@@ -45,6 +46,7 @@ pub(super) struct Hub {
     pub cancel: CancellationToken,
     /// The frozen part of all prompts. No agent works before it is set.
     pub frozen: SetOnce<String>,
+    stated: OnceLock<Statements>,
     /// Test runs at the same time.
     pub testing: Semaphore,
     /// Raised when something changes of what waits.
@@ -103,6 +105,8 @@ pub(super) struct State {
     pub repeated: Option<(Epoch, Vec<String>)>,
     /// The tests that pass only as the run changed them, in the world of that epoch.
     pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
+    /// Agents with a ready draft that is not among those that wait yet.
+    pub drafts: BTreeSet<Party>,
     /// Problems that the changes brought, as the last check found them, in words.
     pub problems: Vec<String>,
     /// What the run's new tests do on the code as it was, where that was tried at the end.
@@ -242,6 +246,7 @@ impl Hub {
             latest: None,
             repeated: None,
             only_as_changed: None,
+            drafts: BTreeSet::new(),
             problems: Vec::new(),
             new_tests: WithoutChange::default(),
             applied: Vec::new(),
@@ -274,6 +279,7 @@ impl Hub {
             log,
             cancel: CancellationToken::new(),
             frozen: SetOnce::new(),
+            stated: OnceLock::new(),
             testing: Semaphore::new(cores),
             waited: Signal::default(),
             learning: tokio::sync::Mutex::new(()),
@@ -302,6 +308,15 @@ impl Hub {
     }
 
     /// The workspace with everything that was accepted so far, to look things up in.
+    /// What the task says must become of symbols, as they were before the run.
+    pub fn stated(&self) -> &Statements {
+        self.stated.get_or_init(|| {
+            let index = Arc::clone(&self.outside.index);
+            let lookup = Lookup::new(index.snapshot().clone(), index);
+            stated::of(&lookup, &self.task.text)
+        })
+    }
+
     pub fn lookup(&self) -> Lookup {
         let state = self.state();
         let lookup = Lookup::new(state.world.clone(), Arc::clone(&state.index));
@@ -407,7 +422,12 @@ impl Hub {
                 true => format!("{}; {}", slot.told, cause.in_short()),
                 false => cause.in_short(),
             };
+            let is_draft = draft.is_some();
             slot.draft = draft.or(slot.draft.take());
+            if is_draft {
+                state.drafts.insert(party.clone());
+            }
+            let slot = state.agents.entry(party.clone()).or_default();
             !std::mem::replace(&mut slot.working, true)
         };
         self.event(Event::AgentWoken {
@@ -418,6 +438,13 @@ impl Hub {
             self.spawn(party.clone());
         }
         Ok(party)
+    }
+
+    /// The ready draft of an agent waits among the others from now on, or is over.
+    pub fn draft_arrived(&self, party: &Party) {
+        if self.state().drafts.remove(party) {
+            self.waited.raise();
+        }
     }
 
     /// Counts an agent that was woken with a draft and needs a conversation after all.

@@ -87,6 +87,7 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     let id = hub.next_proposal();
     followup::note_followed(hub, id, &mind.party);
     let mut place = Place::take(hub, id, waiting(mind, change, draft.clone()));
+    hub.draft_arrived(&mind.party);
     let (mut made, mut report) = checked(hub, mind, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
     let approval = hub.task.approval;

@@ -19,6 +19,7 @@ use super::protocol::Pick;
 use super::scout::NoPick;
 use super::selection::{self, Extent, Reach};
 use super::settle::Left;
+use super::stated;
 use super::{
     apply, context, expected, gate, new_tests, original_tests, reached, required, scout, scripts,
     settle, steady, undo, unsettled,
@@ -369,6 +370,9 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
     wake_first(hub).await?;
     let mut left = settle::settle(hub).await;
     left.problems.extend(new_tests::missing(hub));
+    let unmet = stated::unmet(hub);
+    hub.state().problems.extend(unmet.clone());
+    left.problems.extend(unmet);
     left.problems.extend(original_tests::at_end(hub).await);
     let stop_reason = stop_reason(hub, left);
     if stop_reason.is_settled() {

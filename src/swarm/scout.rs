@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use tokio::time::Instant;
 
+use super::by_rule;
 use super::call::{CallFailed, Conversation};
 use super::context;
 use super::event::{Candidate, Event, Party};
@@ -125,6 +126,11 @@ pub(super) async fn pick(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
 async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
     let model = &hub.outside.models.scout;
     if context::is_small(model.profile()) {
+        if let Some(picks) = by_rule::picks(hub) {
+            let world = hub.state().world.clone();
+            hub.state().scouted_in = Some(world);
+            return picks.map_err(NoPick::Unknown);
+        }
         if let Some(pick) = small::pick(hub) {
             return pick.map(|pick| vec![pick]).map_err(NoPick::Unknown);
         }

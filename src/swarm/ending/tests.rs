@@ -537,7 +537,7 @@ fn what_is_left_behind_is_said_of_a_run_that_is_not_done() {
         last: Some(passing(2)),
         ..Run::default()
     };
-    let expected = "Not done: 1 new problem: a.py:1: undefined name `x`; changed a.py::f (2 \
+    let expected = "Not done: a.py:1: undefined name `x`; changed a.py::f (2 \
                     tests pass)";
     assert_eq!(ends(&kept), is(Proof::NotDone, expected));
     let failed = Run {
@@ -739,7 +739,7 @@ fn what_a_person_left_undone_is_told() {
         problems: &["b.py:1: `h` is not defined in a.py"],
         ..Run::default()
     });
-    let headline = "Done, but 1 new problem: b.py:1: `h` is not defined in a.py; 3 tests pass; \
+    let headline = "Done, but b.py:1: `h` is not defined in a.py; 3 tests pass; \
                     you rejected #2 (a.py::g)";
     assert_eq!(broken, is(Proof::Unproven, headline));
 }

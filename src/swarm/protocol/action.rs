@@ -154,6 +154,9 @@ pub struct Pick {
     /// Or the whole new text of the symbol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Symbol paths to delete: the symbol itself, or others beside it in its file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delete: Vec<String>,
     /// Import statements that the change needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<String>,
@@ -168,10 +171,12 @@ pub struct Pick {
 impl Pick {
     /// The change that the scout wrote for the owner, if it did.
     pub fn draft(&self) -> Option<Propose> {
-        (self.source.is_some() || !self.hunks.is_empty()).then(|| Propose {
+        let is_written = self.source.is_some() || !self.hunks.is_empty() || !self.delete.is_empty();
+        is_written.then(|| Propose {
             reason: self.why.clone(),
             source: self.source.clone(),
             hunks: self.hunks.clone(),
+            delete: self.delete.clone(),
             imports: self.imports.clone(),
             intended_losses: self.intended_losses,
             insist: self.insist,

@@ -6,8 +6,8 @@ mod native;
 mod plain;
 
 pub use action::{
-    Action, AddSymbol, FinishWork, Intent, Name, OutlineFile, Pick, Propose, Read, RequestChange,
-    RunTests, Search, Seat,
+    Action, AddSymbol, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read,
+    RequestChange, RunTests, Search, Seat,
 };
 pub use native::{described, schema};
 

@@ -157,3 +157,114 @@ async fn what_a_rejected_part_leaves_broken_is_told() {
     );
     assert!(headline.contains("; you rejected #") && headline.contains("(stats.py::rate)"));
 }
+
+/// A small model that would spoil everything, if it were asked.
+fn never_asked() -> Scripted {
+    Scripted::small().always("", say("```python\ndef rate():\n    return False\n```"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_small_model_is_not_asked_for_a_renaming() {
+    for approval in [Approval::Auto, Approval::Ask] {
+        let mut bed = bed(never_asked()).with(|task| task.approval = approval);
+        let events = bed.run().await;
+        assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+        let texts = ["stats.py", "report.py", "test_stats.py"].map(|file| bed.read(file));
+        let renamed = [STATS, REPORT, TESTS].map(|text| {
+            let text = text
+                .replace("rate(", "error_rate(")
+                .replace("import rate", "import error_rate");
+            text.replace("test_error_rate(", "test_rate(")
+        });
+        assert_eq!(texts, renamed);
+        assert_eq!(bed.model.calls(), 0);
+        let asked = usize::from(approval == Approval::Ask);
+        assert_eq!(bed.approver.seen.lock().unwrap().len(), asked, "one set");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_small_model_is_not_asked_where_a_use_is_not_certain() {
+    let files = [
+        (
+            "stats.py",
+            "class Stats:\n    def rate(self):\n        return 1\n",
+        ),
+        ("report.py", "def line(thing):\n    return thing.rate()\n"),
+    ];
+    for (task, why) in [
+        (
+            "rename Stats.rate to error_rate",
+            "1 place may mean another `rate`: report.py:2",
+        ),
+        (
+            "delete Stats.rate",
+            "1 place may mean another `rate`: report.py:2",
+        ),
+        ("rename line to Stats.rate", "there is no"),
+    ] {
+        let mut bed = Bed::new(&files, never_asked()).with(|one| one.text = task.to_owned());
+        let events = bed.run().await;
+        if why == "there is no" {
+            assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+            continue;
+        }
+        let StopReason::NothingChanged { why: said } = stop(&events) else {
+            panic!("{events:#?}");
+        };
+        assert!(said.starts_with(why), "{said}");
+        assert!(said.ends_with("(`--model`)"), "{said}");
+        assert_eq!(bed.model.calls(), 0);
+        assert_eq!(
+            [bed.read("stats.py"), bed.read("report.py")],
+            files.map(|file| file.1)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_small_model_is_not_asked_for_a_deletion() {
+    let text =
+        "X = 1\n\n\ndef dead():\n    return X\n\n\ndef used():\n    return X\n\n\nprint(used())\n";
+    let run = async |task: &str| {
+        let files = [("a.py", text)];
+        let mut bed = Bed::new(&files, never_asked()).with(|one| one.text = task.to_owned());
+        let events = bed.run().await;
+        assert_eq!(bed.model.calls(), 0);
+        (stop(&events), bed.read("a.py"))
+    };
+    let (stop, after) = run("Delete the unused function dead.").await;
+    assert_eq!(stop, StopReason::Settled);
+    assert_eq!(after, text.replace("def dead():\n    return X\n\n\n", ""));
+    let (stop, after) = run("delete used").await;
+    assert!(
+        matches!(stop, StopReason::NothingChanged { why } if why.contains("still used: a.py:12"))
+    );
+    assert_eq!(after, text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_task_says_must_become_of_a_symbol_decides() {
+    let model = Scripted::native()
+        .on("scout", [wake(&["report.py::line"])])
+        .on(
+            "agent report.py::line",
+            [whole(
+                "def line(hits, total):\n    return rate(hits, total)\n",
+            )],
+        )
+        .always("agent", finish("nothing"));
+    let mut bed = bed(model);
+    let events = bed.run().await;
+    let Some(Event::RunFinished { ending, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let ending = ending.as_ref().unwrap();
+    assert_eq!(ending.proof, Proof::NotDone);
+    assert!(
+        ending.headline.contains("`rate` is still in stats.py"),
+        "{}",
+        ending.headline
+    );
+    assert_eq!(bed.read("report.py"), REPORT);
+}

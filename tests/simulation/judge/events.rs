@@ -135,7 +135,9 @@ impl Judge {
                     self.check_patience(id.0);
                     if let Some(one) = self.proposals.all.get_mut(&id.0) {
                         // The person is asked again about what the editor did not take.
-                        one.ends.pop_if(|end| *end == "not applied");
+                        if one.ends.pop_if(|end| *end == "not applied").is_some() {
+                            (one.accepted, one.edit_refused) = (false, false);
+                        }
                         one.diff.clone_from(diff);
                         one.in_set |= !with.is_empty();
                     }
