@@ -331,7 +331,10 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
         (Checked::Fails(what), Some(passed), None) => {
             let passed = match goal::of(facts.task) == Goal::NewTest {
                 // The tests that were added ran and pass, or the change would not have been accepted.
-                true => "the new test passes".to_owned(),
+                true => match facts.new_tests.fails.len() + facts.new_tests.passes.len() {
+                    0 | 1 => "the new test passes".to_owned(),
+                    many => format!("the {many} new tests pass"),
+                },
                 false => format!("{} {}", counted(passed, "test"), pass(passed)),
             };
             let headline = format!("Done and proven: {passed}; {what}, no part of the task");
@@ -659,7 +662,7 @@ fn pass(number: usize) -> &'static str {
     }
 }
 
-fn some_of(names: &[String]) -> String {
+pub(super) fn some_of(names: &[String]) -> String {
     let shown = names[..names.len().min(NAMES_MOST)].join(", ");
     match names.len().saturating_sub(NAMES_MOST) {
         0 => shown,

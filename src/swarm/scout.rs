@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::by_rule;
 use super::call::{CallFailed, Conversation};
 use super::context;
+use super::ending::some_of;
 use super::event::{Candidate, Event, Party};
 use super::hub::Hub;
 use super::lookup::{Lookup, Mention};
@@ -100,7 +101,7 @@ fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, Strin
 pub(super) enum NoPick {
     /// The scout's model failed or the ledger is empty.
     Call(CallFailed),
-    /// Nothing that it named last can be woken; the text says why.
+    /// Nothing can be woken; the text says why, in the user's words.
     Unknown(String),
 }
 
@@ -193,7 +194,7 @@ async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
                 match usable(hub, &wake.symbols) {
                     Ok(picks) => return Ok(picks),
                     Err(error) => {
-                        refused = Some(error.clone());
+                        refused = Some(not_there(&wake.symbols));
                         *text = error;
                     }
                 }
@@ -207,6 +208,25 @@ async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
     match refused {
         Some(why) => Err(NoPick::Unknown(why)),
         None => Ok(fallback(hub)),
+    }
+}
+
+/// What the user is told of picks none of which is there.
+fn not_there(picks: &[Pick]) -> String {
+    let names: Vec<String> = picks
+        .iter()
+        .map(|pick| format!("`{}`", pick.symbol))
+        .collect();
+    match names.len() {
+        0 => "the model named no place to begin".to_owned(),
+        1 => format!(
+            "the model would begin at {}, which is not in the project",
+            names[0]
+        ),
+        _ => format!(
+            "the model would begin at {}, which are not in the project",
+            some_of(&names)
+        ),
     }
 }
 

@@ -88,6 +88,9 @@ impl Query {
                     }
                     weigh(&mut terms, &line, section);
                     query.read_line(&line, section);
+                    for option in options(&line) {
+                        query.read_option(&mut terms, option, section);
+                    }
                 }
             }
         }
@@ -105,6 +108,25 @@ impl Query {
         words
             .filter(move |(_, word)| **word == term)
             .map(|(place, _)| place)
+    }
+
+    /// An option of a command line is a name of the code that reads it: `--errors-only` is
+    /// `args.errors_only`, and stands there in quotes.
+    fn read_option(
+        &mut self,
+        terms: &mut HashMap<Term, QueryTerm>,
+        option: &str,
+        section: Section,
+    ) {
+        let name = option.replace('-', "_");
+        // Also a stop word: `--from`.
+        for word in all_words(&name) {
+            weigh_word(terms, word, Section::Quote);
+        }
+        let known = self.names.entry(name).or_default();
+        let times = &mut known.times[section as usize];
+        *times = times.saturating_add(1);
+        known.looks_like_code = true;
     }
 
     fn read_message(&mut self, line: &str) {
@@ -209,6 +231,19 @@ fn weigh(terms: &mut HashMap<Term, QueryTerm>, line: &str, section: Section) {
     }
 }
 
+/// The names of options in a line, without their dashes: `errors-only` of `--errors-only=yes`.
+fn options(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| c.is_whitespace() || "`'\"(),;[]{}|".contains(c));
+    words.filter_map(|word| {
+        let name = word.strip_prefix("--")?.split('=').next()?;
+        let name = name.trim_end_matches(['.', ':', '?', '!']);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let is_name =
+            name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_part);
+        is_name.then_some(name)
+    })
+}
+
 fn weigh_word(terms: &mut HashMap<Term, QueryTerm>, word: &str, section: Section) {
     let term = Term::of(word);
     let known = terms.entry(term).or_insert_with(|| QueryTerm {
@@ -275,6 +310,19 @@ mod tests {
         assert_eq!(
             query.places_in_title(Term::of("lost")).collect::<Vec<_>>(),
             [2]
+        );
+    }
+
+    #[test]
+    fn options_of_the_command_line_are_names_of_code() {
+        let query =
+            Query::read("`--errors-only` and --from=x are ignored -- why?\nA ---- line --2\n");
+        let has = |word: &str| query.terms.iter().any(|term| term.term == Term::of(word));
+        assert!(has("errors_only") && has("only") && has("from"));
+        assert!(query.names["errors_only"].looks_like_code && query.names["from"].looks_like_code);
+        assert_eq!(
+            options("`--a-b`, (--c) --d=1 -- --2 --e!").collect::<Vec<_>>(),
+            ["a-b", "c", "d", "e"]
         );
     }
 

@@ -303,3 +303,31 @@ fn a_symbol_is_as_likely_as_its_file_and_as_it_is_in_there() {
     assert!(found[4] > found[2] && found[2] == found[3]);
     assert!(both_ways(&[]).is_empty());
 }
+
+#[test]
+fn an_option_leads_to_the_code_that_reads_it() {
+    let report = "def only_errors(lines):\n    return [line for line in lines if 'ERROR' in line]\n\n\n\
+                  def top_paths(lines, only):\n    return sorted(lines)\n";
+    let argparse = "import argparse\nimport report\n\n\ndef build_parser():\n    \
+                    parser = argparse.ArgumentParser()\n    \
+                    parser.add_argument('--errors-only', action='store_true')\n    \
+                    parser.add_argument('--from', dest='start')\n    return parser\n\n\n\
+                    def main(argv):\n    args = build_parser().parse_args(argv)\n    \
+                    if args.errors_only:\n        print(report.only_errors(args.start))\n";
+    let files = [("cli.py", argparse), ("report.py", report)];
+    let index = Index::new(snapshot_of(&files));
+    for (task, within) in [
+        ("--errors-only is ignored", 1),
+        ("the option `--errors-only` prints all lines", 2),
+    ] {
+        let found = index.locate(task, within);
+        let mut found = found.iter().map(|one| one.symbol.file.as_str());
+        assert!(found.any(|file| file == "cli.py"), "{task}");
+    }
+    let found = index.locate("--from is ignored", 3);
+    assert_eq!(
+        found[0].symbol.to_string(),
+        "cli.py::build_parser",
+        "{found:#?}"
+    );
+}

@@ -236,7 +236,7 @@ async fn nothing_unrelated_is_woken_when_nothing_named_can_be() {
         panic!("{events:#?}");
     };
     assert!(
-        why.contains("None of these can be woken. `guide` is not"),
+        why.contains("the model would begin at `guide`, which is not in the project"),
         "{why}"
     );
     assert_eq!(bed.model.prompts("scout").len(), 5);
