@@ -105,6 +105,8 @@ pub(super) struct State {
     pub repeated: Option<(Epoch, Vec<String>)>,
     /// The tests that pass only as the run changed them, in the world of that epoch.
     pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
+    /// The task tells of a bug in code that no failing test reaches: they are no part of it.
+    pub beside_failures: bool,
     /// Agents with a ready draft that is not among those that wait yet.
     pub drafts: BTreeSet<Party>,
     /// Problems that the changes brought, as the last check found them, in words.
@@ -246,6 +248,7 @@ impl Hub {
             latest: None,
             repeated: None,
             only_as_changed: None,
+            beside_failures: false,
             drafts: BTreeSet::new(),
             problems: Vec::new(),
             new_tests: WithoutChange::default(),

@@ -69,13 +69,28 @@ pub(super) fn note_change(hub: &Arc<Hub>, symbols: &[SymbolPath]) {
     }
 }
 
+/// Notes what a task names before anybody is asked. Where it tells of a bug in code that it names, and no
+/// failing test reaches that code, those tests are no part of the task.
+pub(super) fn note_named(hub: &Hub, named: &[SymbolPath]) {
+    note_targets(hub, named);
+    let is_told = hub.goal == Goal::Bug && named.iter().any(|symbol| !symbol.is_module());
+    let before = hub.state().before.clone().filter(|_| is_told);
+    let lookup = hub.lookup();
+    // What a test without a known text reaches is not known.
+    let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
+    let are_known = before.is_some_and(|before| failing_cases(&before).iter().all(is_known));
+    let mut state = hub.state();
+    state.beside_failures = are_known && state.required.is_empty();
+}
+
 /// The report of the tests before the run, with those failing tests alone that matter for the task;
 /// `None` where none does. Until some are required, all of them may be the cause of a bug.
 pub(super) fn shown(hub: &Hub) -> Option<TestReport> {
     let state = hub.state();
     let mut report = state.before.clone()?;
     let failing = failing_ids(&report);
-    let is_shown = |id: &String| is_shown(hub.goal, &state.required, id);
+    let is_beside = state.beside_failures;
+    let is_shown = |id: &String| !is_beside && is_shown(hub.goal, &state.required, id);
     if !failing.iter().any(is_shown) {
         return None;
     }
@@ -90,7 +105,8 @@ pub(super) fn left_alone(hub: &Hub) -> Vec<String> {
     let state = hub.state();
     let failing = state.before.as_ref().map(failing_ids).unwrap_or_default();
     let mut alone = failing;
-    alone.retain(|id| id != WHOLE_RUN && !is_shown(hub.goal, &state.required, id));
+    let is_shown = |id: &String| !state.beside_failures && is_shown(hub.goal, &state.required, id);
+    alone.retain(|id| id != WHOLE_RUN && !is_shown(id));
     alone
 }
 

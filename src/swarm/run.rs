@@ -448,7 +448,7 @@ async fn test_before(
     state.before = Some(report.clone());
     drop(state);
     let named = required::named_symbols(&hub.lookup(), &hub.task.text);
-    required::note_targets(hub, &named);
+    required::note_named(hub, &named);
     let shown = required::shown(hub);
     let failures = shown.map(|shown| context::failures(&shown, FOCUS_MOST));
     let focus = format!("{}\n{}", hub.task.text, failures.unwrap_or_default());

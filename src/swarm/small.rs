@@ -125,7 +125,11 @@ fn ways(hub: &Hub, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
     if is_looked_at_again(hub, symbol) {
         most = most.min(QUICK);
     }
-    let fills = hub.outside.models.agent.fills() && !hub.state().failing.is_empty();
+    let tells_good_from_bad = {
+        let state = hub.state();
+        !state.failing.is_empty() && !state.beside_failures
+    };
+    let fills = hub.outside.models.agent.fills() && tells_good_from_bad;
     let ways: &[Asking] = if fills { &FILLING } else { &WHOLE };
     let last = Asking::For(Wording::Code, SAMPLING);
     let ways = ways.iter().copied().chain(std::iter::repeat(last));
@@ -247,8 +251,28 @@ pub(super) fn pick(hub: &Hub) -> Option<Result<Pick, String>> {
                 ..Pick::default()
             }))
         }
+        Goal::Bug if hub.state().beside_failures => {
+            let named = required::named_symbols(&lookup, &hub.task.text).into_iter();
+            let mut functions = named.filter(|symbol| is_function(&lookup, symbol));
+            let only = functions.next()?;
+            functions.next().is_none().then(|| {
+                Ok(Pick {
+                    symbol: only.to_string(),
+                    why: "named in the task".to_owned(),
+                    ..Pick::default()
+                })
+            })
+        }
         Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Refactoring | Goal::Question => None,
     }
+}
+
+fn is_function(lookup: &Lookup, symbol: &SymbolPath) -> bool {
+    let found = lookup.symbol(symbol);
+    found.is_ok_and(|found| match found.symbol.kind {
+        SymbolKind::Function | SymbolKind::Method => true,
+        SymbolKind::Module | SymbolKind::Class => false,
+    })
 }
 
 /// The answer up to the name of the function: small models like to repeat the imports of its file. It

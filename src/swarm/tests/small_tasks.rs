@@ -162,3 +162,28 @@ async fn a_long_document_is_left_to_a_larger_model() {
         "{error}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_bug_in_a_named_function_is_mended_though_another_test_is_red() {
+    let mended =
+        "def spread(values):\n    return max(values, default=0) - min(values, default=0)\n";
+    let model = Scripted::small().always(
+        "agent stats.py::spread",
+        say(&format!("```python\n{mended}```")),
+    );
+    let files = [("stats.py", STATS), ("test_stats.py", TESTS)];
+    let task = "spread([]) raises a ValueError; it should be 0";
+    let mut bed = bed(task, &files, model);
+    let events = bed.run().await;
+    let text = bed.read("stats.py");
+    assert!(text.contains("default=0"), "{events:#?}");
+    assert!(text.contains("return sum(values) / len(values)"), "{text}");
+    let prompt = &bed.model.prompts("agent stats.py::spread")[0];
+    assert!(prompt.contains(task), "{prompt}");
+    assert!(!prompt.contains("ZeroDivisionError"), "{prompt}");
+    let Some(Event::RunFinished { ending, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let ending = ending.as_ref().unwrap();
+    assert_eq!(ending.proof, Proof::Unproven, "{}", ending.headline);
+}
