@@ -6,8 +6,8 @@ use rustc_hash::FxHashSet;
 
 use super::code::{Code, FileId};
 use super::facts::is_test;
-use super::names::{Names, Occurrence};
-use super::resolve::{Dangling, Holder, Resolver};
+use super::names::{Names, Occurrence, Role};
+use super::resolve::{Dangling, Holder, Resolver, Source};
 use crate::syntax::FilePath;
 use crate::workspace::Snapshot;
 
@@ -49,7 +49,8 @@ pub(super) fn newly_dangling(
             gone.contains(names.name(one.name)) || lines.contains(&names.line(one.at))
         };
         let mut dangling = later.dangling(file, &is_wanted);
-        dangling.retain(|one| gone.contains(&one.name) || is_sure(one, new));
+        dangling.retain(|one| !is_folder(one, new) && !is_tried(one, new));
+        dangling.retain(|one| gone.contains(&one.name) || is_sure(one, new, after));
         if !dangling.is_empty() {
             remove_known(&mut earlier, before, &mut dangling, &path);
         }
@@ -59,20 +60,76 @@ pub(super) fn newly_dangling(
     found
 }
 
-/// Whether a name that was never there is missing for certain: tests make objects up, and the methods of a
-/// mixin use what other classes have.
-fn is_sure(one: &Dangling, world: &Snapshot) -> bool {
-    let Holder::Class(_) = &one.of else {
-        return true;
-    };
+/// Whether a name that was never there is missing for certain: tests make objects up, the methods of a
+/// mixin use what other classes have, and code sets attributes of other modules or asks for them first.
+fn is_sure(one: &Dangling, world: &Snapshot, code: &Code) -> bool {
     let Ok(text) = world.read(&one.file) else {
         return false;
     };
     let before = &text[..(one.offset as usize).min(text.len())];
+    let is_import = !before.ends_with('.');
+    if is_import {
+        return true;
+    }
     let is_own = ["self.", "cls.", "super()."]
         .iter()
         .any(|own| before.ends_with(own));
-    !is_own && !is_test(&one.file)
+    let is_of_class = matches!(one.of, Holder::Class(_));
+    let is_asked_for = text.contains("hasattr(");
+    let is_made_up = is_of_class && (is_own || is_test(&one.file));
+    !is_asked_for && !is_made_up && !is_set_somewhere(&one.name, code)
+}
+
+/// Whether any file sets an attribute of this name.
+fn is_set_somewhere(name: &str, code: &Code) -> bool {
+    code.mentioning(name).into_iter().any(|file| {
+        code.names(file).is_some_and(|names| {
+            let is_set = |one: &Occurrence| {
+                one.role == Role::Store && one.receiver().is_some() && names.name(one.name) == name
+            };
+            names.occurrences().iter().any(is_set)
+        })
+    })
+}
+
+/// Whether a name is a folder of modules in a package.
+fn is_folder(one: &Dangling, world: &Snapshot) -> bool {
+    let Holder::Module(module) = &one.of else {
+        return false;
+    };
+    let folder = match module.directory() {
+        "" => format!("{}/", one.name),
+        directory => format!("{directory}/{}/", one.name),
+    };
+    let files = world.files();
+    let at = files.partition_point(|file| file.as_str() < folder.as_str());
+    files
+        .get(at)
+        .is_some_and(|file| file.as_str().starts_with(&folder))
+}
+
+/// Whether a name stands in the body of a `try`: that it may be missing is provided for.
+fn is_tried(one: &Dangling, world: &Snapshot) -> bool {
+    let Ok(text) = world.read(&one.file) else {
+        return false;
+    };
+    let lines: Vec<&str> = text.lines().take(one.line as usize).collect();
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut inner = lines.last().map_or(0, |line| depth(line));
+    for line in lines.iter().rev().skip(1) {
+        if line.trim().is_empty() || depth(line) >= inner {
+            continue;
+        }
+        inner = depth(line);
+        let opening = line.trim();
+        if opening.starts_with("try:") {
+            return true;
+        }
+        if opening.starts_with("def ") || opening.starts_with("class ") {
+            return false;
+        }
+    }
+    false
 }
 
 /// Leaves out what led nowhere before as well: the same name in the same symbol.
@@ -220,6 +277,32 @@ mod tests {
         let text = "from model import Model\nprint(Model().tax)\n";
         let files = [("model.py", model), ("a.py", "")];
         assert_eq!(dangling(&files, &[("a.py", text)]), [""; 0]);
+    }
+
+    #[test]
+    fn what_may_be_missing_by_design_is_not_missed() {
+        let shop = ("shop/__init__.py", "def total(x):\n    return x\n");
+        let files = [
+            shop,
+            ("shop/plugins/one.py", ""),
+            ("a.py", ""),
+            ("b.py", ""),
+        ];
+        for text in [
+            "try:\n    from shop import tax\nexcept ImportError:\n    tax = None\n",
+            "import shop\nif hasattr(shop, 'tax'):\n    shop.tax()\n",
+            "from shop import plugins\n",
+            "import shop\nprint(shop.plugins)\n",
+        ] {
+            assert_eq!(dangling(&files, &[("a.py", text)]), [""; 0], "{text}");
+        }
+        let set = [
+            ("a.py", "import shop\nshop.tax()\n"),
+            ("b.py", "import shop\nshop.tax = print\n"),
+        ];
+        assert_eq!(dangling(&files, &set), [""; 0]);
+        let in_function = "def f():\n    try:\n        pass\n    finally:\n        pass\n    from shop import tax\n";
+        assert_eq!(dangling(&files, &[("a.py", in_function)]), ["a.py:6 tax"]);
     }
 
     #[test]
