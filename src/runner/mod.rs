@@ -85,6 +85,8 @@ impl ProjectTests {
     pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
         let mut environment = environment::inherited(&settings.environment);
         let root = snapshot.root().to_owned();
+        let secrets = SecretValues::default();
+        secrets.refresh_in_background(&root);
         let suites = match settings.command {
             Some(line) => Ok(Candidates::given(line)),
             None => {
@@ -113,7 +115,7 @@ impl ProjectTests {
             setup: settings.setup,
             suites,
             results: ResultsFrom::default(),
-            secrets: SecretValues::default(),
+            secrets,
             loads: Arc::default(),
             reports: Arc::default(),
         }
@@ -273,8 +275,7 @@ impl ProjectTests {
             output_cap: READ_BYTES,
         };
         // Beside the command: what comes after it then finds little to do.
-        let (root, secrets) = (self.root.clone(), self.secrets.clone());
-        drop(tokio::task::spawn_blocking(move || secrets.refresh(&root)));
+        self.secrets.refresh_in_background(&self.root);
         let done = self.shadows.run(&self.root, &overlay, &command).await?;
         let (root, secrets) = (self.root.clone(), self.secrets.clone());
         let text = done.output.clone();

@@ -54,9 +54,20 @@ impl Read {
 }
 
 impl SecretValues {
-    /// Looks for the secret files of `root` and below it.
-    pub(super) fn refresh(&self, root: &Path) {
-        drop(self.refreshed(root));
+    /// Looks for the secret files of `root` and below it on another thread: who needs them waits for what
+    /// is left of the look.
+    pub(super) fn refresh_in_background(&self, root: &Path) {
+        let (root, secrets) = (root.to_owned(), self.clone());
+        drop(tokio::task::spawn_blocking(move || {
+            drop(secrets.refreshed(&root));
+        }));
+    }
+
+    /// Whether the files were looked for at least once.
+    #[cfg(test)]
+    pub(super) fn were_looked_for(&self) -> bool {
+        let read = self.read.try_lock();
+        read.is_ok_and(|read| read.directories.are_known())
     }
 
     /// `text` without the values that stand in the secret files of `root` and below it. Different values

@@ -61,6 +61,11 @@ struct Directory {
 }
 
 impl Directories {
+    #[cfg(test)]
+    pub(super) fn are_known(&self) -> bool {
+        !self.known.is_empty()
+    }
+
     /// The files of secrets below `root`, and all files in its directories of secrets (`.ssh`), in order
     /// of their paths.
     pub(super) fn secret_files(&mut self, root: &Path) -> Vec<SecretFile> {

@@ -202,3 +202,16 @@ async fn tests_that_differ_by_a_secret_alone_stay_two_tests() {
     ];
     assert_eq!(cases.collect::<Vec<_>>(), wanted);
 }
+
+#[tokio::test]
+async fn secrets_are_looked_for_while_the_tests_are_found() {
+    let project = Project::new(&[(".env", "TOKEN=hunter2hunter2\n"), ("a.py", "X = 1\n")]);
+    let tests = project.tests(Some("true")).await;
+    let looked_for = async {
+        while !tests.secrets.were_looked_for() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    // No test has run.
+    tokio::time::timeout(LONG, looked_for).await.unwrap();
+}
