@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::cite::{Checker, Citation, Cited, Claim, Mark, Verdict, claims, range};
+use super::cite::{Checker, Citation, Cited, Claim, Mark, Verdict, claims, range, words};
 
 /// A citation that was taken out of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,12 +42,24 @@ pub struct Block {
     /// Citations that were mended: as written, as they are now.
     pub moved: Vec<(String, String)>,
     pub wrong: Vec<Flaw>,
-    /// Claims without a citation, with the names that they are about.
-    bare: Vec<(Range<usize>, BTreeSet<String>)>,
+    /// Claims without a citation.
+    bare: Vec<Bare>,
     /// Names in claims that have a citation.
     borne_out: BTreeSet<String>,
 }
 
+/// A claim without a citation.
+#[derive(Debug, Clone)]
+struct Bare {
+    span: Range<usize>,
+    /// The names that it is about.
+    names: BTreeSet<String>,
+    /// It stands behind a sentence with a citation.
+    is_behind: bool,
+}
+
+/// Words of a sentence that names no code and says something all the same.
+const WORDS: usize = 4;
 /// Stands where a citation was wrong.
 const UNVERIFIED: &str = "unverified";
 /// Stands behind a claim that has no citation.
@@ -80,9 +92,14 @@ impl Block {
             let covered = claims[nth..].iter().any(|later| !later.cited.is_empty());
             if covered {
                 block.borne_out.extend(claim.names.iter().cloned());
-            } else if !claim.own_names.is_empty() && !claim.denies {
-                let names = claim.own_names.clone();
-                block.bare.push((claim.span.clone(), names));
+            } else if !claim.denies && says_something(&source[claim.span.clone()], claim) {
+                block.bare.push(Bare {
+                    span: claim.span.clone(),
+                    names: claim.own_names.clone(),
+                    is_behind: claims[..nth]
+                        .iter()
+                        .any(|earlier| !earlier.cited.is_empty()),
+                });
             }
         }
         block.text.push_str(&source[at..]);
@@ -151,9 +168,19 @@ impl Block {
         };
         self.bare
             .iter()
-            .filter(|(_, names)| names.intersection(borne_out).count() * 2 < names.len())
-            .map(|(span, _)| flaw(span))
+            .filter(|bare| bare.rests_on_nothing(borne_out))
+            .map(|bare| flaw(&bare.span))
             .collect()
+    }
+
+    /// All claims that are marked: those that rest on nothing, those that stand behind a sentence with a
+    /// citation and have none of their own, and those that name no code.
+    pub fn without_citation(&self, borne_out: &BTreeSet<String>) -> Vec<Range<usize>> {
+        let is_marked = |bare: &&Bare| {
+            bare.is_behind || bare.names.is_empty() || bare.rests_on_nothing(borne_out)
+        };
+        let marked = self.bare.iter().filter(is_marked);
+        marked.map(|bare| bare.span.clone()).collect()
     }
 
     /// Names in claims that have a citation.
@@ -164,11 +191,14 @@ impl Block {
     /// The text, with a mark behind each claim that rests on nothing.
     pub fn marked(&self, borne_out: &BTreeSet<String>) -> String {
         let mut text = self.text.clone();
-        for flaw in self.uncited(borne_out) {
+        let mut from = 0;
+        for span in self.without_citation(borne_out) {
             // Bare claims hold no citation, so they stand in the text as they stand in the source.
-            let claim = self.source[flaw.span].trim_end();
-            if let Some(at) = text.find(claim) {
-                text.insert_str(at + claim.len(), UNCITED);
+            let claim = self.source[span].trim_end();
+            if let Some(at) = text[from..].find(claim) {
+                from += at + claim.len();
+                text.insert_str(from, UNCITED);
+                from += UNCITED.len();
             }
         }
         text
@@ -191,6 +221,21 @@ impl Block {
         }
         text
     }
+}
+
+impl Bare {
+    /// Half of the names of a claim make it a summary of what is cited for them.
+    fn rests_on_nothing(&self, borne_out: &BTreeSet<String>) -> bool {
+        self.names.intersection(borne_out).count() * 2 < self.names.len()
+    }
+}
+
+/// Whether a sentence claims something: no heading, no row of a table, no question, and not the words
+/// before a list.
+fn says_something(sentence: &str, claim: &Claim) -> bool {
+    let sentence = sentence.trim();
+    let is_frame = sentence.starts_with(['#', '|']) || sentence.ends_with([':', '?']);
+    !claim.own_names.is_empty() || !is_frame && words(sentence).len() >= WORDS
 }
 
 fn is_fence(text: &str) -> bool {

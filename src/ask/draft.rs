@@ -174,15 +174,14 @@ impl Draft {
                     checked.citations.push(citation.clone());
                 }
             }
-            for flaw in block.wrong.iter().cloned().chain(block.uncited(&borne_out)) {
-                match flaw.what {
-                    FlawKind::WrongCitation(dropped) => checked.dropped.push(dropped),
-                    FlawKind::Uncited => {
-                        let claim = block.source[flaw.span].trim().to_owned();
-                        checked.uncited.push(claim);
-                    }
+            for flaw in &block.wrong {
+                if let FlawKind::WrongCitation(dropped) = &flaw.what {
+                    checked.dropped.push(dropped.clone());
                 }
             }
+            let uncited = block.without_citation(&borne_out).into_iter();
+            let claims = uncited.map(|span| block.source[span].trim().to_owned());
+            checked.uncited.extend(claims);
         }
         checked.text = checked.text.trim().to_owned();
         checked
@@ -206,7 +205,7 @@ impl Draft {
             if !block.wrong.is_empty() || !block.uncited(&borne_out).is_empty() {
                 return;
             }
-            let text = block.text.clone();
+            let text = block.marked(&borne_out);
             self.show(self.shown, &text);
             self.shown += 1;
         }

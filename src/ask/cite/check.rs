@@ -13,6 +13,11 @@ const A_LITTLE: u32 = 5;
 /// The same where nothing else speaks for it.
 const OFF: u32 = 40;
 
+/// So many lines of a range are looked at for a quoted text.
+const LONGEST_RANGE: usize = 500;
+/// A shorter quoted text may be written as code without being the file's.
+const CODE: usize = 12;
+
 /// What is wrong with a citation, or what it was made to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -100,6 +105,17 @@ impl Checker {
         }
         let last = last.min(count);
         let moved = |line: u32| text.citation(file, line, (line + (last - first)).min(count));
+        if let [_] = cited.mark.lines.as_slice() {
+            match text.quoted(first, last, &cited.quotes) {
+                Quoted::Unknown => {}
+                Quoted::There => return Ok(text.citation(file, first, last)),
+                Quoted::At(line) if first == last => return Ok(moved(line)),
+                Quoted::At(line) => {
+                    return Ok(text.citation(file, first.min(line), last.max(line)));
+                }
+                Quoted::Nowhere => return Err(text.says_not(first, &cited.quotes)),
+            }
+        }
         if let Some(line) = text.of_another(first, last, cited) {
             return Ok(moved(line));
         }
@@ -115,6 +131,17 @@ impl Checker {
         let further = text.nearest(first, last, OFF, claim).map(moved);
         further.ok_or_else(|| text.says(first, claim))
     }
+}
+
+/// Where a text stands that a sentence quotes from the lines that it cites.
+enum Quoted {
+    /// It quotes nothing, or no more than a name; or it may not mean these lines.
+    Unknown,
+    There,
+    /// In another line near them.
+    At(u32),
+    /// It looks like code, and the file does not hold it.
+    Nowhere,
 }
 
 /// A file by its lines.
@@ -137,6 +164,47 @@ impl<'t> Lines<'t> {
     fn line(&self, number: u32) -> &'t str {
         let at = (number as usize).checked_sub(1);
         at.and_then(|at| self.lines.get(at)).copied().unwrap_or("")
+    }
+
+    /// Where the file holds what is quoted from lines of it. White space counts as one space.
+    fn quoted(&self, first: u32, last: u32, quotes: &[String]) -> Quoted {
+        let wanted: Vec<String> = quotes.iter().map(|quote| squeezed(quote)).collect();
+        let holds = |line: u32, quote: &String| squeezed(self.line(line)).contains(quote.as_str());
+        let lines = || (first..=last).take(LONGEST_RANGE);
+        if wanted
+            .iter()
+            .any(|quote| lines().any(|line| holds(line, quote)))
+        {
+            return Quoted::There;
+        }
+        for quote in &wanted {
+            let mut near = around(first, last, A_LITTLE, self.count());
+            if let Some(line) = near.find(|line| holds(*line, quote)) {
+                return Quoted::At(line);
+            }
+        }
+        let is_code = |quote: &String| {
+            let has_operator = quote.contains(['=', '+', '<', '>', '[', ':']);
+            quote.len() >= CODE && quote.contains(' ') && has_operator
+        };
+        let whole = || squeezed(self.tree.text());
+        let mut of_code = wanted.iter().filter(|quote| is_code(quote)).peekable();
+        if of_code.peek().is_none() {
+            return Quoted::Unknown;
+        }
+        let whole = whole();
+        match of_code.any(|quote| whole.contains(quote.as_str())) {
+            true => Quoted::Unknown,
+            false => Quoted::Nowhere,
+        }
+    }
+
+    /// That the lines do not hold what is quoted from them, for the model to mend its claim.
+    fn says_not(&self, line: u32, quotes: &[String]) -> String {
+        let text: String = self.line(line).trim().chars().take(100).collect();
+        let quote = quotes.iter().max_by_key(|quote| quote.len());
+        let quote = quote.map_or("", String::as_str);
+        format!("line {line} is `{text}`: `{quote}` does not stand in the file")
     }
 
     /// Whether the lines, or the symbol around them, bear a name that the claim names. Of a claim that
@@ -259,6 +327,12 @@ impl<'t> Lines<'t> {
             text,
         }
     }
+}
+
+/// A text with one space for all white space between words.
+fn squeezed(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
 /// Line numbers by their distance from a range, the nearest first.

@@ -14,6 +14,8 @@ pub struct Cited {
     pub words: BTreeSet<String>,
     /// Members of something (`Class.method`) that the sentence names as code.
     pub members: BTreeSet<String>,
+    /// Text of the cited lines that the sentence quotes, word for word as far as it can be told.
+    pub quotes: Vec<String>,
 }
 
 /// One sentence.
@@ -92,7 +94,16 @@ fn cited(
 ) -> Vec<Cited> {
     let mut at = span.start;
     let mut found = Vec::new();
+    let is_only = marks.len() == 1;
+    let mut quotes = Vec::new();
     for mark in marks {
+        let quoted = match is_only {
+            true => quotes_in(&without(block, span, std::slice::from_ref(&mark))),
+            false => quotes_in(&block[at..mark.span.start]),
+        };
+        if !quoted.is_empty() || !bare(&block[at..mark.span.start]) {
+            quotes = quoted;
+        }
         let clause = words(&block[at..mark.span.start]);
         if !clause.is_empty() {
             lead = clause;
@@ -104,6 +115,7 @@ fn cited(
             mark,
             words,
             members,
+            quotes: quotes.clone(),
         });
     }
     found
@@ -192,6 +204,20 @@ fn ends_here(block: &str, at: usize) -> bool {
         .unwrap_or_default();
     let listed = word.chars().all(|c| c.is_ascii_digit()) && at <= 4;
     spaced && opens && !listed && !SHORTENED.contains(&word.to_lowercase().as_str())
+}
+
+/// Code in back-quotes and texts in double quotes that are more than names.
+fn quotes_in(prose: &str) -> Vec<String> {
+    const SHORTEST: usize = 6;
+    let in_ticks = prose.split('`').skip(1).step_by(2);
+    let outside = prose.split('`').step_by(2).collect::<String>();
+    let in_quotes = outside.split('"').skip(1).step_by(2).map(str::to_owned);
+    let is_more = |text: &String| {
+        let is_name = |c: char| c.is_alphanumeric() || "_.()".contains(c);
+        text.len() >= SHORTEST && !text.chars().all(is_name)
+    };
+    let all = in_ticks.map(str::to_owned).chain(in_quotes);
+    all.filter(is_more).collect()
 }
 
 /// What stands as code in a sentence: in back-quotes, or called.

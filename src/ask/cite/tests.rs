@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ask::block::{Block, blocks};
+use crate::ask::block::{Block, FlawKind, blocks};
 use crate::workspace::{Snapshot, Workspace};
 
 const SHOP: &str = "RATE = 2
@@ -270,6 +270,89 @@ fn denials_need_no_citation_but_claims_do() {
     assert_eq!(uncited("That is all."), 0);
     assert_eq!(uncited("`pay` runs. It adds up [lib/shop.py:13]."), 0);
     assert_eq!(uncited("It adds up [lib/shop.py:13]. `Cart` is slow."), 1);
+}
+
+#[test]
+fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
+    let marked = |text: &str| check(text).marked(&["pay".to_owned()].into());
+    for (text, expected) in [
+        (
+            "`pay` adds up [lib/shop.py:13]. `pay` doubles the rate.",
+            "`pay` adds up [lib/shop.py:13]. `pay` doubles the rate. [uncited]",
+        ),
+        (
+            "`pay` adds up [lib/shop.py:13]. The till opens every morning at eight. It closes at noon when nobody waits.",
+            "`pay` adds up [lib/shop.py:13]. The till opens every morning at eight. [uncited] It closes at noon when nobody waits. [uncited]",
+        ),
+        (
+            "The receipts are printed twice every single day.",
+            "The receipts are printed twice every single day. [uncited]",
+        ),
+        // A sentence before a citation goes with it; a summary, a denial and a few words are no claims.
+        (
+            "The till opens every morning at eight. `pay` adds up [lib/shop.py:13].",
+            "",
+        ),
+        ("In short, `pay` does it.", ""),
+        (
+            "`pay` adds up [lib/shop.py:13]. It is never called again by any of them.",
+            "",
+        ),
+        ("`pay` adds up [lib/shop.py:13]. That is all.", ""),
+        ("The booking of a room takes these three steps:", ""),
+        ("# How the rooms of the house are booked", ""),
+    ] {
+        let expected = if expected.is_empty() { text } else { expected };
+        assert_eq!(marked(text), expected);
+    }
+}
+
+#[test]
+fn a_citation_is_moved_to_the_line_that_it_quotes() {
+    for (text, expected) in [
+        (
+            "It has `return RATE * self.sum` [lib/shop.py:7].",
+            "lib/shop.py:8",
+        ),
+        (
+            "The total is `RATE * self.sum` (lib/shop.py:10).",
+            "lib/shop.py:8",
+        ),
+        (
+            "In lib/shop.py:6 stands `def total(self):`.",
+            "lib/shop.py:7",
+        ),
+        (
+            "It says \"The till is open\" [lib/shop.py:11].",
+            "lib/shop.py:12",
+        ),
+        (
+            "`return   RATE *  self.sum` is it [lib/shop.py:4-7].",
+            "lib/shop.py:4-8",
+        ),
+        // It stands there, or nobody says that it is a quote.
+        (
+            "It has `return RATE * self.sum` [lib/shop.py:8].",
+            "lib/shop.py:8",
+        ),
+        ("`total` is asked [lib/shop.py:13].", "lib/shop.py:13"),
+        (
+            "It calls `cart.total(1, 2)` [lib/shop.py:13].",
+            "lib/shop.py:13",
+        ),
+    ] {
+        assert_eq!(places(text), [expected], "{text}");
+    }
+    let block = check("It has `total = self.sum + 1` [lib/shop.py:8].");
+    assert_eq!(block.text, "It has `total = self.sum + 1` [unverified].");
+    let FlawKind::WrongCitation(dropped) = &block.wrong[0].what else {
+        panic!("{block:#?}")
+    };
+    assert!(
+        dropped.why.ends_with("does not stand in the file"),
+        "{}",
+        dropped.why
+    );
 }
 
 #[test]
