@@ -44,10 +44,14 @@ pub(super) async fn act(
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let warnings = count_repeats(hub, mind, &asked, &mut results, &mut turn);
     // Noted before anything is waited for: the results show these texts or later ones.
+    let mut defined = Vec::new();
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
             Ok(Action::Read(read)) if results[at].is_none() => {
                 context::remember_view(hub, mind, &read.symbols);
+            }
+            Ok(Action::Definition(name)) if results[at].is_none() => {
+                defined.push((at, context::definitions(hub, &name.name)));
             }
             Ok(_) | Err(_) => {}
         }
@@ -63,6 +67,10 @@ pub(super) async fn act(
     });
     for (at, text) in join_all(reading).await {
         results[at] = text;
+    }
+    for (at, definitions) in defined {
+        let result = results[at].as_deref().unwrap_or_default();
+        context::remember_definitions(mind, definitions, result);
     }
     for (at, one) in asked.iter().enumerate() {
         match &one.action {

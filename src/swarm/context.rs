@@ -227,8 +227,43 @@ fn weighs(party: &Party, cause: &Cause) -> bool {
 
 /// Notes the texts of the symbols that an agent is about to be shown.
 pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
-    let shown = shown.iter().map(String::as_str);
-    note_shown(&hub.lookup(), &mut mind.told, shown);
+    let lookup = hub.lookup();
+    for symbol in lookup.read_symbols(shown) {
+        if let Ok(tree) = lookup.tree(&symbol.file) {
+            mind.told.show(symbol, Arc::clone(tree.text()));
+        }
+    }
+}
+
+/// The definitions of a name with the texts of their files, to be noted where a result shows them.
+pub(super) fn definitions(hub: &Hub, name: &str) -> Vec<Definition> {
+    let lookup = hub.lookup();
+    let defined = lookup.index().definitions(name).into_iter();
+    let read = |symbol: SymbolPath| {
+        let found = lookup.symbol(&symbol).ok()?;
+        Some(Definition {
+            source: found.source().trim_end().to_owned(),
+            text: Arc::clone(found.tree.text()),
+            symbol,
+        })
+    };
+    defined.filter_map(|one| read(one.symbol)).collect()
+}
+
+/// A definition, in the text of its file.
+pub(super) struct Definition {
+    symbol: SymbolPath,
+    source: String,
+    text: Arc<str>,
+}
+
+/// Notes the definitions that a result shows wholly.
+pub(super) fn remember_definitions(mind: &mut Mind, definitions: Vec<Definition>, result: &str) {
+    for one in definitions {
+        if !one.source.is_empty() && result.contains(&one.source) {
+            mind.told.show(one.symbol, one.text);
+        }
+    }
 }
 
 fn note_shown<'s>(lookup: &Lookup, views: &mut Views, shown: impl Iterator<Item = &'s str>) {

@@ -32,17 +32,10 @@ impl Lookup {
     /// The source of symbols and ranges of lines. A range is shown whole as far as there is room and
     /// ends with what to read next; of a long symbol, what matters is shown.
     pub fn read(&self, targets: &[String]) -> String {
-        let read: Vec<Target> = targets
+        let shared = self.shared(targets);
+        let mut texts: Vec<String> = shared
             .iter()
-            .take(READ_TARGETS)
-            .map(|target| self.target(target.trim().trim_matches('`')))
-            .collect();
-        let needs: Vec<Tokens> = read.iter().map(Target::need).collect();
-        let shares = shares(&needs, READ_CAP);
-        let mut texts: Vec<String> = read
-            .iter()
-            .zip(shares)
-            .map(|(target, most)| self.shown(target, most))
+            .map(|(target, most)| self.shown(target, *most))
             .collect();
         if targets.len() > READ_TARGETS {
             let left = targets[READ_TARGETS..].join(", ");
@@ -51,6 +44,52 @@ impl Lookup {
             ));
         }
         texts.join("\n")
+    }
+
+    /// The symbols that a reading of these targets shows: those that are named, and those that stand wholly
+    /// in the lines that are shown of a range.
+    pub fn read_symbols(&self, targets: &[String]) -> Vec<SymbolPath> {
+        let mut symbols = Vec::new();
+        for (target, most) in self.shared(targets) {
+            match target {
+                Target::Symbol(found) => symbols.push(found.symbol.path.clone()),
+                Target::Lines {
+                    file,
+                    text,
+                    first,
+                    last,
+                } => {
+                    let Ok(tree) = self.tree(&FilePath::new(file)) else {
+                        continue;
+                    };
+                    let end = last_shown(&text, first, last, most);
+                    let is_shown = |symbol: &&Symbol| {
+                        let lines = (symbol.lines.0 as usize, symbol.lines.1 as usize);
+                        let is_whole = first == 1 && end >= text.lines().count();
+                        match symbol.path.is_module() {
+                            true => is_whole,
+                            false => first <= lines.0 && lines.1 <= end,
+                        }
+                    };
+                    let shown = tree.symbols().iter().filter(is_shown);
+                    symbols.extend(shown.map(|symbol| symbol.path.clone()));
+                }
+                Target::Unknown(_) => {}
+            }
+        }
+        symbols
+    }
+
+    /// What is read at once, each with its part of the room.
+    fn shared(&self, targets: &[String]) -> Vec<(Target, Tokens)> {
+        let read: Vec<Target> = targets
+            .iter()
+            .take(READ_TARGETS)
+            .map(|target| self.target(target.trim().trim_matches('`')))
+            .collect();
+        let needs: Vec<Tokens> = read.iter().map(Target::need).collect();
+        let shares = shares(&needs, READ_CAP);
+        read.into_iter().zip(shares).collect()
     }
 
     fn target(&self, target: &str) -> Target {
@@ -185,20 +224,33 @@ fn same_name(found: &Found) -> String {
 /// Lines with their numbers, from the first on as far as the cap goes; says which are left.
 fn lines_shown(file: &str, text: &str, first: usize, last: usize, most: Tokens) -> String {
     let mut shown = format!("{file} lines {first}-{last}:\n");
-    let mut left = most.0;
-    for (at, line) in text.lines().enumerate().take(last).skip(first - 1) {
-        let line: String = line.chars().take(LINE).collect();
-        let cost = Tokens::estimate(&line).0 + 2;
-        if cost > left && at >= first {
-            let next = at + 1;
-            let _ = writeln!(
-                shown,
-                "[lines {next}-{last} are left: read {file}:{next}-{last}]"
-            );
-            break;
-        }
-        left = left.saturating_sub(cost);
-        let _ = writeln!(shown, "{:>5} {line}", at + 1);
+    let end = last_shown(text, first, last, most);
+    for (at, line) in text.lines().enumerate().take(end).skip(first - 1) {
+        let _ = writeln!(shown, "{:>5} {}", at + 1, cut(line));
+    }
+    if end < last {
+        let next = end + 1;
+        let _ = writeln!(
+            shown,
+            "[lines {next}-{last} are left: read {file}:{next}-{last}]"
+        );
     }
     shown
+}
+
+/// The last line of a range that there is room for; the first is shown in any case.
+fn last_shown(text: &str, first: usize, last: usize, most: Tokens) -> usize {
+    let mut left = most.0;
+    for (at, line) in text.lines().enumerate().take(last).skip(first - 1) {
+        let cost = Tokens::estimate(&cut(line)).0 + 2;
+        if cost > left && at >= first {
+            return at;
+        }
+        left = left.saturating_sub(cost);
+    }
+    last
+}
+
+fn cut(line: &str) -> String {
+    line.chars().take(LINE).collect()
 }

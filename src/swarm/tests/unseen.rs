@@ -159,5 +159,41 @@ async fn imports_that_two_owners_add_stand_beside_one_another() {
     assert_eq!(prompts.len(), 3, "{}", prompts.join("\n"));
     for line in ["import re\n", "import sys\n", "import os\n", "sys.path)"] {
         assert!(text.contains(line), "{line}: {text}");
+
+/// Both agents change `f`; the second one is shown it again, in one of these ways, before it does so.
+async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
+    let first =
+        json!({"symbol": "a.py::f", "reason": "one", "source": "def f(x):\n    return x + 1\n"});
+    let hunks = json!([{"old": "return x + 1", "new": "return x + 2"}]);
+    let second = json!({"symbol": "a.py::f", "reason": "two", "hunks": hunks});
+    let model = Scripted::native().on("solo", [look, call("propose", second), finish("done")]);
+    let mut bed = Bed::new(&[("a.py", F_AND_G)], model).with(|task| {
+        task.driver = Driver::Single;
+        task.text = "Let it return more.".into();
+    });
+    // The user makes the first change.
+    let typed = first["source"].as_str().unwrap();
+    let text = F_AND_G.replacen("def f(x):\n    return x\n", typed, 1);
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::RunStarted { .. })).await;
+    std::fs::write(bed.path("a.py"), &text).unwrap();
+    let unsaved = [("a.py".to_owned(), text)].into();
+    *bed.editor.unsaved.lock().unwrap() = unsaved;
+    handle.finished().await;
+    (handle.log.events(), bed.read("a.py"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_range_or_a_definition_shows_wholly_was_read() {
+    let range = |target: &str| call("read", json!({"symbols": [target]}));
+    for look in [
+        range("a.py::f"),
+        range("a.py:1-2"),
+        range("a.py:1-5"),
+        range("a.py"),
+        call("definition", json!({"name": "f"})),
+    ] {
+        let (events, text) = second_change_of_f_after(look).await;
+        assert!(text.contains("return x + 2"), "{text}\n{events:#?}");
     }
 }
