@@ -230,6 +230,10 @@ pub struct TestSmallPrompt {
     pub source: String,
     /// The file in which it will stand, or a part of it; empty where there is none.
     pub tests: String,
+    /// A test of another file, where the file shows none.
+    pub example: String,
+    /// What a class of tests extends; empty where tests are functions.
+    pub base: String,
 }
 
 impl Prompt for TestSmallPrompt {

@@ -84,8 +84,23 @@ fn every_template_renders_with_its_struct() {
         name: "f".into(),
         source: "def f(): return 2".into(),
         tests: "def test_g(): assert g()".into(),
+        example: String::new(),
+        base: String::new(),
     };
+    let in_class = TestSmallPrompt {
+        tests: String::new(),
+        example: "class TestG(TestCase):".into(),
+        base: "TestCase".into(),
+        ..test.clone()
+    };
+    let in_class = in_class.render();
+    assert!(
+        in_class.contains("A test of this project:\n```python\nclass TestG(TestCase):")
+            && in_class.contains("a method of a class that extends `TestCase`"),
+        "{in_class}"
+    );
     let test = test.render();
+    assert!(!test.contains("extends"), "{test}");
     assert!(
         test.contains("The function `f`:") && test.contains("def test_g()"),
         "{test}"

@@ -248,7 +248,8 @@ fn repeated(hub: &Hub, mind: &mut Mind, change: &Propose) -> Option<Proposed> {
     let why = mind.attempts.earlier_refusal(epoch, change, times)?;
     let text =
         format!("You proposed the same before; nothing changed since. It was refused: {why}");
-    let why = ReturnReason::new(text, "the same answer as before");
+    let lacks = why.to_user().lines().next().unwrap_or_default();
+    let why = ReturnReason::new(text, format!("the same answer again: {lacks}"));
     hub.event(Event::ProposalRefused {
         agent: mind.party.clone(),
         why: why.to_user().to_owned(),

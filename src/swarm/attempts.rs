@@ -27,7 +27,7 @@ struct Refused {
     /// Its `reason` field is empty: the same change in other words is the same proposal.
     change: Propose,
     count: u32,
-    why: String,
+    why: ReturnReason,
 }
 
 impl Attempts {
@@ -38,13 +38,18 @@ impl Attempts {
 
     /// Why this change was refused, if that happened at least `times` times in this state of the
     /// workspace.
-    pub fn earlier_refusal(&self, epoch: Epoch, change: &Propose, times: u32) -> Option<&str> {
+    pub fn earlier_refusal(
+        &self,
+        epoch: Epoch,
+        change: &Propose,
+        times: u32,
+    ) -> Option<&ReturnReason> {
         if self.epoch != epoch {
             return None;
         }
         let change = without_reason(change);
         let refused = self.refused.iter().find(|one| one.change == change)?;
-        (refused.count >= times).then_some(&*refused.why)
+        (refused.count >= times).then_some(&refused.why)
     }
 
     /// Records a refused proposal.
@@ -63,7 +68,7 @@ impl Attempts {
                 self.refused.push(Refused {
                     change,
                     count: 1,
-                    why: why.to_agent().to_owned(),
+                    why: why.clone(),
                 });
             }
         }
@@ -142,7 +147,7 @@ mod tests {
         };
         assert_eq!(
             attempts.earlier_refusal(first, &again, 1),
-            Some("it breaks t\nat length")
+            Some(&ReturnReason::for_both("it breaks t\nat length"))
         );
         attempts.record(second, &change("a"), &ReturnReason::for_both("it breaks t"));
         assert_eq!(attempts.earlier_refusal(first, &change("a"), 1), None);

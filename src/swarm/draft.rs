@@ -95,16 +95,26 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
     let mut needs_person = may_be_changed(hub, &file)?;
     let current = match current_text(hub, &file).await? {
         Some(text) => text,
-        None => return new_file(hub, file, change, needs_person),
+        None => {
+            let fitted = (is_small(hub.outside.models.agent.profile())
+                && write_test::is_asked_of(hub, &target))
+            .then(|| write_test::as_file(hub, &file, change))
+            .flatten();
+            return new_file(hub, file, fitted.as_ref().unwrap_or(change), needs_person);
+        }
     };
     let tree = parse(&file, &current);
     let is_test_asked = is_small(hub.outside.models.agent.profile()) && target.is_module();
     let added = match is_test_asked && write_test::is_asked_of(hub, &target) {
-        true => Some(
-            write_test::as_added(&tree, change).ok_or_else(|| Refusal::Unusable {
-                why: ReturnReason::for_both(format!("The answer holds no new test for {file}.")),
-            })?,
-        ),
+        true => {
+            Some(
+                write_test::as_added(hub, &tree, change).ok_or_else(|| Refusal::Unusable {
+                    why: ReturnReason::for_both(format!(
+                        "The answer holds no new test for {file}."
+                    )),
+                })?,
+            )
+        }
         false => None,
     };
     let change = added.as_ref().unwrap_or(change);
@@ -672,6 +682,15 @@ fn rebased(
     base: &Arc<str>,
     now: &SymbolTree,
     done: &Rewritten,
+) -> Result<Arc<str>, Refusal> {
+    rebased_text(target, base, now, &done.text)
+}
+
+fn rebased_text(
+    target: &SymbolPath,
+    base: &Arc<str>,
+    now: &SymbolTree,
+    text: &str,
 ) -> Result<Arc<str>, Refusal> {
     let current = now.text();
     if Arc::ptr_eq(base, current) || base == current {

@@ -11,7 +11,9 @@ use super::small::Words;
 use crate::index::is_test_file;
 use crate::ports::Tokens;
 use crate::prompts::{Prompt, TestSmallPrompt, TestSystemSmall};
-use crate::syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree};
+use crate::syntax::{
+    FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree, module_imports,
+};
 
 /// The longest test.
 const LONGEST: Tokens = Tokens(200);
@@ -112,6 +114,153 @@ fn is_python(file: &FilePath) -> bool {
     Language::of(file) == Language::Python
 }
 
+/// How the tests of a file are written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Style {
+    /// A test of the file, or else of another one; empty where there is none that passes.
+    example: String,
+    is_from_other_file: bool,
+    /// What a class of tests extends. `None`: functions are found, too.
+    base: Option<String>,
+    /// The statements that import the base.
+    imports: Vec<String>,
+}
+
+impl Style {
+    /// That of the file itself, else that of the first other file that has one.
+    fn of(hub: &Hub, file: &FilePath) -> Style {
+        let lookup = hub.lookup();
+        let failing = hub.state().failing.clone();
+        let is_other = |other: &&FilePath| {
+            *other != file
+                && is_test_file(other)
+                && is_python(other)
+                && other.name().contains("test")
+        };
+        let mut others: Vec<&FilePath> = lookup.files().iter().filter(is_other).collect();
+        others.sort_by_key(|other| other.directory() != file.directory());
+        let own = example(&lookup, file, &failing);
+        // A test that fails is no example, but its class is as good as others.
+        let own =
+            own.or_else(|| Some((String::new(), example(&lookup, file, &BTreeSet::new())?.1)));
+        let (found, is_from_other_file) = match own {
+            Some(own) => (Some((own, file)), false),
+            None => {
+                let mut found = others
+                    .into_iter()
+                    .filter_map(|other| Some((example(&lookup, other, &failing)?, other)));
+                (found.next(), true)
+            }
+        };
+        if let Some(((example, base), from)) = found {
+            let imports = match (&base, lookup.tree(from)) {
+                (Some(base), Ok(tree)) => imports_of(&tree, base),
+                (Some(_) | None, _) => Vec::new(),
+            };
+            return Style {
+                example,
+                is_from_other_file,
+                base,
+                imports,
+            };
+        }
+        let command = hub.outside.tests.command().unwrap_or_default();
+        match command.contains("unittest") {
+            true => Style {
+                base: Some("unittest.TestCase".to_owned()),
+                imports: vec!["import unittest".to_owned()],
+                ..Style::default()
+            },
+            false => Style::default(),
+        }
+    }
+
+    /// The answer with its tests in a class, where only those are found.
+    fn fitted(&self, target: &SymbolPath, file: &FilePath, source: &str) -> String {
+        let Some(base) = &self.base else {
+            return source.to_owned();
+        };
+        let answer = SymbolTree::parse(file.clone(), source.into());
+        let is_top = |symbol: &&Symbol| {
+            let parent = symbol.parent.map(|parent| answer.get(parent));
+            parent.is_some_and(|parent| parent.path.is_module())
+        };
+        let is_loose = |symbol: &&Symbol| {
+            symbol.kind == SymbolKind::Function && symbol.path.base_name().starts_with("test")
+        };
+        let top: Vec<&Symbol> = answer.symbols().iter().filter(is_top).collect();
+        let loose: Vec<&Symbol> = top.iter().copied().filter(is_loose).collect();
+        let mut text = source.to_owned();
+        for symbol in top.iter().rev() {
+            let head = symbol.name.end..symbol.body.start;
+            if is_loose(symbol) {
+                text.replace_range(symbol.span.start..symbol.span.end, "");
+            } else if symbol.kind == SymbolKind::Class
+                && symbol.path.base_name().contains("Test")
+                && !source[head].contains('(')
+            {
+                text.insert_str(symbol.name.end, &format!("({base})"));
+            }
+        }
+        if !loose.is_empty() {
+            let methods = loose.iter().map(|test| as_method(&answer, test));
+            let methods: Vec<String> = methods.collect();
+            let class = class_name(target);
+            let methods = methods.join("\n");
+            text = format!("{}\n\n\nclass {class}({base}):\n{methods}", text.trim_end());
+        }
+        let is_missing = |import: &&String| !source.lines().any(|line| line == import.as_str());
+        let imports = self.imports.iter().filter(is_missing);
+        let imports: String = imports.map(|import| format!("{import}\n")).collect();
+        format!("{imports}{}", text.trim_start())
+    }
+}
+
+/// A test function as a method, with its indentation.
+fn as_method(tree: &SymbolTree, test: &Symbol) -> String {
+    let parameters = &tree.text()[test.name.end..test.body.start];
+    let is_method = parameters
+        .trim_start_matches(['(', ' '])
+        .starts_with("self");
+    let span = test.span.of(tree.text());
+    let mut source = span.to_owned();
+    if !is_method {
+        let at = test.name.end - test.span.start;
+        let is_empty = parameters.trim_start_matches(['(', ' ']).starts_with(')');
+        let own = if is_empty { "self" } else { "self, " };
+        if let Some(open) = source[at..].find('(') {
+            source.insert_str(at + open + 1, own);
+        }
+    }
+    let indented = source.trim_end().lines().map(|line| match line.is_empty() {
+        true => String::from("\n"),
+        false => format!("    {line}\n"),
+    });
+    indented.collect()
+}
+
+/// The import statements of a file that bind the first part of a name.
+fn imports_of(tree: &SymbolTree, name: &str) -> Vec<String> {
+    let first = name.split(['.', '[', ',']).next().unwrap_or(name).trim();
+    let statements = module_imports(tree).into_iter();
+    let statements = statements.map(|range| range.of(tree.text()).trim().to_owned());
+    let binds = |statement: &String| {
+        let mut words = statement.split(|c: char| !is_of_name(c)).rev();
+        words.any(|word| word == first)
+    };
+    statements
+        .filter(|statement| binds(statement) && !statement.contains('\n'))
+        .map(|statement| match statement.split_once(" import ") {
+            Some((from, names)) if names.contains(',') => format!("{from} import {first}"),
+            Some(_) | None => statement,
+        })
+        .collect()
+}
+
+fn class_name(target: &SymbolPath) -> String {
+    format!("Test{}", in_camel_case(target.base_name()))
+}
+
 /// What the owner of a test file is asked. Its answer ends with the first test.
 pub(super) fn words(hub: &Hub, file: &FilePath) -> Option<Words> {
     let Place { target, .. } = place(hub)?;
@@ -126,28 +275,36 @@ pub(super) fn words(hub: &Hub, file: &FilePath) -> Option<Words> {
     let outermost = target.name.split('.').next().unwrap_or_default();
     let importable = lookup.index().importable(outermost, file);
     let import = importable.first().map(|one| one.statement.as_str());
-    let failing = hub.state().failing.clone();
-    let example = example(&lookup, file, &failing).unwrap_or_default();
-    let head = match example.lines().next() {
-        Some(head) if head.starts_with("class ") => {
-            let bases = head.find('(').map_or(":", |at| &head[at..]);
-            format!(
-                "class Test{}{bases}\n    ",
-                in_camel_case(target.base_name())
-            )
-        }
-        Some(_) | None => String::new(),
+    let style = Style::of(hub, file);
+    let is_in_class = style.example.starts_with("class ");
+    let head = match &style.base {
+        Some(base) => format!("class {}({base}):\n    ", class_name(&target)),
+        None if is_in_class => format!("class {}:\n    ", class_name(&target)),
+        None => String::new(),
     };
-    let import = import.map_or(String::new(), |import| format!("{import}\n\n\n"));
+    let has_file = lookup.tree(file).is_ok();
+    let own = style.imports.iter().filter(|_| !has_file);
+    let import = own.map(String::as_str).chain(import);
+    let import: Vec<&str> = import.collect();
+    let import = match import.is_empty() {
+        true => String::new(),
+        false => format!("{}\n\n\n", import.join("\n")),
+    };
     let stop = ["\ndef ", "\nclass ", "\nif ", "\n    def "];
     let prompt = TestSmallPrompt {
         task: hub.task.text.clone(),
         kind: kind.to_owned(),
         name: target.name.clone(),
         source: found.source().trim_end().to_owned(),
-        tests: lookup
-            .tree(file)
-            .map_or_else(|_| String::new(), |tree| in_part(&tree, &example)),
+        tests: match (lookup.tree(file), style.is_from_other_file) {
+            (Ok(tree), false) => in_part(&tree, &style.example),
+            (Ok(_) | Err(_), _) => String::new(),
+        },
+        example: match style.is_from_other_file {
+            true => style.example,
+            false => String::new(),
+        },
+        base: style.base.unwrap_or_default(),
     };
     Some(Words {
         system: TestSystemSmall {}.render(),
@@ -188,8 +345,13 @@ fn in_part(tree: &SymbolTree, example: &str) -> String {
     format!("{}\n\n\n{example}", text[..end].trim_end())
 }
 
-/// The shortest test of a file that does not fail; one in a class with the first line of the class.
-fn example(lookup: &Lookup, file: &FilePath, failing: &BTreeSet<String>) -> Option<String> {
+/// The shortest test of a file that does not fail, with what its class extends; one in a class with the
+/// first line of the class.
+fn example(
+    lookup: &Lookup,
+    file: &FilePath,
+    failing: &BTreeSet<String>,
+) -> Option<(String, Option<String>)> {
     let tree = lookup.tree(file).ok()?;
     let is_test = |symbol: &&Symbol| {
         let is_function = matches!(symbol.kind, SymbolKind::Function | SymbolKind::Method);
@@ -207,15 +369,68 @@ fn example(lookup: &Lookup, file: &FilePath, failing: &BTreeSet<String>) -> Opti
     let class = test.parent.map(|class| tree.get(class));
     let class = class.filter(|class| class.kind == SymbolKind::Class);
     let Some(class) = class else {
-        return Some(source.to_owned());
+        return Some((source.to_owned(), None));
     };
-    let head = class.span.of(tree.text()).lines().next()?;
-    Some(format!("{head}\n    {}", source.trim_start()))
+    let bases = &tree.text()[class.name.end..class.body.start];
+    let bases = bases
+        .split_once('(')
+        .and_then(|(_, bases)| bases.rsplit_once(')'));
+    let bases = bases.map(|(bases, _)| bases.trim().to_owned());
+    let head = match &bases {
+        Some(bases) => format!("class {}({bases}):", class.path.base_name()),
+        None => format!("class {}:", class.path.base_name()),
+    };
+    let shown = format!("{head}\n    {}", source.trim_start());
+    Some((shown, bases.filter(|bases| !bases.is_empty())))
+}
+
+/// The new tests of classes that the file has already, each in a class of its own: what is there stays as
+/// it is.
+fn beside_known_classes(tree: &SymbolTree, answer: &SymbolTree) -> Vec<String> {
+    let is_known =
+        |class: &&Symbol| class.kind == SymbolKind::Class && tree.find(&class.path.name).is_some();
+    let mut classes = Vec::new();
+    for class in answer.symbols().iter().filter(is_known) {
+        let is_new = |symbol: &&Symbol| {
+            let name = symbol.path.base_name();
+            name.starts_with("test") && tree.find(&symbol.path.name).is_none()
+        };
+        let methods = class.children.iter().map(|child| answer.get(*child));
+        let methods = methods.filter(is_new).map(|method| {
+            let text = method.span.of(answer.text());
+            format!("    {}", text.trim())
+        });
+        let methods: Vec<String> = methods.collect();
+        if methods.is_empty() {
+            continue;
+        }
+        let name = class.path.base_name();
+        let free = (2..).map(|number| format!("{name}{number}"));
+        let free = free.into_iter().find(|name| tree.find(name).is_none());
+        let bases = &answer.text()[class.name.end..class.body.start];
+        let bases = bases.trim_end().trim_end_matches(':');
+        if let Some(name) = free {
+            classes.push(format!("class {name}{bases}:\n{}\n", methods.join("\n\n")));
+        }
+    }
+    classes
+}
+
+/// The answer as the text of a new test file, in the style of the others.
+pub(super) fn as_file(hub: &Hub, file: &FilePath, change: &Propose) -> Option<Propose> {
+    let Place { target, .. } = place(hub)?;
+    let source = change.source.as_deref()?;
+    Some(Propose {
+        source: Some(Style::of(hub, file).fitted(&target, file, source)),
+        ..change.clone()
+    })
 }
 
 /// The answer as an addition to a test file: its imports, and the tests of other names than are there.
 /// `None` where it holds no test.
-pub(super) fn as_added(tree: &SymbolTree, change: &Propose) -> Option<Propose> {
+pub(super) fn as_added(hub: &Hub, tree: &SymbolTree, change: &Propose) -> Option<Propose> {
+    let fitted = as_file(hub, tree.file(), change);
+    let change = fitted.as_ref().unwrap_or(change);
     let source = change.source.as_deref()?;
     let answer = SymbolTree::parse(tree.file().clone(), source.into());
     let is_new = |symbol: &&Symbol| {
@@ -230,17 +445,21 @@ pub(super) fn as_added(tree: &SymbolTree, change: &Propose) -> Option<Propose> {
         };
         is_top && is_test && tree.find(&symbol.path.name).is_none()
     };
-    let added: Vec<AddSymbol> = answer
-        .symbols()
-        .iter()
-        .filter(is_new)
-        .map(|symbol| AddSymbol {
-            source: symbol.span.of(source).to_owned(),
+    let added = answer.symbols().iter().filter(is_new);
+    let mut added: Vec<String> = added
+        .map(|symbol| symbol.span.of(source).to_owned())
+        .collect();
+    added.extend(beside_known_classes(tree, &answer));
+    let added: Vec<AddSymbol> = added
+        .into_iter()
+        .map(|source| AddSymbol {
+            source,
             beside: None,
             inside: false,
         })
         .collect();
-    let imports = source.lines().take_while(|line| !line.starts_with("def "));
+    let is_code = |line: &&str| line.starts_with("def ") || line.starts_with("class ");
+    let imports = source.lines().take_while(|line| !is_code(line));
     let imports = imports.filter(|line| line.starts_with("import ") || line.starts_with("from "));
     (!added.is_empty()).then(|| Propose {
         source: None,

@@ -347,7 +347,8 @@ async fn a_small_model_reads_the_task_and_what_fails_and_is_asked_in_another_way
         .map(|request| request.beginning.as_str())
         .collect();
     assert_eq!(beginnings, ["```python\ndef f", "", "```python\ndef f"]);
-    assert!(malformed(&events).contains(&"the same answer as before".to_owned()));
+    let again = |why: &String| why.starts_with("the same answer again: ") && why.len() > 24;
+    assert!(malformed(&events).iter().any(again), "{events:#?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -76,6 +76,93 @@ async fn a_project_without_tests_gets_a_file_of_them() {
     assert_eq!(bed.read("tests/test_stats.py"), expected, "{events:#?}");
 }
 
+const CASES: &str = "\
+import unittest
+
+from stats import mean
+
+
+class MeanTest(unittest.TestCase):
+    def test_mean(self):
+        self.assertEqual(mean([1, 3]), 2)
+";
+
+/// unittest runs the methods of classes that extend `TestCase`.
+fn unittest_runs(all: &str) -> Vec<(String, String)> {
+    let mut cases = Vec::new();
+    let mut class = "";
+    for line in all.lines() {
+        if let Some(head) = line.strip_prefix("class ") {
+            class = head.strip_suffix("(unittest.TestCase):").unwrap_or("");
+        } else if !line.starts_with([' ', '\n']) && !line.is_empty() {
+            class = "";
+        }
+        let test = line
+            .strip_prefix("    def test_")
+            .filter(|_| !class.is_empty());
+        if let Some(test) = test.and_then(|rest| rest.strip_suffix("(self):")) {
+            let id = format!("test_stats.{class}.test_{test}");
+            cases.push((id, PASSES.to_owned()));
+        }
+    }
+    cases
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_project_of_unittest_a_new_test_is_a_method_of_a_test_case() {
+    let method = "def test_1(self):\n        self.assertEqual(spread([1, 4]), 3)\n";
+    let loose = "def test_1():\n    assert spread([1, 4]) == 3\n";
+    for (answer, tests, file) in [
+        // As it is asked.
+        (
+            format!("class TestSpread(unittest.TestCase):\n    {method}"),
+            CASES,
+            "test_stats.py",
+        ),
+        // A function, a class that extends nothing, and the class of the example.
+        (loose.to_owned(), CASES, "test_stats.py"),
+        (
+            format!("class TestSpread:\n    {method}"),
+            CASES,
+            "test_stats.py",
+        ),
+        (
+            format!("class MeanTest(unittest.TestCase):\n    {method}"),
+            CASES,
+            "test_stats.py",
+        ),
+        // The file of the tests is new, and another one shows how they are written.
+        (loose.to_owned(), "", "test_stats.py"),
+    ] {
+        let answer = format!("```python\nfrom stats import spread\n\n\n{answer}```");
+        let model = Scripted::small().always("agent test_stats.py::", say(&answer));
+        let other = CASES.replace("mean", "other").replace("stats", "others");
+        let mut files = vec![("stats.py", STATS)];
+        match tests {
+            "" => files.push(("test_others.py", other.as_str())),
+            tests => files.push((file, tests)),
+        }
+        let mut bed = bed("add a test for spread", &files, model).tests(unittest_runs);
+        bed.lists = false;
+        let events = bed.run().await;
+        assert_eq!(stop(&events), StopReason::Settled, "{answer}: {events:#?}");
+        let text = bed.read(file);
+        assert!(text.contains("(unittest.TestCase):"), "{text}");
+        assert!(text.contains("    def test_1(self):"), "{text}");
+        assert!(text.starts_with("import unittest"), "{text}");
+        assert!(
+            text.contains("import mean, spread") || text.contains("import spread"),
+            "{text}"
+        );
+        let prompt = &bed.model.prompts("agent test_stats.py::")[0];
+        assert!(prompt.contains("extends `unittest.TestCase`"), "{prompt}");
+        let asked = bed.model.asked.lock().unwrap();
+        let beginning = &asked[0].beginning;
+        let head = "class TestSpread(unittest.TestCase):\n    def test_";
+        assert!(beginning.ends_with(head), "{beginning}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_a_new_test_is_refused() {
     let padded =
