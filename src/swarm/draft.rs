@@ -683,15 +683,6 @@ fn rebased(
     now: &SymbolTree,
     done: &Rewritten,
 ) -> Result<Arc<str>, Refusal> {
-    rebased_text(target, base, now, &done.text)
-}
-
-fn rebased_text(
-    target: &SymbolPath,
-    base: &Arc<str>,
-    now: &SymbolTree,
-    text: &str,
-) -> Result<Arc<str>, Refusal> {
     let current = now.text();
     if Arc::ptr_eq(base, current) || base == current {
         return Ok(done.text.as_str().into());

@@ -159,6 +159,8 @@ async fn imports_that_two_owners_add_stand_beside_one_another() {
     assert_eq!(prompts.len(), 3, "{}", prompts.join("\n"));
     for line in ["import re\n", "import sys\n", "import os\n", "sys.path)"] {
         assert!(text.contains(line), "{line}: {text}");
+    }
+}
 
 /// Both agents change `f`; the second one is shown it again, in one of these ways, before it does so.
 async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
