@@ -7,6 +7,7 @@ use super::agent::Mind;
 use super::beginning;
 use super::diagnose;
 use super::ending;
+use super::findings::DiagnosticEvidence;
 use super::gate::Draft;
 use super::hub::Hub;
 use super::new_tests;
@@ -126,7 +127,7 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
     };
     if let Some(text) = diagnose::objection(&evidence.diagnostics, &evidence.imports) {
         return Some(Objection {
-            in_short: "it brings new problems".to_owned(),
+            in_short: new_problems(&evidence.diagnostics),
             text: format!("{text}{together}"),
         });
     }
@@ -154,6 +155,20 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
             "Not shown to the approver: {what} with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
         ),
     })
+}
+
+/// `it brings a new problem: a.py:3: nothing defines `f``, for the user.
+fn new_problems(diagnostics: &DiagnosticEvidence) -> String {
+    let mut problems = diagnostics.stopping();
+    let Some(first) = problems.next() else {
+        return "it brings new problems".to_owned();
+    };
+    let first = format!("{}:{}: {}", first.file, first.line, first.message);
+    let first = first.lines().next().unwrap_or_default().to_owned();
+    match problems.count() {
+        0 => format!("it brings a new problem: {first}"),
+        more => format!("it brings {} new problems: {first}", more + 1),
+    }
 }
 
 /// What speaks against the person's own version of a proposal, which is shown all the same.

@@ -118,6 +118,13 @@ async fn callers_are_not_renamed_without_what_they_call() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_still_used_does_not_go() {
+    let in_short = |events: &[Event]| {
+        let shown = events.iter().rev().find_map(|event| match event {
+            Event::ProposalRefused { shown, .. } => shown.clone(),
+            _ => None,
+        });
+        shown.unwrap_or_default()
+    };
     let model = everybody()
         .always("agent report.py::line", finish("nothing"))
         .always("agent report.py::", finish("nothing"));
@@ -129,6 +136,13 @@ async fn what_is_still_used_does_not_go() {
     assert!(
         refused.contains("report.py:1: `rate` is not defined in stats.py"),
         "{refused}"
+    );
+    let in_short = in_short(&events);
+    assert!(
+        in_short.starts_with("it brings ")
+            && in_short.contains(" new problem")
+            && in_short.contains(".py:1: "),
+        "{in_short}"
     );
 }
 
