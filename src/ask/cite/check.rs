@@ -119,8 +119,14 @@ impl Checker {
         if let Some(line) = text.of_another(first, last, cited) {
             return Ok(moved(line));
         }
-        if text.bears_out(first, last, claim) || text.says_so(first, last, &cited.words) {
-            return Ok(text.citation(file, first, last));
+        let says_so = text.says_so(first, last, &cited.words);
+        if text.bears_out(first, last, claim) || says_so {
+            let beside = text.nearest(first, last, NEAR, claim);
+            let beside = beside.filter(|_| first == last && !says_so);
+            return match beside.filter(|_| !text.is_named_at(first, claim)) {
+                Some(line) => Ok(moved(line)),
+                None => Ok(text.citation(file, first, last)),
+            };
         }
         if let Some(line) = text.nearest(first, last, A_LITTLE, claim) {
             return Ok(moved(line));
@@ -223,6 +229,14 @@ impl<'t> Lines<'t> {
                 .any(|name| claim.names.contains(*name))
         };
         bears(owner) || self.near(first, last).any(bears)
+    }
+
+    /// Whether a line, or the symbol around it, bears a name that the claim names.
+    fn is_named_at(&self, line: u32, claim: &Claim) -> bool {
+        let owner = &self.tree.at_line(line).path.name;
+        let own = names_of(owner).into_iter();
+        let mut names = own.chain(names_of(self.line(line)));
+        claim.names.is_empty() || names.any(|name| claim.names.contains(name))
     }
 
     /// Where the symbol that a claim speaks of is defined in this file, when the cited lines are another

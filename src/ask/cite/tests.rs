@@ -330,6 +330,8 @@ fn a_citation_is_moved_to_the_line_that_it_quotes() {
             "`return   RATE *  self.sum` is it [lib/shop.py:4-7].",
             "lib/shop.py:4-8",
         ),
+        // A name that stands in the line beside.
+        ("`sum` counts [lib/shop.py:7].", "lib/shop.py:8"),
         // It stands there, or nobody says that it is a quote.
         (
             "It has `return RATE * self.sum` [lib/shop.py:8].",
