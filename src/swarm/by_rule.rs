@@ -14,6 +14,8 @@ use crate::text::{ChangeSet, Edit};
 
 /// Uses that are rewritten at most.
 const USES_MOST: usize = 2_000;
+/// Lines that are looked at for a name in a string.
+const STRINGS_MOST: usize = 400;
 /// Places that a refusal names.
 const NAMED: usize = 4;
 
@@ -91,6 +93,7 @@ fn rename(lookup: &Lookup, from: &SymbolPath, to: &str, edits: &mut Edits) -> Re
     if let Some(class) = class.filter(|class| class.kind == SymbolKind::Class) {
         only_of_its_class(lookup, from, tree, class)?;
     }
+    not_known_by_name(lookup, from, symbol)?;
     for usage in certain_uses(lookup, from, symbol)? {
         let text = lookup.tree(&usage.file)?;
         let at = offset(&text, &usage);
@@ -109,6 +112,7 @@ fn rename(lookup: &Lookup, from: &SymbolPath, to: &str, edits: &mut Edits) -> Re
 
 fn delete(lookup: &Lookup, symbol: &SymbolPath) -> Result<Pick, String> {
     let found = lookup.symbol(symbol)?;
+    not_known_by_name(lookup, symbol, &found.symbol)?;
     let mut uses = certain_uses(lookup, symbol, &found.symbol)?;
     uses.retain(|usage| !symbol.encloses(&usage.symbol));
     if !uses.is_empty() {
@@ -125,6 +129,43 @@ fn delete(lookup: &Lookup, symbol: &SymbolPath) -> Result<Pick, String> {
         intended_losses: true,
         ..Pick::default()
     })
+}
+
+/// A symbol that nothing can reach by its name alone: no decorator takes note of it, and it stands in no
+/// string.
+fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), String> {
+    const PLAIN: [&str; 4] = ["@property", "@staticmethod", "@classmethod", "@dataclass"];
+    let decorators = symbol.contract.decorators.iter();
+    let mut others = decorators.filter(|one| !PLAIN.contains(&one.trim()));
+    if let Some(other) = others.next() {
+        return Err(format!("`{}` is decorated with {other}", path.name));
+    }
+    let name = path.base_name();
+    let is_quoted = |text: &str| {
+        ["'", "\""]
+            .iter()
+            .any(|quote| text.contains(&format!("{quote}{name}{quote}")))
+    };
+    let hits = lookup.index().search(name, STRINGS_MOST).hits;
+    let mut quoted = hits.iter().filter(|hit| is_quoted(&hit.text));
+    match quoted.find(|hit| !is_exported(lookup, &hit.symbol.file, hit.line)) {
+        Some(hit) => Err(format!(
+            "`{name}` stands in a string: {}:{}",
+            hit.symbol.file, hit.line
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether a line belongs to a list of exported names, which is followed.
+fn is_exported(lookup: &Lookup, file: &FilePath, line: u32) -> bool {
+    let Ok(tree) = lookup.tree(file) else {
+        return false;
+    };
+    let lines: Vec<&str> = tree.text().lines().take(line as usize).collect();
+    let mut above = lines.iter().rev();
+    let opening = above.find(|line| line.contains('=') || line.contains(']'));
+    opening.is_some_and(|line| line.trim_start().starts_with("__all__"))
 }
 
 /// A method that stands alone: no other class gives it or has it from elsewhere.

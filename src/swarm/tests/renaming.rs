@@ -282,3 +282,52 @@ async fn what_a_task_says_must_become_of_a_symbol_decides() {
     );
     assert_eq!(bed.read("report.py"), REPORT);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_known_by_its_name_is_not_renamed_by_rule() {
+    for (user, why) in [
+        (
+            "import a\nprint(getattr(a, 'total'))\n",
+            "`total` stands in a string: b.py:2",
+        ),
+        (
+            "from a import total\n\n\n@app.command\ndef other():\n    total()\n",
+            "",
+        ),
+    ] {
+        let a = "__all__ = [\n    'total',\n]\n\n\ndef total():\n    return 1\n";
+        let files = [("a.py", a), ("b.py", user)];
+        let task = "rename total to sum_up";
+        let mut bed = Bed::new(&files, never_asked()).with(|one| one.text = task.to_owned());
+        let events = bed.run().await;
+        match why {
+            "" => {
+                assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+                assert!(
+                    bed.read("a.py").contains("'sum_up',"),
+                    "{}",
+                    bed.read("a.py")
+                );
+                assert!(bed.read("b.py").contains("    sum_up()"));
+            }
+            why => {
+                assert!(
+                    matches!(stop(&events), StopReason::NothingChanged { why: said } if said.starts_with(why))
+                );
+                assert_eq!(bed.read("a.py"), a);
+            }
+        }
+        assert_eq!(bed.model.calls(), 0);
+    }
+    let a = "@app.route('/')\ndef total():\n    return 1\n";
+    let task = "rename total to sum_up";
+    let mut bed = Bed::new(&[("a.py", a)], never_asked()).with(|one| one.text = task.to_owned());
+    let events = bed.run().await;
+    let StopReason::NothingChanged { why } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert!(
+        why.starts_with("`total` is decorated with @app.route('/')"),
+        "{why}"
+    );
+}
