@@ -157,7 +157,10 @@ fn wake_broken(
         );
         // Who has mended it already, and waits for a word on that, has nothing to do.
         let still = by_owner(hub, draft, to_follow(hub, &soon, draft, changed, gone));
-        owners.retain(|owner, _| Party::Agent(owner.clone()) != *by && still.contains_key(owner));
+        owners.retain(|owner, _| Party::Agent(owner.clone()) != *by);
+        let follow_already = !owners.is_empty();
+        owners.retain(|owner, _| still.contains_key(owner));
+        let follow_already = follow_already && owners.is_empty();
         let change = Arc::new((draft.clone(), gone.clone()));
         hub.state().changes.insert(changed.clone(), change);
         let visit = (changed.clone(), contract.clone());
@@ -165,6 +168,7 @@ fn wake_broken(
         let why = match (again, wave >= WAVES_MOST) {
             (true, _) => "they were told of the same change before".to_owned(),
             (false, true) => format!("follow-ups end after {WAVES_MOST} waves"),
+            (false, false) if follow_already => continue,
             (false, false) => {
                 tell(hub, changed, wave + 1, (draft, timing), owners);
                 continue;
