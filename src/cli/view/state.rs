@@ -99,6 +99,8 @@ pub struct RunState {
     pub agents_are_gone: bool,
     /// Of the user's text.
     pub tests: Option<String>,
+    /// Whether something was applied since they ran.
+    pub tests_are_old: bool,
     pub finished: Option<Finished>,
     /// Owners that were not told of a changed contract, with the symbol that changed.
     pub missed: BTreeSet<(SymbolPath, SymbolPath)>,
@@ -198,6 +200,7 @@ impl RunState {
                 self.did(agent, Doing::Thinking, shown.as_ref().unwrap_or(why));
             }
             Event::ProposalApplied { proposal, .. } => {
+                self.tests_are_old = true;
                 self.did_about(*proposal, Doing::Thinking, "applied");
             }
             Event::ProposalConflicted { proposal, why }
@@ -243,6 +246,7 @@ impl RunState {
             // Those of a proposal are not those of the user's text.
             if *phase != TestPhase::Proposal {
                 self.tests = Some(tests(report));
+                self.tests_are_old = false;
             }
         } else if let Event::RunFinished {
             stop_reason,

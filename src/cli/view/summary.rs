@@ -46,10 +46,14 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     }
     let changed: Vec<String> = finished.applied.iter().map(ToString::to_string).collect();
     lines.push(field("changed", &words::few(&changed)));
-    lines.push(field(
-        "tests",
-        state.tests.as_deref().unwrap_or("none were run"),
-    ));
+    let tests = state.tests.as_deref().unwrap_or("none were run");
+    lines.push(match state.tests.is_some() && state.tests_are_old {
+        true => field(
+            "tests",
+            &format!("{tests}, before the last change was made"),
+        ),
+        false => field("tests", tests),
+    });
     if !state.not_woken.is_empty() {
         let not_woken: Vec<String> = state.not_woken.iter().cloned().collect();
         lines.push(field("not woken", &words::few(&not_woken)));

@@ -425,6 +425,30 @@ fn the_end_says_everything() {
 }
 
 #[test]
+fn tests_of_before_the_last_change_are_told_as_such() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: Tree::Stays,
+    };
+    let mut events = ending(StopReason::Cancelled);
+    let said = |events: &[Event]| plain(&summary(&state(&[events.to_vec()]), traces));
+    assert!(!said(&events).contains("before the last change"));
+    let applied = Event::ProposalApplied {
+        proposal: ProposalId(1),
+        symbols: vec![symbol("loans/fees.py::late_fee")],
+        diff: DIFF.to_owned(),
+        change: None,
+    };
+    events.insert(events.len() - 1, applied);
+    let said = said(&events);
+    assert!(
+        said.contains("7 pass (") && said.contains("), before the last change was made\n"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_last_words_of_agents_are_told_as_theirs() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
