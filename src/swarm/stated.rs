@@ -230,7 +230,12 @@ fn deleted(lookup: &Lookup, sentence: &[Token], words: &[String]) -> Option<Foun
     let is_end = sentence.get(at)?.ends_clause || at + 1 == words.len();
     let mut next = at + 1;
     if !is_end {
-        let follows = AFTER_DELETED.contains(&words[next].as_str());
+        // `remove total and tax from the report` means something of them.
+        let goes_on = words
+            .get(next + 1)
+            .is_some_and(|word| is_one_of(word, &[&BESIDE]));
+        let follows =
+            AFTER_DELETED.contains(&words[next].as_str()) && (words[next] != "and" || goes_on);
         // `remove total from shop.py`, but not `remove total from the exports`.
         let file = sentence.get(next + 1).map(|token| token.word.as_str());
         let is_from = ["from", "in"].contains(&words[next].as_str())
@@ -436,6 +441,7 @@ mod tests {
             "remove the size parameter of total",
             "remove total from the exports",
             "remove the call of total",
+            "remove total and size from the report",
             "remove the total column",
             "Don't delete relic",
             "delete the cache",
