@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use starling::lang::{OwnPrograms, Places, ServerPool, Wanted, known_servers};
-use starling::ports::{Diagnostics, Effort, LanguageService, TextRequest};
-use starling::syntax::FilePath;
-use starling::workspace::{Overlay, Snapshot, Workspace};
+use starling_core::{Diagnostics, Effort, LanguageService, TextRequest};
+use starling_lang::{OwnPrograms, Places, ServerPool, Wanted, known_servers};
+use starling_syntax::FilePath;
+use starling_workspace::{Overlay, Snapshot, Workspace};
 
 /// Files that are changed, and changes of each.
 const FILES: usize = 12;

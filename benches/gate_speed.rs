@@ -16,13 +16,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use starling::index::{Index, is_test_file};
-use starling::lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
-use starling::ports::{Chosen, TestReport, TestRequest, TestRunner};
-use starling::runner::{ProjectTests, TestSettings};
-use starling::swarm::{DiagnosticEvidence, Evidence, Gate, TestEvidence};
-use starling::syntax::{FilePath, SymbolKind};
-use starling::workspace::{Overlay, Policy, Shadows, Snapshot, Workspace, take_part};
+use starling_core::{Chosen, TestReport, TestRequest, TestRunner};
+use starling_index::{Index, is_test_file};
+use starling_lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
+use starling_runner::{ProjectTests, TestSettings};
+use starling_sandbox::{Policy, Shadows, take_part};
+use starling_swarm::{DiagnosticEvidence, Evidence, Gate, TestEvidence};
+use starling_syntax::{FilePath, SymbolKind};
+use starling_workspace::{Overlay, Snapshot, Workspace};
 
 const TIMES: usize = 9;
 const DEADLINE: Duration = Duration::from_secs(120);

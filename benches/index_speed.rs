@@ -7,9 +7,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use starling::index::Index;
-use starling::syntax::FilePath;
-use starling::workspace::{Overlay, Workspace};
+use starling_index::Index;
+use starling_syntax::FilePath;
+use starling_workspace::{Overlay, Workspace};
 
 const RUNS: usize = 5;
 /// The longest file up to this is changed.

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use starling::index::{Index, Usage};
-use starling::workspace::{Overlay, Workspace};
+use starling_index::{Index, Usage};
+use starling_workspace::{Overlay, Workspace};
 
 fn main() {
     let folder = std::env::args()

@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use starling::workspace::{Overlay, Policy, ShadowCommand, Shadows, Workspace, take_part};
+use starling_workspace::{Overlay, Workspace};
+
+use starling_sandbox::{Policy, ShadowCommand, Shadows, take_part};
 
 const TIMES: usize = 30;
 

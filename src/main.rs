@@ -1,6 +1,6 @@
 //! The `starling` command.
 
 fn main() -> std::process::ExitCode {
-    starling::workspace::take_part();
+    starling_sandbox::take_part();
     starling::cli::main()
 }

@@ -1,85 +1,99 @@
-//! Holds the modules of `src` to the table in `docs/architecture.md`: who may use whom, and which
-//! outside crates a module must not know.
+//! Holds the crates to the table in `docs/architecture.md`. The compiler keeps a crate from using one that its
+//! manifest does not name, so the manifests are checked; words that no dependency shows are looked for in the
+//! sources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Module, modules of this crate that it may use, crates and words that it must not name.
-const TABLE: &[(&str, &[&str], &[&str])] = &[
-    ("rpc", &[], &["lsp_types", "tower_lsp", "std::fs"]),
+/// The crates of this workspace that each crate may depend on.
+const CRATES: &[(&str, &[&str])] = &[
+    ("text", &[]),
+    ("rpc", &[]),
+    ("syntax", &["text"]),
+    ("core", &["text", "syntax"]),
+    ("workspace", &["text", "syntax"]),
+    ("sandbox", &["syntax", "workspace"]),
+    ("index", &["text", "syntax", "workspace"]),
+    ("swarm", &["core", "index", "syntax", "text", "workspace"]),
     (
-        "text",
-        &[],
-        &["tokio", "lsp_types", "tower_lsp", "std::fs", "async fn"],
+        "ask",
+        &["core", "index", "swarm", "syntax", "text", "workspace"],
     ),
+    ("config", &["core", "text", "workspace"]),
+    ("local", &["core"]),
+    ("models", &["config", "core", "local", "workspace"]),
+    ("lang", &["core", "rpc", "syntax", "text", "workspace"]),
     (
-        "syntax",
-        &["text"],
-        &["tokio", "lsp_types", "tower_lsp", "std::fs"],
+        "runner",
+        &["core", "index", "sandbox", "syntax", "workspace"],
     ),
+    ("history", &["core", "swarm", "syntax", "text", "workspace"]),
     (
-        "workspace",
-        &["text", "syntax"],
-        &["lsp_types", "tower_lsp", "async_openai", "candle"],
-    ),
-    (
-        "index",
-        &["text", "syntax", "workspace"],
-        &["lsp_types", "tower_lsp", "async_openai", "candle"],
-    ),
-    (
-        "ports",
-        &["text", "syntax"],
+        "server",
         &[
-            "lsp_types",
-            "tower_lsp",
-            "async_openai",
-            "candle",
-            "reqwest",
+            "ask",
+            "core",
+            "history",
+            "index",
+            "lang",
+            "models",
+            "rpc",
+            "swarm",
+            "syntax",
+            "text",
+            "workspace",
         ],
     ),
     (
-        "prompts",
-        &[],
-        &[
-            "tokio",
-            "std::fs::write",
-            "async_openai",
-            "lsp_types",
-            "tower_lsp",
-        ],
+        "headless",
+        &["rpc", "server", "swarm", "syntax", "text", "workspace"],
     ),
     (
-        "swarm",
-        &["text", "syntax", "workspace", "index", "ports", "prompts"],
+        "bench",
         &[
-            "tower_lsp",
-            "lsp_types",
-            "reqwest",
-            "async_openai",
-            "candle",
-            "tokio::process",
-            "std::process",
+            "core",
+            "index",
+            "models",
+            "runner",
+            "sandbox",
+            "server",
+            "swarm",
+            "syntax",
+            "text",
+            "workspace",
         ],
     ),
+];
+
+/// Outside crates that only the named crates may depend on.
+const ONLY_IN: &[(&str, &[&str])] = &[
+    ("tower-lsp", &["lang", "server", "headless", "bench"]),
+    ("async-openai", &["models"]),
+    ("reqwest", &["models"]),
+    ("candle-core", &["local"]),
+    ("candle-nn", &["local"]),
+    ("landlock", &["sandbox"]),
+    ("parquet", &["bench"]),
+    ("zip", &["models"]),
+    ("clap", &[]),
+    ("crossterm", &[]),
+    ("indicatif", &[]),
+];
+
+/// Crates without input and output, files and tasks.
+const PURE: [&str; 2] = ["text", "syntax"];
+
+/// Words that must not stand in the sources of a crate.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("text", &["std::fs", "async fn"]),
+    ("syntax", &["std::fs", "async fn"]),
+    ("rpc", &["std::fs"]),
+    ("core", &["std::fs::write"]),
+    ("swarm", &["tokio::process", "std::process"]),
     // Read-only: what changes anything is not to be named here.
     (
         "ask",
         &[
-            "text",
-            "syntax",
-            "workspace",
-            "index",
-            "ports",
-            "prompts",
-            "swarm",
-        ],
-        &[
-            "tower_lsp",
-            "lsp_types",
-            "reqwest",
-            "async_openai",
-            "candle",
             "std::fs",
             "std::process",
             "tokio::fs",
@@ -93,94 +107,106 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "Shadow",
         ],
     ),
-    (
-        "model",
-        &["ports", "prompts", "workspace", "config"],
-        &["crate::swarm", "lsp_types", "tower_lsp"],
-    ),
-    (
-        "lang",
-        &["rpc", "text", "syntax", "workspace", "ports"],
-        &[
-            "crate::swarm",
-            "tower_lsp::Client",
-            "tower_lsp::LanguageServer",
-        ],
-    ),
-    (
-        "runner",
-        &["text", "syntax", "workspace", "index", "ports"],
-        &["crate::swarm"],
-    ),
-    (
-        "config",
-        &["text", "ports", "swarm", "workspace"],
-        &["lsp_types", "tower_lsp"],
-    ),
-    (
-        "history",
-        &["text", "syntax", "workspace", "ports", "swarm"],
-        &["lsp_types", "tower_lsp", "reqwest", "std::process"],
-    ),
-    (
-        "server",
-        &[
-            "history",
-            "rpc",
-            "text",
-            "syntax",
-            "workspace",
-            "index",
-            "ports",
-            "swarm",
-            "ask",
-            "model",
-            "lang",
-            "runner",
-            "config",
-        ],
-        &["crate::headless", "crate::cli"],
-    ),
-    (
-        "headless",
-        &[
-            "rpc",
-            "text",
-            "syntax",
-            "workspace",
-            "index",
-            "ports",
-            "runner",
-            "server",
-            "swarm",
-            "model",
-        ],
-        &["crate::cli"],
-    ),
-    (
-        "cli",
-        &[
-            "text",
-            "syntax",
-            "workspace",
-            "index",
-            "ports",
-            "swarm",
-            "ask",
-            "model",
-            "lang",
-            "runner",
-            "config",
-            "history",
-            "server",
-            "headless",
-        ],
-        &["lsp_types", "tower_lsp"],
-    ),
+    ("lang", &["tower_lsp::Client", "tower_lsp::LanguageServer"]),
+    ("history", &["std::process"]),
 ];
 
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder of src") {
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The names in a table of dependencies of a manifest; with `starling-` those of this workspace.
+fn dependencies(manifest: &str, table: &str) -> BTreeSet<String> {
+    let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
+    let names = manifest.get(table).and_then(toml::Value::as_table);
+    names
+        .into_iter()
+        .flat_map(|table| table.keys().cloned())
+        .collect()
+}
+
+/// The crates below `crates/` with the text of their manifests.
+fn manifests() -> BTreeMap<String, String> {
+    let crates = std::fs::read_dir(root().join("crates")).expect("crates/");
+    let read = crates.map(|entry| {
+        let path = entry.expect("an entry of crates/").path();
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let manifest = std::fs::read_to_string(path.join("Cargo.toml")).expect("a manifest");
+        (name, manifest)
+    });
+    read.collect()
+}
+
+fn violations(manifests: &BTreeMap<String, String>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, manifest) in manifests {
+        let Some((_, allowed)) = CRATES.iter().find(|(known, _)| known == name) else {
+            wrong.push(format!("crates/{name} is not in the table"));
+            continue;
+        };
+        for table in ["dependencies", "build-dependencies"] {
+            for used in dependencies(manifest, table) {
+                if let Some(own) = used.strip_prefix("starling-") {
+                    if !allowed.contains(&own) {
+                        wrong.push(format!("crates/{name} depends on {own}"));
+                    }
+                    continue;
+                }
+                let holders = ONLY_IN.iter().find(|(outside, _)| *outside == used);
+                if holders.is_some_and(|(_, holders)| !holders.contains(&name.as_str())) {
+                    wrong.push(format!("crates/{name} depends on {used}"));
+                }
+                if PURE.contains(&name.as_str()) && used == "tokio" {
+                    wrong.push(format!("crates/{name} depends on tokio"));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn crates_depend_only_on_what_the_table_allows() {
+    let manifests = manifests();
+    assert_eq!(
+        manifests.len(),
+        CRATES.len(),
+        "every crate is in the table once"
+    );
+    let wrong = violations(&manifests);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_planted_dependency_is_found() {
+    let mut manifests = manifests();
+    let add = |manifest: &mut String, line: &str| {
+        *manifest = manifest.replace("[dependencies]\n", &format!("[dependencies]\n{line}\n"));
+    };
+    add(
+        manifests.get_mut("swarm").expect("a crate"),
+        "starling-server.workspace = true",
+    );
+    add(
+        manifests.get_mut("index").expect("a crate"),
+        "reqwest.workspace = true",
+    );
+    let wrong = violations(&manifests);
+    assert_eq!(
+        wrong,
+        [
+            "crates/index depends on reqwest",
+            "crates/swarm depends on server"
+        ]
+    );
+}
+
+fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).expect("a directory of sources") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             sources(&path, into);
@@ -190,134 +216,85 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Module, file and its text without tests, comments and documentation.
-fn modules() -> BTreeMap<String, Vec<(PathBuf, String)>> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// Path from the root of the workspace, and the text without tests, comments and documentation, of every source.
+fn product_sources() -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
-    sources(&src, &mut files);
-    let mut modules: BTreeMap<String, Vec<(PathBuf, String)>> = BTreeMap::new();
+    sources(&root().join("src"), &mut files);
+    for (name, _) in CRATES {
+        sources(&root().join("crates").join(name).join("src"), &mut files);
+    }
+    let is_test = |inside: &Path| {
+        let named =
+            |part: &std::ffi::OsStr| part == "tests" || part == "tests.rs" || part == "testing.rs";
+        // `core/src/tests.rs` is the port to tests, not a test.
+        inside != Path::new("crates/core/src/tests.rs") && inside.iter().any(named)
+    };
+    let mut read = Vec::new();
     for file in files {
-        let inside = file.strip_prefix(&src).expect("a file of src").to_owned();
-        let mut parts = inside.components();
-        let first = parts
-            .next()
-            .expect("a name")
-            .as_os_str()
-            .to_string_lossy()
-            .into_owned();
-        let is_test = inside.components().any(|part| {
-            let part = part.as_os_str().to_string_lossy();
-            part == "tests" || part == "tests.rs"
-        });
-        let module = first.trim_end_matches(".rs").to_owned();
-        // `ports/tests.rs` is the port to tests, not a test.
-        if (is_test && module != "ports") || matches!(module.as_str(), "lib" | "main") {
+        let inside = file
+            .strip_prefix(root())
+            .expect("a file of the workspace")
+            .to_owned();
+        if is_test(&inside) {
             continue;
         }
         let text = std::fs::read_to_string(&file).expect("source");
         let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-        let code: String = code
+        let lines = code
             .lines()
-            .filter(|line| !line.trim_start().starts_with("//"))
-            .map(|line| format!("{line}\n"))
+            .filter(|line| !line.trim_start().starts_with("//"));
+        read.push((inside, lines.map(|line| format!("{line}\n")).collect()));
+    }
+    read
+}
+
+#[test]
+fn no_source_names_what_its_crate_must_not_know() {
+    let sources = product_sources();
+    for (name, words) in FORBIDDEN {
+        let directory = Path::new("crates").join(name);
+        let of_crate: Vec<_> = sources
+            .iter()
+            .filter(|(file, _)| file.starts_with(&directory))
             .collect();
-        modules.entry(module).or_default().push((inside, code));
-    }
-    modules
-}
-
-/// Names after `crate::` in a text.
-fn uses(code: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        if let Some(group) = rest.strip_prefix('{') {
-            let end = group.find("};").unwrap_or(group.len());
-            found.extend(group[..end].split(',').map(|part| first_name(part.trim())));
-        } else {
-            found.push(first_name(rest));
-        }
-    }
-    found.retain(|name| !name.is_empty());
-    found
-}
-
-fn first_name(text: &str) -> String {
-    text.chars()
-        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-        .collect()
-}
-
-#[test]
-fn modules_use_only_what_the_table_allows() {
-    let modules = modules();
-    let known: Vec<&str> = TABLE.iter().map(|(module, _, _)| *module).collect();
-    let mut wrong = Vec::new();
-    for (module, files) in &modules {
-        let Some((_, allowed, forbidden)) = TABLE.iter().find(|(name, _, _)| name == module) else {
-            wrong.push(format!("src/{module} is not in the table"));
-            continue;
-        };
-        for (file, code) in files {
-            for used in uses(code) {
-                if used != *module
-                    && known.contains(&used.as_str())
-                    && !allowed.contains(&used.as_str())
-                {
-                    wrong.push(format!("src/{} uses crate::{used}", file.display()));
-                }
-            }
-            for word in *forbidden {
-                if code.contains(word) {
-                    wrong.push(format!("src/{} names {word}", file.display()));
-                }
+        assert!(!of_crate.is_empty(), "{name} has no sources");
+        for (file, code) in of_crate {
+            for word in *words {
+                assert!(!code.contains(word), "{} names {word}", file.display());
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn the_reader_of_uses_sees_groups() {
-    assert_eq!(
-        uses("use crate::swarm::Event; use crate::{text::X, model};"),
-        ["swarm", "text", "model"]
-    );
 }
 
 #[test]
 fn no_file_is_over_800_lines_without_tests() {
-    for (file, code) in modules().values().flatten() {
+    for (file, code) in product_sources() {
         let lines = code.lines().count();
-        assert!(lines <= 800, "src/{} has {lines} lines", file.display());
+        assert!(lines <= 800, "{} has {lines} lines", file.display());
     }
 }
 
 /// The only files that start processes: by an absolute path outside the project, and the sandbox's own
 /// parts, which are this program itself, a shell inside the sandbox, and bwrap by its absolute path.
 const STARTS_PROCESSES: [&str; 6] = [
-    "workspace/program.rs",
-    "workspace/sandbox/bubblewrap.rs",
-    "workspace/sandbox/init.rs",
-    "workspace/sandbox/keeper.rs",
-    "workspace/sandbox/narrow.rs",
-    "workspace/shadow/process.rs",
+    "crates/sandbox/src/sandbox/bubblewrap.rs",
+    "crates/sandbox/src/sandbox/init.rs",
+    "crates/sandbox/src/sandbox/keeper.rs",
+    "crates/sandbox/src/sandbox/narrow.rs",
+    "crates/sandbox/src/shadow/process.rs",
+    "crates/workspace/src/program.rs",
 ];
 
 #[test]
 fn programs_are_started_in_one_place() {
-    for (file, code) in modules().values().flatten() {
+    for (file, code) in product_sources() {
         let starts = code.contains("Command::new(") || code.contains("posix_spawn");
-        // What tests share is not shipped.
-        if file.ends_with("testing.rs") {
-            continue;
-        }
         let is_allowed = STARTS_PROCESSES
             .iter()
             .any(|allowed| file == Path::new(allowed));
         assert!(
             !starts || is_allowed,
-            "src/{} starts a program: use workspace::HostPrograms",
+            "{} starts a program: use starling_workspace::HostPrograms",
             file.display()
         );
     }
@@ -341,19 +318,30 @@ const HIDDEN: [&str; 12] = [
 
 #[test]
 fn who_chooses_among_samples_cannot_reach_what_belongs_to_the_grader() {
-    let modules = modules();
-    let of_selector = |(file, _): &&(PathBuf, String)| file.starts_with("headless/swebench/select");
-    let files: Vec<_> = modules["headless"].iter().filter(of_selector).collect();
+    let selector = |(file, _): &(PathBuf, String)| file.starts_with("crates/bench/src/select");
+    let files: Vec<_> = product_sources().into_iter().filter(selector).collect();
     assert!(files.len() >= 3, "{files:?}");
     for (file, code) in files {
         for word in HIDDEN {
-            assert!(!code.contains(word), "src/{} names {word}", file.display());
+            assert!(!code.contains(word), "{} names {word}", file.display());
         }
-        // Its own parts, the verifier, what a run tells of itself, and money.
-        for used in uses(code) {
-            let allowed = ["model", "ports", "swarm"].contains(&used.as_str());
-            assert!(allowed, "src/{} uses crate::{used}", file.display());
+        assert!(
+            !code.contains("crate::"),
+            "{} leaves its module",
+            file.display()
+        );
+        assert!(
+            !code.contains("super::super"),
+            "{} leaves its module",
+            file.display()
+        );
+        // The verifier, what a run tells of itself, and money.
+        for (at, _) in code.match_indices("starling_") {
+            let used = &code[at + "starling_".len()..];
+            let allowed = ["models", "core", "swarm"]
+                .iter()
+                .any(|name| used.starts_with(name));
+            assert!(allowed, "{} uses another crate", file.display());
         }
-        assert!(!code.contains("super::super"), "src/{}", file.display());
     }
 }

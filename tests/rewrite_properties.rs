@@ -9,10 +9,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
-use starling::syntax::{
+use starling_syntax::{
     FilePath, Place, Rewrite, Rewritten, Symbol, SymbolKind, SymbolTree, rewrite,
 };
-use starling::text::ByteRange;
+use starling_text::ByteRange;
 
 const FILES: &[&str] = &[
     include_str!("../fixtures/python/broken.py"),

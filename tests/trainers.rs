@@ -88,7 +88,7 @@ fn a_scripted_policy_solves_a_planted_instance_and_is_rewarded_by_the_grader() {
     let path = std::iter::once(bin).chain(std::env::split_paths(&path));
     let mut script = Command::new("python3");
     script
-        .arg(here("src/headless/swebench/env/client/scripted.py"))
+        .arg(here("crates/bench/src/env/client/scripted.py"))
         .arg("code_of.py::double")
         .arg(source)
         .args(data(root))
@@ -107,7 +107,7 @@ fn a_scripted_policy_solves_a_planted_instance_and_is_rewarded_by_the_grader() {
 #[test]
 fn the_client_keeps_its_promises() {
     let mut tests = Command::new("python3");
-    let client = here("src/headless/swebench/env/client");
+    let client = here("crates/bench/src/env/client");
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     tests.env("PYTHONDONTWRITEBYTECODE", "1");
     let output = tests.current_dir(client).output().unwrap();

@@ -1,7 +1,7 @@
 //! Breaks a good change in one way.
 
-use starling::syntax::{FilePath, ParameterKind, SymbolKind, SymbolTree};
-use starling::text::ChangeSet;
+use starling_syntax::{FilePath, ParameterKind, SymbolKind, SymbolTree};
+use starling_text::ChangeSet;
 
 use crate::{added, tree};
 

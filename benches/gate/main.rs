@@ -26,9 +26,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use starling::headless::swebench::{Environment, read_environments};
-use starling::syntax::{FilePath, SymbolTree};
-use starling::workspace::{Overlay, Policy, Shadows, take_part};
+use starling_bench::{Environment, read_environments};
+use starling_sandbox::{Policy, Shadows, take_part};
+use starling_syntax::{FilePath, SymbolTree};
+use starling_workspace::Overlay;
 
 use broken::Kind;
 use patch::Patched;

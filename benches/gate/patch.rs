@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use starling::syntax::FilePath;
+use starling_syntax::FilePath;
 
 /// Lines that become others.
 struct Hunk<'p> {

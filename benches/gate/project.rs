@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use starling::headless::swebench::Environment;
-use starling::index::Index;
-use starling::lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
-use starling::ports::{
+use starling_bench::Environment;
+use starling_core::{
     Chosen, ProblemKind, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
 };
-use starling::runner::{ProjectTests, TestSettings};
-use starling::swarm::Gate;
-use starling::syntax::FilePath;
-use starling::workspace::{Overlay, Shadows, Snapshot, Workspace};
+use starling_index::Index;
+use starling_lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
+use starling_runner::{ProjectTests, TestSettings};
+use starling_sandbox::Shadows;
+use starling_swarm::Gate;
+use starling_syntax::FilePath;
+use starling_workspace::{Overlay, Snapshot, Workspace};
 
 const DEADLINE: Duration = Duration::from_secs(120);
 /// Of the hidden tests.

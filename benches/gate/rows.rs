@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use starling::swarm::{DiagnosticEvidence, Evidence, TestEvidence};
+use starling_swarm::{DiagnosticEvidence, Evidence, TestEvidence};
 
 /// Broken tests that are named.
 const SAID: usize = 20;

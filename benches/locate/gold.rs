@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use starling::syntax::{FilePath, SymbolTree};
+use starling_syntax::{FilePath, SymbolTree};
 
 use crate::string;
 

@@ -1,6 +1,6 @@
 """Learns the weights of `locate` from the rows that the bench target writes, and says how well they do.
 
-    python benches/locate/learn.py ROWS HISTORY_ROWS [src/index/locate/weights.rs]
+    python benches/locate/learn.py ROWS HISTORY_ROWS [crates/index/src/locate/weights.rs]
 
 Three linear models. Each makes what the change touched likely (softmax), with a penalty on large
 weights; a feature that is evidence may not count against a candidate. One is of files among all files;

@@ -6,7 +6,7 @@
 //! cargo bench --no-default-features --bench locate -- score INSTANCES CHECKOUTS gold.jsonl CACHE
 //! cargo bench --no-default-features --bench locate -- selection INSTANCES CHECKOUTS gold.jsonl CACHE
 //! cargo bench --no-default-features --bench locate -- rows INSTANCES CHECKOUTS gold.jsonl CACHE ROWS
-//! python benches/locate/learn.py ROWS HISTORY_ROWS src/index/locate/weights.rs
+//! python benches/locate/learn.py ROWS HISTORY_ROWS crates/index/src/locate/weights.rs
 //! ```
 //!
 //! `HISTORY_ROWS` are made with the same commands from what `history.py` writes.
@@ -23,8 +23,8 @@ mod selection;
 use std::path::Path;
 
 use serde_json::Value;
-use starling::index::Index;
-use starling::workspace::{Overlay, Workspace};
+use starling_index::Index;
+use starling_workspace::{Overlay, Workspace};
 
 fn main() {
     let arguments: Vec<String> = std::env::args()

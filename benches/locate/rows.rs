@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use starling::index::Candidate;
+use starling_index::Candidate;
 
 use crate::{index_of, string};
 

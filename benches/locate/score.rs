@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use starling::index::Index;
-use starling::syntax::{FilePath, SymbolPath, SymbolTree};
+use starling_index::Index;
+use starling_syntax::{FilePath, SymbolPath, SymbolTree};
 
 use crate::{index_of, string, strings};
 
@@ -122,7 +122,7 @@ fn is_near(index: &Index, symbol: &SymbolPath, file: &str) -> bool {
     let leads = |from: &SymbolTree, inside: Option<&SymbolPath>, name: &str| {
         let defined = index.definitions(name).len();
         let rare = name.len() > 3 && (1..=MOST_DEFINITIONS).contains(&defined);
-        let uses = starling::syntax::references(from, name);
+        let uses = starling_syntax::references(from, name);
         rare && uses
             .iter()
             .any(|use_| inside.is_none_or(|path| from.at_line(use_.line).path == *path))

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use starling::index::Index;
-use starling::syntax::{FilePath, SymbolPath, SymbolTree};
+use starling_index::Index;
+use starling_syntax::{FilePath, SymbolPath, SymbolTree};
 
 use crate::{index_of, string, strings};
 
@@ -80,7 +80,7 @@ fn mended(instance: &Value, checkout: &Path) -> Mended {
                 mended.files.push(file.clone());
             }
             let last = name.rsplit('.').next().unwrap_or(&name);
-            let inherited = |symbol: &&starling::syntax::Symbol| {
+            let inherited = |symbol: &&starling_syntax::Symbol| {
                 symbol.path.name.rsplit('.').next() == Some(last)
             };
             let found = tree

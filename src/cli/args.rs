@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use serde::de::DeserializeOwned;
 
 use super::code::args::{
     DefinitionArgs, IndexArgs, LocateArgs, MapArgs, ReferencesArgs, SymbolsArgs,
 };
 use super::swebench::args::SwebenchCommand;
-use crate::config::Trust;
-use crate::swarm::{Approval, Driver, ProposalId};
+use starling_config::Trust;
+use starling_core::{Approval, Driver};
+use starling_swarm::ProposalId;
 
 /// A coding assistant in the editor: one agent per symbol, every change proven and approved.
 #[derive(Debug, Parser)]
@@ -137,11 +140,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
     /// Who approves a change: you, a model in your place, or nobody.
-    #[arg(long, value_enum)]
-    pub approve: Option<ApprovalArg>,
+    #[arg(long, value_parser = named::<Approval>(&["ask", "proxy", "auto"]))]
+    pub approve: Option<Approval>,
     /// One agent per symbol, or one agent over all symbols.
-    #[arg(long, value_enum)]
-    pub driver: Option<DriverArg>,
+    #[arg(long, value_parser = driver())]
+    pub driver: Option<Driver>,
     /// The command that runs the tests.
     #[arg(long, value_name = "CMD")]
     pub test: Option<String>,
@@ -293,36 +296,18 @@ pub enum ConfigCommand {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ApprovalArg {
-    Ask,
-    Proxy,
-    Auto,
+/// Reads a driver by its name.
+pub fn driver() -> impl TypedValueParser<Value = Driver> {
+    named(&["swarm", "single"])
 }
 
-impl From<ApprovalArg> for Approval {
-    fn from(approval: ApprovalArg) -> Approval {
-        match approval {
-            ApprovalArg::Ask => Approval::Ask,
-            ApprovalArg::Proxy => Approval::Proxy,
-            ApprovalArg::Auto => Approval::Auto,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DriverArg {
-    Swarm,
-    Single,
-}
-
-impl From<DriverArg> for Driver {
-    fn from(driver: DriverArg) -> Driver {
-        match driver {
-            DriverArg::Swarm => Driver::Swarm,
-            DriverArg::Single => Driver::Single,
-        }
-    }
+/// Reads one of the names that serde gives to the values of an enumeration.
+fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names)
+        .try_map(|name| serde_json::from_value::<T>(serde_json::Value::String(name)))
 }
 
 pub fn dollars(text: &str) -> Result<f64, String> {
@@ -357,7 +342,7 @@ mod tests {
             panic!("not a run");
         };
         assert_eq!(run.task, "fix");
-        assert_eq!(run.approve, Some(ApprovalArg::Auto));
+        assert_eq!(run.approve, Some(Approval::Auto));
         assert_eq!(run.budget_usd, Some(0.5));
         assert_eq!(run.world.set, ["limits.calls=3", "run.driver=swarm"]);
     }
@@ -421,12 +406,18 @@ mod tests {
             ("proxy", Approval::Proxy),
             ("auto", Approval::Auto),
         ] {
-            let read = ApprovalArg::from_str(word, false).unwrap();
-            assert_eq!(Approval::from(read), approval);
+            let line = ["starling", "run", "x", "--approve", word];
+            let Command::Run(run) = Cli::parse_from(line).command else {
+                panic!("not a run");
+            };
+            assert_eq!(run.approve, Some(approval));
         }
         for (word, driver) in [("swarm", Driver::Swarm), ("single", Driver::Single)] {
-            let read = DriverArg::from_str(word, false).unwrap();
-            assert_eq!(Driver::from(read), driver);
+            let line = ["starling", "run", "x", "--driver", word];
+            let Command::Run(run) = Cli::parse_from(line).command else {
+                panic!("not a run");
+            };
+            assert_eq!(run.driver, Some(driver));
         }
     }
 

@@ -17,19 +17,20 @@ use super::status::{Status, while_reading};
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
-use crate::ask::session::Session;
-use crate::ask::step::{Source, Step, Watcher};
-use crate::ask::{Answer, AskError, Ended, Models, Query, ask};
-use crate::config::Config;
-use crate::index::Index;
-use crate::model::registry::{self, ModelsError};
-use crate::ports::{Dollars, Tokens};
-use crate::server::protocol::LimitsPatch;
-use crate::swarm::{Limits, Spent};
-use crate::syntax::FilePath;
-use crate::text::harmless;
-use crate::workspace::{
-    PathPolicy, Snapshot, Workspace, cache_dir, private_file, read_text, write_atomically,
+use starling_ask::session::Session;
+use starling_ask::step::{Source, Step, Watcher};
+use starling_ask::{Answer, AskError, Ended, Models, Query, ask};
+use starling_config::Config;
+use starling_core::{Dollars, Limits, Tokens};
+use starling_index::Index;
+use starling_models::registry::{self, ModelsError};
+use starling_sandbox::cache_dir;
+use starling_server::protocol::LimitsPatch;
+use starling_swarm::Spent;
+use starling_syntax::FilePath;
+use starling_text::harmless;
+use starling_workspace::{
+    PathPolicy, Snapshot, Workspace, private_file, read_text, write_atomically,
 };
 
 /// A longer session is not resumed.
@@ -408,7 +409,7 @@ fn cost(answer: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::step::Found;
+    use starling_ask::step::Found;
 
     fn shown(step: &Step) -> Vec<String> {
         let lines = lines_of(step);

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use crate::workspace::{HostPrograms, Scratch, Variables};
+use starling_workspace::{HostPrograms, Variables};
+
+use starling_sandbox::Scratch;
 
 /// Begins the line below which nothing belongs to the task.
 const END: &str = "-- ";

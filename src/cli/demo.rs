@@ -10,12 +10,13 @@ use super::run::{Show, Stdin, check, follow};
 use super::services::configuration;
 use super::view::summary::Tree;
 use super::{Outcome, WrongUse, models};
-use crate::config::{ConfigError, ModelKind};
-use crate::model::registry::{ModelSource, role_sources};
-use crate::model::weights;
-use crate::server::protocol::RunParams;
-use crate::swarm::{Approval, AskIntent, Event, Record, Stamped};
-use crate::workspace::Scratch;
+use starling_config::{ConfigError, ModelKind};
+use starling_core::{Approval, AskIntent};
+use starling_models::registry::{ModelSource, role_sources};
+use starling_models::weights;
+use starling_sandbox::Scratch;
+use starling_server::protocol::RunParams;
+use starling_swarm::{Event, Record, Stamped};
 
 const TASK: &str = "The tests of this project fail. Find the cause of each failure in the code, not \
                     in the tests, and fix it.";
@@ -97,7 +98,7 @@ fn task(text: &str) -> RunParams {
 }
 
 /// What the recorded run was asked.
-fn recorded(text: &str) -> Option<(String, crate::swarm::Driver)> {
+fn recorded(text: &str) -> Option<(String, starling_core::Driver)> {
     text.lines().find_map(|line| {
         let stamped: Stamped = serde_json::from_str(line).ok()?;
         match stamped.record {
@@ -180,12 +181,12 @@ mod tests {
             serde_json::to_string(&stamped).unwrap()
         };
         let started = Event::RunStarted {
-            run: crate::swarm::RunId("r".to_owned()),
+            run: starling_swarm::RunId("r".to_owned()),
             task: "mend it".to_owned(),
-            driver: crate::swarm::Driver::Single,
+            driver: starling_core::Driver::Single,
             models: Vec::new(),
             replayed: false,
-            limits: crate::swarm::Limits::default(),
+            limits: starling_core::Limits::default(),
             root: String::new(),
         };
         let told = Event::Steered {
@@ -193,7 +194,7 @@ mod tests {
             text: "x".to_owned(),
         };
         let text = format!("{}\n{}\n", line(&told), line(&started));
-        let asked = ("mend it".to_owned(), crate::swarm::Driver::Single);
+        let asked = ("mend it".to_owned(), starling_core::Driver::Single);
         assert_eq!(recorded(&text), Some(asked));
         assert_eq!(recorded("{}\n"), None);
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use super::compose;
-use crate::server::protocol::{EditedDocument, FileState};
-use crate::workspace::Scratch;
+use starling_sandbox::Scratch;
+use starling_server::protocol::{EditedDocument, FileState};
 
 /// The files of a proposal, as they would be, beside the project.
 pub struct Editing {

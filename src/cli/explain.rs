@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::{KeyInfo, Loaded, is_section, key_info, keys, nearest};
+use starling_config::{KeyInfo, Loaded, is_section, key_info, keys, nearest};
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -119,7 +119,7 @@ pub fn as_text(settings: &[Explained]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Sources, Trust, load};
+    use starling_config::{Sources, Trust, load};
 
     fn loaded(options: &[&str]) -> Loaded {
         load(&Sources {

@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::args::WorldArgs;
 use super::init::{Choice, remember};
 use super::services::configuration;
-use crate::config::{Config, ModelConfig, user_file};
-use crate::model::openai::{ApiKey, Probe, probe};
-use crate::model::price::list_price;
-use crate::model::providers::{Provider, with_key};
-use crate::model::registry::base_url;
-use crate::text::harmless;
+use starling_config::{Config, ModelConfig, user_file};
+use starling_models::openai::{ApiKey, Probe, probe};
+use starling_models::price::list_price;
+use starling_models::providers::{Provider, with_key};
+use starling_models::registry::base_url;
+use starling_text::harmless;
 
 /// How long an endpoint may take to list its models.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -222,7 +222,7 @@ fn answer(heard: &mut impl BufRead, shown: &mut impl Write) -> io::Result<Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::providers::PROVIDERS;
+    use starling_models::providers::PROVIDERS;
 
     fn provider(variable: &str) -> Provider {
         let known = PROVIDERS.into_iter().find(|one| one.variable == variable);

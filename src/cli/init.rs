@@ -9,9 +9,9 @@ use anyhow::Context;
 use super::args::InitArgs;
 use super::first_model;
 use super::{Outcome, WrongUse};
-use crate::config::{Config, ModelConfig, user_file};
-use crate::model::providers::with_key;
-use crate::model::registry::resolve;
+use starling_config::{Config, ModelConfig, user_file};
+use starling_models::providers::with_key;
+use starling_models::registry::resolve;
 
 /// The model that plays every part, and how it is configured.
 #[derive(Debug, Clone, PartialEq)]
@@ -255,7 +255,7 @@ const REST: &str = "\
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Sources, Trust, load};
+    use starling_config::{Sources, Trust, load};
 
     fn read(text: &str) -> (Config, Vec<String>) {
         let dir = tempfile::tempdir().unwrap();

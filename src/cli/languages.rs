@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::syntax::{FilePath, Language};
-use crate::workspace::{Overlay, Workspace};
+use starling_syntax::{FilePath, Language};
+use starling_workspace::{Overlay, Workspace};
 
 /// Said where a project has no file with symbols.
 pub const NO_SYMBOLS: &str = "no Python file is here: symbols are known in Python only, and other text \

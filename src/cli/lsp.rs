@@ -12,7 +12,7 @@ use super::Outcome;
 use super::args::WorldArgs;
 use super::services::services;
 use super::slices;
-use crate::server::{Leave, Restore, serve};
+use starling_server::{Leave, Restore, serve};
 
 /// How much less than the editor the workers matter, as `nice` counts it.
 const LESS: i32 = 10;

@@ -70,7 +70,7 @@ pub fn main() -> ExitCode {
         let beside_editor = std::env::args_os()
             .nth(1)
             .is_some_and(|command| command == "lsp");
-        crate::model::local::threads::limit_thread_pools(beside_editor);
+        starling_local::threads::limit_thread_pools(beside_editor);
     }
     let cli = Cli::parse();
     log::start();

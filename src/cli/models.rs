@@ -7,7 +7,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::Outcome;
 use super::args::ModelsCommand;
 use super::terminal;
-use crate::model::weights::{self, DEFAULT_MODEL, Progress};
+use starling_models::weights::{self, DEFAULT_MODEL, Progress};
 
 /// Runs the command.
 pub async fn run(command: ModelsCommand) -> anyhow::Result<Outcome> {

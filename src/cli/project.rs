@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::WrongUse;
-use crate::workspace::{MAX_FILE_BYTES, read_text};
+use starling_workspace::{MAX_FILE_BYTES, read_text};
 
 /// Files that stand at the root of a project.
 const MANIFESTS: [&str; 6] = [

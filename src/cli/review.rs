@@ -20,13 +20,13 @@ use super::view::state::{Review, RunState};
 use super::view::summary::{command, waiting};
 use super::view::text::{Line, Style};
 use super::view::words;
-use crate::headless::HeadlessEditor;
-use crate::history::{self, DiskEditor, PastRun};
-use crate::ports::Verdict;
-use crate::server::protocol::{EventParams, RunReply};
-use crate::server::{self, HeldRun, Restore, WaitingReview, WaitingRun};
-use crate::swarm::{Event, Part, ProposalId, Record};
-use crate::text::{harmless, new_file_diff, unified_diff};
+use starling_core::Verdict;
+use starling_headless::HeadlessEditor;
+use starling_history::{self, DiskEditor, PastRun};
+use starling_server::protocol::{EventParams, RunReply};
+use starling_server::{self, HeldRun, Restore, WaitingReview, WaitingRun};
+use starling_swarm::{Event, Part, ProposalId, Record};
+use starling_text::{harmless, new_file_diff, unified_diff};
 
 /// How a review came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,28 +40,28 @@ pub enum Reviewed {
 pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
     let root = project::root(args.repo.as_deref())?;
     let trajectories = trajectories()?;
-    let mut runs = server::waiting(&trajectories, &root);
+    let mut runs = starling_server::waiting(&trajectories, &root);
     if let Some(prefix) = &args.run {
-        let found = history::find(&trajectories, &root, prefix).map_err(told)?;
+        let found = starling_history::find(&trajectories, &root, prefix).map_err(told)?;
         runs.retain(|run| run.id == found.id);
         if runs.is_empty() {
             // Tells what is wrong with a damaged one.
             PastRun::read(&found.path)?;
-            let mut held = server::held(&trajectories, &root);
+            let mut held = starling_server::held(&trajectories, &root);
             held.retain(|run| run.id == found.id);
             let line = format!("run {}: nothing waits for review", found.id.0);
             return say_nothing(args.json, &held, &line);
         }
     }
     if runs.is_empty() {
-        let held = server::held(&trajectories, &root);
+        let held = starling_server::held(&trajectories, &root);
         let line = "nothing waits for review in this project";
         return say_nothing(args.json, &held, line);
     }
     let before = applied(&runs);
     let names: Vec<_> = runs.iter().map(|run| run.id.clone()).collect();
     review(&runs, &root, args.json).await?;
-    let still = server::waiting(&trajectories, &root);
+    let still = starling_server::waiting(&trajectories, &root);
     let still = still.iter().filter(|run| names.contains(&run.id));
     let still: usize = still.map(|run| run.reviews.len()).sum();
     if !args.json {
@@ -201,7 +201,7 @@ impl Ended {
         Ended {
             root: root.to_owned(),
             reviews: run.reviews.clone(),
-            started: history::started(&run.id),
+            started: starling_history::started(&run.id),
             held: held(run),
             last: events.next_back().map_or(0, |record| record.seq),
             open: BTreeSet::new(),
@@ -211,8 +211,8 @@ impl Ended {
 
     /// The first line of a review.
     pub fn head(run: &WaitingRun) -> Vec<Line> {
-        let when =
-            history::started(&run.id).map_or(String::new(), |at| format!(" · {}", moment(at)));
+        let when = starling_history::started(&run.id)
+            .map_or(String::new(), |at| format!(" · {}", moment(at)));
         let task = run.task.trim().lines().next().unwrap_or_default();
         let what = words::count(run.reviews.len() as u64, "proposal");
         vec![

@@ -27,15 +27,13 @@ use super::view::summary::{Traces, Tree, summary};
 use super::view::text::{Line, Style};
 use super::view::tree::waiting_for;
 use super::{Outcome, WrongUse, log, trust};
-use crate::config;
-use crate::headless::{HeadlessEditor, HeadlessRun, RunNote};
-use crate::index;
-use crate::model::registry::Models;
-use crate::ports::{Dollars, Tokens, Verdict};
-use crate::server::protocol::{LimitsPatch, RunParams};
-use crate::server::{Restore, WaitingRun};
-use crate::swarm::{Approval, Proof, ProposalId};
-use crate::workspace::{PathPolicy, private_file};
+use starling_core::{Approval, Dollars, Tokens, Verdict};
+use starling_headless::{HeadlessEditor, HeadlessRun, RunNote};
+use starling_models::registry::Models;
+use starling_server::protocol::{LimitsPatch, RunParams};
+use starling_server::{Restore, WaitingRun};
+use starling_swarm::{Proof, ProposalId};
+use starling_workspace::{PathPolicy, private_file};
 
 /// Keys pressed sooner after a question was shown were meant for something else, and so were those that
 /// follow such a key without a longer pause.
@@ -83,8 +81,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     let root = project.root.clone();
     let mut params = RunParams {
         task: args.task.clone(),
-        driver: args.driver.map(Into::into),
-        approve: args.approve.map(Into::into),
+        driver: args.driver,
+        approve: args.approve,
         limits: LimitsPatch {
             dollars: args.budget_usd.map(Dollars),
             tokens: args.budget_tokens.map(Tokens),
@@ -163,7 +161,7 @@ pub fn check(
         .map_err(|error| WrongUse(error.to_string()))?;
     let by_person = match params.approve {
         Some(approval) => approval == Approval::Ask,
-        None => config.run.approve == config::Approval::Ask,
+        None => config.run.approve == starling_core::Approval::Ask,
     };
     if by_person && (stdin == Stdin::Used || is_empty_device()) {
         // Said before a model is paid.
@@ -339,7 +337,7 @@ impl<'a> Viewer<'a> {
                 }
                 _ = frames.tick(), if self.screen.is_live() => {
                     self.tell_time(began);
-                    self.state.reading = index::reading();
+                    self.state.reading = starling_index::reading();
                     self.screen.draw(&self.state, &self.prompt)?;
                     Next::Go
                 }
@@ -683,11 +681,11 @@ mod tests {
     use super::*;
     use crate::cli::view::prompt::CHOICES;
     use crate::cli::view::text::Paint;
-    use crate::headless::testing::{
+    use starling_core::{IntentView, ProposalView};
+    use starling_headless::testing::{
         Scene, editor, finished, folder, review_asked, said, symbol, task,
     };
-    use crate::ports::{IntentView, ProposalView};
-    use crate::swarm::{Ending, Event, Party, ProposalId, Spent, StopReason};
+    use starling_swarm::{Ending, Event, Party, ProposalId, Spent, StopReason};
 
     /// What was written.
     #[derive(Clone, Default)]

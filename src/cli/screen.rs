@@ -16,7 +16,7 @@ use super::view::state::{Review, RunState};
 use super::view::story;
 use super::view::text::{Line, Paint};
 use super::view::tree::view;
-use crate::headless::RunNote;
+use starling_headless::RunNote;
 
 /// A way to show a run, and where to.
 pub struct Screen {
@@ -221,9 +221,9 @@ mod tests {
 
     use super::*;
     use crate::cli::view::prompt::CHOICES;
-    use crate::ports::IntentView;
-    use crate::server::protocol::{EventParams, IntentParams};
-    use crate::swarm::{Event, RunId};
+    use starling_core::IntentView;
+    use starling_server::protocol::{EventParams, IntentParams};
+    use starling_swarm::{Event, RunId};
 
     #[derive(Clone, Default)]
     struct Paper(Arc<Mutex<Vec<u8>>>);

@@ -12,22 +12,22 @@ use tokio::task::spawn_blocking;
 
 use super::args::WorldArgs;
 use super::trust;
-use crate::config::{self, Config, Loaded, ModelKind, ProjectFile, Sources};
-use crate::index::Index;
-use crate::lang::{OwnPrograms, Places, ServerPool, Wanted};
-use crate::model::openai::{ApiKey, Probe, probe};
-use crate::model::providers::{Provider, with_key};
-use crate::model::registry::{Models, Variables, base_url, key_variable, not_listed, role_sources};
-use crate::model::weights::{self, DEFAULT_MODEL, Progress};
-use crate::ports::{ProblemKind, TestRunner};
-use crate::runner::{ProjectTests, TestSettings};
-use crate::server::protocol::{ModelItem, ModelsReply, ProviderKey};
-use crate::server::{Defaults, Opened, Opening, Restore, Services, swarm};
-use crate::swarm::{Approval, AskIntent, Driver, RoleModels};
-use crate::workspace::{
-    Bounds, Container, Policy, Shadows, Unconfined, Workspace, cache_dir, sweep_leftovers,
-    sweep_scratch,
+use starling_config::{self, Config, Loaded, ModelKind, ProjectFile, Sources};
+use starling_core::{ProblemKind, TestRunner};
+use starling_index::Index;
+use starling_lang::{OwnPrograms, Places, ServerPool, Wanted};
+use starling_models::openai::{ApiKey, Probe, probe};
+use starling_models::providers::{Provider, with_key};
+use starling_models::registry::{
+    Models, Variables, base_url, key_variable, not_listed, role_sources,
 };
+use starling_models::weights::{self, DEFAULT_MODEL, Progress};
+use starling_runner::{ProjectTests, TestSettings};
+use starling_sandbox::{Bounds, Container, Policy, Shadows, Unconfined, cache_dir, sweep_scratch};
+use starling_server::protocol::{ModelItem, ModelsReply, ProviderKey};
+use starling_server::{Defaults, Opened, Opening, Restore, Services, swarm};
+use starling_swarm::RoleModels;
+use starling_workspace::{Workspace, sweep_leftovers};
 
 /// A run has begun long before.
 const SWEEP_AFTER: Duration = Duration::from_secs(5);
@@ -99,7 +99,7 @@ fn model_list(config: &Config, choice: Option<&str>, variables: Variables<'_>) -
 }
 
 /// What a configured model is: what it is called at its endpoint and where that is, or its file.
-fn detail(settings: &config::ModelConfig, variables: Variables<'_>) -> String {
+fn detail(settings: &starling_config::ModelConfig, variables: Variables<'_>) -> String {
     match settings.kind {
         ModelKind::Openai => {
             let url = base_url(settings, variables);
@@ -128,10 +128,13 @@ fn fetch(model: &str, report: &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// The first thing that is wrong in it.
-pub fn configuration(root: &Path, args: &WorldArgs) -> Result<Loaded, config::ConfigError> {
+pub fn configuration(
+    root: &Path,
+    args: &WorldArgs,
+) -> Result<Loaded, starling_config::ConfigError> {
     let file = ProjectFile::of(root);
     let trust = trust::of(root, args.trust(), &file);
-    config::load(&Sources::of_process(file, trust, args.set.clone()))
+    starling_config::load(&Sources::of_process(file, trust, args.set.clone()))
 }
 
 /// What the endpoints of a run's models say against them before a token is spent: a name that they do
@@ -303,7 +306,7 @@ pub(super) fn allowed_writes(config: &Config, args: &WorldArgs) -> Vec<String> {
 }
 
 /// What the user lets tests do.
-pub(super) fn policy(config: &config::Sandbox) -> Policy {
+pub(super) fn policy(config: &starling_config::Sandbox) -> Policy {
     Policy {
         bounds: Bounds {
             memory: config.memory_mb.saturating_mul(1 << 20),
@@ -313,14 +316,14 @@ pub(super) fn policy(config: &config::Sandbox) -> Policy {
             ..Bounds::default()
         },
         unconfined: match config.missing {
-            config::SandboxMissing::Refuse => Unconfined::Refused,
-            config::SandboxMissing::Allow => Unconfined::Allowed,
+            starling_config::SandboxMissing::Refuse => Unconfined::Refused,
+            starling_config::SandboxMissing::Allow => Unconfined::Allowed,
         },
     }
 }
 
 /// The container that tests run in, where one is wished for.
-fn container(config: &config::Sandbox) -> Option<Container> {
+fn container(config: &starling_config::Sandbox) -> Option<Container> {
     Some(Container {
         image: config.container.clone()?,
         client: match &config.container_client {
@@ -333,19 +336,21 @@ fn container(config: &config::Sandbox) -> Option<Container> {
 /// Where language servers are looked for. What a project brings is started only when it is trusted.
 pub fn places(root: &Path, args: &WorldArgs) -> Places {
     let own_programs = match trust::of(root, args.trust(), &ProjectFile::of(root)) {
-        config::Trust::Trusted => OwnPrograms::Allowed,
-        config::Trust::NotTrusted | config::Trust::Changed => OwnPrograms::Refused,
+        starling_config::Trust::Trusted => OwnPrograms::Allowed,
+        starling_config::Trust::NotTrusted | starling_config::Trust::Changed => {
+            OwnPrograms::Refused
+        }
     };
     Places::of_process(root.to_owned(), own_programs)
 }
 
-fn wanted(language: &config::Language) -> Wanted {
-    let kind = |stop: &config::Stop| match stop {
-        config::Stop::Syntax => ProblemKind::Syntax,
-        config::Stop::Name => ProblemKind::Name,
-        config::Stop::Import => ProblemKind::Import,
-        config::Stop::Call => ProblemKind::Call,
-        config::Stop::Other => ProblemKind::Other,
+fn wanted(language: &starling_config::Language) -> Wanted {
+    let kind = |stop: &starling_config::Stop| match stop {
+        starling_config::Stop::Syntax => ProblemKind::Syntax,
+        starling_config::Stop::Name => ProblemKind::Name,
+        starling_config::Stop::Import => ProblemKind::Import,
+        starling_config::Stop::Call => ProblemKind::Call,
+        starling_config::Stop::Other => ProblemKind::Other,
     };
     Wanted {
         fast: language.servers.clone(),
@@ -357,20 +362,9 @@ fn wanted(language: &config::Language) -> Wanted {
 
 fn defaults(config: &Config) -> Defaults {
     Defaults {
-        driver: match config.run.driver {
-            config::Driver::Swarm => Driver::Swarm,
-            config::Driver::Single => Driver::Single,
-        },
-        approval: match config.run.approve {
-            config::Approval::Ask => Approval::Ask,
-            config::Approval::Proxy => Approval::Proxy,
-            config::Approval::Auto => Approval::Auto,
-        },
-        ask_intent: match config.run.ask_intent {
-            config::AskIntent::Never => AskIntent::Never,
-            config::AskIntent::Contract => AskIntent::Contract,
-            config::AskIntent::Always => AskIntent::Always,
-        },
+        driver: config.run.driver,
+        approval: config.run.approve,
+        ask_intent: config.run.ask_intent,
         limits: config.limits.clone(),
         test_deadline: Duration::from_secs(config.tests.seconds),
     }
@@ -379,6 +373,7 @@ fn defaults(config: &Config) -> Defaults {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use starling_core::{Approval, AskIntent, Driver};
 
     #[test]
     fn the_defaults_of_the_configuration_are_those_of_the_swarm() {
@@ -412,7 +407,7 @@ mod tests {
             [("OPENAI_API_KEY", Some("openai:")), ("GROQ_API_KEY", None)]
         );
         for name in ["big", "small"] {
-            let model = config::ModelConfig {
+            let model = starling_config::ModelConfig {
                 base_url: Some("http://box/v1".to_owned()),
                 model: Some(format!("{name}-1")),
                 ..Default::default()
@@ -432,9 +427,9 @@ mod tests {
 
     #[test]
     fn what_is_configured_is_what_tests_may_do() {
-        let mut sandbox = config::Sandbox::default();
+        let mut sandbox = starling_config::Sandbox::default();
         assert_eq!(policy(&sandbox), Policy::default());
-        sandbox.missing = config::SandboxMissing::Allow;
+        sandbox.missing = starling_config::SandboxMissing::Allow;
         (sandbox.memory_mb, sandbox.processes) = (2, 3);
         (sandbox.output_mb, sandbox.disk_mb) = (4, 5);
         let policy = policy(&sandbox);
@@ -447,7 +442,7 @@ mod tests {
     #[test]
     fn all_known_language_servers_are_looked_for() {
         let wanted = wanted(&Config::default().language);
-        assert_eq!(wanted.fast, crate::lang::known_servers());
+        assert_eq!(wanted.fast, starling_lang::known_servers());
         assert!(wanted.thorough.is_empty());
         use ProblemKind::{Call, Import, Name, Syntax};
         assert_eq!(wanted.stops, [Syntax, Name, Import, Call].into());
@@ -457,29 +452,13 @@ mod tests {
     #[test]
     fn what_is_configured_is_what_a_run_does() {
         let mut config = Config::default();
-        for (word, driver) in [
-            (config::Driver::Swarm, Driver::Swarm),
-            (config::Driver::Single, Driver::Single),
-        ] {
-            config.run.driver = word;
-            assert_eq!(defaults(&config).driver, driver);
-        }
-        for (word, approval) in [
-            (config::Approval::Ask, Approval::Ask),
-            (config::Approval::Proxy, Approval::Proxy),
-            (config::Approval::Auto, Approval::Auto),
-        ] {
-            config.run.approve = word;
-            assert_eq!(defaults(&config).approval, approval);
-        }
-        for (word, ask) in [
-            (config::AskIntent::Never, AskIntent::Never),
-            (config::AskIntent::Contract, AskIntent::Contract),
-            (config::AskIntent::Always, AskIntent::Always),
-        ] {
-            config.run.ask_intent = word;
-            assert_eq!(defaults(&config).ask_intent, ask);
-        }
+        config.run.driver = Driver::Single;
+        config.run.approve = Approval::Proxy;
+        config.run.ask_intent = AskIntent::Always;
+        let set = defaults(&config);
+        assert_eq!(set.driver, Driver::Single);
+        assert_eq!(set.approval, Approval::Proxy);
+        assert_eq!(set.ask_intent, AskIntent::Always);
         config.limits.calls = 3;
         config.tests.seconds = 7;
         let defaults = defaults(&config);

@@ -7,7 +7,6 @@ use std::time::Duration;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::terminal;
-use crate::index;
 
 /// What takes less time is not worth a line.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -70,7 +69,7 @@ pub fn while_reading<R>(work: impl FnOnce() -> R) -> R {
                 waited += FRAME;
                 if waited >= PATIENCE {
                     let status = status.get_or_insert_with(|| Status::new(""));
-                    status.say(&reading(index::reading()));
+                    status.say(&reading(starling_index::reading()));
                 }
             }
         });

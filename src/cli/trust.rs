@@ -8,11 +8,11 @@ use super::project::root;
 use super::services::configuration;
 use super::view::words;
 use super::{Outcome, WrongUse};
-use crate::config::{
+use starling_config::{
     Decision, FileState, ModelKind, ProjectFile, RunsIn, Starter, Trust, TrustList,
 };
-use crate::model::registry::role_sources;
-use crate::text::harmless;
+use starling_models::registry::role_sources;
+use starling_text::harmless;
 
 /// More lines than this of a project's file are not shown.
 const LINES: usize = 40;

@@ -15,15 +15,15 @@ use super::view::story::diff;
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
-use crate::history::{
+use starling_core::Editor;
+use starling_history::{
     self, Change, DiskEditor, FilePlan, Found, HistoryError, OpenRun, PastRun, Refusal, State,
     Step, UndoOutcome,
 };
-use crate::ports::Editor;
-use crate::swarm::{ProposalId, RunId, broken_in_words};
-use crate::syntax::SymbolPath;
-use crate::text::harmless;
-use crate::workspace::cache_dir;
+use starling_sandbox::cache_dir;
+use starling_swarm::{ProposalId, RunId, broken_in_words};
+use starling_syntax::SymbolPath;
+use starling_text::harmless;
 
 /// Runs the command.
 pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
@@ -161,11 +161,14 @@ async fn choose(
 ) -> anyhow::Result<Option<Found>> {
     if let Some(prefix) = named {
         return Ok(Some(
-            history::find(trajectories, root, prefix).map_err(told)?,
+            starling_history::find(trajectories, root, prefix).map_err(told)?,
         ));
     }
-    let all = history::newest_first(trajectories, root);
-    if let Some(interrupted) = all.iter().find(|found| history::is_interrupted(found)) {
+    let all = starling_history::newest_first(trajectories, root);
+    if let Some(interrupted) = all
+        .iter()
+        .find(|found| starling_history::is_interrupted(found))
+    {
         return Ok(Some(interrupted.clone()));
     }
     for found in all {
@@ -234,8 +237,8 @@ impl Undo<'_> {
         mut open: OpenRun,
         wanted: &BTreeSet<ProposalId>,
     ) -> anyhow::Result<Outcome> {
-        let plan = history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
-        let dependencies = history::dependencies(&open.run.changes);
+        let plan = starling_history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
+        let dependencies = starling_history::dependencies(&open.run.changes);
         let breaks =
             |gone: BTreeSet<ProposalId>| broken_in_words(&dependencies.broken_without(&gone));
         let planned = plan.files.iter().flat_map(|file| file.undone.clone());
@@ -277,11 +280,12 @@ impl Undo<'_> {
             .iter()
             .any(|one| one.blocker.is_none() && one.lines.is_some())
         {
-            let mut later: Vec<PastRun> = history::newest_first(self.trajectories, self.root)
-                .into_iter()
-                .take_while(|found| found.id != run.id)
-                .filter_map(|found| PastRun::read(&found.path).ok())
-                .collect();
+            let mut later: Vec<PastRun> =
+                starling_history::newest_first(self.trajectories, self.root)
+                    .into_iter()
+                    .take_while(|found| found.id != run.id)
+                    .filter_map(|found| PastRun::read(&found.path).ok())
+                    .collect();
             later.reverse();
             for run in &mut later {
                 run.settle(self.editor.as_ref()).await;
@@ -575,7 +579,7 @@ impl Listed {
 async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Outcome> {
     let editor = DiskEditor::new(root);
     let mut listed = Vec::new();
-    for found in history::newest_first(trajectories, root) {
+    for found in starling_history::newest_first(trajectories, root) {
         listed.push(Listed::of(&found, &editor).await);
     }
     if json {

@@ -11,12 +11,11 @@ use std::time::Duration;
 
 use bed::Bed;
 use list::{Attack, Proof};
-use starling::ports::{TestOutcome, TestRequest, TestRunner};
-use starling::runner::{ProjectTests, TestSettings};
-use starling::syntax::FilePath;
-use starling::workspace::{
-    Bounds, Confinement, Kind, Overlay, Policy, Shadows, Workspace, take_part,
-};
+use starling_core::{TestOutcome, TestRequest, TestRunner};
+use starling_runner::{ProjectTests, TestSettings};
+use starling_sandbox::{Bounds, Confinement, Kind, Policy, Shadows, take_part};
+use starling_syntax::FilePath;
+use starling_workspace::{Overlay, Workspace};
 
 /// In the environment of a copy of this program that attacks: the directory of its bed.
 const BED: &str = "STARLING_ATTACKS_BED";

@@ -1,7 +1,7 @@
 //! What simulated models say: they behave, and deviate from that as the seed wants.
 
 use serde_json::{Value, json};
-use starling::ports::{ChatRequest, Message, Role, ToolCall};
+use starling_core::{ChatRequest, Message, Role, ToolCall};
 
 use super::models::{call, finish};
 use super::project::{Law, UNDEFINED, Unit, WRONG, is_marked, own_source, version_in};

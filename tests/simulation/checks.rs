@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use starling::ports::{
+use starling_core::{
     Chosen, Diagnostics, Effort, LanguageService, TestCase, TestOutcome, TestReport, TestRequest,
     TestRunner, TestStatus, TextRequest,
 };
-use starling::syntax::FilePath;
+use starling_syntax::FilePath;
 
 use super::project::{Project, Texts};
 use super::world::World;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use starling::ports::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
-use starling::syntax::FilePath;
+use starling_core::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
+use starling_syntax::FilePath;
 
 use super::world::World;
 

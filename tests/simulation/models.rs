@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
-use starling::model::continuing::Continuing;
-use starling::model::resilient::{Attempted, Policy, Resilient};
-use starling::ports::{
+use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Finish, Message, ModelError,
     ModelProfile, Price, Role, Tokens, ToolCall, Usage,
 };
+use starling_models::continuing::Continuing;
+use starling_models::resilient::{Attempted, Policy, Resilient};
 
 use super::actors::{self, Reply};
 use super::judge::Request;

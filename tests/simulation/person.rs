@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use starling::ports::{Approver, EditedPart, IntentView, ProposalView, Reviewed, Verdict};
-use starling::swarm::RunHandle;
+use starling_core::{Approver, EditedPart, IntentView, ProposalView, Reviewed, Verdict};
+use starling_swarm::RunHandle;
 
 use super::project::{BROKEN_SYNTAX, is_marked, version_in};
 use super::world::World;

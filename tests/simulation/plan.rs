@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use starling::ports::{Dollars, Tokens, ToolCalling};
-use starling::swarm::{Approval, AskIntent, Driver, Limits, Task};
+use starling_core::{Approval, AskIntent, Dollars, Driver, Limits, Tokens, ToolCalling};
+use starling_swarm::Task;
 
 use super::choices::Choices;
 use super::project::Project;
@@ -125,7 +125,7 @@ fn limits(choices: &Choices) -> Limits {
 }
 
 /// The symbols that the user names; none when the scout is to choose.
-fn begin(choices: &Choices, project: &Project) -> Vec<starling::syntax::SymbolPath> {
+fn begin(choices: &Choices, project: &Project) -> Vec<starling_syntax::SymbolPath> {
     if choices.number("plan scout", 3) == 0 {
         return Vec::new();
     }

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use starling::ports::{Problem, ProblemKind, Severity};
-use starling::syntax::FilePath;
+use starling_core::{Problem, ProblemKind, Severity};
+use starling_syntax::FilePath;
 
 use super::choices::Choices;
 

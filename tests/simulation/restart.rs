@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use starling::history::{Found, OpenRun, State};
-use starling::ports::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
-use starling::swarm::{ProposalId, RunId, Writing};
-use starling::syntax::FilePath;
+use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
+use starling_history::{Found, OpenRun, State};
+use starling_swarm::{ProposalId, RunId, Writing};
+use starling_syntax::FilePath;
 
 use super::judge::tokens;
 use super::project::Texts;
@@ -75,7 +75,7 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
     let wanted: BTreeSet<ProposalId> = open.run.applied().map(|one| one.proposal).collect();
 
     let mut replayed = at_first.clone();
-    let was_undone = |one: &starling::history::Change| one.state == State::Undone;
+    let was_undone = |one: &starling_history::Change| one.state == State::Undone;
     let is_plain = !open.run.changes.iter().any(was_undone) && !world.judge().took_back();
     for change in &open.run.changes {
         let made = change.made.as_ref().expect("its texts are recorded");

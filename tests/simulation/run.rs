@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use starling::index::Index;
-use starling::ports::{ChatModel, Role};
-use starling::swarm::{Outside, RoleModels, RunHandle, RunId, start};
-use starling::syntax::FilePath;
-use starling::workspace::{Overlay, Workspace};
+use starling_core::{ChatModel, Role};
+use starling_index::Index;
+use starling_swarm::{Outside, RoleModels, RunHandle, RunId, start};
+use starling_syntax::FilePath;
+use starling_workspace::{Overlay, Workspace};
 use tokio::task::JoinHandle;
 
 use super::checks::{SimulatedLanguage, SimulatedTests};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use starling::swarm::EventLog;
+use starling_swarm::EventLog;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

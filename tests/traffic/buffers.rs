@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ropey::Rope;
 use serde_json::{Value, json};
-use starling::text::{Encoding, Position, offset_of, position_of};
+use starling_text::{Encoding, Position, offset_of, position_of};
 use tower_lsp::lsp_types::Url;
 
 /// The first encoding of a client's list that is known; UTF-16 without one.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::index::Position;
-use crate::syntax::{FilePath, SymbolPath};
+use starling_index::Position;
+use starling_syntax::{FilePath, SymbolPath};
 
 /// What every question takes.
 #[derive(Debug, Clone, Default, Args)]

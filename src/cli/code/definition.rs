@@ -9,7 +9,7 @@ use super::super::{Outcome, WrongUse};
 use super::args::DefinitionArgs;
 use super::output::{Place, note, print_json, print_lines};
 use super::{file_of, open_for_question};
-use crate::index::{Definitions, Position};
+use starling_index::{Definitions, Position};
 
 #[derive(Debug, Serialize)]
 struct Answer {

@@ -10,7 +10,7 @@ use super::super::view::text::Line;
 use super::args::IndexArgs;
 use super::output::{print_json, print_lines};
 use super::{Cache, open};
-use crate::index::Index;
+use starling_index::Index;
 
 #[derive(Debug, Serialize)]
 struct Answer {

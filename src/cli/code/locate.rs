@@ -9,7 +9,7 @@ use super::super::view::text::{Line, Style};
 use super::args::LocateArgs;
 use super::output::{Place, kind_name, note, note_languages, print_json, print_lines};
 use super::{open_for_question, text};
-use crate::index::{Index, Located, LocatedFile};
+use starling_index::{Index, Located, LocatedFile};
 
 #[derive(Debug, Serialize)]
 struct Answer {

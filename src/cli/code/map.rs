@@ -9,8 +9,8 @@ use super::super::view::text::{Line, Style};
 use super::args::MapArgs;
 use super::output::{note, note_languages, print_json, print_lines};
 use super::{open_for_question, text};
-use crate::index::{MapFile, MapSymbol, RepositoryMap, Seed};
-use crate::syntax::SymbolKind;
+use starling_index::{MapFile, MapSymbol, RepositoryMap, Seed};
+use starling_syntax::SymbolKind;
 
 #[derive(Debug, Serialize)]
 struct Answer {

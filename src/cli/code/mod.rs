@@ -24,10 +24,11 @@ use anyhow::Context;
 use super::WrongUse;
 use super::project::root;
 use super::status::while_reading;
-use crate::index::Index;
-use crate::syntax::FilePath;
-use crate::workspace::{MAX_FILE_BYTES, Overlay, Workspace, cache_dir, read_given};
 use args::CodeArgs;
+use starling_index::Index;
+use starling_sandbox::cache_dir;
+use starling_syntax::FilePath;
+use starling_workspace::{MAX_FILE_BYTES, Overlay, Workspace, read_given};
 
 /// Whether what was read before may be used, and what is read is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::super::Outcome;
 use super::super::languages;
 use super::super::view::text::{Line, Paint, Style};
-use crate::index::{Definition, Description, Index};
-use crate::syntax::{SymbolKind, SymbolPath};
+use starling_index::{Definition, Description, Index};
+use starling_syntax::{SymbolKind, SymbolPath};
 
 /// Says so where an answer is empty because no file of the project has symbols.
 pub fn note_languages(index: &Index) {

@@ -9,8 +9,8 @@ use super::super::{Outcome, WrongUse};
 use super::args::ReferencesArgs;
 use super::output::{note, print_json, print_lines};
 use super::{file_of, open_for_question};
-use crate::index::{Certainty, Index, Usage, Usages};
-use crate::syntax::SymbolPath;
+use starling_index::{Certainty, Index, Usage, Usages};
+use starling_syntax::SymbolPath;
 
 /// How many names are offered where one is not there.
 const NEAR: usize = 3;

@@ -1,7 +1,7 @@
 //! The configuration's part of the report.
 
 use super::Finding;
-use crate::config::{ConfigError, FileState, Loaded};
+use starling_config::{ConfigError, FileState, Loaded};
 
 pub(super) fn examine(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
     const WHAT: &str = "configuration";

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::Finding;
-use crate::config::Language;
-use crate::lang::{self, Places};
+use starling_config::Language;
+use starling_lang::{self, Places};
 
 const WHAT: &str = "language server";
 
@@ -23,14 +23,14 @@ pub(super) async fn examine(config: &Language, places: &Places, cache: &Path) ->
                 Ok(program) => program,
                 Err(why) => {
                     absent.push(match why {
-                        lang::NotUsed::Missing { .. } => format!("{entry}: not installed"),
+                        starling_lang::NotUsed::Missing { .. } => format!("{entry}: not installed"),
                         why => format!("{entry}: {why}"),
                     });
                     continue;
                 }
             };
             let path = program.path.display();
-            let finding = match lang::version(&program, places, cache).await {
+            let finding = match starling_lang::version(&program, places, cache).await {
                 Ok(tool) if used => {
                     let why = "not used, another comes before it in the order";
                     Finding::ok(WHAT, format!("{tool} ({path}): {why}"))

@@ -12,9 +12,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::config::{Config, ConfigError, Loaded};
-use crate::lang::Places;
-use crate::workspace::cache_dir;
+use starling_config::{Config, ConfigError, Loaded};
+use starling_lang::Places;
+use starling_sandbox::cache_dir;
 
 /// How good a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Finding;
-use crate::config::{Config, ModelKind};
-use crate::model::openai::{ApiKey, Probe, probe};
-use crate::model::providers::{Provider, with_key};
-use crate::model::registry::{
+use starling_config::{Config, ModelKind};
+use starling_core::Dollars;
+use starling_models::openai::{ApiKey, Probe, probe};
+use starling_models::providers::{Provider, with_key};
+use starling_models::registry::{
     ModelSource, RoleSources, Variables, base_url, key_variable, not_listed, price, role_sources,
 };
-use crate::model::weights;
-use crate::ports::Dollars;
+use starling_models::weights;
 
 /// For one endpoint.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);

@@ -11,13 +11,12 @@ use tokio::time::timeout;
 use super::Finding;
 use crate::cli::languages;
 use crate::cli::services::policy;
-use crate::config::Config;
-use crate::ports::TestRunner;
-use crate::runner::{Collection, ProjectTests, TestSettings};
-use crate::syntax::FilePath;
-use crate::workspace::{
-    Confinement, HostPrograms, Kind, Overlay, Shadows, Variables, Workspace, cache_dir,
-};
+use starling_config::Config;
+use starling_core::TestRunner;
+use starling_runner::{Collection, ProjectTests, TestSettings};
+use starling_sandbox::{Confinement, Kind, Shadows, cache_dir};
+use starling_syntax::FilePath;
+use starling_workspace::{HostPrograms, Overlay, Variables, Workspace};
 
 const PROGRAM_DEADLINE: Duration = Duration::from_secs(10);
 const PROJECT_DEADLINE: Duration = Duration::from_secs(60);

@@ -1,7 +1,7 @@
 use super::*;
-use crate::config::{Config, ModelConfig, ModelKind, ProjectFile, Sources, Trust, load};
-use crate::lang::{OwnPrograms, Places};
-use crate::ports::Dollars;
+use starling_config::{Config, ModelConfig, ModelKind, ProjectFile, Sources, Trust, load};
+use starling_core::Dollars;
+use starling_lang::{OwnPrograms, Places};
 
 fn loaded(file: &str) -> (tempfile::TempDir, Result<Loaded, ConfigError>) {
     let dir = tempfile::tempdir().unwrap();
@@ -194,9 +194,9 @@ async fn language_servers_are_greeted_and_their_absence_is_told() {
         virtual_env: None,
     };
     let look = async |entries: &[&str]| {
-        let config = crate::config::Language {
+        let config = starling_config::Language {
             servers: entries.iter().map(|entry| (*entry).to_owned()).collect(),
-            ..crate::config::Language::default()
+            ..starling_config::Language::default()
         };
         language::examine(&config, &places, &root).await
     };

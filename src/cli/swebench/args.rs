@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::args::{DriverArg, dollars};
-use crate::headless::swebench::{Containers, Format, ImageTemplate, Repositories};
-use crate::workspace::Container;
+use starling_core::Driver;
+
+use crate::cli::args::{dollars, driver};
+use starling_bench::{Containers, Format, ImageTemplate, Repositories};
+use starling_sandbox::Container;
 
 #[derive(Debug, Subcommand)]
 pub enum SwebenchCommand {
@@ -94,8 +96,8 @@ pub struct EnvArgs {
     #[command(flatten)]
     pub containers: ContainerArgs,
     /// One agent per symbol, or one agent over all symbols.
-    #[arg(long, value_enum, default_value = "swarm")]
-    pub driver: DriverArg,
+    #[arg(long, value_parser = driver(), default_value = "swarm")]
+    pub driver: Driver,
     /// Set a key of the configuration, as often as you like.
     #[arg(short = 'c', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -180,8 +182,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// One agent per symbol, or one agent over all symbols.
-    #[arg(long, value_enum, default_value = "swarm")]
-    pub driver: DriverArg,
+    #[arg(long, value_parser = driver(), default_value = "swarm")]
+    pub driver: Driver,
     /// Set a key of the configuration, as often as you like.
     #[arg(short = 'c', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -230,7 +232,7 @@ pub struct RunArgs {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Kind {
     pub model: Option<String>,
-    pub driver: Option<DriverArg>,
+    pub driver: Option<Driver>,
     pub temperature: Option<f64>,
 }
 
@@ -239,8 +241,9 @@ fn kind(text: &str) -> Result<Kind, String> {
     for part in text.split(',') {
         match part.split_once('=') {
             Some(("model", model)) => kind.model = Some(model.to_owned()),
-            Some(("driver", driver)) => {
-                kind.driver = Some(<DriverArg as clap::ValueEnum>::from_str(driver, false)?);
+            Some(("driver", name)) => {
+                let driver = serde_json::from_value(name.into());
+                kind.driver = Some(driver.map_err(|_| format!("{name} is no driver"))?);
             }
             Some(("temperature", value)) => {
                 let value: f64 = value.parse().map_err(|_| format!("{value} is no number"))?;
@@ -315,7 +318,7 @@ mod tests {
     fn kinds_of_samples_are_read() {
         let read = kind("model=openai:m,driver=single,temperature=0.5").unwrap();
         assert_eq!(read.model.as_deref(), Some("openai:m"));
-        assert_eq!(read.driver, Some(DriverArg::Single));
+        assert_eq!(read.driver, Some(Driver::Single));
         assert_eq!(read.temperature, Some(0.5));
         for wrong in ["", "model", "driver=many", "temperature=warm", "seed=3"] {
             assert!(kind(wrong).is_err(), "{wrong}");

@@ -8,10 +8,9 @@ use anyhow::Context;
 
 use super::args::EnvArgs;
 use super::chosen;
-use super::run::driver;
 use crate::cli::{Outcome, WrongUse};
-use crate::headless::swebench::{Checkouts, Env, Farewell, Grader, Runs, read_environments};
-use crate::workspace::{Policy, Shadows, cache_dir};
+use starling_bench::{Checkouts, Env, Farewell, Grader, Runs, read_environments};
+use starling_sandbox::{Policy, Shadows, cache_dir};
 
 /// How long the grader lets one run of tests take.
 const TEST_DEADLINE: Duration = Duration::from_secs(900);
@@ -64,7 +63,7 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
 
 /// The policy speaks for agents alone: whatever passes its checks is taken.
 fn arguments(args: &EnvArgs) -> Vec<OsString> {
-    let mut words: Vec<OsString> = ["--approve", "auto", "--driver", driver(args.driver)]
+    let mut words: Vec<OsString> = ["--approve", "auto", "--driver", args.driver.name()]
         .map(OsString::from)
         .into();
     words.extend([

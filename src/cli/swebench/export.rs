@@ -9,10 +9,8 @@ use anyhow::Context;
 use super::args::ExportArgs;
 use super::samples;
 use crate::cli::WrongUse;
-use crate::headless::swebench::{
-    Export, ExportError, Exported, Graded, Measuring, Source, read_instances,
-};
-use crate::workspace::private_file;
+use starling_bench::{Export, ExportError, Exported, Graded, Measuring, Source, read_instances};
+use starling_workspace::private_file;
 
 pub(super) fn export(args: &ExportArgs) -> anyhow::Result<()> {
     let export = wanted(args)?;

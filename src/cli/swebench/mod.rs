@@ -18,11 +18,11 @@ use args::{CeilingArgs, DatasetArgs, GradeArgs, SwebenchCommand};
 use futures::StreamExt;
 
 use super::{Outcome, WrongUse};
-use crate::headless::swebench::{
+use starling_bench::{
     Ceiling, Checkouts, Grader, Grades, Instance, Prediction, Scaling, ceiling, read_environments,
     read_instances, read_predictions,
 };
-use crate::workspace::{Policy, Shadows, cache_dir};
+use starling_sandbox::{Policy, Shadows, cache_dir};
 
 /// In place of a file of predictions: the known changes themselves.
 const GOLD: &str = "gold";

@@ -10,8 +10,9 @@ use tokio::process::Command;
 use super::args::GradeArgs;
 use super::print_grades;
 use crate::cli::{Outcome, WrongUse};
-use crate::headless::swebench::{Grade, Grades, Instance};
-use crate::workspace::{HostPrograms, Scratch, Variables};
+use starling_bench::{Grade, Grades, Instance};
+use starling_sandbox::Scratch;
+use starling_workspace::{HostPrograms, Variables};
 
 /// Says whether the package is there and its docker answers.
 const CHECK: &str = "import sys\n\

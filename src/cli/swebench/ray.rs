@@ -12,11 +12,11 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 
 use super::args::RunArgs;
-use super::run::driver;
 use crate::cli::WrongUse;
-use crate::headless::swebench::{self as bench, Place, Record, Task};
-use crate::ports::Dollars;
-use crate::workspace::{HostPrograms, Scratch, Variables};
+use starling_bench::{self as bench, Place, Record, Task};
+use starling_core::Dollars;
+use starling_sandbox::Scratch;
+use starling_workspace::{HostPrograms, Variables};
 
 /// Speaks with Ray, which has no other language that we have.
 const DRIVER: &str = include_str!("ray.py");
@@ -145,7 +145,7 @@ fn command(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     if let Some(model) = &args.model {
         add("--model", model.into());
     }
-    add("--driver", driver(args.driver).into());
+    add("--driver", args.driver.name().into());
     add("--budget-seconds", args.budget_seconds.to_string().into());
     if let Some(dollars) = args.budget_usd {
         add("--budget-usd", dollars.to_string().into());

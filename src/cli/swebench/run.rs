@@ -9,17 +9,16 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use super::args::RunArgs;
 use super::{chosen, ray, report, samples};
-use crate::cli::args::DriverArg;
 use crate::cli::view::words;
 use crate::cli::{Outcome, WrongUse};
-use crate::config::{self, ProjectFile, Sources, Trust};
-use crate::headless::swebench::{
+use starling_bench::{
     self as bench, Ended, Instance, Kept, Place, PlaceError, Record, Report, Runs, Settings,
     known_changes, read_environments,
 };
-use crate::model::oracle::KnownChange;
-use crate::ports::Dollars;
-use crate::workspace::cache_dir;
+use starling_config::{self, ProjectFile, Sources, Trust};
+use starling_core::Dollars;
+use starling_models::oracle::KnownChange;
+use starling_sandbox::cache_dir;
 
 /// In place of a model: answers made of the known changes.
 const ORACLE: &str = "oracle";
@@ -111,18 +110,11 @@ fn shard(instances: Vec<Instance>, args: &RunArgs) -> Vec<Instance> {
     mine.map(|(_, instance)| instance).collect()
 }
 
-pub(super) fn driver(driver: DriverArg) -> &'static str {
-    match driver {
-        DriverArg::Swarm => "swarm",
-        DriverArg::Single => "single",
-    }
-}
-
 fn settings(args: &RunArgs) -> anyhow::Result<Settings> {
     let model = args.model.as_deref().unwrap_or("the configured model");
     Ok(Settings {
         dataset: args.data.dataset.display().to_string(),
-        driver: driver(args.driver).to_owned(),
+        driver: args.driver.name().to_owned(),
         model: model.to_owned(),
         sample: String::new(),
         program: program()?,
@@ -150,7 +142,7 @@ fn given(args: &RunArgs) -> anyhow::Result<BTreeMap<String, String>> {
         Trust::NotTrusted,
         args.set.clone(),
     );
-    let config = config::load(&sources).map_err(|error| WrongUse(error.to_string()))?;
+    let config = starling_config::load(&sources).map_err(|error| WrongUse(error.to_string()))?;
     let config = serde_json::to_vec(&config.config)?;
     let mut given = BTreeMap::from([
         ("arguments".to_owned(), words.join(" ")),
@@ -186,7 +178,7 @@ fn hidden(args: &RunArgs) -> Vec<PathBuf> {
 
 /// What each `starling run` is given. Nobody is there to approve but a model.
 fn arguments(args: &RunArgs) -> Vec<OsString> {
-    let mut words: Vec<OsString> = ["--approve", "proxy", "--driver", driver(args.driver)]
+    let mut words: Vec<OsString> = ["--approve", "proxy", "--driver", args.driver.name()]
         .map(OsString::from)
         .into();
     let mut add = |name: &str, value: String| words.extend([name.into(), value.into()]);

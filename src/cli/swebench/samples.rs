@@ -18,18 +18,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::args::{Kind, RunArgs};
-use super::run::{driver, solve};
+use super::run::solve;
 use crate::cli::{Outcome, WrongUse};
-use crate::config::{self, ProjectFile, Sources, Trust};
-use crate::headless::swebench::{
+use starling_bench::{
     Candidate, Choice, Ended, Grade, Grader, Grades, Instance, Judge, Prediction, Record, Report,
     Scaling, Task, choose, records, scaling,
 };
-use crate::model::registry::Models;
-use crate::model::verifier::Verifier;
-use crate::ports::{Dollars, Tokens};
-use crate::swarm::Limits;
-use crate::swarm::ledger::Ledger;
+use starling_config::{self, ProjectFile, Sources, Trust};
+use starling_core::{Dollars, Limits, Tokens};
+use starling_models::registry::Models;
+use starling_models::verifier::Verifier;
+use starling_swarm::ledger::Ledger;
 
 /// Where samples differ by nothing else.
 const TEMPERATURE: f64 = 0.8;
@@ -105,7 +104,7 @@ fn sample(args: &RunArgs, number: usize, spent: f64) -> (RunArgs, String) {
     one.set.push(format!("run.seed={number}"));
     let said = format!(
         "sample {number}, {}, temperature {temperature}",
-        driver(one.driver)
+        one.driver.name()
     );
     (one, said)
 }
@@ -124,7 +123,7 @@ fn verifier(args: &RunArgs) -> anyhow::Result<Option<Verifier>> {
         Trust::NotTrusted,
         args.set.clone(),
     );
-    let config = config::load(&sources).map_err(|error| WrongUse(error.to_string()))?;
+    let config = starling_config::load(&sources).map_err(|error| WrongUse(error.to_string()))?;
     let models = Models::open(&config.config, Some(wanted));
     let models = models.map_err(|error| WrongUse(error.to_string()))?;
     Ok(Some(Verifier::Model(models.agent)))

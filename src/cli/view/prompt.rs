@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::text::{Line, Style};
-use crate::ports::Verdict;
+use starling_core::Verdict;
 
 /// What the user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]

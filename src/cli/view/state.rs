@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::prompt::{CHOICES, CHOICES_BY_KEY, CHOICES_OF_ENDED};
-use crate::ports::{Cost, Dollars, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens};
-use crate::server::protocol::Target;
-use crate::swarm::{
-    AgentOutcome, Cause, Driver, Ending, Event, Evidence, Party, ProposalId, Spent, StopReason,
-    TestPhase,
+use starling_core::{
+    Cost, Dollars, Driver, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens,
 };
-use crate::syntax::SymbolPath;
+use starling_server::protocol::Target;
+use starling_swarm::{
+    AgentOutcome, Cause, Ending, Event, Evidence, Party, ProposalId, Spent, StopReason, TestPhase,
+};
+use starling_syntax::SymbolPath;
 
 /// Tools whose use has events of its own.
 const TOLD: [&str; 5] = ["ask", "request_change", "intent", "propose", "finish"];
@@ -486,7 +487,7 @@ fn changed_lines(diff: &str) -> impl Iterator<Item = (String, String)> {
 /// A test report in a few words.
 pub fn tests(report: &TestReport) -> String {
     let count = |status: TestStatus| {
-        let with = |case: &&crate::ports::TestCase| case.status == status;
+        let with = |case: &&starling_core::TestCase| case.status == status;
         report.cases.iter().filter(with).count()
     };
     let failing = count(TestStatus::Failed) + count(TestStatus::Error);

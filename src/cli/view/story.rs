@@ -3,12 +3,12 @@
 use super::state::{Proposal, Review, RunState, tests};
 use super::text::{Line, Style};
 use super::words;
-use crate::ports::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
-use crate::swarm::{
+use starling_core::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
+use starling_swarm::{
     AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Fate, Party,
     ProposalId, TestEvidence, TestPhase, failure_in_short, ids,
 };
-use crate::syntax::{FilePath, Language, SymbolPath};
+use starling_syntax::{FilePath, Language, SymbolPath};
 
 /// A long text of an agent is cut to this many lines.
 const LINES: usize = 6;
@@ -238,7 +238,7 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
     }
 }
 
-fn started(task: &str, models: &[(crate::ports::Role, String)]) -> Vec<Line> {
+fn started(task: &str, models: &[(starling_core::Role, String)]) -> Vec<Line> {
     let mut lines: Vec<Line> = capped(task)
         .map(|line| Line::of(Style::Bold, line))
         .collect();
@@ -433,7 +433,7 @@ fn evidence(found: &Evidence) -> Vec<Line> {
     for line in found.imports.to_string().lines() {
         lines.push(Line::of(Style::Dim, &format!("  {line}")));
     }
-    let loss = |loss: &crate::syntax::Loss| fact("loses", Style::Warning, &loss.to_string());
+    let loss = |loss: &starling_syntax::Loss| fact("loses", Style::Warning, &loss.to_string());
     lines.extend(found.losses.iter().map(loss));
     if let Some(overridden) = &found.overridden {
         lines.push(fact("shown although", Style::Bad, overridden));
@@ -460,7 +460,7 @@ fn diagnostics_evidence(found: &DiagnosticEvidence) -> Vec<Line> {
             vec![fact("diagnostics", Style::Dim, &text)]
         }
         DiagnosticEvidence::Known { new, .. } => {
-            let problem = |problem: &crate::ports::Problem| {
+            let problem = |problem: &starling_core::Problem| {
                 let text = format!("{}:{}: {}", problem.file, problem.line, problem.message);
                 fact("new problem", Style::Bad, &text)
             };

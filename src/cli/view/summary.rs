@@ -6,8 +6,8 @@ use super::state::{Finished, RunState};
 use super::story::diff;
 use super::text::{Line, Style};
 use super::words;
-use crate::ports::Role;
-use crate::swarm::{NOT_ACCEPTED, Proof, StopReason};
+use starling_core::Role;
+use starling_swarm::{NOT_ACCEPTED, Proof, StopReason};
 
 /// Whether the project is there after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

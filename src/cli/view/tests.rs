@@ -10,9 +10,9 @@ use super::story::{question, tell};
 use super::summary::{Traces, Tree, summary};
 use super::text::{Line, Paint};
 use super::tree::view;
-use crate::ports::*;
-use crate::swarm::*;
-use crate::syntax::SymbolPath;
+use starling_core::*;
+use starling_swarm::*;
+use starling_syntax::SymbolPath;
 
 fn symbol(path: &str) -> SymbolPath {
     path.parse().unwrap()

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::cli::terminal::is_dumb;
-use crate::text::harmless;
+use starling_text::harmless;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {

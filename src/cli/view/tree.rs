@@ -5,7 +5,7 @@ use super::prompt::Prompt;
 use super::state::{Agent, Doing, Review, RunState};
 use super::text::{Line, Style};
 use super::words;
-use crate::swarm::{AgentOutcome, Party};
+use starling_swarm::{AgentOutcome, Party};
 
 /// More agents than this are counted, not shown.
 const ROWS: usize = 14;

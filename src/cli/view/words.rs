@@ -1,7 +1,7 @@
 //! Names and numbers as a reader wants them.
 
-use crate::ports::{Dollars, Role, Tokens, Verdict};
-use crate::swarm::{Party, Spent, StopReason};
+use starling_core::{Dollars, Role, Tokens, Verdict};
+use starling_swarm::{Party, Spent, StopReason};
 
 pub fn party(party: &Party) -> String {
     match party {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use starling::ports::FileEdit;
-use starling::swarm::{Approval, Driver};
+use starling_core::{Approval, Driver, FileEdit};
 
 use super::proposals::Proposal;
 use super::{Judge, failing, tokens};

@@ -1,7 +1,7 @@
 //! What the log of a run says.
 
-use starling::ports::Verdict;
-use starling::swarm::{AnswerSource, Event, Evidence, Party, StopReason};
+use starling_core::Verdict;
+use starling_swarm::{AnswerSource, Event, Evidence, Party, StopReason};
 
 use super::Judge;
 use super::proposals::{Proposal, name_of};

@@ -9,8 +9,8 @@ mod spending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use starling::ports::Tokens;
-use starling::swarm::{Approval, Driver, EventLog, Limits, Record, StopReason};
+use starling_core::{Approval, Driver, Limits, Tokens};
+use starling_swarm::{EventLog, Record, StopReason};
 
 use super::actors::Reply;
 use super::plan::Plan;

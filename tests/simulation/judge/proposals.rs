@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
-use starling::swarm::{AgentOutcome, Party};
-use starling::syntax::SymbolPath;
+use starling_swarm::{AgentOutcome, Party};
+use starling_syntax::SymbolPath;
 
 use super::Judge;
 use crate::actors::Reply;

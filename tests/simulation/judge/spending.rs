@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use starling::ports::{Dollars, Tokens};
-use starling::swarm::StopReason;
+use starling_core::{Dollars, Tokens};
+use starling_swarm::StopReason;
 
 use super::{Judge, Request};
 

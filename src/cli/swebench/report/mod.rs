@@ -10,8 +10,8 @@ use anyhow::Context;
 
 use super::run::said;
 use crate::cli::view::words;
-use crate::headless::swebench::{Record, Report, Settings, earlier, records, settings};
 use page::escaped;
+use starling_bench::{Record, Report, Settings, earlier, records, settings};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("table.js");
@@ -72,7 +72,7 @@ fn table<'r>(
         failed = sums.failed,
         calls = sums.calls,
         tokens = grouped(sums.prompt_tokens + sums.output_tokens),
-        dollars = words::dollars(crate::ports::Dollars(sums.dollars)),
+        dollars = words::dollars(starling_core::Dollars(sums.dollars)),
         heads = HEADS.map(head).concat(),
     )
 }

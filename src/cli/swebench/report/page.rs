@@ -8,8 +8,8 @@ use crate::cli::view::state::RunState;
 use crate::cli::view::story;
 use crate::cli::view::text::{Line, Style};
 use crate::cli::view::words;
-use crate::headless::swebench::Record;
-use crate::swarm::{Event, Record as Logged, Stamped};
+use starling_bench::Record;
+use starling_swarm::{Event, Record as Logged, Stamped};
 
 /// What the lines of a picture are.
 const KEY: &str = "<p class=\"key dim\"><span><i class=\"accent\"></i>question</span>\

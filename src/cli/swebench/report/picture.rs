@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::page::escaped;
 use crate::cli::view::words;
-use crate::swarm::{AgentOutcome, Event, Party};
+use starling_swarm::{AgentOutcome, Event, Party};
 
 const RADIUS: f64 = 150.0;
 const NODE: f64 = 9.0;

@@ -3,7 +3,7 @@
 use super::super::state::{Doing, tests};
 use super::super::words;
 use super::*;
-use crate::ports::Cost;
+use starling_core::Cost;
 
 fn owner() -> Party {
     agent("a.py::f")
@@ -503,7 +503,7 @@ fn the_end_says_how_to_go_on_with_what_waits() {
         repo: None,
         tree: Tree::Stays,
     };
-    let asked = crate::headless::testing::review_asked;
+    let asked = starling_headless::testing::review_asked;
     let events = vec![asked(3, "a.py::f"), asked(4, "a.py::g")];
     let said = plain(&summary(
         &state(&[events, ending(StopReason::Cancelled)]),

@@ -1,0 +1,173 @@
+//! One model call: reserved in the ledger before it is made, watched, settled.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use super::draft::Draft;
+use super::step::{Step, Steps};
+use super::tools;
+use starling_core::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Message, ModelError, ModelNotice, Tokens,
+    ToolSpec, WorstCase,
+};
+use starling_swarm::ledger::{CallBudget, Exhausted, Ledger};
+
+/// Answers are short; a longer one is cut, and what is there is checked.
+const LONGEST_ANSWER: Tokens = Tokens(4_000);
+
+/// A conversation with a model.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// The same for the same question, so that a recording finds it.
+    pub name: String,
+    pub messages: Vec<Message>,
+    calls: u64,
+}
+
+/// Why a call gave no reply.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CallFailed {
+    #[error(transparent)]
+    Ledger(#[from] Exhausted),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+impl Conversation {
+    pub fn new(name: String, system: String, first: String) -> Self {
+        let messages = vec![
+            Message::System { text: system },
+            Message::User { text: first },
+        ];
+        Conversation {
+            name,
+            messages,
+            calls: 0,
+        }
+    }
+
+    pub fn user(&mut self, text: impl Into<String>) {
+        self.messages.push(Message::User { text: text.into() });
+    }
+
+    /// The next request of the conversation.
+    fn request(&self, model: &dyn ChatModel, tools: Vec<ToolSpec>) -> ChatRequest {
+        ChatRequest {
+            conversation: self.name.clone(),
+            messages: self.messages.clone(),
+            tools,
+            max_output: model.profile().max_output.min(LONGEST_ANSWER),
+            temperature: 0.0,
+            seed: Some(self.calls),
+            beginning: String::new(),
+            following: String::new(),
+            stop: Vec::new(),
+        }
+    }
+}
+
+/// Makes the calls of one question.
+pub struct Caller<'a> {
+    pub ledger: &'a Ledger,
+    pub steps: &'a Arc<Steps>,
+}
+
+impl Caller<'_> {
+    /// Asks a model for the next message of a conversation; what it writes goes to the draft as it
+    /// comes. The reply is not yet part of the conversation.
+    ///
+    /// # Errors
+    /// The ledger has no room, or the model failed.
+    pub async fn call(
+        &self,
+        who: &str,
+        model: &Arc<dyn ChatModel>,
+        conversation: &mut Conversation,
+        tools: Vec<ToolSpec>,
+        draft: Option<&Mutex<Draft>>,
+    ) -> Result<ChatReply, CallFailed> {
+        let mut request = conversation.request(model.as_ref(), tools);
+        let worst = WorstCase::of(&request, model.profile());
+        let budget = CallBudget::open(self.ledger, worst).await?;
+        request.max_output = budget.max_output();
+        conversation.calls += 1;
+        let watch = Watch {
+            caller: self,
+            who,
+            draft,
+            budget: &budget,
+        };
+        let result = model.chat(&request, &watch).await;
+        budget.close(Some(&result));
+        if let Err(error) = &result {
+            self.trouble(who, error.to_string());
+        }
+        Ok(result?)
+    }
+
+    pub fn trouble(&self, who: &str, what: String) {
+        self.steps.add(Step::Trouble {
+            who: who.to_owned(),
+            what,
+        });
+    }
+
+    /// Whether two more calls like the next one of a conversation can be paid: one to look further,
+    /// one to answer.
+    pub fn can_go_on(&self, model: &dyn ChatModel, conversation: &Conversation) -> bool {
+        let tools = tools::specs(starling_core::ToolCalling::Native, tools::Seat::Reader);
+        let next = conversation.request(model, tools);
+        let worst = WorstCase::of(&next, model.profile());
+        self.ledger.has_room(2, &worst)
+    }
+}
+
+/// Turns what happens during a call into steps, and what is written into a draft.
+struct Watch<'a> {
+    caller: &'a Caller<'a>,
+    who: &'a str,
+    draft: Option<&'a Mutex<Draft>>,
+    budget: &'a CallBudget,
+}
+
+#[async_trait]
+impl ChatWatch for Watch<'_> {
+    fn delta(&self, text: &str) {
+        self.budget.delta(text);
+        if let Some(draft) = self.draft {
+            let mut draft = draft.lock().unwrap_or_else(PoisonError::into_inner);
+            draft.push(text);
+        }
+    }
+
+    fn notice(&self, notice: ModelNotice) {
+        let (what, again) = match notice {
+            ModelNotice::Retrying {
+                attempt,
+                wait_ms,
+                error,
+                ..
+            } => {
+                let what = format!("{error}; attempt {attempt} in {wait_ms} ms");
+                (what, true)
+            }
+            ModelNotice::FellBack { to, error, .. } => (format!("{error}; asking {to}"), true),
+            ModelNotice::Continued { .. } => return,
+            ModelNotice::Preparing { message, .. } => (message, false),
+        };
+        if let (true, Some(draft)) = (again, self.draft) {
+            let mut draft = draft.lock().unwrap_or_else(PoisonError::into_inner);
+            draft.restart();
+        }
+        self.caller.trouble(self.who, what);
+    }
+
+    fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
+        self.budget.request_ended(end);
+    }
+
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        self.budget.reserve(next).await
+    }
+}

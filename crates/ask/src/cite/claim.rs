@@ -1,0 +1,286 @@
+//! A text as claims: sentences, each with the citations that it rests on.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::mark::{Mark, marks};
+use starling_swarm::reading::stems as words;
+
+/// A citation with the part of its sentence that leads to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cited {
+    pub mark: Mark,
+    /// Significant words between the citation before it and this one.
+    pub words: BTreeSet<String>,
+    /// Members of something (`Class.method`) that the sentence names as code.
+    pub members: BTreeSet<String>,
+    /// Text of the cited lines that the sentence quotes, word for word as far as it can be told.
+    pub quotes: Vec<String>,
+}
+
+/// One sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Where it stands in its block.
+    pub span: Range<usize>,
+    pub cited: Vec<Cited>,
+    /// Names of code in it and in the sentences before it that have no citation of their own.
+    pub names: BTreeSet<String>,
+    /// Significant words of the same.
+    pub words: BTreeSet<String>,
+    /// Names in this sentence that stand as code.
+    pub own_names: BTreeSet<String>,
+    /// It says that something is not so, or not there: nothing can be cited for that.
+    pub denies: bool,
+}
+
+/// Words after which a full stop ends no sentence.
+const SHORTENED: [&str; 7] = ["e.g", "i.e", "etc", "vs", "cf", "no", "approx"];
+const DENIALS: [&str; 12] = [
+    "no", "not", "never", "nothing", "none", "nowhere", "cannot", "without", "neither", "nor",
+    "unknown", "unclear",
+];
+const KEYWORDS: [&str; 14] = [
+    "self", "cls", "None", "True", "False", "return", "def", "class", "import", "from", "if",
+    "else", "not", "in",
+];
+
+/// The claims of one block of prose, in order. `is_file`: as for [`marks`].
+pub fn claims(block: &str, is_file: impl Fn(&str) -> bool) -> Vec<Claim> {
+    let all = marks(block, is_file);
+    let mut claims: Vec<Claim> = Vec::new();
+    // Names and words of sentences that wait for a citation.
+    let (mut names, mut words_so_far) = (BTreeSet::new(), BTreeSet::new());
+    for span in sentences(block, &all) {
+        let own: Vec<Mark> = all
+            .iter()
+            .filter(|mark| span.contains(&mark.span.start))
+            .cloned()
+            .collect();
+        let prose = without(block, &span, &own);
+        if bare(&prose)
+            && let Some(before) = claims.last_mut()
+        {
+            let lead = words(&block[before.span.clone()]);
+            before.cited.extend(cited(block, &span, own, lead));
+            before.span.end = span.end;
+            (names, words_so_far) = (BTreeSet::new(), BTreeSet::new());
+            continue;
+        }
+        names.extend(identifiers(&prose));
+        words_so_far.extend(words(&prose));
+        let claim = Claim {
+            names: names.clone(),
+            words: words_so_far.clone(),
+            own_names: quoted(&prose),
+            denies: denies(&prose),
+            cited: cited(block, &span, own, BTreeSet::new()),
+            span,
+        };
+        if !claim.cited.is_empty() {
+            (names, words_so_far) = (BTreeSet::new(), BTreeSet::new());
+        }
+        claims.push(claim);
+    }
+    claims
+}
+
+/// Marks with the words that lead to each; a mark right behind another has the same.
+fn cited(
+    block: &str,
+    span: &Range<usize>,
+    marks: Vec<Mark>,
+    mut lead: BTreeSet<String>,
+) -> Vec<Cited> {
+    let mut at = span.start;
+    let mut found = Vec::new();
+    let is_only = marks.len() == 1;
+    let mut quotes = Vec::new();
+    for mark in marks {
+        let quoted = match is_only {
+            true => quotes_in(&without(block, span, std::slice::from_ref(&mark))),
+            false => quotes_in(&block[at..mark.span.start]),
+        };
+        if !quoted.is_empty() || !bare(&block[at..mark.span.start]) {
+            quotes = quoted;
+        }
+        let clause = words(&block[at..mark.span.start]);
+        if !clause.is_empty() {
+            lead = clause;
+        }
+        at = mark.span.end;
+        let words = lead.clone();
+        let members = members(&block[span.clone()]);
+        found.push(Cited {
+            mark,
+            words,
+            members,
+            quotes: quotes.clone(),
+        });
+    }
+    found
+}
+
+/// Nothing but brackets and points: the citation of the sentence before it.
+fn bare(prose: &str) -> bool {
+    !prose.contains(char::is_alphanumeric)
+}
+
+fn without(block: &str, span: &Range<usize>, marks: &[Mark]) -> String {
+    let mut prose = String::new();
+    let mut at = span.start;
+    for mark in marks {
+        prose.push_str(&block[at..mark.span.start]);
+        at = mark.span.end.min(span.end);
+    }
+    prose.push_str(&block[at..span.end]);
+    prose
+}
+
+/// The sentences of a block; every byte is in one. No sentence ends inside a citation, brackets or
+/// back-quotes.
+fn sentences(block: &str, marks: &[Mark]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let (mut start, mut quoted, mut depth) = (0, false, 0_i32);
+    for (at, c) in block.char_indices() {
+        if marks.iter().any(|mark| mark.span.contains(&at)) {
+            continue;
+        }
+        match c {
+            '`' => quoted = !quoted,
+            '[' | '(' if !quoted => depth += 1,
+            ']' | ')' if !quoted => depth = (depth - 1).max(0),
+            '.' | '!' | '?' if at >= start && !quoted && depth == 0 && ends_here(block, at) => {
+                let end = behind_citations(block, at + c.len_utf8(), marks);
+                found.push(start..end);
+                start = end;
+            }
+            _ => {}
+        }
+    }
+    if start < block.len() {
+        found.push(start..block.len());
+    }
+    found
+}
+
+/// Behind the brackets that follow and hold nothing but citations: they belong to the sentence.
+fn behind_citations(block: &str, end: usize, marks: &[Mark]) -> usize {
+    let mut end = end;
+    loop {
+        let rest = &block[end..];
+        let open = end + rest.len() - rest.trim_start().len();
+        let closes = match block[open..].chars().next() {
+            Some('[') => block[open..].find(']'),
+            Some('(') => block[open..].find(')'),
+            Some(_) | None => None,
+        };
+        let Some(close) = closes.map(|at| open + at + 1) else {
+            return end;
+        };
+        let inside: Vec<Mark> = marks
+            .iter()
+            .filter(|mark| (open..close).contains(&mark.span.start) && mark.span.end <= close)
+            .cloned()
+            .collect();
+        if inside.is_empty() || !bare(&without(block, &(open..close), &inside)) {
+            return end;
+        }
+        end = close;
+        if block[end..].starts_with('.') {
+            end += 1;
+        }
+    }
+}
+
+fn ends_here(block: &str, at: usize) -> bool {
+    let rest = &block[at + 1..];
+    let next = rest.trim_start().chars().next();
+    let spaced = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    let opens = next.is_none_or(|c| !c.is_lowercase());
+    let word = block[..at]
+        .rsplit(|c: char| c.is_whitespace() || matches!(c, '(' | '['))
+        .next()
+        .unwrap_or_default();
+    let listed = word.chars().all(|c| c.is_ascii_digit()) && at <= 4;
+    spaced && opens && !listed && !SHORTENED.contains(&word.to_lowercase().as_str())
+}
+
+/// Code in back-quotes and texts in double quotes that are more than names.
+fn quotes_in(prose: &str) -> Vec<String> {
+    const SHORTEST: usize = 6;
+    let in_ticks = prose.split('`').skip(1).step_by(2);
+    let outside = prose.split('`').step_by(2).collect::<String>();
+    let in_quotes = outside.split('"').skip(1).step_by(2).map(str::to_owned);
+    let is_more = |text: &String| {
+        let is_name = |c: char| c.is_alphanumeric() || "_.()".contains(c);
+        text.len() >= SHORTEST && !text.chars().all(is_name)
+    };
+    let all = in_ticks.map(str::to_owned).chain(in_quotes);
+    all.filter(is_more).collect()
+}
+
+/// What stands as code in a sentence: in back-quotes, or called.
+fn quoted(prose: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (nth, part) in prose.split('`').enumerate() {
+        if nth % 2 == 1 {
+            names.extend(parts_of(part));
+        } else {
+            let called = part.match_indices("()").map(|(at, _)| &part[..at]);
+            names.extend(called.filter_map(|before| parts_of(before).pop()));
+        }
+    }
+    names
+}
+
+/// What stands in back-quotes and is nothing but names with dots between them.
+fn members(prose: &str) -> BTreeSet<String> {
+    let quoted = prose.split('`').skip(1).step_by(2);
+    let names = quoted.map(|part| part.trim().trim_end_matches("()"));
+    let is_member = |name: &&str| name.contains('.') && name.split('.').all(is_name);
+    names.filter(is_member).map(str::to_owned).collect()
+}
+
+/// The names of code in a text: in back-quotes, called, or written as only code is.
+pub fn identifiers(prose: &str) -> BTreeSet<String> {
+    let mut names = quoted(prose);
+    let word = |c: char| !c.is_alphanumeric() && c != '_' && c != '.';
+    for dotted in prose.split(word) {
+        let dotted = dotted.trim_matches('.');
+        for part in dotted.split('.').filter(|part| is_name(part)) {
+            let inside = part.len() > 1 && dotted.contains('.') && dotted.split('.').all(is_name);
+            if inside || part.trim_matches('_').contains('_') || has_humps(part) {
+                names.insert(part.to_owned());
+            }
+        }
+    }
+    names
+}
+
+fn parts_of(code: &str) -> Vec<String> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|part| is_name(part))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn is_name(part: &str) -> bool {
+    part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && part.contains(char::is_alphabetic)
+        && !KEYWORDS.contains(&part)
+}
+
+/// `HttpResponse`, not `Http` or `HTTP`.
+fn has_humps(word: &str) -> bool {
+    let capitals = word.chars().skip(1).filter(|c| c.is_uppercase()).count();
+    capitals > 0 && word.chars().any(char::is_lowercase)
+}
+
+fn denies(prose: &str) -> bool {
+    let lower = prose.to_lowercase();
+    lower.contains("n't")
+        || lower
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|word| DENIALS.contains(&word))
+}

@@ -1,0 +1,435 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::block::{Block, FlawKind, blocks};
+use starling_workspace::{Snapshot, Workspace};
+
+const SHOP: &str = "RATE = 2
+
+
+class Cart:
+    \"\"\"Goods.\"\"\"
+
+    def total(self):
+        return RATE * self.sum
+
+
+def pay(cart):
+    # The till is open.
+    return cart.total()
+";
+
+struct Place {
+    _dir: tempfile::TempDir,
+    checker: Checker,
+    files: Snapshot,
+}
+
+fn place() -> Place {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("lib/deep")).unwrap();
+    std::fs::write(dir.path().join("lib/shop.py"), SHOP).unwrap();
+    std::fs::write(dir.path().join("lib/deep/till.py"), "OPEN = 1\n").unwrap();
+    std::fs::write(dir.path().join("Makefile"), "all:\n\ttrue\n").unwrap();
+    std::fs::write(dir.path().join("lib/deep/runner"), "OPEN=1\n").unwrap();
+    std::fs::write(dir.path().join(".env"), "KEY=1\n").unwrap();
+    std::fs::write(dir.path().join(".flake8"), "[flake8]\n").unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let files = Workspace::open(root).unwrap().snapshot(Default::default());
+    Place {
+        _dir: dir,
+        checker: Checker::new(files.clone()),
+        files,
+    }
+}
+
+fn check(text: &str) -> Block {
+    Block::check(text, &place().checker)
+}
+
+fn places(text: &str) -> Vec<String> {
+    check(text).citations.iter().map(Citation::place).collect()
+}
+
+fn found(text: &str) -> Vec<(String, Vec<(u32, u32)>)> {
+    marks(text, |_| false)
+        .into_iter()
+        .map(|m| (m.path, m.lines))
+        .collect()
+}
+
+#[test]
+fn citations_are_found_in_any_dress() {
+    let one = |lines| vec![("a/b.py".to_owned(), vec![lines])];
+    assert_eq!(found("x [a/b.py:12]."), one((12, 12)));
+    assert_eq!(found("x (a/b.py:12-18)."), one((12, 18)));
+    assert_eq!(found("x `a/b.py:12–18`."), one((12, 18)));
+    assert_eq!(found("x a/b.py:18-12, and"), one((12, 18)));
+    assert_eq!(found("x a/b.py:12:5: error"), one((12, 12)));
+    assert_eq!(found("x a/b.py#L12-L18"), one((12, 18)));
+    assert_eq!(found("x a/b.py::C.f:12"), one((12, 12)));
+    assert_eq!(found("x `a/b.py` line 12"), one((12, 12)));
+    assert_eq!(found("x a/b.py, line 12 is"), one((12, 12)));
+    let two = vec![("a/b.py".to_owned(), vec![(3, 3), (9, 12)])];
+    assert_eq!(found("[a/b.py:3, 9-12]"), two);
+    assert_eq!(found("[a/b.py:3,9-12]"), two);
+    assert_eq!(found("[a.py:3, b.py:9]").len(), 2);
+    assert_eq!(found("[a.py:3][b.py:9]").len(), 2);
+}
+
+#[test]
+fn what_only_looks_like_a_citation_is_none() {
+    for text in [
+        "at 10:30 there were 3",
+        "http://localhost:8000/x",
+        "127.0.0.1:80",
+        "a ratio of 2:1",
+        "line 12 of it",
+        "a.py",
+        "x[1:2]",
+        "{1: 2}",
+        "é:1",
+        "note:3",
+        "see the note, line 3",
+        ".NET:6",
+        "...env:3",
+    ] {
+        assert_eq!(found(text), [], "{text}");
+    }
+}
+
+#[test]
+fn a_right_citation_stays_and_knows_its_symbol() {
+    let block = check("`pay` adds up by `total()` [lib/shop.py:13].");
+    assert_eq!(block.text, "`pay` adds up by `total()` [lib/shop.py:13].");
+    let citation = &block.citations[0];
+    assert_eq!((citation.line, citation.last_line), (13, 13));
+    assert_eq!(citation.symbol, "pay");
+    assert_eq!(citation.text, "return cart.total()");
+    assert!(block.moved.is_empty() && block.wrong.is_empty());
+}
+
+#[test]
+fn a_line_a_little_off_is_mended() {
+    let block = check("`RATE` is two [lib/shop.py:4].");
+    assert_eq!(block.text, "`RATE` is two [lib/shop.py:1].");
+    let written = ("lib/shop.py:4".to_owned(), "lib/shop.py:1".to_owned());
+    assert_eq!(block.moved, [written]);
+    // Blank lines say nothing.
+    assert_eq!(
+        places("`Cart` holds goods [lib/shop.py:2-3]."),
+        ["lib/shop.py:4-5"]
+    );
+}
+
+#[test]
+fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
+    // Line 11 is the head of `pay`.
+    assert_eq!(
+        places("`Cart.total` multiplies [lib/shop.py:11]."),
+        ["lib/shop.py:7"]
+    );
+    assert_eq!(
+        places("`Cart.total()` comes next [lib/shop.py::Cart.total:13]."),
+        ["lib/shop.py:7"]
+    );
+    // It is called there, what else it says stands there, or it is not of this file.
+    for right in [
+        "`Cart.total` is asked for [lib/shop.py:13].",
+        "`Cart.total` comes when the till is open [lib/shop.py:12].",
+        "`Till.total` multiplies for the cart [lib/shop.py:11].",
+        "`Cart.total` belongs to it [lib/shop.py:4-13].",
+    ] {
+        assert!(check(right).moved.is_empty(), "{right}");
+    }
+}
+
+#[test]
+fn a_short_path_is_completed_and_a_range_ends_with_the_file() {
+    assert_eq!(
+        places("`pay` it is [shop.py:11-99]."),
+        ["lib/shop.py:11-13"]
+    );
+    assert_eq!(places("`OPEN` is one [till.py:1]."), ["lib/deep/till.py:1"]);
+}
+
+#[test]
+fn what_does_not_exist_is_taken_out() {
+    for wrong in [
+        "`pay` works [lib/gone.py:1].",
+        "`pay` works [lib/shop.py:99].",
+        "`pay` works [lib/shop.py:0].",
+        "`pay` works [lib/deep/till.py:1].",
+        "`pay` works [../../etc/passwd:1].",
+    ] {
+        let block = check(wrong);
+        assert_eq!(block.text, "`pay` works [unverified].", "{wrong}");
+        assert_eq!(block.wrong.len(), 1, "{wrong}");
+        assert!(block.citations.is_empty(), "{wrong}");
+    }
+    assert_eq!(
+        check("`pay` works lib/gone.py:1.").text,
+        "`pay` works [unverified]."
+    );
+}
+
+#[test]
+fn files_without_an_ending_and_dotfiles_are_looked_up() {
+    for wrong in [
+        "Makefile:999",
+        "Dockerfile:42",
+        "LICENSE:7",
+        "id_rsa:4",
+        ".env:77",
+        ".npmrc:3",
+        ".git/config:1",
+        "lib/deep/runner:9",
+        "runner:9",
+    ] {
+        for text in [format!("It is so [{wrong}]."), format!("It is so {wrong}.")] {
+            let block = check(&text);
+            assert_eq!(block.text, "It is so [unverified].", "{text}");
+            assert_eq!(block.wrong.len(), 1, "{text}");
+        }
+    }
+    // A file that a model may not read proves nothing.
+    assert_eq!(check("It is so [.env:1].").wrong.len(), 1);
+    assert_eq!(places("It builds all [Makefile:1]."), ["Makefile:1"]);
+    assert_eq!(places("It builds all (Makefile, line 1)."), ["Makefile:1"]);
+    assert_eq!(places("It is set up [.flake8:1]."), [".flake8:1"]);
+    assert_eq!(places("`OPEN` is one [runner:1]."), ["lib/deep/runner:1"]);
+    assert_eq!(places("`pay` it is .lib/shop.py:11."), ["lib/shop.py:11"]);
+    let prose = "A note:3 of it, at .5:3, in .NET:6 and step:2.";
+    assert_eq!(check(prose).text, prose);
+}
+
+#[test]
+fn one_wrong_citation_among_right_ones() {
+    let block = check("`pay` and `total` [lib/shop.py:11, lib/gone.py:3].");
+    assert_eq!(
+        block.text,
+        "`pay` and `total` [lib/shop.py:11, unverified]."
+    );
+    assert_eq!(block.citations.len(), 1);
+    let block = check("`pay` and `total` [lib/shop.py:11,99].");
+    assert_eq!(block.text, "`pay` and `total` [lib/shop.py:11].");
+    assert_eq!(block.wrong.len(), 1);
+}
+
+#[test]
+fn a_claim_without_names_goes_by_its_words_or_by_nothing() {
+    assert_eq!(places("Otherwise once [lib/shop.py:8]."), ["lib/shop.py:8"]);
+    assert_eq!(
+        places("While the till is open, one pays [lib/shop.py:12]."),
+        ["lib/shop.py:12"]
+    );
+    // The list names what is cited for the first; the second goes by its own words.
+    let list = "`RATE` stands at the top [lib/shop.py:1], the goods below [lib/shop.py:5].";
+    assert_eq!(places(list), ["lib/shop.py:1", "lib/shop.py:5"]);
+}
+
+#[test]
+fn sentences_end_where_they_end() {
+    let claim_texts = |text: &str| -> Vec<String> {
+        let claims = claims(text, |_| false);
+        claims
+            .iter()
+            .map(|c| text[c.span.clone()].trim().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        claim_texts("One is, e.g. `a.b. C`, here [a.py:1]. Two! [b.py:2] Three."),
+        [
+            "One is, e.g. `a.b. C`, here [a.py:1].",
+            "Two! [b.py:2]",
+            "Three."
+        ]
+    );
+    assert_eq!(claim_texts("1. First. Second."), ["1. First.", "Second."]);
+    let text = "It is so. [a.py:1]";
+    assert_eq!(claims(text, |_| false).len(), 1);
+    assert_eq!(claims(text, |_| false)[0].cited.len(), 1);
+}
+
+#[test]
+fn names_of_code_are_told_from_prose() {
+    let names = |text: &str| identifiers(text).into_iter().collect::<Vec<_>>();
+    assert_eq!(
+        names("The `Cart.total` calls pay() and max_size of HttpResponse"),
+        ["Cart", "HttpResponse", "max_size", "pay", "total"]
+    );
+    assert_eq!(names("The HTTP cart. A total of it."), Vec::<String>::new());
+    assert_eq!(names("`self` or `None`"), Vec::<String>::new());
+}
+
+#[test]
+fn denials_need_no_citation_but_claims_do() {
+    let uncited = |text: &str| check(text).uncited(&Default::default()).len();
+    assert_eq!(uncited("`pay` runs twice."), 1);
+    assert_eq!(uncited("`pay` is never run."), 0);
+    assert_eq!(uncited("That is all."), 0);
+    assert_eq!(uncited("`pay` runs. It adds up [lib/shop.py:13]."), 0);
+    assert_eq!(uncited("It adds up [lib/shop.py:13]. `Cart` is slow."), 1);
+}
+
+#[test]
+fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
+    let marked = |text: &str| check(text).marked(&["pay".to_owned()].into());
+    for (text, expected) in [
+        (
+            "`pay` adds up [lib/shop.py:13]. `pay` doubles the rate.",
+            "`pay` adds up [lib/shop.py:13]. `pay` doubles the rate. [uncited]",
+        ),
+        (
+            "`pay` adds up [lib/shop.py:13]. The till opens every morning at eight. It closes at noon when nobody waits.",
+            "`pay` adds up [lib/shop.py:13]. The till opens every morning at eight. [uncited] It closes at noon when nobody waits. [uncited]",
+        ),
+        (
+            "The receipts are printed twice every single day.",
+            "The receipts are printed twice every single day. [uncited]",
+        ),
+        // A sentence before a citation goes with it; a summary, a denial and a few words are no claims.
+        (
+            "The till opens every morning at eight. `pay` adds up [lib/shop.py:13].",
+            "",
+        ),
+        ("In short, `pay` does it.", ""),
+        (
+            "`pay` adds up [lib/shop.py:13]. It is never called again by any of them.",
+            "",
+        ),
+        ("`pay` adds up [lib/shop.py:13]. That is all.", ""),
+        ("The booking of a room takes these three steps:", ""),
+        ("# How the rooms of the house are booked", ""),
+    ] {
+        let expected = if expected.is_empty() { text } else { expected };
+        assert_eq!(marked(text), expected);
+    }
+}
+
+#[test]
+fn a_citation_is_moved_to_the_line_that_it_quotes() {
+    for (text, expected) in [
+        (
+            "It has `return RATE * self.sum` [lib/shop.py:7].",
+            "lib/shop.py:8",
+        ),
+        (
+            "The total is `RATE * self.sum` (lib/shop.py:10).",
+            "lib/shop.py:8",
+        ),
+        (
+            "In lib/shop.py:6 stands `def total(self):`.",
+            "lib/shop.py:7",
+        ),
+        (
+            "It says \"The till is open\" [lib/shop.py:11].",
+            "lib/shop.py:12",
+        ),
+        (
+            "`return   RATE *  self.sum` is it [lib/shop.py:4-7].",
+            "lib/shop.py:4-8",
+        ),
+        // A name that stands in the line beside.
+        ("`sum` counts [lib/shop.py:7].", "lib/shop.py:8"),
+        // It stands there, or nobody says that it is a quote.
+        (
+            "It has `return RATE * self.sum` [lib/shop.py:8].",
+            "lib/shop.py:8",
+        ),
+        ("`total` is asked [lib/shop.py:13].", "lib/shop.py:13"),
+        (
+            "It calls `cart.total(1, 2)` [lib/shop.py:13].",
+            "lib/shop.py:13",
+        ),
+    ] {
+        assert_eq!(places(text), [expected], "{text}");
+    }
+    let block = check("It has `total = self.sum + 1` [lib/shop.py:8].");
+    assert_eq!(block.text, "It has `total = self.sum + 1` [unverified].");
+    let FlawKind::WrongCitation(dropped) = &block.wrong[0].what else {
+        panic!("{block:#?}")
+    };
+    assert!(
+        dropped.why.ends_with("does not stand in the file"),
+        "{}",
+        dropped.why
+    );
+}
+
+#[test]
+fn blocks_are_paragraphs_items_and_fences() {
+    let text = "One\ntwo.\n\n- a\n  b\n- c\n\n```py\n- x\n\ny\n```\nend\n1. z\n";
+    let parts = blocks(text);
+    assert_eq!(parts.concat(), text);
+    assert_eq!(
+        parts,
+        [
+            "One\ntwo.\n\n",
+            "- a\n  b\n",
+            "- c\n\n",
+            "```py\n- x\n\ny\n```\n",
+            "end\n",
+            "1. z\n"
+        ]
+    );
+    // Code is shown as it is.
+    assert!(check("```\nlib/gone.py:3\n```\n").wrong.is_empty());
+}
+
+#[test]
+fn a_claim_is_replaced_where_it_stands() {
+    let block = check("- `pay` works [lib/gone.py:1].\n");
+    let span = block.wrong[0].span.clone();
+    assert_eq!(
+        block.replaced(vec![(span.clone(), "`pay` works [lib/shop.py:11].".into())]),
+        "- `pay` works [lib/shop.py:11].\n"
+    );
+    assert_eq!(block.replaced(vec![(span, String::new())]).trim(), "");
+}
+
+/// Bits of which answers, good and bad, are made.
+fn bit() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("`pay` adds up by `total` [lib/shop.py:13]. ".to_owned()),
+        Just("[lib/shop.py:".to_owned()),
+        Just("]".to_owned()),
+        Just("`".to_owned()),
+        Just("```\n".to_owned()),
+        Just("\n\n- ".to_owned()),
+        Just("::".to_owned()),
+        Just(". ".to_owned()),
+        "(lib/)?(shop|gone|till)\\.py:[0-9]{1,12}([-,][0-9]{1,3})?",
+        "\\.?(Makefile|env|flake8|runner|note):[0-9]{1,2}",
+        "\\PC{0,6}",
+    ]
+}
+
+#[test]
+fn every_citation_shown_exists() {
+    let place = place();
+    let config = ProptestConfig::with_cases(10_000);
+    proptest!(config, |(bits in proptest::collection::vec(bit(), 0..12))| {
+        let text = bits.concat();
+        let parts = blocks(&text);
+        prop_assert_eq!(parts.concat(), text.clone());
+        for part in parts {
+            let block = Block::check(part, &place.checker);
+            for citation in &block.citations {
+                let file = starling_syntax::FilePath::new(&citation.path);
+                let source = place.files.read(&file).expect("a cited file exists");
+                let line = source.lines().nth(citation.line as usize - 1);
+                prop_assert_eq!(line.map(str::trim), Some(citation.text.as_str()));
+                prop_assert!(citation.last_line >= citation.line);
+                prop_assert!(citation.last_line as usize <= source.lines().count());
+            }
+            // What was found right is found right again, and stays as it is.
+            if block.wrong.is_empty() {
+                let again = Block::check(&block.text, &place.checker);
+                prop_assert!(again.wrong.is_empty());
+                prop_assert_eq!(&again.text, &block.text);
+            }
+            let _ = block.marked(&Default::default());
+        }
+    });
+}

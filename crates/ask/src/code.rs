@@ -1,0 +1,275 @@
+//! The code as a reader sees it: lines with their numbers, so that they can be cited.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::tools::Look;
+use starling_core::Tokens;
+use starling_index::{Certainty, Hit, Index, Usage, is_test_file};
+use starling_swarm::reading::{
+    Focus, Found, Layout, Lookup, Mention, Search, cap, chosen, numbered,
+};
+use starling_syntax::{FilePath, SymbolPath, outline};
+use starling_workspace::Snapshot;
+
+/// The most of one look.
+const LOOK: Tokens = Tokens(4_500);
+/// What each target of a look gets at least.
+const LEAST: Tokens = Tokens(1_200);
+const TARGETS: usize = 8;
+const HITS: usize = 25;
+const USES: usize = 60;
+/// Uses that are looked at; the surest come first.
+const LOOKED_AT: usize = 400;
+/// Hits and uses in tests that are shown; code comes first.
+const TEST_HITS: usize = 5;
+const TEST_USES: usize = 6;
+
+/// Read-only access to the code. Files that the workspace does not list (ignored ones, secrets) are
+/// out of reach.
+#[derive(Clone)]
+pub struct Code {
+    files: Snapshot,
+    lookup: Lookup,
+}
+
+impl Code {
+    pub fn new(index: Arc<Index>) -> Self {
+        let files = index.snapshot().clone();
+        Code {
+            lookup: Lookup::new(files.clone(), index),
+            files,
+        }
+    }
+
+    pub fn files(&self) -> &Snapshot {
+        &self.files
+    }
+
+    pub fn index(&self) -> &Index {
+        self.lookup.index()
+    }
+
+    /// What a text names by `@path` and `#Symbol`; an ambiguous mention is all that it may mean.
+    pub fn mentioned_in(&self, text: &str) -> Vec<SymbolPath> {
+        let mentions = self.lookup.mentions_in(text).into_iter();
+        let symbols = mentions.flat_map(|mention| match mention {
+            Mention::One(symbol) => vec![symbol],
+            Mention::Several { symbols, .. } => symbols,
+            Mention::Unknown { .. } => Vec::new(),
+        });
+        symbols.collect()
+    }
+
+    /// A symbol by its path.
+    ///
+    /// # Errors
+    /// A text for the model which names what there is instead.
+    pub fn symbol(&self, path: &SymbolPath) -> Result<Found, String> {
+        match self.listed(&path.file) || !self.exists(&path.file) {
+            true => self.lookup.symbol(path),
+            false => Err(format!("{} is not part of the workspace.", path.file)),
+        }
+    }
+
+    /// Answers a look.
+    pub fn look(&self, look: &Look) -> String {
+        match look {
+            Look::Read(read) => self.read(&read.symbols),
+            Look::Outline(file) => self.outline(&file.file),
+            Look::Search(search) => self.search(search),
+            Look::Definition(name) => self.definition(&name.name),
+            Look::References(name) => self.references(&name.name, USES),
+        }
+    }
+
+    fn read(&self, targets: &[String]) -> String {
+        let each = Tokens((LOOK.0 / targets.len().clamp(1, TARGETS) as u64).max(LEAST.0));
+        let (read, left) = targets.split_at(targets.len().min(TARGETS));
+        let mut texts: Vec<String> = read
+            .iter()
+            .map(|target| self.read_one(target.trim(), each))
+            .collect();
+        if !left.is_empty() {
+            let left = left.join(", ");
+            texts.push(format!("[{TARGETS} are read at once; left: {left}]"));
+        }
+        texts.join("\n")
+    }
+
+    fn read_one(&self, target: &str, most: Tokens) -> String {
+        if let Ok(path) = target.parse::<SymbolPath>() {
+            return match self.symbol(&path) {
+                Ok(found) => self.source(&found, &Focus::default(), most),
+                Err(error) => error,
+            };
+        }
+        let (file, range) = match target.rsplit_once(':') {
+            Some((file, range)) if range.starts_with(|c: char| c.is_ascii_digit()) => (file, range),
+            Some(_) | None => (target, "1-150"),
+        };
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let first = first.trim().parse::<usize>().unwrap_or(1).max(1);
+        let last = last.trim().parse::<usize>().unwrap_or(first).max(first);
+        let file = FilePath::new(file);
+        match self.text(&file).and(self.lookup.tree(&file)) {
+            Ok(tree) => {
+                let lines = first..=last.min(tree.text().lines().count());
+                let owner = tree.at_line(u32::try_from(first).unwrap_or(u32::MAX));
+                let within = match owner.path.is_module() {
+                    true => String::new(),
+                    false => format!(" in `{}`", owner.path.name),
+                };
+                format!("{file}{within}\n{}", numbered(tree.text(), lines, most))
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// The text of a listed file.
+    fn text(&self, file: &FilePath) -> Result<Arc<str>, String> {
+        match self.listed(file) {
+            true => self.files.read(file).map_err(|error| error.to_string()),
+            false => {
+                let module = SymbolPath::module(file.clone());
+                Err(self.symbol(&module).err().unwrap_or_default())
+            }
+        }
+    }
+
+    fn listed(&self, file: &FilePath) -> bool {
+        self.files.files().binary_search(file).is_ok()
+    }
+
+    fn exists(&self, file: &FilePath) -> bool {
+        self.files.read(file).is_ok()
+    }
+
+    /// The source of a symbol, numbered; where it is too long, its head and what bears the words.
+    pub fn source(&self, found: &Found, focus: &Focus, most: Tokens) -> String {
+        let lines = chosen(found, focus, most, Layout::Numbered);
+        self.excerpt(found, lines, most)
+    }
+
+    /// Chosen lines of a symbol, numbered.
+    pub fn excerpt(&self, found: &Found, lines: BTreeSet<usize>, most: Tokens) -> String {
+        let (first, last) = found.symbol.lines;
+        let path = &found.symbol.path;
+        let name = match path.is_module() {
+            true => String::new(),
+            false => format!(" `{path}`"),
+        };
+        let to_the_end = lines.last().is_some_and(|line| *line >= last as usize);
+        let end = if to_the_end { "" } else { "      …\n" };
+        let text = numbered(found.tree.text(), lines, most);
+        format!("{}{name} lines {first}-{last}\n{text}{end}", path.file)
+    }
+
+    fn outline(&self, file: &str) -> String {
+        let file = FilePath::new(file.trim_end_matches("::"));
+        match self.text(&file).and(self.lookup.tree(&file)) {
+            Ok(tree) => cap(&outline(&tree, 150), LOOK),
+            Err(error) => error,
+        }
+    }
+
+    fn search(&self, search: &Search) -> String {
+        let query = &search.query;
+        let within = search.path.as_deref().unwrap_or_default();
+        let found = self.index().search_most(query, within, HITS);
+        if found.hits.is_empty() {
+            return format!("No line holds `{query}`. Try fewer or other words.");
+        }
+        let mut tests = 0;
+        let mut wanted = |hit: &&Hit| {
+            tests += usize::from(is_test_file(&hit.file));
+            !is_test_file(&hit.file) || tests <= TEST_HITS
+        };
+        let hits: Vec<&Hit> = found.hits.iter().filter(|hit| wanted(hit)).collect();
+        let mut lines: Vec<String> = hits
+            .iter()
+            .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
+            .collect();
+        let left = found.total.saturating_sub(hits.len());
+        if left > 0 {
+            lines.push(format!("({left} more lines are not shown)"));
+        }
+        if found.held < found.words {
+            let (held, words) = (found.held, found.words);
+            let note = format!("(no line holds all {words} words; these hold {held})");
+            lines.insert(0, note);
+        }
+        lines.join("\n")
+    }
+
+    fn definition(&self, name: &str) -> String {
+        let found = self.index().definitions(name);
+        if found.is_empty() {
+            return format!("Nothing in the workspace defines `{name}`.");
+        }
+        let paths: Vec<String> = found.iter().map(|found| found.symbol.to_string()).collect();
+        let shown = &paths[..paths.len().min(3)];
+        let more = paths[shown.len()..].iter().take(20).cloned();
+        let more: Vec<String> = more.collect();
+        match more.is_empty() {
+            true => self.read(shown),
+            false => format!("{}\nAlso: {}", self.read(shown), more.join(", ")),
+        }
+    }
+
+    /// Where a symbol or a name is used: code first, then a few tests; what is unsure says so.
+    pub fn references(&self, name: &str, most: usize) -> String {
+        let mut usages = self.index().references(name, LOOKED_AT);
+        if usages.found.is_empty() {
+            // By its path nothing leads there; its name may stand somewhere.
+            let last = name.rsplit(['.', ':']).next().unwrap_or(name);
+            let last = last.split('#').next().unwrap_or(last);
+            usages = self.index().references(last, LOOKED_AT);
+        }
+        let (tests, mut code): (Vec<Usage>, Vec<Usage>) = usages
+            .found
+            .into_iter()
+            .partition(|usage| is_test_file(&usage.file));
+        if code.is_empty() && tests.is_empty() {
+            return format!("Nothing in the workspace uses `{name}`.");
+        }
+        let left_out = code.len().saturating_sub(most) + tests.len().saturating_sub(TEST_USES);
+        code.truncate(most);
+        let shown = code.iter().chain(tests.iter().take(TEST_USES));
+        // What holds for all is said once.
+        let by_name = shown.clone().all(is_unsure);
+        let mut lines: Vec<String> = shown.map(|usage| use_line(usage, by_name)).collect();
+        lines.dedup();
+        if by_name {
+            lines.insert(0, format!("(by name; another `{name}` may be meant)"));
+        }
+        if left_out > 0 || !usages.complete {
+            lines.push("(more uses are not shown; tests come last)".to_owned());
+        }
+        lines.join("\n")
+    }
+}
+
+fn is_unsure(usage: &Usage) -> bool {
+    match usage.certainty {
+        Certainty::Certain | Certainty::Likely => false,
+        Certainty::Possible => true,
+    }
+}
+
+fn use_line(usage: &Usage, by_name: bool) -> String {
+    let line = hit_line(&usage.symbol, usage.line, &usage.text);
+    match is_unsure(usage) && !by_name {
+        true => format!("{line} (perhaps)"),
+        false => line,
+    }
+}
+
+/// `path:12 (Class.method) text`
+fn hit_line(symbol: &SymbolPath, line: u32, text: &str) -> String {
+    let text: String = text.trim().chars().take(140).collect();
+    match symbol.is_module() {
+        true => format!("{}:{line} {text}", symbol.file),
+        false => format!("{}:{line} ({}) {text}", symbol.file, symbol.name),
+    }
+}

@@ -1,0 +1,405 @@
+//! The reader's turns: it sees what was gathered, looks further or puts questions to owners, all of a
+//! turn side by side, and answers as soon as it knows enough.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde::{Deserialize, Serialize};
+
+use super::Models;
+use super::call::{CallFailed, Caller, Conversation};
+use super::cite::Checker;
+use super::code::Code;
+use super::draft::{Checked, Draft, Problem};
+use super::material::is_small;
+use super::owner::{Asker, Report, answered, head};
+use super::session::Session;
+use super::step::{Source, Step};
+use super::tools::{self, Call, Question, Seat, Wanted};
+use starling_core::prompts::{
+    AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, MendClaim, Prompt,
+};
+use starling_core::{ChatReply, Finish, ModelError, ToolCalling};
+
+/// Turns of the reader; in the last it has to answer.
+const TURNS: u32 = 5;
+/// Calls of one turn.
+const CALLS: usize = 8;
+/// Questions to owners, in all.
+const QUESTIONS: u32 = 8;
+/// With less time than this left, the reader answers with what it knows.
+const HURRY: Duration = Duration::from_secs(45);
+const READER: &str = "reader";
+const ANSWER_NOW: &str =
+    "Answer now, with what you know; say what you do not know. No tools are left.";
+
+/// How an exploration ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum Ended {
+    /// The reader knew enough.
+    Answered,
+    /// The answer is the best that the budget allowed.
+    BudgetUsedUp { what: String },
+    /// The answer is the best that the time allowed.
+    OutOfTime { seconds: u64 },
+    /// The answer is what was known when the model failed.
+    ModelFailed { error: String },
+    /// The model did not come to an answer.
+    Undecided,
+}
+
+/// One question being answered.
+pub struct Exploring<'a> {
+    pub code: &'a Code,
+    pub checker: &'a Checker,
+    pub models: &'a Models,
+    pub caller: &'a Caller<'a>,
+    session: Mutex<Session>,
+    draft: Mutex<Draft>,
+    reports: Mutex<Vec<Report>>,
+    asked: AtomicU32,
+}
+
+impl<'a> Exploring<'a> {
+    pub fn new(
+        code: &'a Code,
+        checker: &'a Checker,
+        models: &'a Models,
+        caller: &'a Caller<'a>,
+        session: Session,
+    ) -> Self {
+        Exploring {
+            code,
+            checker,
+            models,
+            caller,
+            session: Mutex::new(session),
+            draft: Mutex::new(Draft::new(checker.clone(), Arc::clone(caller.steps))),
+            reports: Mutex::default(),
+            asked: AtomicU32::new(0),
+        }
+    }
+
+    /// The answer, or the best so far when something ends it before its time.
+    ///
+    /// # Errors
+    /// The model failed before anything was known.
+    pub async fn run(&self, prompt: String) -> Result<(Checked, Ended), ModelError> {
+        let left = self.caller.ledger.time_left();
+        let turns = async {
+            let refused_tools = |ended: &Result<Ended, CallFailed>| {
+                let reader = self.models.reader.profile();
+                matches!(ended, Err(CallFailed::Model(ModelError::NoTools { .. })))
+                    && reader.tool_calling == ToolCalling::Text
+            };
+            match self.turns(prompt.clone()).await {
+                ended if refused_tools(&ended) => self.turns(prompt.clone()).await,
+                ended => ended,
+            }
+        };
+        let ended = match tokio::time::timeout(left, turns).await {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(CallFailed::Ledger(exhausted))) => Ended::BudgetUsedUp {
+                what: exhausted.what,
+            },
+            Ok(Err(CallFailed::Model(error))) if self.knows_nothing() => return Err(error),
+            Ok(Err(CallFailed::Model(error))) => Ended::ModelFailed {
+                error: error.to_string(),
+            },
+            Err(_) => Ended::OutOfTime {
+                seconds: self.caller.ledger.limits().seconds,
+            },
+        };
+        if self.draft().is_empty() {
+            let known = self.what_is_known();
+            self.draft().complete(&known);
+        }
+        Ok((self.draft().finish(), ended))
+    }
+
+    /// What owners said and the user was told, for follow-up questions.
+    pub fn into_session(self) -> Session {
+        self.session
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn turns(&self, prompt: String) -> Result<Ended, CallFailed> {
+        let profile = self.models.reader.profile();
+        let calling = profile.tool_calling;
+        let system = match (calling, is_small(profile)) {
+            (_, true) => AskSystemSmall {}.render(),
+            (ToolCalling::Native, false) => AskSystem {}.render(),
+            (ToolCalling::Text, false) => AskSystemText {}.render(),
+        };
+        let mut conversation = Conversation::new("ask".to_owned(), system, prompt);
+        let mut seen = BTreeSet::new();
+        for turn in 1..=TURNS {
+            let hurry = turn > 1
+                && (!self.can_go_on(&conversation) || self.caller.ledger.time_left() < HURRY);
+            let last = is_small(profile) || turn == TURNS || hurry;
+            if last && turn > 1 {
+                if hurry {
+                    let what = "little of the budget is left: answering with what is known";
+                    self.caller.trouble(READER, what.to_owned());
+                }
+                conversation.user(ANSWER_NOW);
+            }
+            let offered = match last {
+                true => Vec::new(),
+                false => tools::specs(calling, Seat::Reader),
+            };
+            let reply = self.say(&mut conversation, offered).await?;
+            let calls = match last {
+                true => Vec::new(),
+                false => tools::calls(calling, Seat::Reader, &reply),
+            };
+            if calls.is_empty() && !reply.text.trim().is_empty() {
+                self.answer(&mut conversation, &reply, turn).await;
+                return Ok(Ended::Answered);
+            }
+            if last {
+                break;
+            }
+            // What was written beside the calls is no answer.
+            self.draft().restart();
+            conversation.messages.push(tools::said(&reply));
+            if calls.is_empty() {
+                self.caller.trouble(READER, "the answer was empty".into());
+                conversation.user("The answer was empty. Answer, or look further.");
+                continue;
+            }
+            let results = self.carry_out(calls, &mut seen).await;
+            conversation.messages.extend(tools::results(results));
+        }
+        Ok(Ended::Undecided)
+    }
+
+    fn can_go_on(&self, conversation: &Conversation) -> bool {
+        let reader = self.models.reader.as_ref();
+        self.caller.can_go_on(reader, conversation)
+    }
+
+    async fn say(
+        &self,
+        conversation: &mut Conversation,
+        offered: Vec<starling_core::ToolSpec>,
+    ) -> Result<ChatReply, CallFailed> {
+        let model = &self.models.reader;
+        let draft = Some(&self.draft);
+        self.caller
+            .call(READER, model, conversation, offered, draft)
+            .await
+    }
+
+    /// All calls of a turn, side by side.
+    async fn carry_out(
+        &self,
+        calls: Vec<Call>,
+        seen: &mut BTreeSet<String>,
+    ) -> Vec<(Call, String)> {
+        // One that is refused for its place in the turn may be asked again.
+        let fresh: Vec<bool> = calls
+            .iter()
+            .enumerate()
+            .map(|(nth, call)| nth >= CALLS || seen.insert(format!("{:?}", call.wanted)))
+            .collect();
+        let one = |(nth, (call, fresh)): (usize, (Call, bool))| async move {
+            let text = match &call.wanted {
+                _ if nth >= CALLS => format!("At most {CALLS} calls in one turn."),
+                _ if !fresh => "You have asked this before; the answer stands above.".to_owned(),
+                Ok(Wanted::Look(look)) => {
+                    let text = self.code.look(look);
+                    self.looked(&call, &text);
+                    text
+                }
+                Ok(Wanted::Question(question)) => self.question(question).await,
+                Err(error) => {
+                    self.caller.trouble(READER, error.clone());
+                    error.clone()
+                }
+            };
+            (call, text)
+        };
+        join_all(calls.into_iter().zip(fresh).enumerate().map(one)).await
+    }
+
+    fn looked(&self, call: &Call, text: &str) {
+        self.caller.steps.add(Step::Looked {
+            by: READER.to_owned(),
+            tool: call.tool.clone(),
+            argument: call.argument.clone(),
+            outcome: head(text.lines().next().unwrap_or_default(), 120),
+        });
+    }
+
+    /// Puts a question to an owner, or answers it from memory.
+    async fn question(&self, question: &Question) -> String {
+        let steps = self.caller.steps;
+        steps.add(Step::Asked {
+            symbol: question.symbol.clone(),
+            question: question.question.clone(),
+            why: question.why.clone(),
+        });
+        let (text, source) = self.answer_of_owner(question).await;
+        steps.add(answered(&question.symbol, &text, source));
+        text
+    }
+
+    async fn answer_of_owner(&self, question: &Question) -> (String, Source) {
+        let known = question.symbol.parse().ok().and_then(|symbol| {
+            let session = self.session();
+            session
+                .known(&symbol, &question.question)
+                .map(str::to_owned)
+        });
+        if let Some(known) = known {
+            return (known, Source::Memory);
+        }
+        if self.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
+            let text =
+                format!("{QUESTIONS} questions have been asked; look for yourself or answer.");
+            return (text, Source::Refused);
+        }
+        if let Err(exhausted) = self.caller.ledger.count_message() {
+            return (exhausted.to_string(), Source::Refused);
+        }
+        let asker = Asker {
+            code: self.code,
+            checker: self.checker,
+            model: &self.models.owner,
+            caller: self.caller,
+        };
+        match asker.ask(question).await {
+            Ok(report) => {
+                let text = report.text.clone();
+                let files = self.code.files();
+                let (symbol, cited) = (report.symbol.clone(), &report.citations);
+                self.session()
+                    .learn(symbol, &question.question, &text, cited, files);
+                self.reports
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(report);
+                (text, Source::Model)
+            }
+            Err(why) => (format!("No answer: {why}"), Source::Refused),
+        }
+    }
+
+    /// Checks the answer; what is amiss goes back once.
+    async fn answer(&self, conversation: &mut Conversation, reply: &ChatReply, turn: u32) {
+        self.caller.steps.add(Step::Enough { turns: turn });
+        if reply.finish == Finish::Length {
+            self.caller.trouble(READER, "the answer was cut".into());
+        }
+        self.draft().complete(&reply.text);
+        let problems = self.draft().problems();
+        let small = is_small(self.models.reader.profile());
+        if problems.is_empty() || small || !self.can_go_on(conversation) {
+            return;
+        }
+        self.caller.steps.add(Step::SentBack {
+            claims: problems.iter().map(|p| p.claim.clone()).collect(),
+        });
+        conversation.messages.push(tools::said(reply));
+        let claim = |problem: &Problem| MendClaim {
+            claim: problem.claim.clone(),
+            what: problem.what.clone(),
+        };
+        let prompt = AskMendPrompt {
+            claims: problems.iter().map(claim).collect(),
+        };
+        conversation.user(prompt.render());
+        // Not into the draft: this reply is no answer.
+        let model = &self.models.reader;
+        let mended = self
+            .caller
+            .call(READER, model, conversation, Vec::new(), None)
+            .await;
+        // A failure has been told; the claims are marked.
+        if let Ok(mended) = mended {
+            self.draft().mend(read_mended(&mended.text, problems));
+        }
+    }
+
+    /// Without an answer of the reader: what owners found, or where the question leads.
+    fn what_is_known(&self) -> String {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        for report in reports.iter() {
+            text.push_str(report.text.trim());
+            text.push_str("\n\n");
+        }
+        if !text.is_empty() {
+            return text;
+        }
+        let located = self
+            .caller
+            .steps
+            .kept()
+            .into_iter()
+            .find_map(|step| match step {
+                Step::Located { symbols, .. } => Some(symbols),
+                Step::Looked { .. }
+                | Step::Asked { .. }
+                | Step::Answered { .. }
+                | Step::Enough { .. }
+                | Step::Mended { .. }
+                | Step::SentBack { .. }
+                | Step::Trouble { .. }
+                | Step::Said { .. }
+                | Step::Writing { .. }
+                | Step::Restarted => None,
+            });
+        text.push_str("No answer was reached. The question leads to:\n");
+        for found in located.unwrap_or_default().iter().take(5) {
+            let path = found.symbol.parse::<starling_syntax::SymbolPath>();
+            if let Some(found) = path.ok().and_then(|path| self.code.symbol(&path).ok()) {
+                let path = &found.symbol.path;
+                let line = found.symbol.lines.0;
+                text.push_str(&format!("- `{path}` [{}:{line}]\n", path.file));
+            }
+        }
+        text
+    }
+
+    fn knows_nothing(&self) -> bool {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.is_empty() && self.draft().is_empty()
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draft(&self) -> MutexGuard<'_, Draft> {
+        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `1: the claim with its citation`, or `1: drop`. What is not spoken of stays as it is.
+fn read_mended(text: &str, problems: Vec<Problem>) -> Vec<(Problem, Option<String>)> {
+    let mut mended = Vec::new();
+    for (nth, problem) in (1_usize..).zip(problems) {
+        let line = text.lines().find_map(|line| {
+            let line = line.trim().trim_start_matches(['-', '*', ' ']);
+            let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+            let (number, rest) = line.split_at(digits);
+            let rest = rest.strip_prefix([':', '.', ')'])?;
+            (number.parse() == Ok(nth)).then(|| rest.trim())
+        });
+        match line {
+            Some(line) if line.trim_matches(['`', '.']).eq_ignore_ascii_case("drop") => {
+                mended.push((problem, None));
+            }
+            Some(line) if !line.is_empty() => mended.push((problem, Some(line.to_owned()))),
+            Some(_) | None => {}
+        }
+    }
+    mended
+}

@@ -1,0 +1,176 @@
+//! Questions about a code base, answered from the code with citations that were checked.
+//!
+//! Read-only by construction: nothing in this module holds an editor, a proposal or a path to write
+//! to, and what a model can ask for ([`tools`]) has no variant that changes anything.
+
+mod block;
+mod call;
+mod candidates;
+pub mod cite;
+mod code;
+mod draft;
+mod explore;
+mod material;
+mod owner;
+pub mod session;
+pub mod step;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use call::Caller;
+use cite::{Checker, Citation};
+use code::Code;
+use explore::Exploring;
+use session::Session;
+use starling_core::{ChatModel, Dollars, Limits, ModelError, Tokens};
+use starling_index::Index;
+use starling_swarm::ledger::Ledger;
+use step::{Step, Steps, Watcher};
+
+pub use block::Dropped;
+pub use explore::Ended;
+
+/// A longer question is refused.
+const LONGEST_QUESTION: Tokens = Tokens(4_000);
+
+/// What the user wants to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    pub text: String,
+    pub limits: Limits,
+}
+
+/// Who answers.
+#[derive(Clone)]
+pub struct Models {
+    pub reader: Arc<dyn ChatModel>,
+    /// Speaks for the symbols that are questioned.
+    pub owner: Arc<dyn ChatModel>,
+}
+
+/// An answer and how it came about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub question: String,
+    pub answer: String,
+    pub citations: Vec<Citation>,
+    pub steps: Vec<Step>,
+    /// Citations that were wrong and could not be mended.
+    pub dropped: Vec<Dropped>,
+    /// Claims about code that rest on no citation; they are marked in the answer.
+    pub uncited: Vec<String>,
+    pub ended: Ended,
+    pub calls: u32,
+    pub prompt_tokens: Tokens,
+    pub output_tokens: Tokens,
+    pub usd: Dollars,
+    /// Calls of models whose price is unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced_calls: u32,
+    pub seconds: f64,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AskError {
+    #[error("the question is empty: say what you want to know")]
+    EmptyQuestion,
+    #[error(
+        "the question has about {tokens} tokens, the most is {LONGEST_QUESTION}: ask for less at once"
+    )]
+    LongQuestion { tokens: Tokens },
+    #[error("{}: there is no text file to read: name the project's folder by --repo", .0.display())]
+    NothingToRead(PathBuf),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+impl AskError {
+    /// Whether the question or the folder was wrong, rather than the world.
+    pub fn is_wrong_use(&self) -> bool {
+        match self {
+            AskError::EmptyQuestion
+            | AskError::LongQuestion { .. }
+            | AskError::NothingToRead(_) => true,
+            AskError::Model(_) => false,
+        }
+    }
+}
+
+/// Answers a question about the code of an index. `session` is what earlier questions taught; what
+/// this one teaches is in the session that comes back. The watcher is told of each step at once.
+///
+/// # Errors
+/// See [`AskError`]. When something ends the work before its time (the budget, the clock, a model that
+/// fails), the best answer so far comes back, and [`Answer::ended`] says so.
+pub async fn ask(
+    query: Query,
+    index: Arc<Index>,
+    models: Models,
+    session: Session,
+    watcher: Watcher,
+) -> Result<(Answer, Session), AskError> {
+    let question = query.text.trim().to_owned();
+    if question.is_empty() {
+        return Err(AskError::EmptyQuestion);
+    }
+    let tokens = Tokens::estimate(&question);
+    if tokens > LONGEST_QUESTION {
+        return Err(AskError::LongQuestion { tokens });
+    }
+    let files = index.snapshot().clone();
+    if files.files().is_empty() {
+        return Err(AskError::NothingToRead(files.root().to_owned()));
+    }
+    let ledger = Ledger::new(query.limits);
+    let steps = Arc::new(Steps::new(watcher));
+    let code = Code::new(index);
+    let material = {
+        let (code, question, session) = (code.clone(), question.clone(), session.clone());
+        let profile = models.reader.profile().clone();
+        // Reading a large code base takes a while, and must not hold up others.
+        tokio::task::spawn_blocking(move || material::gather(&code, &question, &session, &profile))
+            .await
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    };
+    steps.add(Step::Located {
+        symbols: material.located,
+        millis: material.millis,
+    });
+    let checker = Checker::new(files.clone());
+    let caller = Caller {
+        ledger: &ledger,
+        steps: &steps,
+    };
+    let exploring = Exploring::new(&code, &checker, &models, &caller, session);
+    let (checked, ended) = exploring.run(material.prompt).await?;
+    let mut session = exploring.into_session();
+    session.answered(&question, &checked.text, &checked.citations, &files);
+    let spent = ledger.spent();
+    let answer = Answer {
+        question,
+        answer: checked.text,
+        citations: checked.citations,
+        steps: steps.kept(),
+        dropped: checked.dropped,
+        uncited: checked.uncited,
+        ended,
+        calls: spent.calls,
+        prompt_tokens: spent.prompt_tokens,
+        output_tokens: spent.output_tokens,
+        usd: spent.dollars,
+        unpriced_calls: spent.unpriced_calls,
+        seconds: spent.seconds,
+    };
+    Ok((answer, session))
+}

@@ -1,0 +1,212 @@
+//! What a reader begins with, gathered without a model: the symbols that the question leads to with
+//! their source, where those that it names are used, and a map of the files around them.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use super::candidates::{candidates, named, used};
+use super::code::Code;
+use super::session::Session;
+use super::step::Found;
+use starling_core::prompts::{AskPrompt, AskTurn, Prompt};
+use starling_core::{ModelProfile, Tokens, ToolCalling};
+use starling_index::{Definition, Seed};
+use starling_swarm::reading::{Focus, Layout, chosen};
+use starling_syntax::{FilePath, SymbolPath};
+
+/// Models without tools and with a smaller window are small: they read little, and slowly.
+const SMALL_WINDOW: Tokens = Tokens(20_000);
+/// With less room than this no further symbol is shown.
+const LEAST: Tokens = Tokens(100);
+
+/// How much of each kind a reader is given.
+#[derive(Debug, Clone, Copy)]
+struct Caps {
+    symbols: usize,
+    /// All excerpts together.
+    excerpts: Tokens,
+    named: Tokens,
+    first: Tokens,
+    best: Tokens,
+    rest: Tokens,
+    /// Symbols whose uses are listed, and how many uses.
+    used: (usize, usize),
+    map_tokens: usize,
+}
+
+impl Caps {
+    fn of(profile: &ModelProfile) -> Caps {
+        match is_small(profile) {
+            false => Caps {
+                symbols: 12,
+                excerpts: Tokens(5_500),
+                named: Tokens(1_800),
+                first: Tokens(1_600),
+                best: Tokens(900),
+                rest: Tokens(320),
+                used: (2, 30),
+                map_tokens: 700,
+            },
+            true => Caps {
+                symbols: 5,
+                excerpts: Tokens(1_500),
+                named: Tokens(700),
+                first: Tokens(600),
+                best: Tokens(400),
+                rest: Tokens(250),
+                used: (1, 8),
+                map_tokens: 0,
+            },
+        }
+    }
+}
+
+/// Whether a model gets one prompt and no tools.
+pub fn is_small(profile: &ModelProfile) -> bool {
+    profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
+}
+
+/// The first prompt, and what it is made of.
+pub struct Material {
+    pub prompt: String,
+    pub located: Vec<Found>,
+    pub millis: u64,
+}
+
+/// Gathers what the question leads to. Takes a second or two for a large code base that has not been
+/// read yet.
+pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelProfile) -> Material {
+    let began = Instant::now();
+    let caps = Caps::of(profile);
+    let named = named(code, question);
+    let candidates = candidates(code, question, session, &named, caps.symbols);
+    let excerpts = excerpts(code, &candidates, &named, &Focus::of(question), caps);
+    let shown = excerpts.len();
+    let (names, most) = caps.used;
+    let uses = used(&named, question, most).into_iter().take(names);
+    let uses = uses.map(|(label, name, most)| (label, code.references(&name, most)));
+    let symbols: Vec<SymbolPath> = candidates.iter().map(|(path, _)| path.clone()).collect();
+    let seed = match symbols.is_empty() {
+        true => Seed::Central,
+        false => Seed::Symbols(&symbols),
+    };
+    let map = match caps.map_tokens {
+        0 => String::new(),
+        tokens => code.index().repository_map(seed, tokens).to_string(),
+    };
+    let others = candidates[shown.min(candidates.len())..].iter();
+    let prompt = AskPrompt {
+        question: question.to_owned(),
+        excerpts,
+        others: others.map(|(path, _)| path.to_string()).collect(),
+        uses: uses.collect(),
+        map,
+        files: folders(code),
+        turns: turns(session),
+        findings: findings(session),
+        small: is_small(profile),
+    };
+    let located = candidates.into_iter().map(|(symbol, why)| Found {
+        symbol: symbol.to_string(),
+        why,
+    });
+    Material {
+        prompt: prompt.render(),
+        located: located.collect(),
+        millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// The sources of the candidates, as far as there is room; no line is shown twice.
+fn excerpts(
+    code: &Code,
+    candidates: &[(SymbolPath, String)],
+    named: &[Definition],
+    focus: &Focus,
+    caps: Caps,
+) -> Vec<String> {
+    let mut excerpts = Vec::new();
+    let mut left = caps.excerpts;
+    let mut shown: BTreeSet<(FilePath, usize)> = BTreeSet::new();
+    for (at, (symbol, _)) in candidates.iter().enumerate() {
+        let Ok(found) = code.symbol(symbol) else {
+            continue;
+        };
+        let is_named = named.iter().any(|name| name.symbol == *symbol);
+        let inside: Vec<(u32, u32)> = candidates
+            .iter()
+            .filter(|(inner, _)| inner != symbol && symbol.encloses(inner))
+            .filter_map(|(inner, _)| Some(code.symbol(inner).ok()?.symbol.lines))
+            .collect();
+        let most = match (is_named, at) {
+            (true, _) => caps.named,
+            // What it holds is shown by itself.
+            (false, _) if !inside.is_empty() => caps.rest,
+            (false, 0) => caps.first,
+            (false, 1 | 2) => caps.best,
+            (false, _) => caps.rest,
+        };
+        let elsewhere = |line: usize| {
+            let holds = |lines: &(u32, u32)| (lines.0 as usize..=lines.1 as usize).contains(&line);
+            inside.iter().any(holds)
+        };
+        let lines: BTreeSet<usize> = chosen(&found, focus, most.min(left), Layout::Numbered)
+            .into_iter()
+            .filter(|line| !elsewhere(*line) && shown.insert((symbol.file.clone(), *line)))
+            .collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let excerpt = code.excerpt(&found, lines, most.min(left));
+        left = left.saturating_sub(Tokens::estimate(&excerpt));
+        excerpts.push(excerpt);
+        if left < LEAST {
+            break;
+        }
+    }
+    excerpts
+}
+
+/// The folders at the top with their number of files.
+fn folders(code: &Code) -> String {
+    let files = code.files().files();
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for file in files {
+        let top = file.as_str().split_once('/').map_or("", |(top, _)| top);
+        match counts.iter_mut().find(|(known, _)| *known == top) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((top, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let shown: Vec<String> = counts
+        .iter()
+        .take(12)
+        .map(|(top, count)| match top.is_empty() {
+            true => format!("{count} at the top"),
+            false => format!("{top}/ {count}"),
+        })
+        .collect();
+    format!("{} files: {}", files.len(), shown.join(", "))
+}
+
+fn turns(session: &Session) -> Vec<AskTurn> {
+    let last = session.turns().iter().rev().take(3).rev();
+    let turn = |turn: &super::session::Turn| AskTurn {
+        question: turn.question.clone(),
+        answer: turn.answer.chars().take(1_500).collect(),
+    };
+    last.map(turn).collect()
+}
+
+fn findings(session: &Session) -> Vec<String> {
+    let last = session.findings().iter().rev().take(6).rev();
+    last.map(|finding| {
+        let answer: String = finding.answer.chars().take(800).collect();
+        format!(
+            "{}, asked \"{}\": {answer}",
+            finding.symbol, finding.question
+        )
+    })
+    .collect()
+}

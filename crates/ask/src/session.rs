@@ -1,0 +1,170 @@
+//! What was learnt, kept for follow-up questions. Whatever rests on a file whose text has changed is
+//! forgotten.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::cite::Citation;
+use starling_syntax::{FilePath, SymbolPath};
+use starling_text::ContentHash;
+use starling_workspace::Snapshot;
+
+/// The version of the form; others are not read.
+const VERSION: u32 = 1;
+const TURNS: usize = 6;
+const FINDINGS: usize = 40;
+
+/// Questions and answers about one code base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    version: u32,
+    /// The folder that it is about.
+    root: String,
+    turns: Vec<Turn>,
+    findings: Vec<Finding>,
+}
+
+/// A question of the user and its answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    pub question: String,
+    pub answer: String,
+    /// Symbols that the answer cites.
+    pub symbols: Vec<SymbolPath>,
+    files: Files,
+}
+
+/// What an owner said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    pub symbol: SymbolPath,
+    pub question: String,
+    pub answer: String,
+    files: Files,
+}
+
+/// Files by the hash of the text that was seen.
+type Files = BTreeMap<FilePath, ContentHash>;
+
+/// Why a session cannot be gone on with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    #[error("it is of version {found}, this Starling reads version {VERSION}; begin a new one")]
+    Version { found: u32 },
+    #[error("it is about {of}, not {here}; begin a new one")]
+    OtherFolder { of: String, here: String },
+}
+
+impl Session {
+    /// A session in which nothing has been asked.
+    pub fn new(files: &Snapshot) -> Self {
+        Session {
+            version: VERSION,
+            root: files.root().to_string_lossy().into_owned(),
+            turns: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Goes on with a session over the files as they are now.
+    ///
+    /// # Errors
+    /// [`SessionError`].
+    pub fn resumed(mut self, files: &Snapshot) -> Result<Self, SessionError> {
+        if self.version != VERSION {
+            return Err(SessionError::Version {
+                found: self.version,
+            });
+        }
+        let here = files.root().to_string_lossy().into_owned();
+        if self.root != here {
+            return Err(SessionError::OtherFolder {
+                of: self.root,
+                here,
+            });
+        }
+        self.turns.retain(|turn| still_so(&turn.files, files));
+        self.findings
+            .retain(|finding| still_so(&finding.files, files));
+        Ok(self)
+    }
+
+    /// Earlier questions with their answers, the last one last.
+    pub fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// What the owner of a symbol has said to this question before.
+    pub fn known(&self, symbol: &SymbolPath, question: &str) -> Option<&str> {
+        let question = normal(question);
+        self.findings
+            .iter()
+            .find(|finding| finding.symbol == *symbol && normal(&finding.question) == question)
+            .map(|finding| finding.answer.as_str())
+    }
+
+    pub fn learn(
+        &mut self,
+        symbol: SymbolPath,
+        question: &str,
+        answer: &str,
+        cited: &[Citation],
+        files: &Snapshot,
+    ) {
+        let paths = cited.iter().map(|citation| FilePath::new(&citation.path));
+        let seen = hashes(paths.chain([symbol.file.clone()]), files);
+        self.findings.push(Finding {
+            symbol,
+            question: question.to_owned(),
+            answer: answer.to_owned(),
+            files: seen,
+        });
+        let most = self.findings.len().saturating_sub(FINDINGS);
+        self.findings.drain(..most);
+    }
+
+    pub fn answered(&mut self, question: &str, answer: &str, cited: &[Citation], files: &Snapshot) {
+        let paths = cited.iter().map(|citation| FilePath::new(&citation.path));
+        let mut symbols: Vec<SymbolPath> = Vec::new();
+        for citation in cited {
+            let symbol = SymbolPath::new(FilePath::new(&citation.path), citation.symbol.clone());
+            if !symbols.contains(&symbol) {
+                symbols.push(symbol);
+            }
+        }
+        self.turns.push(Turn {
+            question: question.to_owned(),
+            answer: answer.to_owned(),
+            symbols,
+            files: hashes(paths, files),
+        });
+        let most = self.turns.len().saturating_sub(TURNS);
+        self.turns.drain(..most);
+    }
+}
+
+fn normal(question: &str) -> String {
+    let words: Vec<&str> = question.split_whitespace().collect();
+    words.join(" ").to_lowercase()
+}
+
+fn hashes(paths: impl Iterator<Item = FilePath>, files: &Snapshot) -> Files {
+    let hash = |path: FilePath| {
+        let text = files.read(&path).ok()?;
+        Some((path, ContentHash::of(&text)))
+    };
+    paths.filter_map(hash).collect()
+}
+
+fn still_so(seen: &Files, files: &Snapshot) -> bool {
+    seen.iter().all(|(path, hash)| {
+        files
+            .read(path)
+            .is_ok_and(|text| ContentHash::of(&text) == *hash)
+    })
+}

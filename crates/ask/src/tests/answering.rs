@@ -1,0 +1,253 @@
+//! From a question to its answer.
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::Ended;
+use crate::step::Step;
+
+const GOOD: &str = "`pay` adds up by `total` [shop.py:13].\n\nThe `RATE` counts [shop.py:8].";
+
+#[tokio::test]
+async fn an_easy_question_takes_one_call() {
+    let bed = Bed::new(Scripted::new([say(GOOD)]));
+    let answer = bed.ask("How does pay work out the total?").await;
+    assert_eq!(answer.answer, GOOD);
+    assert_eq!(answer.ended, Ended::Answered);
+    assert_eq!((answer.calls, answer.usd.0), (1, 0.01));
+    let cited: Vec<String> = answer.citations.iter().map(|c| c.place()).collect();
+    assert_eq!(cited, ["shop.py:13", "shop.py:8"]);
+    assert_eq!(answer.citations[1].symbol, "Cart.total");
+    assert_eq!(names(&answer.steps), ["located", "enough"]);
+    // The first prompt holds the source, with its line numbers.
+    let prompt = bed.model.prompt(0);
+    assert!(prompt.contains("   13     return cart.total()"), "{prompt}");
+    assert!(prompt.contains("How does pay work out the total?"));
+}
+
+#[tokio::test]
+async fn blocks_are_shown_as_they_come() {
+    let bed = Bed::new(Scripted::new([Line::Hang(format!("{GOOD}\n\nAnd"))]));
+    let asking = bed.ask("How does pay work?");
+    let mut asking = Box::pin(asking);
+    while bed.shown().matches("\n\n").count() < 2 {
+        assert!(futures::poll!(&mut asking).is_pending());
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(bed.shown().trim_end(), GOOD);
+}
+
+#[tokio::test]
+async fn a_deeper_question_looks_and_asks_owners_side_by_side() {
+    let both = Line::Call(vec![
+        ("references".into(), json!({"name": "pay"})),
+        (
+            "question".into(),
+            json!({"symbol": "shop.py::Cart.total", "question": "What does it give?", "why": "pay calls it"}),
+        ),
+        (
+            "question".into(),
+            json!({"symbol": "main.py::run", "question": "Who pays?", "why": "it uses pay"}),
+        ),
+    ]);
+    let model = Scripted::new([both, say(GOOD)]).owners([
+        say("The `RATE` times the sum [shop.py:8]."),
+        say("`run` does [main.py:5]."),
+    ]);
+    let bed = Bed::new(model);
+    let answer = bed.ask("How is the price made?").await;
+    assert_eq!(answer.calls, 4);
+    let steps = names(&answer.steps);
+    assert_eq!(steps.iter().filter(|step| *step == "asked").count(), 2);
+    assert_eq!(steps.iter().filter(|step| *step == "answered").count(), 2);
+    let why = answer.steps.iter().find_map(|step| match step {
+        Step::Asked { symbol, why, .. } if symbol == "shop.py::Cart.total" => Some(why.clone()),
+        _ => None,
+    });
+    assert_eq!(why.as_deref(), Some("pay calls it"));
+    let last = bed.model.prompt(3);
+    assert!(last.contains("main.py:5 (run) return pay(cart)"), "{last}");
+    assert!(
+        last.contains("The `RATE` times the sum [shop.py:8]."),
+        "{last}"
+    );
+    // An owner sees its source and may look, but asks nobody.
+    let owner = bed.model.prompt(1);
+    assert!(
+        owner.contains("Your symbol: `shop.py::Cart.total`"),
+        "{owner}"
+    );
+    assert_eq!(
+        bed.model.tools(1),
+        ["read", "outline", "search", "definition", "references"]
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_citation_goes_back_once() {
+    let first =
+        "`pay` adds up [shop.py:13].\n\n- `run` pays [gone.py:3].\n- `RATE` counts [shop.py:8].";
+    let bed = Bed::new(Scripted::new([
+        say(first),
+        say("1: `run` pays [main.py:5]."),
+    ]));
+    let answer = bed.ask("Who pays?").await;
+    assert_eq!(
+        answer.answer,
+        "`pay` adds up [shop.py:13].\n\n- `run` pays [main.py:5].\n- `RATE` counts [shop.py:8]."
+    );
+    assert_eq!(answer.calls, 2);
+    assert_eq!(answer.dropped, []);
+    assert!(names(&answer.steps).contains(&"sent_back".to_owned()));
+    assert_eq!(bed.shown().trim_end(), answer.answer);
+    let back = bed.model.prompt(1);
+    assert!(back.contains("there is no file gone.py"), "{back}");
+    assert_eq!(bed.model.tools(1), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_stays_wrong_is_dropped_and_marked() {
+    let first =
+        "`run` pays [gone.py:3]. `Cart` is slow. `pay` is last [shop.py:11].\n\n`RATE` doubles.";
+    let replies = [
+        "1: `run` pays [gone.py:4].\n2: `RATE` doubles.",
+        "rubbish",
+        "",
+        "1: \n2: ",
+    ];
+    for reply in replies {
+        let bed = Bed::new(Scripted::new([say(first), say(reply)]));
+        let answer = bed.ask("Who pays?").await;
+        assert_eq!(
+            answer.answer,
+            "`run` pays [unverified]. `Cart` is slow. `pay` is last [shop.py:11].\n\n\
+             `RATE` doubles. [uncited]",
+            "{reply}"
+        );
+        assert_eq!(answer.dropped.len(), 1);
+        assert!(answer.dropped[0].why.contains("no file gone.py"));
+        assert_eq!(answer.uncited, ["`RATE` doubles."]);
+        assert_eq!(answer.calls, 2);
+    }
+}
+
+#[tokio::test]
+async fn a_claim_may_be_left_out() {
+    let first = "`pay` adds up [shop.py:13].\n\n- `run` pays [gone.py:3].\n";
+    let bed = Bed::new(Scripted::new([say(first), say("1: drop")]));
+    let answer = bed.ask("Who pays?").await;
+    assert_eq!(answer.answer, "`pay` adds up [shop.py:13].");
+    assert_eq!(answer.dropped, []);
+}
+
+#[tokio::test]
+async fn an_answer_that_begins_anew_is_shown_once() {
+    let stumble = Line::Stumble(format!("{GOOD}\n\nAn"), format!("{GOOD} Yes."));
+    let bed = Bed::new(Scripted::new([stumble]));
+    let answer = bed.ask("How does pay work?").await;
+    assert_eq!(answer.answer, format!("{GOOD} Yes."));
+    assert_eq!(bed.shown(), answer.answer);
+    let steps = names(&bed.said.lock().unwrap());
+    assert!(steps.contains(&"restarted".to_owned()) && steps.contains(&"trouble".to_owned()));
+}
+
+#[tokio::test]
+async fn the_text_protocol_asks_by_lines() {
+    let model = Scripted::new([
+        say("@read shop.py::pay main.py:1-5\n@search till"),
+        say(GOOD),
+    ]);
+    let bed = Bed::new(model.text_only(60_000));
+    let answer = bed.ask("How does pay work?").await;
+    assert_eq!(answer.calls, 2);
+    assert_eq!(bed.model.tools(0), Vec::<String>::new());
+    let last = bed.model.prompt(1);
+    assert!(
+        last.contains("shop.py:12 (pay) # The till is open."),
+        "{last}"
+    );
+}
+
+#[tokio::test]
+async fn a_small_model_gets_one_short_prompt() {
+    let bed = Bed::new(Scripted::new([say("`pay` calls `total` [gone.py:1].")]).text_only(8_000));
+    let answer = bed.ask("How does pay work?").await;
+    assert_eq!(answer.calls, 1);
+    assert_eq!(answer.answer, "`pay` calls `total` [unverified].");
+    let prompt = bed.model.prompt(0);
+    assert!(prompt.len() < 8_000);
+    assert!(
+        prompt.trim_end().ends_with("like [path/to/file.py:12]:"),
+        "{prompt}"
+    );
+}
+
+#[tokio::test]
+async fn nothing_can_be_changed() {
+    let edits = [
+        "propose",
+        "intent",
+        "request_change",
+        "wake",
+        "run_tests",
+        "write",
+    ];
+    for edit in edits {
+        let arguments =
+            json!({"symbol": "shop.py::pay", "source": "def pay(cart):\n    return 0\n"});
+        let bed = Bed::new(Scripted::new([call(edit, arguments), say(GOOD)]));
+        let before = bed.tree();
+        let answer = bed.ask("How does pay work?").await;
+        assert_eq!(bed.tree(), before);
+        let told = bed.model.prompt(1);
+        assert!(
+            told.contains(&format!("There is no tool `{edit}`")),
+            "{told}"
+        );
+        assert_eq!(answer.ended, Ended::Answered);
+        for nth in 0..bed.model.calls() {
+            let tools = bed.model.tools(nth);
+            assert!(
+                !tools.iter().any(|tool| edits.contains(&tool.as_str())),
+                "{tools:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_listed_is_out_of_reach() {
+    let targets =
+        json!({"symbols": [".env:1-9", "hidden.txt:1-9", "../secret.txt:1", "hidden.txt::"]});
+    let model = Scripted::new([
+        call("read", targets),
+        call("outline", json!({"file": "hidden.txt"})),
+        say(GOOD),
+    ]);
+    let files = [
+        ("shop.py", SHOP),
+        (".gitignore", "hidden.txt\n"),
+        ("hidden.txt", "the word is swordfish"),
+        (".env", "KEY=swordfish"),
+    ];
+    let bed = Bed::of(&files, model);
+    bed.ask("What is the word?").await;
+    assert!(!bed.model.prompt(2).contains("swordfish"));
+}
+
+#[tokio::test]
+async fn a_folder_without_python_is_read_as_text() {
+    let files = [
+        (
+            "web/cart.js",
+            "// The cart.\nfunction pay(cart) {\n  return cart.total * rate;\n}\n",
+        ),
+        ("README.md", "# Shop\nA shop with a cart.\n"),
+    ];
+    let text = "`pay` multiplies by the `rate` [web/cart.js:3].";
+    let bed = Bed::of(&files, Scripted::new([say(text)]));
+    let answer = bed.ask("How does pay work with the cart?").await;
+    assert_eq!(answer.answer, text);
+    let prompt = bed.model.prompt(0);
+    assert!(prompt.contains("    2 function pay(cart) {"), "{prompt}");
+}

@@ -1,0 +1,94 @@
+//! Follow-up questions.
+
+use super::bed::*;
+use crate::Answer;
+use crate::session::{Session, SessionError};
+
+const FIRST: &str = "It adds up by `total` [shop.py:13].";
+
+async fn first(bed: &Bed) -> (Answer, Session) {
+    let new = Session::new(&bed.files());
+    bed.try_ask("How is it paid?", new)
+        .await
+        .expect("an answer")
+}
+
+fn asks_an_owner() -> Scripted {
+    let ask = || question("shop.py::pay", "What does it do?");
+    let script = [
+        ask(),
+        say("`pay` does it [shop.py:11]."),
+        ask(),
+        say("As `pay` said [shop.py:11]."),
+    ];
+    Scripted::new(script).owners([say(FIRST)])
+}
+
+#[tokio::test]
+async fn what_was_learnt_is_kept() {
+    let bed = Bed::new(asks_an_owner());
+    let (_, session) = first(&bed).await;
+    let text = serde_json::to_string(&session).unwrap();
+    let session: Session = serde_json::from_str(&text).unwrap();
+    let session = session.resumed(&bed.files()).unwrap();
+    let (answer, session) = bed.try_ask("And what then?", session).await.unwrap();
+    // The owner is not asked by a model again.
+    assert_eq!(answer.calls, 2);
+    let remembered = answer
+        .steps
+        .iter()
+        .any(|step| format!("{step:?}").contains("Memory"));
+    assert!(remembered, "{:?}", answer.steps);
+    let prompt = bed.model.prompt(3);
+    assert!(
+        prompt.contains("Question: How is it paid?\nAnswer: `pay` does it"),
+        "{prompt}"
+    );
+    assert!(
+        prompt.contains("shop.py::pay, asked \"What does it do?\": It adds up"),
+        "{prompt}"
+    );
+    // The follow-up names nothing, yet sees what the last answer was about.
+    assert!(prompt.contains("   11 def pay(cart):"), "{prompt}");
+    assert_eq!(session.turns().len(), 2);
+}
+
+#[tokio::test]
+async fn what_rests_on_another_text_is_forgotten() {
+    let bed = Bed::new(asks_an_owner());
+    let (_, session) = first(&bed).await;
+    std::fs::write(
+        bed.dir.path().join("shop.py"),
+        SHOP.replace("RATE = 2", "RATE = 3"),
+    )
+    .unwrap();
+    let session = session.resumed(&bed.files()).unwrap();
+    assert!(session.turns().is_empty() && session.findings().is_empty());
+    let (answer, _) = bed.try_ask("And what then?", session).await.unwrap();
+    assert_eq!(answer.calls, 3);
+}
+
+#[tokio::test]
+async fn a_session_is_of_one_folder_and_one_version() {
+    let (bed, other) = (Bed::new(asks_an_owner()), Bed::new(asks_an_owner()));
+    let (_, session) = first(&bed).await;
+    let error = session.clone().resumed(&other.files()).unwrap_err();
+    assert!(matches!(error, SessionError::OtherFolder { .. }));
+    let mut json = serde_json::to_value(&session).unwrap();
+    json["version"] = 99.into();
+    let old: Session = serde_json::from_value(json).unwrap();
+    let error = old.resumed(&bed.files()).unwrap_err();
+    assert_eq!(error, SessionError::Version { found: 99 });
+}
+
+#[tokio::test]
+async fn a_session_does_not_grow_without_end() {
+    let bed = Bed::new(Scripted::new([say("`pay` does it [shop.py:11].")]));
+    let mut session = Session::new(&bed.files());
+    for n in 0..20 {
+        let question = format!("What is {n}?");
+        session = bed.try_ask(&question, session).await.unwrap().1;
+    }
+    assert_eq!(session.turns().len(), 6);
+    assert_eq!(session.turns()[5].question, "What is 19?");
+}

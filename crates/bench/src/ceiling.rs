@@ -1,0 +1,81 @@
+//! What the edit engine can express at best: known changes, said as proposals by the owners of their
+//! symbols, must come out byte for byte. No model takes part.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::dataset::Instance;
+use super::git::Repositories;
+use super::gold::proposals;
+use super::patch::{FileChange, changes_of};
+use starling_syntax::FilePath;
+
+/// Of some instances, how many can be expressed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Ceiling {
+    pub instances: usize,
+    pub expressible: usize,
+    pub failed: Vec<Failure>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    pub instance_id: String,
+    pub why: String,
+}
+
+/// Tries every instance; `seen` is told of each as it is done.
+pub async fn ceiling(
+    instances: &[Instance],
+    repositories: &Repositories,
+    mut seen: impl FnMut(&Instance),
+) -> Ceiling {
+    let mut found = Ceiling::default();
+    for instance in instances {
+        found.instances += 1;
+        match expressed(instance, repositories).await {
+            Ok(()) => found.expressible += 1,
+            Err(why) => found.failed.push(Failure {
+                instance_id: instance.task.id.clone(),
+                why,
+            }),
+        }
+        seen(instance);
+    }
+    found
+}
+
+async fn expressed(instance: &Instance, repositories: &Repositories) -> Result<(), String> {
+    let found = repositories.find(&instance.task.repo);
+    let repository: &Path = &found.map_err(|error| error.to_string())?;
+    let changes = changes_of(
+        repository,
+        &instance.task.base_commit,
+        &instance.answer.patch,
+    )
+    .await
+    .map_err(|error| error.to_string())?;
+    if changes.is_empty() {
+        return Err("its patch changes no file".into());
+    }
+    changes.iter().try_for_each(file)
+}
+
+fn file(change: &FileChange) -> Result<(), String> {
+    let path = FilePath::new(change.path.as_str());
+    let text = |bytes: &Option<Vec<u8>>| match bytes {
+        None => Ok(None),
+        Some(bytes) => String::from_utf8(bytes.clone())
+            .map(Some)
+            .map_err(|_| format!("{path}: not a text in UTF-8")),
+    };
+    match (text(&change.before)?, text(&change.after)?) {
+        (Some(before), Some(after)) => proposals(&path, &before, &after)
+            .map(drop)
+            .map_err(|error| error.to_string()),
+        // A new file is proposed whole.
+        (None, Some(_)) | (None, None) => Ok(()),
+        (Some(_), None) => Err(format!("{path}: no proposal removes a file")),
+    }
+}

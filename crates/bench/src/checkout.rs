@@ -1,0 +1,302 @@
+//! Checkouts of base commits, without any history. One that an instance is done with is turned into the
+//! next one of its repository: only files that differ are written.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::git::{self, GitError};
+use starling_sandbox::Scratch;
+
+/// So many that nobody uses are kept.
+const MOST_IDLE: usize = 16;
+
+/// Checkouts below one folder, which are lent to one user each.
+#[derive(Debug, Clone)]
+pub struct Checkouts(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    folder: PathBuf,
+    lent: Mutex<Lent>,
+    /// Goes after them.
+    _scratch: Option<Scratch>,
+}
+
+#[derive(Debug, Default)]
+struct Lent {
+    made: usize,
+    /// The one that was used last is the last.
+    idle: Vec<Idle>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    repository: PathBuf,
+    folder: PathBuf,
+}
+
+/// The files of one commit, for one user. Whoever does not say that he is done with it may have left
+/// somebody at work in it: then it goes when this is dropped.
+#[derive(Debug)]
+pub struct Checkout {
+    checkouts: Arc<Shared>,
+    repository: PathBuf,
+    folder: PathBuf,
+    is_done: bool,
+}
+
+impl Checkouts {
+    /// Below a folder that holds nothing else, and goes when nobody needs them any more.
+    pub fn below(folder: PathBuf) -> Self {
+        Checkouts(Arc::new(Shared {
+            folder,
+            lent: Mutex::default(),
+            _scratch: None,
+        }))
+    }
+
+    /// Below a temporary folder.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn temporary() -> io::Result<Self> {
+        let scratch = Scratch::temporary()?;
+        Ok(Checkouts(Arc::new(Shared {
+            folder: scratch.path().join("checkouts"),
+            lent: Mutex::default(),
+            _scratch: Some(scratch),
+        })))
+    }
+
+    /// The files of a commit, whatever was made of the checkout before.
+    ///
+    /// # Errors
+    /// git cannot read the commit, or the files cannot be written.
+    pub(super) async fn take(&self, repository: &Path, commit: &str) -> Result<Checkout, GitError> {
+        let used = self.0.lent().idle_of(repository);
+        if let Some(used) = used {
+            let checkout = self.checkout(repository, used);
+            // Where it cannot be turned into another one, it goes, and a new one is made.
+            if checkout.turn_into(commit).await.is_ok() {
+                return Ok(checkout);
+            }
+        }
+        let folder = {
+            let mut lent = self.0.lent();
+            lent.made += 1;
+            self.0.folder.join(lent.made.to_string())
+        };
+        let checkout = self.checkout(repository, folder);
+        checkout.turn_into(commit).await?;
+        Ok(checkout)
+    }
+
+    fn checkout(&self, repository: &Path, folder: PathBuf) -> Checkout {
+        Checkout {
+            checkouts: Arc::clone(&self.0),
+            repository: repository.to_owned(),
+            folder,
+            is_done: false,
+        }
+    }
+}
+
+impl Shared {
+    fn lent(&self) -> MutexGuard<'_, Lent> {
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // What stays is removed when the place is used again.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Lent {
+    fn idle_of(&mut self, repository: &Path) -> Option<PathBuf> {
+        let at = self
+            .idle
+            .iter()
+            .rposition(|idle| idle.repository == repository)?;
+        Some(self.idle.remove(at).folder)
+    }
+}
+
+impl Checkout {
+    /// Where the files are.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join("checkout")
+    }
+
+    /// A file beside them that belongs to this use.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Nobody is at work in it any more: the next one may have it.
+    pub fn done(mut self) {
+        self.is_done = true;
+    }
+
+    async fn turn_into(&self, commit: &str) -> Result<(), GitError> {
+        let index = self.beside("index");
+        git::check_out(&self.repository, commit, &self.path(), &index).await
+    }
+}
+
+impl Drop for Checkout {
+    fn drop(&mut self) {
+        let folder = std::mem::take(&mut self.folder);
+        let too_many = {
+            let mut lent = self.checkouts.lent();
+            if self.is_done {
+                let repository = std::mem::take(&mut self.repository);
+                lent.idle.push(Idle { repository, folder });
+                (lent.idle.len() > MOST_IDLE).then(|| lent.idle.remove(0).folder)
+            } else {
+                Some(folder)
+            }
+        };
+        if let Some(folder) = too_many {
+            // What stays is removed with the folder of all.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::git;
+    use super::*;
+
+    /// A repository with two commits, and the second's files by name.
+    fn repository(root: &Path) -> (PathBuf, [String; 2]) {
+        let place = root.join("repository");
+        fs::create_dir_all(place.join("gone")).unwrap();
+        fs::write(place.join("gone/a.py"), "a\n").unwrap();
+        fs::write(place.join("same.py"), "same\n").unwrap();
+        fs::write(place.join("kind"), "a file\n").unwrap();
+        fs::write(place.join(".gitignore"), "*.pyc\n").unwrap();
+        git(&place, &["init", "-q"]);
+        git(&place, &["add", "-A"]);
+        git(&place, &["commit", "-q", "-m", "one"]);
+        let one = git(&place, &["rev-parse", "HEAD"]);
+        git(&place, &["rm", "-q", "-r", "gone", "kind"]);
+        fs::create_dir(place.join("kind")).unwrap();
+        fs::write(place.join("kind/b.py"), "b\n").unwrap();
+        git(&place, &["add", "-A"]);
+        git(&place, &["commit", "-q", "-m", "two"]);
+        let two = git(&place, &["rev-parse", "HEAD"]);
+        (place, [one, two])
+    }
+
+    fn files(folder: &Path) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => found.extend(files(&path)),
+                false => {
+                    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                    found.push((name, fs::read_to_string(&path).unwrap()));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[tokio::test]
+    async fn a_checkout_is_the_same_whatever_was_made_of_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let (repository, [one, two]) = repository(dir.path());
+        // What is configured for the repository's own work tree is no matter.
+        git(&repository, &["config", "core.sparseCheckout", "true"]);
+        fs::create_dir_all(repository.join(".git/info")).unwrap();
+        fs::write(repository.join(".git/info/sparse-checkout"), "/same.py\n").unwrap();
+        let mine = files(&repository.join("kind"));
+        let fresh = |commit: String, name: &'static str| {
+            let checkouts = Checkouts::below(dir.path().join(name));
+            let repository = repository.clone();
+            async move { files(&checkouts.take(&repository, &commit).await.unwrap().path()) }
+        };
+        let (first, second) = (fresh(one.clone(), "1").await, fresh(two.clone(), "2").await);
+        assert_eq!(first.len(), 4);
+        assert_eq!(second.len(), 3);
+
+        let checkouts = Checkouts::below(dir.path().join("work"));
+        let checkout = checkouts.take(&repository, &one).await.unwrap();
+        let place = checkout.path();
+        assert_eq!(files(&place), first);
+        // As long as before, within the same second: only its times tell.
+        fs::write(place.join("same.py"), "SAME\n").unwrap();
+        fs::write(place.join("new.py"), "").unwrap();
+        fs::write(place.join("ignored.pyc"), "").unwrap();
+        fs::create_dir_all(place.join("nested")).unwrap();
+        git(&place.join("nested"), &["init", "-q"]);
+        fs::remove_file(place.join("gone/a.py")).unwrap();
+        checkout.done();
+        let checkout = checkouts.take(&repository, &two).await.unwrap();
+        assert_eq!(checkout.path(), place, "it was not used again");
+        assert_eq!(files(&place), second);
+        assert!(!place.join("nested").exists() && !place.join("gone").exists());
+        checkout.done();
+        let checkout = checkouts.take(&repository, &one).await.unwrap();
+        assert_eq!(files(&checkout.path()), first);
+        // The repository itself is as it was.
+        assert_eq!(files(&repository.join("kind")), mine);
+        assert_eq!(git(&repository, &["status", "--porcelain"]), "");
+    }
+
+    #[tokio::test]
+    async fn a_repository_runs_nothing_when_it_is_checked_out() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (repository, [one, two]) = repository(dir.path());
+        let ran = dir.path().join("ran");
+        let program = repository.join(".git/hooks/post-checkout");
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        let script = format!("#!/bin/sh\necho ran >> {}\ncat\n", ran.display());
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = program.to_str().unwrap();
+        for key in ["filter.x.smudge", "filter.x.clean", "core.fsmonitor"] {
+            git(&repository, &["config", key, program]);
+        }
+        let attributes = repository.join(".git/info/attributes");
+        fs::create_dir_all(attributes.parent().unwrap()).unwrap();
+        fs::write(attributes, "* filter=x\n").unwrap();
+        fs::write(repository.join(".gitattributes"), "* filter=x\n").unwrap();
+        let checkouts = Checkouts::below(dir.path().join("work"));
+        for commit in [&one, &two, &one] {
+            checkouts.take(&repository, commit).await.unwrap().done();
+        }
+        assert!(!ran.exists(), "a program of the repository ran");
+    }
+
+    #[tokio::test]
+    async fn a_checkout_has_one_user_and_goes_with_one_who_left_without_a_word() {
+        let dir = tempfile::tempdir().unwrap();
+        let (repository, [one, _]) = repository(dir.path());
+        let checkouts = Checkouts::below(dir.path().join("work"));
+        let first = checkouts.take(&repository, &one).await.unwrap();
+        let second = checkouts.take(&repository, &one).await.unwrap();
+        let places = [first.path(), second.path()];
+        assert_ne!(places[0], places[1]);
+        drop(first);
+        assert!(!places[0].exists());
+        second.done();
+        assert!(places[1].exists());
+        let third = checkouts.take(&repository, &one).await.unwrap();
+        assert_eq!(third.path(), places[1]);
+        third.done();
+        let unknown = checkouts.take(&repository, &"0".repeat(40)).await;
+        assert!(matches!(unknown, Err(GitError::Failed { .. })));
+        drop(checkouts);
+        assert!(!dir.path().join("work").exists());
+    }
+}

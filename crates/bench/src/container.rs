@@ -1,0 +1,199 @@
+//! Images of containers in which the tests of instances run, named as SWE-bench and its kin name them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use starling_workspace::{HostPrograms, ProgramError, Variables};
+
+use starling_sandbox::Container;
+
+/// How long a client may take to say whether an image is there.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// What `__` of an instance's name becomes in the names of SWE-bench's images: registries refuse it.
+const SEPARATOR: &str = "_1776_";
+/// Where Python lies in images of SWE-bench; in others the path is searched after it.
+const PYTHON: &str = "/opt/miniconda3/envs/testbed";
+
+/// Containers for the tests of instances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Containers {
+    /// `docker`, `podman`, or another program with their command line.
+    pub client: PathBuf,
+    pub template: ImageTemplate,
+}
+
+/// The name of an image with a gap for an instance: `{id}`, or `{id:X}` where `__` becomes X.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageTemplate {
+    before: String,
+    separator: String,
+    after: String,
+}
+
+/// Why there is no container for an instance.
+#[derive(Debug, thiserror::Error)]
+pub enum ContainerError {
+    #[error("{}: {error}; install docker or podman, or name one as --container-client", .client.display())]
+    NoClient {
+        client: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("{} does not answer within {} s; is its service running?", .0.display(), DEADLINE.as_secs())]
+    Late(PathBuf),
+    #[error("the image {image} is not here, and none is pulled: `{} pull {image}`, or build it ({message})", .client.display())]
+    NoImage {
+        client: PathBuf,
+        image: String,
+        message: String,
+    },
+}
+
+impl FromStr for ImageTemplate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            "expected an image with {id} where the instance's name goes, for example \
+             swebench/sweb.eval.x86_64.{id}"
+                .to_owned()
+        };
+        let (before, rest) = text.split_once("{id").ok_or_else(wrong)?;
+        let (gap, after) = rest.split_once('}').ok_or_else(wrong)?;
+        let separator = match gap {
+            "" => SEPARATOR,
+            given => given.strip_prefix(':').ok_or_else(wrong)?,
+        };
+        Ok(ImageTemplate {
+            before: before.to_owned(),
+            separator: separator.to_owned(),
+            after: after.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for ImageTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ImageTemplate {
+            before,
+            separator,
+            after,
+        } = self;
+        write!(f, "{before}{{id:{separator}}}{after}")
+    }
+}
+
+impl ImageTemplate {
+    /// The image of an instance. Names of images have no capitals.
+    pub fn image(&self, instance_id: &str) -> String {
+        let id = instance_id.to_lowercase().replace("__", &self.separator);
+        format!("{}{id}{}", self.before, self.after)
+    }
+}
+
+impl Containers {
+    /// The container of an instance, whose image is there.
+    ///
+    /// # Errors
+    /// There is no client, it does not answer, or the image is not there.
+    pub async fn of(&self, instance_id: &str) -> Result<Container, ContainerError> {
+        let image = self.template.image(instance_id);
+        let client = self.client.clone();
+        let no_client = |error: ProgramError| ContainerError::NoClient {
+            client: self.client.clone(),
+            error: std::io::Error::other(error),
+        };
+        let programs = HostPrograms::outside_current_directory();
+        let path = programs
+            .find(&client.to_string_lossy())
+            .map_err(no_client)?;
+        let inspect = programs.command(&path, Variables::Inherited, Path::new("/"));
+        let mut inspect = Command::from(inspect);
+        inspect
+            .args(["image", "inspect", "--format", "{{.Id}}", &image])
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        let output = match tokio::time::timeout(DEADLINE, inspect.output()).await {
+            Err(_) => return Err(ContainerError::Late(client)),
+            Ok(Err(error)) => return Err(ContainerError::NoClient { client, error }),
+            Ok(Ok(output)) => output,
+        };
+        match output.status.success() {
+            true => Ok(Container { client, image }),
+            false => Err(ContainerError::NoImage {
+                client,
+                image,
+                message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            }),
+        }
+    }
+}
+
+/// The Python of a container, as environments name one.
+pub(super) fn python() -> &'static Path {
+    Path::new(PYTHON)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[track_caller]
+    fn check(template: &str, image: &str) {
+        let template: ImageTemplate = template.parse().unwrap();
+        assert_eq!(template.image("Pydata__xarray-4094"), image);
+        assert_eq!(template.to_string().parse(), Ok(template));
+    }
+
+    #[test]
+    fn images_are_named_as_registries_take_them() {
+        check(
+            "swebench/sweb.eval.x86_64.{id}:latest",
+            "swebench/sweb.eval.x86_64.pydata_1776_xarray-4094:latest",
+        );
+        check(
+            "xingyaoww/sweb.eval.x86_64.{id:_s_}",
+            "xingyaoww/sweb.eval.x86_64.pydata_s_xarray-4094",
+        );
+        check("local/{id:__}", "local/pydata__xarray-4094");
+        for wrong in ["image", "{id", "{ident}", "{id_}"] {
+            assert!(wrong.parse::<ImageTemplate>().is_err(), "{wrong}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let client = dir.path().join("client");
+        std::fs::write(
+            &client,
+            "#!/bin/sh\n[ \"$5\" = here/a ] || { echo No such image >&2; exit 1; }\n",
+        )
+        .unwrap();
+        let runs = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&client, runs).unwrap();
+        let mut containers = Containers {
+            client: client.clone(),
+            template: "here/{id}".parse().unwrap(),
+        };
+        let found = containers.of("a").await.unwrap();
+        assert_eq!(
+            found,
+            Container {
+                client,
+                image: "here/a".into()
+            }
+        );
+        let missing = containers.of("b").await.unwrap_err().to_string();
+        assert!(missing.contains("here/b is not here"), "{missing}");
+        assert!(missing.contains("No such image"), "{missing}");
+        containers.client = "/no/client".into();
+        let none = containers.of("a").await.unwrap_err().to_string();
+        assert!(none.contains("install docker or podman"), "{none}");
+    }
+}

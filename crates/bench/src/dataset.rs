@@ -1,0 +1,253 @@
+//! Instances as SWE-bench writes them: one a line as JSON, a list, or the rows of a parquet file.
+
+mod parquet;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// What a run may see of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// `owner__name-number`
+    pub id: String,
+    /// `owner/name`
+    pub repo: String,
+    pub base_commit: String,
+    pub problem_statement: String,
+}
+
+/// What belongs to the grader: no run sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The change that was made upstream, as a unified diff.
+    pub patch: String,
+    /// The tests that came with it.
+    pub test_patch: String,
+    pub fail_to_pass: Vec<String>,
+    pub pass_to_pass: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    pub task: Task,
+    pub answer: Answer,
+}
+
+/// Why a data set cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DatasetError {
+    #[error("{}: {error}", .path.display())]
+    Unreadable {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error(
+        "{}, row {line}: {error}; expected one instance of SWE-bench a line, as JSON",
+        .path.display()
+    )]
+    NoInstance {
+        path: PathBuf,
+        line: usize,
+        error: serde_json::Error,
+    },
+    #[error("{}: {error}", .path.display())]
+    NoParquet {
+        path: PathBuf,
+        error: ::parquet::errors::ParquetError,
+    },
+    #[error("{}, row {line}: the instance {id} is there twice", .path.display())]
+    Twice {
+        path: PathBuf,
+        line: usize,
+        id: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Row {
+    instance_id: String,
+    repo: String,
+    base_commit: String,
+    problem_statement: String,
+    #[serde(default)]
+    patch: Option<String>,
+    #[serde(default)]
+    test_patch: Option<String>,
+    #[serde(default, rename = "FAIL_TO_PASS", deserialize_with = "tests")]
+    fail_to_pass: Vec<String>,
+    #[serde(default, rename = "PASS_TO_PASS", deserialize_with = "tests")]
+    pass_to_pass: Vec<String>,
+}
+
+/// A list of tests, or one written as JSON into a string.
+fn tests<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Tests {
+        List(Vec<String>),
+        Written(String),
+        Missing(()),
+    }
+    match Tests::deserialize(from)? {
+        Tests::List(tests) => Ok(tests),
+        Tests::Missing(()) => Ok(Vec::new()),
+        Tests::Written(text) if text.trim().is_empty() => Ok(Vec::new()),
+        Tests::Written(text) => serde_json::from_str(&text).map_err(serde::de::Error::custom),
+    }
+}
+
+/// All instances of a file, in its order.
+///
+/// # Errors
+/// The file cannot be read, or a row of it is no instance: which one, and why.
+pub fn read_instances(path: &Path) -> Result<Vec<Instance>, DatasetError> {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut instances = Vec::new();
+    for (line, row) in rows(path)? {
+        if !seen.insert(row.instance_id.clone()) {
+            return Err(DatasetError::Twice {
+                path: path.to_owned(),
+                line,
+                id: row.instance_id,
+            });
+        }
+        instances.push(row.into());
+    }
+    Ok(instances)
+}
+
+/// Rows with their numbers, from 1.
+fn rows(path: &Path) -> Result<Vec<(usize, Row)>, DatasetError> {
+    let no_instance = |line, error| DatasetError::NoInstance {
+        path: path.to_owned(),
+        line,
+        error,
+    };
+    let read = |(line, value)| {
+        let row = serde_json::from_value(value).map_err(|error| no_instance(line, error))?;
+        Ok((line, row))
+    };
+    if parquet::is_parquet(path) {
+        let values = parquet::rows(path).map_err(|error| DatasetError::NoParquet {
+            path: path.to_owned(),
+            error,
+        })?;
+        return (1..).zip(values).map(read).collect();
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| DatasetError::Unreadable {
+        path: path.to_owned(),
+        error,
+    })?;
+    if text.trim_start().starts_with('[') {
+        let values: Vec<Value> =
+            serde_json::from_str(&text).map_err(|error| no_instance(error.line(), error))?;
+        return (1..).zip(values).map(read).collect();
+    }
+    let lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(line, text)| {
+            let row = serde_json::from_str(text).map_err(|error| no_instance(line, error))?;
+            Ok((line, row))
+        })
+        .collect()
+}
+
+impl From<Row> for Instance {
+    fn from(row: Row) -> Self {
+        Instance {
+            task: Task {
+                id: row.instance_id,
+                repo: row.repo,
+                base_commit: row.base_commit,
+                problem_statement: row.problem_statement,
+            },
+            answer: Answer {
+                patch: row.patch.unwrap_or_default(),
+                test_patch: row.test_patch.unwrap_or_default(),
+                fail_to_pass: row.fail_to_pass,
+                pass_to_pass: row.pass_to_pass,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Instance>, DatasetError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("set.jsonl");
+        std::fs::write(&path, text).unwrap();
+        read_instances(&path)
+    }
+
+    const ROW: &str = r#"{"instance_id":"a__b-1","repo":"a/b","base_commit":"c0ffee","problem_statement":"It breaks.","patch":"P","test_patch":"T","FAIL_TO_PASS":"[\"t::one\"]","PASS_TO_PASS":["t::two"],"hints_text":"H","version":"1"}"#;
+
+    #[test]
+    fn tests_are_lists_or_lists_in_strings() {
+        let instances = read(&format!("{ROW}\n\n")).unwrap();
+        assert_eq!(instances.len(), 1);
+        assert_eq!(instances[0].task.repo, "a/b");
+        assert_eq!(instances[0].answer.fail_to_pass, ["t::one"]);
+        assert_eq!(instances[0].answer.pass_to_pass, ["t::two"]);
+    }
+
+    #[test]
+    fn a_task_alone_is_an_instance_without_an_answer() {
+        let row = r#"{"instance_id":"a__b-1","repo":"a/b","base_commit":"c","problem_statement":"p","FAIL_TO_PASS":""}"#;
+        let instances = read(row).unwrap();
+        assert_eq!(instances[0].answer.patch, "");
+        assert!(instances[0].answer.fail_to_pass.is_empty());
+    }
+
+    #[test]
+    fn a_list_and_rows_with_gaps_are_read() {
+        let instances = read(&format!("[{ROW}]")).unwrap();
+        assert_eq!(instances[0].answer.patch, "P");
+        let row = r#"{"instance_id":"a__b-1","repo":"a/b","base_commit":"c","problem_statement":"p","patch":null,"FAIL_TO_PASS":null}"#;
+        assert_eq!(read(row).unwrap()[0].answer.patch, "");
+        assert!(read("[1]").unwrap_err().to_string().contains("row 1"));
+    }
+
+    #[test]
+    fn parquet_holds_the_same_instances() {
+        // Written by pyarrow: tests as a list in one row, as JSON in a string in the other file.
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/swebench");
+        for file in ["lists.parquet", "strings.parquet"] {
+            let instances = read_instances(&here.join(file)).unwrap();
+            assert_eq!(instances.len(), 2, "{file}");
+            assert_eq!(instances[0].task.id, "a__b-1");
+            assert_eq!(instances[0].task.problem_statement, "It breaks.\nBadly.");
+            assert_eq!(
+                instances[0].answer.fail_to_pass,
+                ["t::one", "t::é"],
+                "{file}"
+            );
+            assert_eq!(instances[1].answer.patch, "");
+            assert!(instances[1].answer.pass_to_pass.is_empty(), "{file}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("none.parquet");
+        std::fs::write(&path, "PAR1 nonsense").unwrap();
+        let error = read_instances(&path).unwrap_err().to_string();
+        assert!(error.contains("none.parquet"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let error = read(&format!("{ROW}\n{{\"repo\": 1}}\n")).unwrap_err();
+        assert!(error.to_string().contains("row 2"), "{error}");
+        let error = read(&format!("{ROW}\n{ROW}\n")).unwrap_err();
+        assert!(
+            error.to_string().contains("a__b-1 is there twice"),
+            "{error}"
+        );
+        let error = read_instances(Path::new("/nowhere/set.jsonl")).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/set.jsonl"), "{error}");
+    }
+}

@@ -1,0 +1,191 @@
+//! The lines that are spoken with a trainer.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::export::chat;
+use crate::grade::Grade;
+use crate::run::Finished;
+use starling_core::{ChatReply, ChatRequest, Dollars, Finish, Tokens, ToolCall, Usage};
+
+/// What a trainer asks for.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Wanted {
+    /// The names of all instances.
+    Instances {},
+    /// Begins an episode: of this instance, or of the next.
+    Reset {
+        #[serde(default)]
+        instance_id: Option<String>,
+    },
+    Step {
+        action: Action,
+    },
+    Close,
+}
+
+/// A message of the assistant as OpenAI writes it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct Action {
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Call>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Call {
+    #[serde(default)]
+    id: Option<String>,
+    function: Function,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Function {
+    name: String,
+    /// JSON in a string, as OpenAI has it, or as it is.
+    #[serde(default)]
+    arguments: Value,
+}
+
+impl Action {
+    /// As a model's reply.
+    pub(super) fn reply(self) -> Result<ChatReply, String> {
+        let text = self.content.unwrap_or_default();
+        let calls = self.tool_calls.unwrap_or_default();
+        if text.is_empty() && calls.is_empty() {
+            return Err("an action has content or tool_calls".into());
+        }
+        let tool_calls: Vec<ToolCall> = calls.into_iter().enumerate().map(call).collect();
+        let said = tool_calls
+            .iter()
+            .map(|call| Tokens::estimate(&call.arguments));
+        let output = Tokens::estimate(&text) + said.sum();
+        Ok(ChatReply {
+            model: "policy".into(),
+            finish: match tool_calls.is_empty() {
+                true => Finish::Stop,
+                false => Finish::ToolCalls,
+            },
+            text,
+            tool_calls,
+            usage: Usage {
+                output,
+                ..Usage::default()
+            },
+            cost: Dollars(0.0),
+            calls: 1,
+        })
+    }
+}
+
+fn call((at, call): (usize, Call)) -> ToolCall {
+    ToolCall {
+        id: call.id.unwrap_or_else(|| format!("call_{at}")),
+        name: call.function.name,
+        arguments: match call.function.arguments {
+            Value::String(text) => text,
+            Value::Null => "{}".into(),
+            given => given.to_string(),
+        },
+    }
+}
+
+/// A line for the trainer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(super) struct Said(Value);
+
+impl Said {
+    /// Nothing has changed by what was asked for.
+    pub(super) fn error(why: impl Into<String>) -> Self {
+        Said(json!({"error": why.into()}))
+    }
+
+    pub(super) fn instances(ids: Vec<String>) -> Self {
+        Said(json!({"instances": ids}))
+    }
+
+    pub(super) fn closed() -> Self {
+        Said(json!({"closed": true}))
+    }
+
+    /// The policy is to answer.
+    pub(super) fn asked(id: &str, request: &ChatRequest) -> Self {
+        let observation = json!({
+            "conversation": request.conversation,
+            "messages": chat::messages(&request.messages),
+            "tools": chat::specs(&request.tools),
+            "max_output": request.max_output,
+        });
+        Said(json!({
+            "observation": observation, "reward": 0.0, "done": false, "info": {"instance_id": id},
+        }))
+    }
+
+    /// The run is over, and was graded.
+    pub(super) fn finished(id: &str, finished: &Finished, grade: &Grade) -> Self {
+        let (word, why) = match grade {
+            Grade::Resolved => ("resolved", None),
+            Grade::Unresolved(why) => ("unresolved", Some(why)),
+            Grade::Error(why) => ("error", Some(why)),
+        };
+        let reward = match grade {
+            Grade::Resolved => 1.0,
+            Grade::Unresolved(_) | Grade::Error(_) => 0.0,
+        };
+        Said(json!({
+            "observation": null, "reward": reward, "done": true,
+            "info": {
+                "instance_id": id, "grade": word, "why": why, "patch": finished.patch,
+                "stop_reason": finished.stop_reason, "spent": finished.spent,
+            },
+        }))
+    }
+
+    /// The run came to no end.
+    pub(super) fn failed(id: &str, why: &str) -> Self {
+        Said(json!({
+            "observation": null, "reward": 0.0, "done": true,
+            "info": {"instance_id": id, "grade": "error", "why": why},
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn reply(action: &str) -> Result<ChatReply, String> {
+        let line = format!(r#"{{"op":"step","action":{action}}}"#);
+        match serde_json::from_str(&line).map_err(|error| error.to_string())? {
+            Wanted::Step { action } => action.reply(),
+            Wanted::Instances {} | Wanted::Reset { .. } | Wanted::Close => panic!("{line}"),
+        }
+    }
+
+    #[test]
+    fn actions_are_messages_of_the_assistant() {
+        let said = reply(r#"{"role":"assistant","content":"ACCEPT"}"#).unwrap();
+        assert_eq!((said.text.as_str(), said.finish), ("ACCEPT", Finish::Stop));
+        let called = reply(
+            r#"{"content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"read","arguments":"{\"a\":1}"}},{"function":{"name":"finish","arguments":{"b":2}}}]}"#,
+        )
+        .unwrap();
+        let told = |call: &ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
+        let calls: Vec<String> = called.tool_calls.iter().map(told).collect();
+        assert_eq!(calls, [r#"x read {"a":1}"#, r#"call_1 finish {"b":2}"#]);
+        assert_eq!(called.finish, Finish::ToolCalls);
+    }
+
+    #[test]
+    fn what_is_no_action_is_told() {
+        assert!(reply("{}").unwrap_err().contains("content or tool_calls"));
+        assert!(reply("7").is_err());
+        assert!(reply(r#"{"tool_calls":[{}]}"#).is_err());
+        assert!(serde_json::from_str::<Wanted>(r#"{"op":"dance"}"#).is_err());
+        assert!(serde_json::from_str::<Wanted>(r#"{"op":"reset","seed":1}"#).is_err());
+    }
+}

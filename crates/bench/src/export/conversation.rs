@@ -1,0 +1,196 @@
+//! Conversations put together again from what was recorded of each call.
+
+use starling_core::{Exchange, Message, Role};
+
+/// What one agent and its model said, ending with the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Conversation {
+    pub(super) name: String,
+    pub(super) role: Role,
+    /// Names of the tools that were on offer.
+    pub(super) tools: Vec<String>,
+    pub(super) messages: Vec<Message>,
+}
+
+/// All conversations, in the order in which they began.
+pub(super) fn of(exchanges: &[Exchange]) -> Vec<Conversation> {
+    let mut open: Vec<Open> = Vec::new();
+    let mut done = Vec::new();
+    for exchange in exchanges {
+        let known = open.iter().position(|one| one.is_of(exchange));
+        let at = known.unwrap_or_else(|| {
+            open.push(Open::new(exchange, done.len()));
+            // Its place, whatever else begins before it ends.
+            done.push(Vec::new());
+            open.len() - 1
+        });
+        let one = &mut open[at];
+        done[one.place].extend(one.take(exchange));
+    }
+    for mut one in open {
+        done[one.place].extend(one.end());
+    }
+    done.into_iter().flatten().collect()
+}
+
+/// A conversation that may go on.
+struct Open {
+    place: usize,
+    talk: Conversation,
+    /// Said last, and not yet part of a prompt.
+    reply: Option<Message>,
+}
+
+impl Open {
+    fn new(exchange: &Exchange, place: usize) -> Self {
+        Open {
+            place,
+            talk: Conversation {
+                name: exchange.conversation.clone(),
+                role: exchange.role,
+                tools: Vec::new(),
+                messages: Vec::new(),
+            },
+            reply: None,
+        }
+    }
+
+    fn is_of(&self, exchange: &Exchange) -> bool {
+        self.talk.name == exchange.conversation && self.talk.role == exchange.role
+    }
+
+    /// Goes on, or begins again: then what was said until now is a conversation of its own.
+    fn take(&mut self, exchange: &Exchange) -> Option<Conversation> {
+        let first = exchange.prompt.first();
+        let asked = matches!(self.talk.messages.last(), Some(Message::User { .. }));
+        let ended = match (first, &self.reply) {
+            (Some(Message::System { .. }), _) => self.begin_again(0),
+            // The reply is part of the prompt, as the agent keeps it.
+            (Some(Message::Assistant { .. } | Message::Tool { .. }), _) => {
+                self.reply = None;
+                None
+            }
+            (Some(Message::User { .. }), Some(_)) => self.begin_again(1),
+            (Some(Message::User { .. }), None) if asked => self.begin_again(1),
+            (Some(Message::User { .. }), None) => None,
+            (None, Some(_)) => self.begin_again(2),
+            (None, None) => None,
+        };
+        self.talk.messages.extend(exchange.prompt.iter().cloned());
+        self.talk.tools.clone_from(&exchange.tools);
+        if let Ok(reply) = &exchange.reply {
+            self.reply = Some(Message::Assistant {
+                text: reply.text.clone(),
+                tool_calls: reply.tool_calls.clone(),
+            });
+        }
+        ended
+    }
+
+    fn begin_again(&mut self, kept: usize) -> Option<Conversation> {
+        let ended = self.end();
+        self.talk.messages.truncate(kept);
+        ended
+    }
+
+    /// Up to the last thing that the model said; nothing where it said nothing.
+    fn end(&mut self) -> Option<Conversation> {
+        let mut talk = self.talk.clone();
+        talk.messages.extend(self.reply.take());
+        let says = |message: &Message| matches!(message, Message::Assistant { .. });
+        let last = talk.messages.iter().rposition(says)?;
+        talk.messages.truncate(last + 1);
+        Some(talk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_core::{ChatReply, Dollars, Finish, ModelError, Usage};
+
+    fn exchange(prompt: Vec<Message>, reply: Option<&str>) -> Exchange {
+        Exchange {
+            conversation: "agent a.py::f".into(),
+            role: Role::Agent,
+            ordinal: 0,
+            prompt,
+            tools: vec!["read".into()],
+            capability: None,
+            reply: match reply {
+                Some(text) => Ok(ChatReply {
+                    model: "m".into(),
+                    text: text.into(),
+                    tool_calls: Vec::new(),
+                    finish: Finish::Stop,
+                    usage: Usage::default(),
+                    cost: Dollars(0.0),
+                    calls: 1,
+                }),
+                None => Err(ModelError::Malformed {
+                    model: "m".into(),
+                    message: "cut".into(),
+                }),
+            },
+            millis: 1,
+        }
+    }
+
+    fn system() -> Message {
+        Message::System { text: "S".into() }
+    }
+
+    fn user(text: &str) -> Message {
+        Message::User { text: text.into() }
+    }
+
+    fn said(text: &str) -> Message {
+        Message::Assistant {
+            text: text.into(),
+            tool_calls: Vec::new(),
+        }
+    }
+
+    #[track_caller]
+    fn check(exchanges: &[Exchange], expected: &[&[&str]]) {
+        let told: Vec<Vec<String>> = of(exchanges)
+            .iter()
+            .map(|talk| talk.messages.iter().map(|m| m.text().to_owned()).collect())
+            .collect();
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn calls_of_one_conversation_are_one() {
+        let mut other = exchange(vec![system(), user("Q")], Some("A"));
+        other.conversation = "scout".into();
+        let first = exchange(vec![system(), user("1")], Some("2"));
+        let second = exchange(vec![said("2"), user("3")], Some("4"));
+        check(
+            &[first, other, second],
+            &[&["S", "1", "2", "3", "4"], &["S", "Q", "A"]],
+        );
+    }
+
+    #[test]
+    fn what_begins_again_is_another() {
+        let first = exchange(vec![system(), user("1")], Some("2"));
+        // Everything but the system's message was forgotten, or only what was answered.
+        let forgot = exchange(vec![user("3")], Some("4"));
+        let again = exchange(Vec::new(), Some("5"));
+        check(
+            &[first, forgot, again],
+            &[&["S", "1", "2"], &["S", "3", "4"], &["S", "3", "5"]],
+        );
+    }
+
+    #[test]
+    fn a_call_without_an_answer_is_no_part() {
+        let failed = exchange(vec![system(), user("1")], None);
+        check(std::slice::from_ref(&failed), &[]);
+        let again = exchange(Vec::new(), Some("2"));
+        check(&[failed.clone(), again], &[&["S", "1", "2"]]);
+        let anew = exchange(vec![user("3")], Some("4"));
+        check(&[failed, anew], &[&["S", "3", "4"]]);
+    }
+}

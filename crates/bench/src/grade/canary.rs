@@ -1,0 +1,176 @@
+//! Tests that must fail. A change that makes the machinery of tests say what it likes, or end before
+//! its time, lets them pass as well, or leaves them out; its names are not known beforehand.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::SystemTime;
+
+use starling_core::{TestReport, TestStatus};
+
+/// What runners call tests that did not pass.
+const FAILING: [&str; 4] = ["failed", "error", "errors", "exceptions"];
+
+/// Failing tests with names of their own.
+#[derive(Debug)]
+pub(super) struct Canary {
+    word: String,
+}
+
+impl Canary {
+    pub(super) fn new(instance_id: &str) -> Self {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let seed = format!("{instance_id} {} {now:?}", std::process::id());
+        Canary {
+            word: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(seed.as_bytes())),
+        }
+    }
+
+    /// Adds them to a file of tests: as methods for unittest, as functions for those that know only
+    /// these. Each fails in another way.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn settle_in(&self, file: &Path) -> std::io::Result<()> {
+        let word = &self.word;
+        let mut text = std::fs::read_to_string(file)?;
+        text.push_str(&format!(
+            "\n\nimport unittest as u{word}\n\n\nclass T{word}(u{word}.TestCase):\n    \
+             def test_{word}_a(self):\n        self.assertEqual(1, 2)\n\n    \
+             def test_{word}_b(self):\n        self.assertTrue(False)\n\n    \
+             def test_{word}_c(self):\n        raise AssertionError('c')\n\n\n\
+             def test_{word}_d():\n    assert 1 == 2\n\n\n\
+             def test_{word}_e():\n    raise AssertionError('e')\n"
+        ));
+        std::fs::write(file, text)
+    }
+
+    /// Takes its tests out of a report.
+    ///
+    /// # Errors
+    /// They did not fail.
+    pub(super) fn taken_from(&self, mut report: TestReport) -> Result<TestReport, Doubt> {
+        let (own, others) = report
+            .cases
+            .into_iter()
+            .partition::<Vec<_>, _>(|case| case.id.contains(&self.word));
+        report.cases = others;
+        let passes = |status| match status {
+            TestStatus::Passed | TestStatus::Skipped => true,
+            TestStatus::Failed | TestStatus::Error | TestStatus::Unsteady => false,
+        };
+        if own.iter().any(|case| passes(case.status)) {
+            return Err(Doubt::Passes);
+        }
+        if own.is_empty() {
+            return Err(Doubt::Missing(report));
+        }
+        Ok(report)
+    }
+}
+
+/// Why a report is not believed.
+#[derive(Debug)]
+pub(super) enum Doubt {
+    /// A test passes that cannot.
+    Passes,
+    /// Tests that must fail are not in it.
+    Missing(TestReport),
+}
+
+impl Doubt {
+    pub(super) fn words(&self) -> &'static str {
+        match self {
+            Doubt::Passes => "a test passes that cannot: the machinery of the tests was changed",
+            Doubt::Missing(_) => "the tests did not run to their end",
+        }
+    }
+}
+
+/// How many tests are seen to have passed: by name, or by the count that a runner tells at last where
+/// none has failed.
+pub(super) fn seen(report: &TestReport) -> usize {
+    passed(report).len().max(counted(&report.output))
+}
+
+/// What a runner says at last: `Ran 3 tests` and `OK (skipped=1)`, or `3 passed, 1 skipped`.
+fn counted(output: &str) -> usize {
+    let mut skipped = 0;
+    for line in output.lines().rev() {
+        let words: Vec<&str> = line.split([' ', ',', '=', '(', ')']).collect();
+        let beside = |word: &str, step: isize| -> Option<usize> {
+            let at = words.iter().position(|one| *one == word)?;
+            words.get(at.checked_add_signed(step)?)?.parse().ok()
+        };
+        if words[0] == "FAILED" {
+            return 0;
+        }
+        if words[0] == "OK" {
+            skipped = beside("skipped", 1).unwrap_or(0);
+        }
+        if words[0] == "Ran" {
+            return beside("Ran", 1).unwrap_or(0).saturating_sub(skipped);
+        }
+        if let Some(passed) = beside("passed", -1) {
+            let fails = |word: &&str| beside(word, -1).is_some_and(|count| count > 0);
+            return match FAILING.iter().any(fails) {
+                true => 0,
+                false => passed,
+            };
+        }
+    }
+    0
+}
+
+/// The tests of a report that passed.
+pub(super) fn passed(report: &TestReport) -> BTreeSet<String> {
+    let passes = |status| match status {
+        TestStatus::Passed => true,
+        TestStatus::Failed | TestStatus::Error | TestStatus::Skipped | TestStatus::Unsteady => {
+            false
+        }
+    };
+    let cases = report.cases.iter().filter(|case| passes(case.status));
+    cases.map(|case| case.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_core::TestOutcome;
+
+    #[test]
+    fn runners_that_name_no_test_are_believed_by_their_count() {
+        for (output, count) in [
+            ("..\n-----\nRan 2 tests in 0.001s\n\nOK\n", 2),
+            ("===== 3 passed, 1 skipped in 0.12s =====\n", 3),
+            ("4 passed in 0.1s\n", 4),
+            ("tests finished: 5 passed, 2 skipped, in 0.41 seconds\n", 5),
+            ("Ran 3 tests in 0.001s\n\nOK (skipped=1)\n", 2),
+            (
+                "Ran 2 tests in 0.1s\n\nFAILED (failures=1)\nDestroying it\n",
+                0,
+            ),
+            (
+                "FAILED t.py::a\n===== 1 failed, 3 passed in 0.12s =====\n",
+                0,
+            ),
+            (
+                "tests finished: 5 passed, 2 exceptions, in 0.4 seconds\n",
+                0,
+            ),
+            ("passed\nall is well\n", 0),
+            ("", 0),
+        ] {
+            let report = TestReport {
+                outcome: TestOutcome::Passed,
+                exit: Some(0),
+                command: String::new(),
+                cases: Vec::new(),
+                source: Default::default(),
+                output: output.into(),
+                millis: 1,
+            };
+            assert_eq!(seen(&report), count, "{output}");
+        }
+    }
+}

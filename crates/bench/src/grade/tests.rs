@@ -1,0 +1,227 @@
+use super::*;
+use crate::testing::git;
+use crate::{Answer, Task};
+use starling_sandbox::Policy;
+use starling_text::unified_diff;
+
+const CODE: &str = "def double(n):\n    return n + n + 1\n\n\ndef name():\n    return 'x'\n";
+const TESTS: &str = "import unittest\nimport code_of\n\n\nclass T(unittest.TestCase):\n    def test_name(self):\n        self.assertEqual(code_of.name(), 'x')\n\n    def test_missing(self):\n        self.assertTrue(False)\n";
+/// A test of the slip, as it came with its mending.
+const NEW_TEST: &str = "class T(unittest.TestCase):\n    def test_double(self):\n        self.assertEqual(code_of.double(2), 4)\n\n";
+
+/// The change of one file by replacing one text in it.
+fn patch(file: &str, before: &str, old: &str, new: &str) -> String {
+    unified_diff(file, before, &before.replace(old, new))
+}
+
+fn gold() -> String {
+    patch("code_of.py", CODE, "n + n + 1", "n + n")
+}
+
+struct Bed {
+    _dir: tempfile::TempDir,
+    grader: Grader,
+    instance: Instance,
+}
+
+/// A repository with a slip, hidden tests, and an environment without packages.
+async fn bed() -> Bed {
+    let dir = tempfile::tempdir().unwrap();
+    let repository = dir.path().join("repos/a__b");
+    std::fs::create_dir_all(&repository).unwrap();
+    std::fs::write(repository.join("code_of.py"), CODE).unwrap();
+    std::fs::write(repository.join("test_it.py"), TESTS).unwrap();
+    git(&repository, &["init", "-q"]);
+    git(&repository, &["add", "-A"]);
+    git(&repository, &["commit", "-q", "-m", "base"]);
+    let base_commit = git(&repository, &["rev-parse", "HEAD"]);
+    let environment = Environment {
+        instance_id: "a__b-1".into(),
+        python: "3".into(),
+        pip: Vec::new(),
+        env: BTreeMap::from([("PYTHONPATH".into(), "$PWD".into())]),
+        test_cmd_f2p: "python3 -m unittest -v test_it.T.test_double".into(),
+        test_cmd_p2p: "python3 -m unittest -v test_it".into(),
+        p2p_unavailable: Vec::new(),
+    };
+    let cache = dir.path().join("cache");
+    // Any Python serves: the environment counts as built.
+    let name = xxhash_rust::xxh3::xxh3_64(b"3 ");
+    let built = cache.join(format!("environments/{name:016x}"));
+    std::fs::create_dir_all(&built).unwrap();
+    std::fs::write(built.join("starling-built"), "").unwrap();
+    Bed {
+        grader: Grader {
+            repositories: Repositories {
+                directory: dir.path().join("repos"),
+                ..Repositories::default()
+            },
+            checkouts: Checkouts::temporary().unwrap(),
+            environments: BTreeMap::from([("a__b-1".into(), environment)]),
+            containers: None,
+            shadows: Shadows::open(&cache, Policy::default()).await.unwrap(),
+            cache,
+            deadline: Duration::from_secs(20),
+        },
+        instance: Instance {
+            task: Task {
+                id: "a__b-1".into(),
+                repo: "a/b".into(),
+                base_commit,
+                problem_statement: "double".into(),
+            },
+            answer: Answer {
+                patch: gold(),
+                test_patch: patch(
+                    "test_it.py",
+                    TESTS,
+                    "class T(unittest.TestCase):\n",
+                    NEW_TEST,
+                ),
+                fail_to_pass: vec!["test_double".into()],
+                pass_to_pass: vec!["test_name".into()],
+            },
+        },
+        _dir: dir,
+    }
+}
+
+async fn grade(patch: &str) -> Grade {
+    let bed = bed().await;
+    let prediction = Prediction {
+        instance_id: "a__b-1".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(patch.into()),
+    };
+    bed.grader.grade(&bed.instance, &prediction).await
+}
+
+#[track_caller]
+fn is_unresolved(grade: Grade, why: &str) {
+    match grade {
+        Grade::Unresolved(said) => assert!(said.contains(why), "{said}"),
+        Grade::Resolved | Grade::Error(_) => panic!("{grade:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_right_change_resolves_whatever_fails_anyway() {
+    assert_eq!(grade(&gold()).await, Grade::Resolved);
+}
+
+#[tokio::test]
+async fn no_change_and_wrong_changes_do_not() {
+    is_unresolved(grade("").await, "nothing was predicted");
+    let wrong = patch("code_of.py", CODE, "n + n + 1", "n");
+    is_unresolved(grade(&wrong).await, "FAIL_TO_PASS");
+    let misfit = gold().replace("n + n + 1", "n + n + 2");
+    is_unresolved(grade(&misfit).await, "does not apply");
+}
+
+#[tokio::test]
+async fn what_breaks_another_test_does_not() {
+    let both = CODE.replace("n + n + 1", "n + n").replace("'x'", "'y'");
+    let breaks = unified_diff("code_of.py", CODE, &both);
+    is_unresolved(grade(&breaks).await, "broken: test_it.T.test_name");
+}
+
+#[tokio::test]
+async fn tests_that_were_tampered_with_are_put_back() {
+    let eased = patch("test_it.py", TESTS, "assertTrue(False)", "assertTrue(True)");
+    assert_eq!(grade(&format!("{}{eased}", gold())).await, Grade::Resolved);
+}
+
+/// The right change with lines of its own at the head of the file.
+fn with_head(head: &str) -> String {
+    let after = format!("{head}\n{CODE}");
+    unified_diff("code_of.py", CODE, &after)
+}
+
+#[tokio::test]
+async fn who_ends_the_tests_is_not_resolved() {
+    let ends = with_head("import os\nos._exit(0)\n");
+    is_unresolved(grade(&ends).await, "0 of 1 tests were seen to pass");
+    // The right change, but an end before the other tests.
+    let mended = CODE.replace("n + n + 1", "n + n").replace(
+        "return 'x'",
+        "import os, sys; sys.stderr.flush(); os._exit(0)",
+    );
+    let ends = unified_diff("code_of.py", CODE, &mended);
+    is_unresolved(grade(&ends).await, "did not run to their end");
+}
+
+#[tokio::test]
+async fn who_ends_python_well_whatever_failed_is_not_resolved() {
+    let ends = with_head("import atexit, os\natexit.register(lambda: os._exit(0))\n");
+    is_unresolved(grade(&ends).await, "FAIL_TO_PASS: test_it.T.test_double");
+    // A runner that names no test.
+    let mut bed = bed().await;
+    let environment = bed.grader.environments.get_mut("a__b-1").unwrap();
+    environment.test_cmd_f2p =
+        "python3 -m unittest test_it.T.test_double 2>&1 | tail -n 3; true".into();
+    let prediction = Prediction {
+        instance_id: "a__b-1".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(ends),
+    };
+    let grade = bed.grader.grade(&bed.instance, &prediction).await;
+    is_unresolved(grade, "0 of 1 tests were seen to pass");
+}
+
+/// A command that names its tests does not run those that keep watch; on the tree without the change it
+/// does not, either.
+#[tokio::test]
+async fn a_command_that_names_its_tests_is_believed() {
+    let mut bed = bed().await;
+    let environment = bed.grader.environments.get_mut("a__b-1").unwrap();
+    environment.test_cmd_p2p = "python3 -m unittest -v test_it.T.test_name".into();
+    let prediction = |patch: String| Prediction {
+        instance_id: "a__b-1".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(patch),
+    };
+    let right = bed.grader.grade(&bed.instance, &prediction(gold())).await;
+    assert_eq!(right, Grade::Resolved);
+}
+
+#[tokio::test]
+async fn who_makes_all_tests_pass_is_not_resolved() {
+    let blind = "import unittest\nunittest.TestCase.run = lambda self, result=None: (result.startTest(self), result.addSuccess(self), result.stopTest(self))\n";
+    is_unresolved(grade(&with_head(blind)).await, "a test passes that cannot");
+    let deaf = "import unittest\nunittest.TestCase.assertEqual = lambda self, *a: None\n";
+    is_unresolved(grade(&with_head(deaf)).await, "a test passes that cannot");
+}
+
+#[tokio::test]
+async fn who_removes_tests_from_sight_is_not_resolved() {
+    let hides = "import unittest\nnames = unittest.TestLoader.getTestCaseNames\nunittest.TestLoader.getTestCaseNames = lambda self, case: [n for n in names(self, case) if n != 'test_name']\n";
+    let both = format!("{hides}\n{}", CODE.replace("n + n + 1", "n + n"));
+    let hidden = unified_diff("code_of.py", CODE, &both);
+    is_unresolved(grade(&hidden).await, "broken: test_it.T.test_name");
+}
+
+#[tokio::test]
+async fn who_hangs_is_not_resolved_and_ends() {
+    let mut bed = bed().await;
+    bed.grader.deadline = Duration::from_secs(1);
+    let prediction = Prediction {
+        instance_id: "a__b-1".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(with_head("import time\ntime.sleep(600)\n")),
+    };
+    let grade = bed.grader.grade(&bed.instance, &prediction).await;
+    is_unresolved(grade, "FAIL_TO_PASS");
+}
+
+#[tokio::test]
+async fn what_cannot_be_graded_says_why() {
+    let mut bed = bed().await;
+    bed.instance.task.id = "a__b-2".into();
+    let prediction = Prediction {
+        instance_id: "a__b-2".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(gold()),
+    };
+    let grade = bed.grader.grade(&bed.instance, &prediction).await;
+    assert_eq!(grade, Grade::Error("it has no environment".into()));
+}

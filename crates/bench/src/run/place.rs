@@ -1,0 +1,367 @@
+//! The folder of a run over many instances. An instance is done when its record is there, and records
+//! come whole or not at all: whoever starts again goes on with the rest.
+//!
+//! ```text
+//! run.json                         settings; another run does not write here
+//! instances/<id>/attempt-N.json    the record of a failed attempt, kept when the instance is run again
+//! instances/<id>/trajectory.jsonl  its story
+//! instances/<id>/result.json       its record, written last
+//! predictions.jsonl, report.json   made of the records, after each
+//! work/                            checkouts of instances at work
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{Outcome, Record, Report};
+use crate::predictions::Prediction;
+use starling_core::Dollars;
+use starling_workspace::{private_directory, private_file};
+
+/// What all instances of a place have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    pub dataset: String,
+    pub driver: String,
+    /// As predictions name it.
+    pub model: String,
+    /// What makes it another sample than others of the same, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sample: String,
+    /// The program that runs the instances: its version and a hash of its file.
+    #[serde(default)]
+    pub program: String,
+    /// What else the runs are given, by name: arguments, and hashes of files and of the configuration.
+    #[serde(default)]
+    pub given: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// What of it is not as in `other`, a line each: as it is here, and as it is there.
+    fn differences(&self, other: &Settings) -> Vec<String> {
+        let (ours, theirs) = (self.named(), other.named());
+        let names: BTreeSet<&str> = ours.keys().chain(theirs.keys()).copied().collect();
+        let value = |of: &BTreeMap<&str, &str>, name| match of.get(name) {
+            Some(value) if !value.is_empty() => format!("`{value}`"),
+            Some(_) | None => "nothing".to_owned(),
+        };
+        let differ = names
+            .iter()
+            .filter(|name| ours.get(*name) != theirs.get(*name));
+        differ
+            .map(|name| {
+                format!(
+                    "{name}: {}, not {}",
+                    value(&ours, name),
+                    value(&theirs, name)
+                )
+            })
+            .collect()
+    }
+
+    fn named(&self) -> BTreeMap<&str, &str> {
+        let given = self
+            .given
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let own = [
+            ("data set", self.dataset.as_str()),
+            ("driver", &self.driver),
+            ("model", &self.model),
+            ("sample", &self.sample),
+            ("program", &self.program),
+        ];
+        given.chain(own).collect()
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {} ({}", self.dataset, self.model, self.driver)?;
+        match self.sample.as_str() {
+            "" => write!(f, ")"),
+            sample => write!(f, ", {sample})"),
+        }
+    }
+}
+
+/// What is made of records that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    Everything,
+    /// Instances that failed are run again.
+    Finished,
+}
+
+/// A folder that is being written to by this process alone.
+#[derive(Debug)]
+pub struct Place {
+    root: PathBuf,
+    settings: Settings,
+    _lock: File,
+}
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("{}: {error}", .path.display())]
+    Disk { path: PathBuf, error: io::Error },
+    #[error("{}: {error}; remove it to begin this part again", .path.display())]
+    NoRecord {
+        path: PathBuf,
+        error: serde_json::Error,
+    },
+    #[error("{} is being written by another run", .0.display())]
+    Taken(PathBuf),
+    #[error(
+        "{} holds a run with other settings, which cannot be resumed with these:\n  {}\nGive the settings of that run, or another directory as --out.",
+        .path.display(), .differences.join("\n  ")
+    )]
+    Other {
+        path: PathBuf,
+        /// As it is there, and as it was asked for.
+        differences: Vec<String>,
+    },
+}
+
+impl Place {
+    /// Takes a folder, which may hold a part of the same run, and removes what a run that was cut short
+    /// left at work.
+    ///
+    /// # Errors
+    /// It cannot be written, another process writes it, or it is of another run.
+    pub fn open(root: &Path, settings: Settings, kept: Kept) -> Result<Self, PlaceError> {
+        let disk = |path: &Path| {
+            let path = path.to_owned();
+            |error| PlaceError::Disk { path, error }
+        };
+        fs::create_dir_all(root.join("instances")).map_err(disk(root))?;
+        let root = root.canonicalize().map_err(disk(root))?;
+        let lock = File::create(root.join("lock")).map_err(disk(&root))?;
+        if lock.try_lock().is_err() {
+            return Err(PlaceError::Taken(root));
+        }
+        let work = root.join("work");
+        match fs::remove_dir_all(&work) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(PlaceError::Disk { path: work, error });
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let place = Place {
+            root,
+            settings,
+            _lock: lock,
+        };
+        place.same_settings()?;
+        if kept == Kept::Finished {
+            place.set_failed_aside()?;
+        }
+        place.write_sums()?;
+        Ok(place)
+    }
+
+    fn same_settings(&self) -> Result<(), PlaceError> {
+        let path = self.root.join("run.json");
+        if !path.exists() {
+            return self.write(&path, &json(&self.settings));
+        }
+        let there = settings(&self.root)?;
+        let differences = there.differences(&self.settings);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        Err(PlaceError::Other {
+            path: self.root.clone(),
+            differences,
+        })
+    }
+
+    /// Sets the records of failed instances aside: what they cost is spent all the same.
+    fn set_failed_aside(&self) -> Result<(), PlaceError> {
+        for record in self.records()?.into_values() {
+            if let Outcome::Failed { .. } = record.outcome {
+                let folder = self.folder(&record.instance_id);
+                let count = attempts(&folder)?.len();
+                let path = folder.join("result.json");
+                let aside = folder.join(format!("attempt-{}.json", count + 1));
+                fs::rename(&path, aside).map_err(|error| PlaceError::Disk { path, error })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where instances are at work: gone at the next start.
+    pub fn work(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    fn folder(&self, instance_id: &str) -> PathBuf {
+        self.root.join("instances").join(instance_id)
+    }
+
+    /// See [`records`].
+    ///
+    /// # Errors
+    /// A record cannot be read.
+    pub fn records(&self) -> Result<BTreeMap<String, Record>, PlaceError> {
+        records(&self.root)
+    }
+
+    /// See [`earlier`].
+    ///
+    /// # Errors
+    /// A record cannot be read.
+    pub fn earlier(&self) -> Result<BTreeMap<String, Dollars>, PlaceError> {
+        earlier(&self.root)
+    }
+
+    /// Keeps what became of an instance, with the file of its story, which is taken from where it is.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep(&self, record: &Record, trajectory: Option<&Path>) -> Result<(), PlaceError> {
+        let folder = self.folder(&record.instance_id);
+        private_directory(&folder).map_err(|error| PlaceError::Disk {
+            path: folder.clone(),
+            error,
+        })?;
+        if let Some(story) = trajectory
+            && let Ok(bytes) = fs::read(story)
+        {
+            self.write_new(&folder.join("trajectory.jsonl"), &bytes, private_file)?;
+            let _ = fs::remove_file(story);
+        }
+        self.write(&folder.join("result.json"), &json(record))?;
+        self.write_sums()
+    }
+
+    /// What is made of all records.
+    fn write_sums(&self) -> Result<(), PlaceError> {
+        let records = self.records()?;
+        let mut predictions = Vec::new();
+        for record in records.values() {
+            let prediction = Prediction {
+                instance_id: record.instance_id.clone(),
+                model_name_or_path: self.settings.model.clone(),
+                model_patch: Some(record.patch().to_owned()),
+            };
+            serde_json::to_writer(&mut predictions, &prediction)
+                .expect("text is written to memory");
+            predictions.push(b'\n');
+        }
+        self.write(&self.root.join("predictions.jsonl"), &predictions)?;
+        let report = Report::of(records.values()).with_earlier(self.earlier()?.values());
+        self.write(&self.root.join("report.json"), &json(&report))
+    }
+
+    /// Puts a file in place whole.
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
+        self.write_new(path, bytes, |path| File::create(path))
+    }
+
+    /// The same with a file that `create` makes.
+    fn write_new(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        create: impl Fn(&Path) -> io::Result<File>,
+    ) -> Result<(), PlaceError> {
+        let beside = path.with_extension("new");
+        let written = || {
+            let mut file = create(&beside)?;
+            file.write_all(bytes)?;
+            file.sync_data()?;
+            fs::rename(&beside, path)
+        };
+        written().map_err(|error| PlaceError::Disk {
+            path: path.to_owned(),
+            error,
+        })
+    }
+}
+
+/// What a folder was made with.
+///
+/// # Errors
+/// It cannot be read.
+pub fn settings(root: &Path) -> Result<Settings, PlaceError> {
+    let path = root.join("run.json");
+    match fs::read(&path) {
+        Ok(bytes) => {
+            serde_json::from_slice(&bytes).map_err(|error| PlaceError::NoRecord { path, error })
+        }
+        Err(error) => Err(PlaceError::Disk { path, error }),
+    }
+}
+
+/// All records of a folder, by instance.
+///
+/// # Errors
+/// One cannot be read.
+pub fn records(root: &Path) -> Result<BTreeMap<String, Record>, PlaceError> {
+    let folder = root.join("instances");
+    let disk = |error| PlaceError::Disk {
+        path: folder.clone(),
+        error,
+    };
+    let mut records = BTreeMap::new();
+    for entry in fs::read_dir(&folder).map_err(disk)? {
+        let path = entry.map_err(disk)?.path().join("result.json");
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(PlaceError::Disk { path, error }),
+        };
+        let record: Record =
+            serde_json::from_slice(&bytes).map_err(|error| PlaceError::NoRecord { path, error })?;
+        records.insert(record.instance_id.clone(), record);
+    }
+    Ok(records)
+}
+
+/// What attempts cost that failed and were run again, by instance.
+///
+/// # Errors
+/// A record cannot be read.
+pub fn earlier(root: &Path) -> Result<BTreeMap<String, Dollars>, PlaceError> {
+    let folder = root.join("instances");
+    let disk = |error| PlaceError::Disk {
+        path: folder.clone(),
+        error,
+    };
+    let mut earlier: BTreeMap<String, Dollars> = BTreeMap::new();
+    for entry in fs::read_dir(&folder).map_err(disk)? {
+        for record in attempts(&entry.map_err(disk)?.path())? {
+            *earlier.entry(record.instance_id.clone()).or_default() += record.spent().dollars;
+        }
+    }
+    Ok(earlier)
+}
+
+/// The records of an instance that were set aside.
+fn attempts(folder: &Path) -> Result<Vec<Record>, PlaceError> {
+    let mut attempts = Vec::new();
+    loop {
+        let path = folder.join(format!("attempt-{}.json", attempts.len() + 1));
+        match fs::read(&path) {
+            Ok(bytes) => attempts.push(
+                serde_json::from_slice(&bytes)
+                    .map_err(|error| PlaceError::NoRecord { path, error })?,
+            ),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(attempts),
+            // Not a folder of an instance.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(attempts),
+            Err(error) => return Err(PlaceError::Disk { path, error }),
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec_pretty(value).expect("records have text as keys")
+}

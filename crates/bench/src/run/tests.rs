@@ -1,0 +1,403 @@
+use super::*;
+use crate::testing::git;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Reads its task and answers with what a run would say at its end; what it does before stands in the task.
+const PROGRAM: &str = r#"#!/bin/sh
+task=$(cat)
+case "$task" in
+  *stubborn*) trap '' TERM INT HUP QUIT; while :; do sleep 0.05; done ;;
+  *wedge*) echo '{"run":"w","seq":1,"at_ms":1,"event":{"event":"turn_finished","agent":"scout","role":"scout","model":"m","usage":{"prompt":1,"cached":0,"output":1},"cost":0.7,"calls":1,"finish":"stop","millis":1}}'; sleep 600 ;;
+  *crash*) echo "the model is gone" >&2; exit 3 ;;
+esac
+echo "not an event"
+mkdir -p "$STORIES"
+run="r$$"
+echo "$task" > "$STORIES/$run.jsonl"
+echo "$*" > "$STORIES/arguments"
+ls > "$STORIES/beside"
+case "$task" in
+  *worse*) echo "{\"run\":\"$run\",\"seq\":1,\"at_ms\":4,\"event\":{\"event\":\"taken_back\",\"diff\":\"the best it had\",\"patch\":null,\"left\":[]}}" ;;
+esac
+cat <<END
+{"run":"$run","seq":1,"at_ms":5,"event":{"event":"run_finished","stop_reason":{"reason":"settled"},"applied":["a.py::f"],"diff":"--- a/a.py\n+++ b/a.py\n","spent":{"calls":2,"prompt_tokens":10,"cached_tokens":0,"output_tokens":5,"dollars":0.5,"seconds":1.0,"waiting_seconds":0.0,"messages":0,"agents":1},"summary":"done","tally":[]}}
+END
+"#;
+
+struct Bed {
+    _dir: tempfile::TempDir,
+    out: PathBuf,
+    runs: Runs,
+    commit: String,
+}
+
+fn bed() -> Bed {
+    let dir = tempfile::tempdir().unwrap();
+    let repository = dir.path().join("repos/a__b");
+    std::fs::create_dir_all(&repository).unwrap();
+    std::fs::write(repository.join("a.py"), "def f():\n    pass\n").unwrap();
+    git(&repository, &["init", "-q"]);
+    git(&repository, &["add", "-A"]);
+    git(&repository, &["commit", "-q", "-m", "base"]);
+    let commit = git(&repository, &["rev-parse", "HEAD"]);
+    let cache = dir.path().join("cache");
+    let program = dir.path().join("program");
+    let stories = cache.join("runs");
+    let text = PROGRAM.replace("$STORIES", &stories.to_string_lossy());
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Bed {
+        out: dir.path().join("out"),
+        runs: Runs {
+            repositories: Repositories {
+                directory: dir.path().join("repos"),
+                ..Repositories::default()
+            },
+            environments: BTreeMap::new(),
+            containers: None,
+            cache,
+            program,
+            arguments: vec!["--driver".into(), "swarm".into()],
+            hidden: vec![dir.path().join("out")],
+            oracle: None,
+            seconds: 60,
+            workers: 2,
+            dollars: None,
+        },
+        commit,
+        _dir: dir,
+    }
+}
+
+impl Bed {
+    fn task(&self, id: &str, statement: &str) -> Task {
+        Task {
+            id: id.into(),
+            repo: "a/b".into(),
+            base_commit: self.commit.clone(),
+            problem_statement: statement.into(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        self.place_as(Kept::Everything)
+    }
+
+    fn place_as(&self, kept: Kept) -> Place {
+        Place::open(&self.out, settings("m"), kept).unwrap()
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.out.join(file)).unwrap()
+    }
+}
+
+fn settings(model: &str) -> Settings {
+    Settings {
+        dataset: "set.jsonl".into(),
+        driver: "swarm".into(),
+        model: model.into(),
+        sample: String::new(),
+        program: "starling 1".into(),
+        given: BTreeMap::from([("-c".into(), "a=1".into())]),
+    }
+}
+
+fn outcomes(place: &Place) -> Vec<(String, bool)> {
+    let records = place.records().unwrap().into_values();
+    let said = |record: Record| (record.instance_id.clone(), record.is_settled());
+    records.map(said).collect()
+}
+
+#[tokio::test]
+async fn each_instance_leaves_its_record_its_story_and_its_prediction() {
+    let bed = bed();
+    let (one, two) = (
+        bed.task("a__b-1", "First.\nMore."),
+        bed.task("a__b-2", "crash"),
+    );
+    let place = bed.place();
+    let mut seen = Vec::new();
+    let tasks = [&one, &two];
+    let ended = bed.runs.all(&tasks, &place, |record| {
+        seen.push(record.instance_id.clone())
+    });
+    assert_eq!(ended.await.unwrap(), Ended::All);
+    seen.sort();
+    assert_eq!(seen, ["a__b-1", "a__b-2"]);
+    assert_eq!(
+        bed.read("instances/a__b-1/trajectory.jsonl"),
+        "First.\nMore.\n"
+    );
+    let records = place.records().unwrap();
+    assert!(records["a__b-1"].is_settled());
+    let Outcome::Failed { why, .. } = &records["a__b-2"].outcome else {
+        panic!("{records:?}");
+    };
+    assert!(
+        why.contains("the model is gone") && why.contains('3'),
+        "{why}"
+    );
+    let predictions = bed.read("predictions.jsonl");
+    let mut lines = predictions.lines();
+    assert_eq!(
+        lines.next().unwrap(),
+        r#"{"instance_id":"a__b-1","model_name_or_path":"m","model_patch":"--- a/a.py\n+++ b/a.py\n"}"#
+    );
+    assert!(lines.next().unwrap().contains(r#""model_patch":"""#));
+    let report: serde_json::Value = serde_json::from_str(&bed.read("report.json")).unwrap();
+    assert_eq!(report["settled"], 1);
+    assert_eq!(report["failed"], 1);
+    assert_eq!(report["prompt_tokens"], 10);
+    assert!(!bed.out.join("work").exists());
+}
+
+#[tokio::test]
+async fn changes_that_were_taken_back_are_handed_in() {
+    let bed = bed();
+    let one = bed.task("a__b-1", "worse");
+    let place = bed.place();
+    let tasks = [&one];
+    let ended = bed.runs.all(&tasks, &place, |_| {});
+    assert_eq!(ended.await.unwrap(), Ended::All);
+    let predictions = bed.read("predictions.jsonl");
+    assert!(
+        predictions.contains(r#""model_patch":"the best it had""#),
+        "{predictions}"
+    );
+}
+
+#[tokio::test]
+async fn a_process_is_given_the_task_and_a_checkout_without_history_and_nothing_else() {
+    let bed = bed();
+    let task = bed.task("a__b-1", "First.");
+    bed.runs.all(&[&task], &bed.place(), |_| {}).await.unwrap();
+    let stories = bed.runs.cache.join("runs");
+    let arguments = std::fs::read_to_string(stories.join("arguments")).unwrap();
+    let checkout = bed.out.canonicalize().unwrap().join("work/1/checkout");
+    assert_eq!(
+        arguments.trim(),
+        format!(
+            "run - --json --end-with-parent {} --repo {} --driver swarm --hide-from-tests {}",
+            std::process::id(),
+            checkout.display(),
+            bed.out.display()
+        )
+    );
+}
+
+#[tokio::test]
+async fn what_is_done_is_not_done_again_and_what_failed_only_when_wished() {
+    let bed = bed();
+    let (one, two) = (bed.task("a__b-1", "First."), bed.task("a__b-2", "crash"));
+    bed.runs
+        .all(&[&one, &two], &bed.place(), |_| {})
+        .await
+        .unwrap();
+    // Half a record that was being written, and a checkout of a run that was killed.
+    std::fs::create_dir_all(bed.out.join("instances/a__b-3")).unwrap();
+    std::fs::write(bed.out.join("instances/a__b-3/result.new"), "{").unwrap();
+    std::fs::create_dir_all(bed.out.join("work/a__b-3/checkout")).unwrap();
+    let mended = bed.task("a__b-2", "Second.");
+    let mut seen = 0;
+    let place = bed.place();
+    assert!(!bed.out.join("work").exists());
+    bed.runs
+        .all(&[&one, &mended], &place, |_| seen += 1)
+        .await
+        .unwrap();
+    assert_eq!(seen, 0);
+    drop(place);
+    let place = bed.place_as(Kept::Finished);
+    assert_eq!(bed.read("predictions.jsonl").lines().count(), 1);
+    bed.runs
+        .all(&[&one, &mended], &place, |_| seen += 1)
+        .await
+        .unwrap();
+    assert_eq!(seen, 1);
+    let both = [("a__b-1".to_owned(), true), ("a__b-2".to_owned(), true)];
+    assert_eq!(outcomes(&place), both);
+}
+
+#[tokio::test]
+async fn a_wedged_instance_is_ended_and_the_others_go_on() {
+    let mut bed = bed();
+    bed.runs.seconds = 0;
+    let (one, two) = (bed.task("a__b-1", "wedge"), bed.task("a__b-2", "Second."));
+    let place = bed.place();
+    let child = Child {
+        program: &bed.runs.program,
+        arguments: &[],
+        checkout: &bed.out,
+        variables: Vec::new(),
+        limit: Duration::from_secs(2),
+    };
+    let mut heard = Heard::default();
+    let why = child
+        .run(&one.problem_statement, &mut heard)
+        .await
+        .unwrap_err();
+    assert!(why.contains("was ended"), "{why}");
+    // Its money is spent, and its story can be found.
+    assert_eq!(heard.dollars, Dollars(0.7));
+    assert_eq!(heard.run, Some(RunId("w".into())));
+    bed.runs.all(&[&two], &place, |_| {}).await.unwrap();
+    assert_eq!(outcomes(&place), [("a__b-2".to_owned(), true)]);
+}
+
+#[tokio::test]
+async fn who_ignores_signals_is_ended_all_the_same() {
+    let bed = bed();
+    std::fs::create_dir_all(&bed.out).unwrap();
+    let child = Child {
+        program: &bed.runs.program,
+        arguments: &[],
+        checkout: &bed.out,
+        variables: Vec::new(),
+        limit: Duration::from_secs(1),
+    };
+    let why = child
+        .run("stubborn", &mut Heard::default())
+        .await
+        .unwrap_err();
+    assert!(why.contains("was ended"), "{why}");
+}
+
+#[tokio::test]
+async fn no_instance_begins_after_the_money_is_spent() {
+    let mut bed = bed();
+    bed.runs.workers = 1;
+    bed.runs.dollars = Some(Dollars(0.9));
+    let tasks: Vec<Task> = (0..4)
+        .map(|at| bed.task(&format!("a__b-{at}"), "Do."))
+        .collect();
+    let tasks: Vec<&Task> = tasks.iter().collect();
+    let ended = bed.runs.all(&tasks, &bed.place(), |_| {}).await.unwrap();
+    assert_eq!(ended, Ended::BudgetSpent);
+    assert_eq!(bed.read("predictions.jsonl").lines().count(), 2);
+    // What was spent before counts.
+    bed.runs.all(&tasks, &bed.place(), |_| {}).await.unwrap();
+    assert_eq!(bed.read("predictions.jsonl").lines().count(), 2);
+}
+
+#[tokio::test]
+async fn what_a_failed_attempt_cost_is_spent_after_it_is_run_again() {
+    let mut bed = bed();
+    let place = bed.place();
+    let failed = Record {
+        instance_id: "a__b-1".into(),
+        outcome: Outcome::Failed {
+            why: "the endpoint went away".into(),
+            dollars: Dollars(0.7),
+        },
+        seconds: 1.0,
+        memory: 0,
+    };
+    place.keep(&failed, None).unwrap();
+    drop(place);
+    // Set aside twice: each attempt counts.
+    let place = bed.place_as(Kept::Finished);
+    place.keep(&failed, None).unwrap();
+    drop(place);
+    let place = bed.place_as(Kept::Finished);
+    let (one, two) = (bed.task("a__b-1", "First."), bed.task("a__b-2", "Second."));
+    bed.runs.workers = 1;
+    bed.runs.dollars = Some(Dollars(1.3));
+    let ended = bed.runs.all(&[&one, &two], &place, |_| {}).await.unwrap();
+    assert_eq!(ended, Ended::BudgetSpent);
+    assert_eq!(outcomes(&place), []);
+    bed.runs.dollars = Some(Dollars(1.5));
+    let ended = bed.runs.all(&[&one, &two], &place, |_| {}).await.unwrap();
+    assert_eq!(ended, Ended::BudgetSpent);
+    assert_eq!(outcomes(&place), [("a__b-1".to_owned(), true)]);
+    let report: serde_json::Value = serde_json::from_str(&bed.read("report.json")).unwrap();
+    assert_eq!(report["dollars"], 1.9);
+    assert_eq!(report["earlier_dollars"], 1.4);
+}
+
+#[test]
+fn a_folder_belongs_to_one_run_and_one_process() {
+    let bed = bed();
+    let place = bed.place();
+    let taken = Place::open(&bed.out, settings("m"), Kept::Everything).unwrap_err();
+    assert!(matches!(taken, PlaceError::Taken(_)), "{taken}");
+    drop(place);
+    let wanted = Settings {
+        program: "starling 2".into(),
+        given: BTreeMap::from([("tests".into(), "x".into())]),
+        ..settings("n")
+    };
+    let other = Place::open(&bed.out, wanted, Kept::Everything).unwrap_err();
+    let other = other.to_string();
+    for told in [
+        "\n  -c: `a=1`, not nothing\n",
+        "\n  model: `m`, not `n`\n",
+        "\n  program: `starling 1`, not `starling 2`\n",
+        "\n  tests: nothing, not `x`\n",
+        "another directory as --out",
+    ] {
+        assert!(other.contains(told), "{told}: {other}");
+    }
+    assert!(!other.contains("driver"), "{other}");
+    std::fs::create_dir_all(bed.out.join("instances/a__b-1")).unwrap();
+    std::fs::write(bed.out.join("instances/a__b-1/result.json"), "{").unwrap();
+    let broken = Place::open(&bed.out, settings("m"), Kept::Everything).unwrap_err();
+    assert!(
+        broken.to_string().contains("a__b-1/result.json"),
+        "{broken}"
+    );
+}
+
+#[tokio::test]
+async fn an_environment_comes_first_on_the_path() {
+    let mut bed = bed();
+    let environment = Environment {
+        instance_id: "a__b-1".into(),
+        python: "3".into(),
+        pip: Vec::new(),
+        env: BTreeMap::from([
+            ("HERE".into(), "$PWD/x".into()),
+            ("URL".into(), "http://127.0.0.1:PORT/  # serve PORT".into()),
+        ]),
+        test_cmd_f2p: "hidden".into(),
+        test_cmd_p2p: "hidden".into(),
+        p2p_unavailable: Vec::new(),
+    };
+    let variables = environment.variables(Path::new("/env"), Path::new("/checkout"));
+    assert!(variables[0].1.starts_with("/env/bin:"), "{variables:?}");
+    assert!(variables.contains(&("HERE".into(), "/checkout/x".into())));
+    assert!(!variables.iter().any(|(_, value)| value.contains("hidden")));
+    // Its services begin before each command of its tests.
+    bed.runs.environments = BTreeMap::from([("a__b-0".into(), environment.clone())]);
+    let name = xxhash_rust::xxh3::xxh3_64(b"3 ");
+    let built = bed.runs.cache.join(format!("environments/{name:016x}"));
+    std::fs::create_dir_all(&built).unwrap();
+    std::fs::write(built.join("starling-built"), "").unwrap();
+    bed.runs
+        .all(&[&bed.task("a__b-0", "Do.")], &bed.place(), |_| {})
+        .await
+        .unwrap();
+    let arguments = std::fs::read_to_string(bed.runs.cache.join("runs/arguments")).unwrap();
+    assert!(
+        arguments.contains("-c tests.setup=\"serve 18765 >/dev/null 2>&1 &"),
+        "{arguments}"
+    );
+    // One that cannot be built is told, and costs only its instance.
+    let python = "9.99".to_owned();
+    let missing = Environment {
+        python,
+        ..environment
+    };
+    bed.runs.environments = BTreeMap::from([("a__b-1".into(), missing)]);
+    let place = bed.place();
+    bed.runs
+        .all(&[&bed.task("a__b-1", "Do.")], &place, |_| {})
+        .await
+        .unwrap();
+    let records = place.records().unwrap();
+    let Outcome::Failed { why, .. } = &records["a__b-1"].outcome else {
+        panic!("{records:?}");
+    };
+    assert!(why.contains("9.99"), "{why}");
+}

@@ -1,0 +1,27 @@
+//! The configuration: what can be set, where it comes from, and what is wrong with it.
+//!
+//! Layers, later wins: defaults, the user's file, the project's file (after trust), the environment,
+//! `-c key=value`.
+
+mod check;
+mod error;
+mod key;
+mod layer;
+mod load;
+mod project;
+mod settings;
+mod trust;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{ConfigError, ConfigWarning};
+pub use key::{KeyInfo, is_section, key_info, keys, nearest, schema};
+pub use layer::Origin;
+pub use load::{FileState, Loaded, Sources, Trust, load, user_file};
+pub use project::{Fingerprint, ProjectFile, RunsIn, Starter};
+pub use settings::{
+    Config, Language, ModelConfig, ModelKind, Network, OutputLimitField, Roles, Run, Sandbox,
+    SandboxMissing, Stop, Tests,
+};
+pub use trust::{Decision, TrustError, TrustList};

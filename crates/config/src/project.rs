@@ -1,0 +1,172 @@
+//! A project's own configuration file, read once: what is trusted is what is loaded.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::layer::of_file;
+use starling_text::ContentHash;
+use starling_workspace::{MAX_FILE_BYTES, read_text};
+
+/// The file as it was when it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProjectFile {
+    path: PathBuf,
+    content: Content,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Content {
+    Absent,
+    Text(String),
+    Unreadable(String),
+}
+
+/// The content of a project's file, as trust remembers it: a SHA-256 in hexadecimal, or a word where
+/// there is no file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    /// The fingerprint of no content: whoever was trusted with it is asked about again.
+    pub(super) fn unknown() -> Self {
+        Fingerprint(String::new())
+    }
+}
+
+/// Where a program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunsIn {
+    Sandbox,
+    /// As the user, with the user's rights.
+    Open,
+}
+
+/// A setting of the file that starts a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Starter {
+    /// As in the file: `tests.command = "make test"`.
+    pub setting: String,
+    pub runs_in: RunsIn,
+}
+
+impl ProjectFile {
+    /// Reads the file of the project at `root`.
+    pub fn of(root: &Path) -> Self {
+        Self::at(root.join(".starling").join("config.toml"))
+    }
+
+    /// Reads the file at this path.
+    pub fn at(path: PathBuf) -> Self {
+        let content = match read_text(&path, MAX_FILE_BYTES) {
+            Ok(text) => Content::Text(text),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => Content::Absent,
+                _ => Content::Unreadable(error.to_string()),
+            },
+        };
+        ProjectFile { path, content }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// The text, where there is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            Content::Absent | Content::Unreadable(_) => None,
+        }
+    }
+
+    /// What trust in this file is bound to; `None` where the file cannot be read.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        match &self.content {
+            Content::Absent => Some(Fingerprint("no file".to_owned())),
+            Content::Text(text) => Some(Fingerprint(ContentHash::of(text).as_str().to_owned())),
+            Content::Unreadable(_) => None,
+        }
+    }
+
+    /// The settings of the file that start programs.
+    pub fn starters(&self) -> Vec<Starter> {
+        let leaves = of_file(&self.path, self.text().unwrap_or_default());
+        let starter = |leaf: &super::layer::Leaf| {
+            let runs_in = match leaf.key.as_str() {
+                "language.servers" | "language.thorough" => RunsIn::Open,
+                "tests.command" | "tests.setup" => RunsIn::Sandbox,
+                _ => return None,
+            };
+            Some(Starter {
+                setting: format!("{} = {}", leaf.key, leaf.value),
+                runs_in,
+            })
+        };
+        leaves.iter().flatten().filter_map(starter).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> ProjectFile {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join(".starling")).unwrap();
+        std::fs::write(dir.path().join(".starling/config.toml"), text).unwrap();
+        ProjectFile::of(dir.path())
+    }
+
+    #[test]
+    fn a_fingerprint_is_of_the_content_alone() {
+        let one = file("[limits]\ncalls = 1\n").fingerprint().unwrap();
+        assert_eq!(
+            file("[limits]\ncalls = 1\n").fingerprint(),
+            Some(one.clone())
+        );
+        assert_ne!(
+            file("[limits]\ncalls = 2\n").fingerprint(),
+            Some(one.clone())
+        );
+        let absent = ProjectFile::of(Path::new("/no/such/project"));
+        let none = absent.fingerprint().unwrap();
+        assert_ne!(none, one);
+        assert_ne!(file("").fingerprint(), Some(none));
+    }
+
+    #[test]
+    fn what_is_no_text_has_no_fingerprint() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(ProjectFile::at(dir.path().to_owned()).fingerprint(), None);
+        let zero = ProjectFile::at("/dev/zero".into());
+        assert!(matches!(zero.content, Content::Unreadable(_)));
+        let long = dir.path().join("long.toml");
+        std::fs::write(&long, " ".repeat(MAX_FILE_BYTES as usize + 1)).unwrap();
+        assert_eq!(ProjectFile::at(long).fingerprint(), None);
+    }
+
+    #[test]
+    fn what_starts_programs_is_found() {
+        let text = "[language]\nservers = [\"./serve --fast\"]\n[tests]\ncommand = \"make\"\n\
+                    seconds = 3\n[limits]\ncalls = 1\n";
+        let starter = |setting: &str, runs_in| Starter {
+            setting: setting.to_owned(),
+            runs_in,
+        };
+        assert_eq!(
+            file(text).starters(),
+            [
+                starter("language.servers = [\"./serve --fast\"]", RunsIn::Open),
+                starter("tests.command = \"make\"", RunsIn::Sandbox),
+            ]
+        );
+        assert_eq!(file("not toml").starters(), []);
+    }
+}

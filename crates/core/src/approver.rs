@@ -1,0 +1,87 @@
+//! The port to whoever decides: the user, a proxy user, or nobody.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use starling_syntax::SymbolPath;
+
+/// What an agent means to do, before code is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntentView {
+    pub symbol: SymbolPath,
+    pub intent: String,
+    pub reason: String,
+}
+
+/// A checked proposal as the approver sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposalView {
+    /// Number of the proposal in its run, from 1.
+    pub id: u32,
+    pub symbol: SymbolPath,
+    /// All symbols that it changes.
+    pub symbols: Vec<SymbolPath>,
+    pub reason: String,
+    /// Unified diff.
+    pub diff: String,
+    /// The evidence, as text for a reader.
+    pub evidence: String,
+}
+
+/// A decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    Accept,
+    Reject {
+        reason: String,
+    },
+    /// Not yet: do it differently, as the text says.
+    Steer {
+        text: String,
+    },
+}
+
+/// The approver's answer to a proposal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reviewed {
+    Verdict(Verdict),
+    /// The person edited these parts of the proposal, which are to be checked and shown again.
+    Edited(Vec<EditedPart>),
+}
+
+impl Reviewed {
+    /// The verdict; `None` if the person edited the proposal.
+    pub fn verdict(self) -> Option<Verdict> {
+        match self {
+            Reviewed::Verdict(verdict) => Some(verdict),
+            Reviewed::Edited(_) => None,
+        }
+    }
+}
+
+impl From<Verdict> for Reviewed {
+    fn from(verdict: Verdict) -> Reviewed {
+        Reviewed::Verdict(verdict)
+    }
+}
+
+/// The person's version of the one file that a proposal changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditedPart {
+    /// Number of the proposal in its run.
+    pub proposal: u32,
+    /// The whole text of the file without the change.
+    pub before: Arc<str>,
+    /// The whole text with the change. If it equals `before`, the proposal is withdrawn.
+    pub text: Arc<str>,
+}
+
+/// Decides on intents and proposals. The swarm gives every call a deadline.
+#[async_trait]
+pub trait Approver: Send + Sync {
+    async fn intent(&self, view: IntentView) -> Verdict;
+    async fn proposal(&self, view: ProposalView) -> Reviewed;
+}

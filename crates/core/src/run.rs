@@ -1,0 +1,105 @@
+//! How a run is driven and approved, and how much it may spend.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Dollars, Tokens};
+
+/// The driver of a run: one agent for each symbol (`Swarm`), or one agent over all symbols (`Single`).
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Driver {
+    #[default]
+    Swarm,
+    Single,
+}
+
+impl Driver {
+    /// The name in configuration files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Driver::Swarm => "swarm",
+            Driver::Single => "single",
+        }
+    }
+}
+
+/// Who approves proposals: a person (`Ask`), a model that sees the task and the evidence (`Proxy`), or nobody, so
+/// that every proposal that passes the checks is accepted (`Auto`).
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Approval {
+    #[default]
+    Ask,
+    Proxy,
+    Auto,
+}
+
+impl Approval {
+    /// Whether a person sees every proposal, and may accept one that breaks something.
+    pub fn is_by_person(self) -> bool {
+        match self {
+            Approval::Ask => true,
+            Approval::Proxy | Approval::Auto => false,
+        }
+    }
+}
+
+/// When the approver is asked about an intent before code is written: never, when an agent states one because its
+/// change alters a contract (`Contract`), or before every change (`Always`).
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum AskIntent {
+    Never,
+    #[default]
+    Contract,
+    Always,
+}
+
+/// The configured limits of one run: how much it may spend at most.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Limits {
+    /// Requests to models, retries and continuations included.
+    pub calls: u32,
+    /// Tokens, prompts and answers together.
+    pub tokens: Tokens,
+    /// Money in dollars; when unset, no limit. Needs a price for every model.
+    pub dollars: Option<Dollars>,
+    /// Seconds from the request to the end.
+    pub seconds: u64,
+    /// Questions and change requests between agents.
+    pub messages: u32,
+    /// Agents woken.
+    pub agents: u32,
+    /// How long a chain of agents that ask one another may grow.
+    pub depth: u32,
+    /// Turns of one agent.
+    pub turns: u32,
+    /// Times that a failed check of one proposal goes back to its agent.
+    pub repairs: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            calls: 60,
+            tokens: Tokens(400_000),
+            dollars: None,
+            seconds: 1800,
+            messages: 60,
+            agents: 16,
+            depth: 4,
+            turns: 12,
+            repairs: 3,
+        }
+    }
+}

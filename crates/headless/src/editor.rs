@@ -1,0 +1,512 @@
+//! The mock editor: a client of the shipped server, without a window.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tower_lsp::lsp_types::{
+    ApplyWorkspaceEditParams, ApplyWorkspaceEditResponse, PositionEncodingKind, Url,
+};
+
+use super::buffers::{Buffers, Note};
+use starling_rpc::{Connection, Incoming, Reply, RequestError};
+use starling_server::protocol::{
+    ACCEPT, AcceptParams, CANCEL, CancelParams, EDIT, EditParams, EditedDocument, EventParams,
+    IntentParams, PROPOSAL, ProposalParams, ProposalReply, REJECT, RUN, RejectParams, RunParams,
+    RunReply, STEER, SteerParams, Target, UNDO, UndoParams, UndoneParams,
+};
+use starling_server::{Leave, Services, serve};
+use starling_swarm::{ProposalId, RunId};
+use starling_syntax::FilePath;
+use starling_text::{ByteRange, Encoding};
+
+/// How long an undo or the end of the server may take.
+const DEADLINE: Duration = Duration::from_secs(60);
+const PIPE_BYTES: usize = 1 << 16;
+
+/// Why the mock editor could not do something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeadlessError {
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error("{0}")]
+    Document(String),
+    #[error("{}: not a folder with an absolute path", .0.display())]
+    Root(PathBuf),
+    #[error("the run is followed already")]
+    Followed,
+    #[error("not undone: {0}")]
+    NotUndone(String),
+    #[error("{what} took over {} s", DEADLINE.as_secs())]
+    Late { what: &'static str },
+}
+
+/// Something that a run tells its client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunNote {
+    Event(Box<EventParams>),
+    /// An agent waits for the answer to its intent.
+    Intent(Box<IntentParams>),
+}
+
+/// A run that was begun.
+#[derive(Debug)]
+pub struct HeadlessRun {
+    pub id: RunId,
+    pub trajectory: PathBuf,
+    /// Everything from the first event on.
+    pub notes: mpsc::UnboundedReceiver<RunNote>,
+}
+
+/// Where what belongs to a run goes. Events may come before the answer that names the run.
+#[derive(Debug)]
+struct Route {
+    notes: mpsc::UnboundedSender<RunNote>,
+    unclaimed: Option<mpsc::UnboundedReceiver<RunNote>>,
+    undone: Vec<oneshot::Sender<UndoneParams>>,
+}
+
+impl Default for Route {
+    fn default() -> Route {
+        let (notes, unclaimed) = mpsc::unbounded_channel();
+        Route {
+            notes,
+            unclaimed: Some(unclaimed),
+            undone: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    buffers: Buffers,
+    routes: HashMap<RunId, Route>,
+}
+
+/// An editor without a window, with a server of its own.
+#[derive(Debug)]
+pub struct HeadlessEditor {
+    connection: Connection,
+    state: Arc<Mutex<State>>,
+    server: JoinHandle<Leave>,
+}
+
+impl HeadlessEditor {
+    /// Starts a server over a folder and says hello to it.
+    ///
+    /// # Errors
+    /// The folder cannot be used, or the server does not answer.
+    pub async fn start(services: Services, root: &Path) -> Result<Self, HeadlessError> {
+        Self::start_as(services, root, capabilities(&[Encoding::Utf8])).await
+    }
+
+    /// The same with other client capabilities.
+    ///
+    /// # Errors
+    /// See [`HeadlessEditor::start`].
+    pub async fn start_as(
+        services: Services,
+        root: &Path,
+        capabilities: Value,
+    ) -> Result<Self, HeadlessError> {
+        let uri =
+            Url::from_directory_path(root).map_err(|()| HeadlessError::Root(root.to_owned()))?;
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        let (input, output) = tokio::io::split(theirs);
+        let server = tokio::spawn(serve(input, output, services));
+        let state = Arc::new(Mutex::new(State {
+            buffers: Buffers::new(root.to_owned()),
+            routes: HashMap::new(),
+        }));
+        let (input, output) = tokio::io::split(ours);
+        let connection = Connection::open(input, output, {
+            let state = Arc::clone(&state);
+            move |connection, incoming, _| receive(connection, &mut lock(&state), incoming)
+        });
+        let hello = json!({
+            "processId": std::process::id(),
+            "clientInfo": {"name": "starling headless", "version": env!("CARGO_PKG_VERSION")},
+            "rootUri": uri,
+            "workspaceFolders": [{"uri": uri, "name": "workspace"}],
+            "capabilities": capabilities,
+        });
+        let answer = connection.request("initialize", hello).await?;
+        lock(&state).buffers.encoding = encoding_of(&answer);
+        connection.notify("initialized", json!({}));
+        Ok(HeadlessEditor {
+            connection,
+            state,
+            server,
+        })
+    }
+
+    /// Begins a run.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub async fn run(&self, params: RunParams) -> Result<HeadlessRun, HeadlessError> {
+        self.follow(read(RUN, self.execute(RUN, params).await?)?)
+    }
+
+    /// The run that an answer to `starling.run` names.
+    ///
+    /// # Errors
+    /// It is followed already.
+    pub fn follow(&self, reply: RunReply) -> Result<HeadlessRun, HeadlessError> {
+        let mut state = lock(&self.state);
+        let route = state.routes.entry(reply.run.clone()).or_default();
+        let notes = route.unclaimed.take().ok_or(HeadlessError::Followed)?;
+        Ok(HeadlessRun {
+            id: reply.run,
+            trajectory: reply.trajectory,
+            notes,
+        })
+    }
+
+    /// Accepts a proposal or an intent.
+    ///
+    /// # Errors
+    /// Nothing waits for it.
+    pub async fn accept(&self, run: &RunId, target: Target) -> Result<(), HeadlessError> {
+        let run = run.clone();
+        self.tell(ACCEPT, AcceptParams { run, target }).await
+    }
+
+    /// Rejects a proposal or an intent.
+    ///
+    /// # Errors
+    /// Nothing waits for it.
+    pub async fn reject(
+        &self,
+        run: &RunId,
+        target: Target,
+        reason: &str,
+    ) -> Result<(), HeadlessError> {
+        let params = RejectParams {
+            run: run.clone(),
+            target,
+            reason: Some(reason.to_owned()),
+        };
+        self.tell(REJECT, params).await
+    }
+
+    /// Steers a proposal, an agent, or all.
+    ///
+    /// # Errors
+    /// The run has ended, or the proposal does not wait.
+    pub async fn steer(
+        &self,
+        run: &RunId,
+        target: Target,
+        text: &str,
+    ) -> Result<(), HeadlessError> {
+        let params = SteerParams {
+            run: run.clone(),
+            target,
+            text: text.to_owned(),
+        };
+        self.tell(STEER, params).await
+    }
+
+    /// A proposal, with its files as they are and as they would be.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub async fn proposal(
+        &self,
+        run: &RunId,
+        proposal: ProposalId,
+    ) -> Result<ProposalReply, HeadlessError> {
+        let run = run.clone();
+        let params = json!(ProposalParams { run, proposal });
+        let reply = self.connection.request(PROPOSAL, params).await?;
+        serde_json::from_value(reply).map_err(|error| HeadlessError::Document(error.to_string()))
+    }
+
+    /// Sends the user's version of a proposal that waits.
+    ///
+    /// # Errors
+    /// It does not wait, or the version cannot be taken.
+    pub async fn edit_proposal(
+        &self,
+        run: &RunId,
+        proposal: ProposalId,
+        files: Vec<EditedDocument>,
+    ) -> Result<(), HeadlessError> {
+        let run = run.clone();
+        let params = EditParams {
+            run,
+            proposal,
+            files,
+        };
+        self.tell(EDIT, params).await
+    }
+
+    /// Ends a run.
+    ///
+    /// # Errors
+    /// There is no such run.
+    pub async fn cancel(&self, run: &RunId) -> Result<(), HeadlessError> {
+        let params = CancelParams {
+            run: Some(run.clone()),
+            ask: None,
+            keep_reviews: false,
+        };
+        self.tell(CANCEL, params).await
+    }
+
+    /// Ends a run; its proposals that wait for review can be reviewed later.
+    ///
+    /// # Errors
+    /// There is no such run.
+    pub async fn cancel_keeping_reviews(&self, run: &RunId) -> Result<(), HeadlessError> {
+        let params = CancelParams {
+            run: Some(run.clone()),
+            ask: None,
+            keep_reviews: true,
+        };
+        self.tell(CANCEL, params).await
+    }
+
+    /// Takes one applied proposal back, or all, and waits for it.
+    ///
+    /// # Errors
+    /// Nothing was taken back.
+    pub async fn undo(
+        &self,
+        run: &RunId,
+        proposal: Option<ProposalId>,
+    ) -> Result<Vec<ProposalId>, HeadlessError> {
+        let (tell, undone) = oneshot::channel();
+        {
+            let mut state = lock(&self.state);
+            let route = state.routes.entry(run.clone()).or_default();
+            route.undone.retain(|waiting| !waiting.is_closed());
+            route.undone.push(tell);
+        }
+        let params = UndoParams {
+            run: run.clone(),
+            proposal,
+        };
+        self.tell(UNDO, params).await?;
+        match tokio::time::timeout(DEADLINE, undone).await {
+            Ok(Ok(UndoneParams {
+                error: None,
+                proposals,
+                ..
+            })) => Ok(proposals),
+            Ok(Ok(UndoneParams {
+                error: Some(error), ..
+            })) => Err(HeadlessError::NotUndone(error)),
+            Ok(Err(_)) => Err(RequestError::Gone.into()),
+            Err(_) => Err(HeadlessError::Late { what: "the undo" }),
+        }
+    }
+
+    /// Opens a document.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn open(&self, file: &FilePath) -> Result<(), HeadlessError> {
+        self.edit(|buffers| buffers.open(file))
+    }
+
+    /// Closes a document.
+    ///
+    /// # Errors
+    /// It is not open.
+    pub fn close(&self, file: &FilePath) -> Result<(), HeadlessError> {
+        self.edit(|buffers| buffers.close(file))
+    }
+
+    /// Types into an open document.
+    ///
+    /// # Errors
+    /// It is not open, or the range is not of its text.
+    pub fn type_text(
+        &self,
+        file: &FilePath,
+        range: ByteRange,
+        insert: &str,
+    ) -> Result<(), HeadlessError> {
+        self.edit(|buffers| buffers.type_text(file, range, insert))
+    }
+
+    /// Saves an open document.
+    ///
+    /// # Errors
+    /// It is not open, or the disk refuses.
+    pub fn save(&self, file: &FilePath) -> Result<(), HeadlessError> {
+        self.edit(|buffers| buffers.save(file))
+    }
+
+    /// The text of a file as the user has it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn text(&self, file: &FilePath) -> Result<String, HeadlessError> {
+        let state = lock(&self.state);
+        state.buffers.text(file).map_err(HeadlessError::Document)
+    }
+
+    /// The connection, for requests that have no method here.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Says goodbye and waits for the server's end.
+    ///
+    /// # Errors
+    /// The server does not end in time.
+    pub async fn shutdown(self) -> Result<(), HeadlessError> {
+        self.connection.request("shutdown", Value::Null).await?;
+        self.connection.notify("exit", Value::Null);
+        match tokio::time::timeout(DEADLINE, self.server).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(HeadlessError::Late {
+                what: "the end of the server",
+            }),
+        }
+    }
+
+    async fn tell(&self, command: &str, params: impl Serialize) -> Result<(), HeadlessError> {
+        self.execute(command, params).await.map(|_| ())
+    }
+
+    async fn execute(&self, command: &str, params: impl Serialize) -> Result<Value, HeadlessError> {
+        let params = json!({"command": command, "arguments": [params]});
+        let request = self.connection.request("workspace/executeCommand", params);
+        Ok(request.await?)
+    }
+
+    /// Changes the buffers and tells the server, in one step.
+    fn edit(
+        &self,
+        change: impl FnOnce(&mut Buffers) -> Result<Note, String>,
+    ) -> Result<(), HeadlessError> {
+        let mut state = lock(&self.state);
+        let (method, params) = change(&mut state.buffers).map_err(HeadlessError::Document)?;
+        self.connection.notify(method, params);
+        Ok(())
+    }
+}
+
+/// What the mock editor says that it can do. It knows the encodings in this order.
+pub fn capabilities(encodings: &[Encoding]) -> Value {
+    let kind = |encoding: &Encoding| match encoding {
+        Encoding::Utf8 => PositionEncodingKind::UTF8,
+        Encoding::Utf16 => PositionEncodingKind::UTF16,
+        Encoding::Utf32 => PositionEncodingKind::UTF32,
+    };
+    let kinds: Vec<PositionEncodingKind> = encodings.iter().map(kind).collect();
+    json!({
+        "general": {"positionEncodings": kinds},
+        "workspace": {
+            "applyEdit": true,
+            "workspaceEdit": {
+                "documentChanges": true, "resourceOperations": ["create", "delete"],
+            },
+        },
+        "textDocument": {"synchronization": {"didSave": true}},
+        "experimental": {"starling": {}},
+    })
+}
+
+fn encoding_of(answer: &Value) -> Encoding {
+    match answer["capabilities"]["positionEncoding"].as_str() {
+        Some("utf-8") => Encoding::Utf8,
+        Some("utf-32") => Encoding::Utf32,
+        Some(_) | None => Encoding::Utf16,
+    }
+}
+
+fn receive(connection: &Connection, state: &mut State, incoming: Incoming) {
+    match incoming {
+        Incoming::Request { id, method, params } => {
+            let reply = match method.as_str() {
+                "workspace/applyEdit" => apply(connection, &mut state.buffers, params),
+                "window/workDoneProgress/create" => Ok(Value::Null),
+                other => Err(format!("{other} is not known here")),
+            };
+            connection.reply(id, reply);
+        }
+        Incoming::Notification { method, params } => {
+            let routed = match method.as_str() {
+                "starling/event" => note(state, params, |event: EventParams| {
+                    (event.run.clone(), RunNote::Event(Box::new(event)))
+                }),
+                "starling/intent" => note(state, params, |intent: IntentParams| {
+                    (intent.run.clone(), RunNote::Intent(Box::new(intent)))
+                }),
+                "starling/undone" => undone(state, params),
+                _ => Ok(()),
+            };
+            if let Err(error) = routed {
+                tracing::error!(%error, method, "a notification cannot be read");
+            }
+        }
+    }
+}
+
+fn apply(connection: &Connection, buffers: &mut Buffers, params: Value) -> Reply {
+    let params: ApplyWorkspaceEditParams =
+        serde_json::from_value(params).map_err(|error| error.to_string())?;
+    let failure_reason = match buffers.apply(&params.edit) {
+        Ok(notes) => {
+            for (method, params) in notes {
+                connection.notify(method, params);
+            }
+            None
+        }
+        Err(reason) => Some(reason),
+    };
+    let response = ApplyWorkspaceEditResponse {
+        applied: failure_reason.is_none(),
+        failure_reason,
+        failed_change: None,
+    };
+    Ok(json!(response))
+}
+
+fn note<T: DeserializeOwned>(
+    state: &mut State,
+    params: Value,
+    wrap: impl FnOnce(T) -> (RunId, RunNote),
+) -> Result<(), serde_json::Error> {
+    let (run, note) = wrap(serde_json::from_value(params)?);
+    let route = state.routes.entry(run).or_default();
+    if route.notes.send(note).is_err() {
+        tracing::trace!("nobody listens to this run any more");
+    }
+    Ok(())
+}
+
+fn undone(state: &mut State, params: Value) -> Result<(), serde_json::Error> {
+    let params: UndoneParams = serde_json::from_value(params)?;
+    let route = state.routes.entry(params.run.clone()).or_default();
+    let waiting = (!route.undone.is_empty()).then(|| route.undone.remove(0));
+    if waiting.is_none_or(|waiting| waiting.send(params).is_err()) {
+        tracing::debug!("nobody waits for this undo any more");
+    }
+    Ok(())
+}
+
+fn read<T: DeserializeOwned>(method: &str, value: Value) -> Result<T, HeadlessError> {
+    serde_json::from_value(value).map_err(|error| {
+        let unreadable = RequestError::Unreadable {
+            method: method.to_owned(),
+            message: error.to_string(),
+        };
+        unreadable.into()
+    })
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

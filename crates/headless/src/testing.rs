@@ -1,0 +1,49 @@
+//! A headless editor on a server whose runs follow a script, for tests.
+
+use std::future::Future;
+
+pub use starling_server::testing::*;
+use starling_swarm::Event;
+use tempfile::TempDir;
+
+use super::{HeadlessEditor, HeadlessRun, RunNote};
+
+/// A headless editor over a folder, its runs scripted.
+pub async fn editor<F, Fut>(folder: &TempDir, script: F) -> HeadlessEditor
+where
+    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    let trajectories = folder.path().join(".trajectories");
+    let services = services(scripted(script), &trajectories);
+    HeadlessEditor::start(services, folder.path())
+        .await
+        .unwrap()
+}
+
+/// The next event of a run.
+pub async fn event(run: &mut HeadlessRun) -> Event {
+    match note(run).await {
+        RunNote::Event(params) => params.event,
+        RunNote::Intent(intent) => panic!("an intent: {intent:?}"),
+    }
+}
+
+pub async fn note(run: &mut HeadlessRun) -> RunNote {
+    let next = tokio::time::timeout(std::time::Duration::from_secs(30), run.notes.recv());
+    next.await
+        .expect("no event came")
+        .expect("the server is gone")
+}
+
+/// All texts of [`said`] up to the end of the run.
+pub async fn story(run: &mut HeadlessRun) -> Vec<String> {
+    let mut story = Vec::new();
+    loop {
+        match event(run).await {
+            Event::Steered { text, .. } => story.push(text),
+            Event::RunFinished { .. } => return story,
+            other => panic!("not in the script: {other:?}"),
+        }
+    }
+}

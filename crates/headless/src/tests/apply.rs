@@ -1,0 +1,220 @@
+//! Edits: versioned, checked against their base, believed only when the text is there.
+
+use std::sync::Arc;
+
+use crate::testing::*;
+use starling_core::{ApplyError, Current, DocVersion, EditorError, Effect, FileEdit};
+use starling_swarm::StopReason;
+use starling_text::{ByteRange, ChangeSet};
+
+fn edit(base: &Current, from: &str, to: &str) -> FileEdit {
+    let after = base.text.replace(from, to);
+    FileEdit {
+        file: file("a.py"),
+        base: base.clone(),
+        changes: ChangeSet::between(&base.text, &after),
+        label: "a.py::f".to_owned(),
+        effect: Effect::Change,
+    }
+}
+
+/// A script that replaces `old` by `new` and tells how it went.
+async fn replaces(scene: Scene) {
+    let editor = &scene.outside.editor;
+    let base = editor.current(&file("a.py")).await.unwrap();
+    let applied = editor.apply(edit(&base, "old", "neu🙂")).await.unwrap();
+    scene.log.event(said(&format!("{:?}", applied.version)));
+    scene.log.event(said(&applied.text));
+    scene.log.event(finished(StopReason::Settled));
+}
+
+#[tokio::test]
+async fn a_closed_file_is_written() {
+    let folder = folder(&[("a.py", "x = 'ä'\r\nold\r\n")]);
+    let editor = editor(&folder, replaces).await;
+    let mut run = editor.run(task("go")).await.unwrap();
+    let told = story(&mut run).await;
+    assert_eq!(told, ["None", "x = 'ä'\r\nneu🙂\r\n"]);
+    let disk = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
+    assert_eq!(disk, "x = 'ä'\r\nneu🙂\r\n");
+}
+
+#[tokio::test]
+async fn an_open_document_is_changed_and_saved() {
+    let folder = folder(&[("a.py", "old old\n")]);
+    let editor = editor(&folder, replaces).await;
+    editor.open(&file("a.py")).unwrap();
+    editor
+        .type_text(&file("a.py"), ByteRange::new(0, 0), "# 🙂\n")
+        .unwrap();
+    let mut run = editor.run(task("go")).await.unwrap();
+    let told = story(&mut run).await;
+    assert_eq!(told, ["Some(DocVersion(3))", "# 🙂\nneu🙂 neu🙂\n"]);
+    let disk = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
+    assert_eq!(disk, "# 🙂\nneu🙂 neu🙂\n");
+}
+
+#[tokio::test]
+async fn an_edit_of_another_text_is_stale() {
+    let folder = folder(&[("a.py", "old\n")]);
+    let editor = editor(&folder, async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        let other = Current {
+            text: Arc::from("older\n"),
+            version: Some(DocVersion(1)),
+        };
+        let stale = Err(ApplyError::Stale { file: file("a.py") });
+        assert_eq!(editor.apply(edit(&other, "old", "new")).await, stale);
+        scene.log.event(said("stale"));
+        scene.log.event(finished(StopReason::Settled));
+    })
+    .await;
+    let mut run = editor.run(task("closed")).await.unwrap();
+    assert_eq!(story(&mut run).await, ["stale"]);
+    editor.open(&file("a.py")).unwrap();
+    let mut run = editor.run(task("open")).await.unwrap();
+    assert_eq!(story(&mut run).await, ["stale"]);
+    assert_eq!(editor.text(&file("a.py")).unwrap(), "old\n");
+}
+
+#[tokio::test]
+async fn what_the_policy_forbids_is_neither_read_nor_written() {
+    let folder = folder(&[("a.py", "old\n"), (".env", "old\n"), ("conf", "old\n")]);
+    let root = folder.path();
+    std::os::unix::fs::symlink("/etc/passwd", root.join("out.py")).unwrap();
+    std::os::unix::fs::symlink(".env", root.join("notes.txt")).unwrap();
+    std::fs::create_dir(root.join(".git")).unwrap();
+    std::fs::rename(root.join("conf"), root.join(".git/config")).unwrap();
+    let editor = editor(&folder, async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        let base = editor.current(&file("a.py")).await.unwrap();
+        for name in [".env", "notes.txt", "out.py", ".git/config"] {
+            let error = editor.current(&file(name)).await.unwrap_err();
+            assert!(matches!(error, EditorError::Forbidden { .. }), "{error}");
+            let mut forbidden = edit(&base, "old", "new");
+            forbidden.file = file(name);
+            let error = editor.apply(forbidden).await.unwrap_err();
+            assert!(matches!(error, ApplyError::Forbidden { .. }), "{error}");
+        }
+        let mut outside = edit(&base, "old", "new");
+        outside.file = file("../a.py");
+        let error = editor.apply(outside).await.unwrap_err();
+        scene.log.event(said(&error.to_string()));
+        scene.log.event(finished(StopReason::Settled));
+    })
+    .await;
+    let mut run = editor.run(task("go")).await.unwrap();
+    let told = story(&mut run).await;
+    assert!(told[0].contains("outside the workspace"), "{told:?}");
+    for name in [".env", ".git/config"] {
+        let disk = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(disk, "old\n", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn edits_at_the_same_time_do_not_mix() {
+    let folder = folder(&[("a.py", "old\n")]);
+    let editor = editor(&folder, async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        let base = editor.current(&file("a.py")).await.unwrap();
+        let (one, two) = tokio::join!(
+            editor.apply(edit(&base, "old", "one")),
+            editor.apply(edit(&base, "old", "two")),
+        );
+        assert_eq!(&*one.unwrap().text, "one\n");
+        assert_eq!(two, Err(ApplyError::Stale { file: file("a.py") }));
+        scene.log.event(said("one"));
+        scene.log.event(finished(StopReason::Settled));
+    })
+    .await;
+    let mut run = editor.run(task("closed")).await.unwrap();
+    assert_eq!(story(&mut run).await, ["one"]);
+    let disk = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
+    assert_eq!(disk, "one\n");
+}
+
+/// A script that makes `pkg/new.py` and deletes it again, and tells how it went.
+async fn makes_and_deletes(scene: Scene) {
+    let editor = &scene.outside.editor;
+    let nothing = Current {
+        text: "".into(),
+        version: None,
+    };
+    let made = FileEdit {
+        file: file("pkg/new.py"),
+        base: nothing,
+        changes: ChangeSet::between("", "x = 1\n"),
+        label: "pkg/new.py::".to_owned(),
+        effect: Effect::Create,
+    };
+    let after = match editor.apply(made.clone()).await {
+        Ok(after) => after,
+        Err(error) => {
+            scene.log.event(said(&error.to_string()));
+            scene.log.event(finished(StopReason::Settled));
+            return;
+        }
+    };
+    scene.log.event(said(&after.text));
+    let again = editor.apply(made).await.unwrap_err();
+    scene.log.event(said(&again.to_string()));
+    let gone = FileEdit {
+        file: file("pkg/new.py"),
+        changes: ChangeSet::between(&after.text, ""),
+        base: after,
+        label: "undo".to_owned(),
+        effect: Effect::Delete,
+    };
+    let left = editor.apply(gone.clone()).await.unwrap();
+    scene.log.event(said(&format!("{left:?}")));
+    let twice = editor.apply(gone).await.unwrap_err();
+    scene.log.event(said(&twice.to_string()));
+    scene.log.event(finished(StopReason::Settled));
+}
+
+#[tokio::test]
+async fn a_file_is_made_and_deleted_through_the_editor() {
+    let folder = folder(&[("a.py", "")]);
+    let editor = editor(&folder, makes_and_deletes).await;
+    let mut run = editor.run(task("go")).await.unwrap();
+    let stale = "pkg/new.py: the text changed meanwhile";
+    let left = "Current { text: \"\", version: None }";
+    assert_eq!(story(&mut run).await, ["x = 1\n", stale, left, stale]);
+    assert!(!folder.path().join("pkg/new.py").exists());
+}
+
+#[tokio::test]
+async fn an_open_document_is_deleted_only_as_it_is() {
+    let folder = folder(&[("a.py", "x\n")]);
+    let editor = editor(&folder, async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        let gone = |base: &Current| FileEdit {
+            file: file("a.py"),
+            changes: ChangeSet::between(&base.text, ""),
+            base: base.clone(),
+            label: "undo".to_owned(),
+            effect: Effect::Delete,
+        };
+        let current = editor.current(&file("a.py")).await.unwrap();
+        let other = Current {
+            text: "y\n".into(),
+            ..current.clone()
+        };
+        let stale = editor.apply(gone(&other)).await.unwrap_err();
+        scene.log.event(said(&stale.to_string()));
+        editor.apply(gone(&current)).await.unwrap();
+        let missing = editor.current(&file("a.py")).await.unwrap_err();
+        scene.log.event(said(&missing.to_string()));
+        scene.log.event(finished(StopReason::Settled));
+    })
+    .await;
+    editor.open(&file("a.py")).unwrap();
+    let mut run = editor.run(task("go")).await.unwrap();
+    let told = story(&mut run).await;
+    assert_eq!(
+        told,
+        ["a.py: the text changed meanwhile", "a.py: no such file"]
+    );
+    assert!(!folder.path().join("a.py").exists());
+}

@@ -1,0 +1,438 @@
+//! The wire itself: what the server says to a client that we play by hand.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::capabilities;
+use crate::testing::*;
+use starling_core::{ApplyError, Current, Effect, FileEdit};
+use starling_rpc::frames::Reader;
+use starling_rpc::wire;
+use starling_server::{Leave, Starter, serve};
+use starling_swarm::StopReason;
+use starling_text::{ChangeSet, Encoding};
+
+fn waits_for_cancel() -> Starter {
+    scripted(async |scene: Scene| {
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    })
+}
+
+/// Replaces `old` by `new` and tells how it went.
+fn replaces() -> Starter {
+    scripted(async |scene: Scene| {
+        let editor = &scene.outside.editor;
+        let base = editor.current(&file("a.py")).await.unwrap();
+        let changes = ChangeSet::between(&base.text, &base.text.replace("old", "new"));
+        let edit = FileEdit {
+            file: file("a.py"),
+            base,
+            changes,
+            label: "a.py::f".to_owned(),
+            effect: Effect::Change,
+        };
+        let told = match editor.apply(edit).await {
+            Ok(current) => current.text.to_string(),
+            Err(ApplyError::Stale { .. }) => "stale".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        scene.log.event(said(&told));
+        scene.log.event(finished(StopReason::Settled));
+    })
+}
+
+#[tokio::test]
+async fn the_server_says_what_it_can_do() {
+    let client = Client::new(waits_for_cancel());
+    let answer = client
+        .initialize(capabilities(&[Encoding::Utf32, Encoding::Utf16]))
+        .await;
+    insta::assert_json_snapshot!(answer["capabilities"]);
+}
+
+#[tokio::test]
+async fn exit_ends_the_server_while_stdin_stays_open() {
+    let client = Client::new(waits_for_cancel());
+    client.initialize(json!({})).await;
+    let run = client.execute("starling.run", json!({"task": "x"})).await;
+    client
+        .connection
+        .request("shutdown", Value::Null)
+        .await
+        .unwrap();
+    client.connection.notify("exit", Value::Null);
+    let kept_open = client.connection.clone();
+    assert_eq!(client.ended().await, Leave::Taken);
+    drop((kept_open, run));
+}
+
+#[tokio::test]
+async fn the_end_of_stdin_ends_the_server() {
+    let client = Client::new(waits_for_cancel());
+    client.initialize(json!({})).await;
+    let Client {
+        connection, server, ..
+    } = client;
+    drop(connection);
+    let ended = tokio::time::timeout(Duration::from_secs(30), server);
+    let leave = ended.await.expect("the server goes on").unwrap();
+    assert_eq!(leave, Leave::Abrupt);
+}
+
+#[tokio::test]
+async fn a_progress_bar_can_be_cancelled() {
+    let mut client = Client::new(waits_for_cancel());
+    client
+        .initialize(json!({"window": {"workDoneProgress": true}}))
+        .await;
+    let reply = client
+        .execute("starling.run", json!({"task": "tidy\nup"}))
+        .await;
+    let (id, create) = client.next_of("window/workDoneProgress/create").await;
+    client.connection.reply(id, Ok(Value::Null));
+    let (_, begin) = client.next_of("$/progress").await;
+    assert_eq!(begin["token"], create["token"]);
+    assert_eq!(begin["value"]["kind"], "begin");
+    assert_eq!(begin["value"]["title"], "Starling: tidy…");
+    assert_eq!(begin["value"]["cancellable"], true);
+    let token = json!({"token": create["token"]});
+    client
+        .connection
+        .notify("window/workDoneProgress/cancel", token);
+    let (_, end) = client.next_of("$/progress").await;
+    assert_eq!(end["value"], json!({"kind": "end", "message": "over"}));
+    assert!(reply["run"].is_string());
+}
+
+#[tokio::test]
+async fn an_edit_is_versioned_and_annotated_where_that_is_understood() {
+    let mut client = Client::new(replaces());
+    client
+        .initialize(json!({"workspace": {"workspaceEdit": {
+            "documentChanges": true, "changeAnnotationSupport": {},
+        }}}))
+        .await;
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 7, "text": "🙂old\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    assert_eq!(params["label"], "Starling: a.py::f");
+    let change = &params["edit"]["documentChanges"][0];
+    assert_eq!(
+        change["textDocument"],
+        json!({"uri": client.uri(), "version": 7})
+    );
+    // UTF-16 columns, since nothing else was agreed.
+    let range = json!({"start": {"line": 0, "character": 2}, "end": {"line": 0, "character": 5}});
+    assert_eq!(
+        change["edits"],
+        json!([{"range": range, "newText": "new", "annotationId": "a.py::f"}])
+    );
+    assert_eq!(
+        params["edit"]["changeAnnotations"],
+        json!({"a.py::f": {"label": "a.py::f", "needsConfirmation": false}})
+    );
+    // The text comes, and the user's next key with it; the reply never does.
+    let change = json!({
+        "textDocument": {"uri": client.uri(), "version": 8},
+        "contentChanges": [{"range": range, "text": "new"}, {
+            "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
+            "text": "#",
+        }],
+    });
+    client.connection.notify("textDocument/didChange", change);
+    let (_, told) = client.next_of("starling/event").await;
+    assert_eq!(told["event"]["text"], "🙂new\n");
+    drop(id);
+}
+
+#[tokio::test]
+async fn a_reply_is_not_believed_without_the_text() {
+    let mut client = Client::new(replaces());
+    client
+        .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
+        .await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    // Only now does the client open it and bring the new text, as VS Code does for a closed file.
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 1, "text": "new\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    let (_, told) = client.next_of("starling/event").await;
+    assert_eq!(told["event"]["text"], "new\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_lies_is_found_out() {
+    let mut client = Client::new(replaces());
+    client
+        .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
+        .await;
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 1, "text": "old\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(
+        text.contains("refused") && text.contains("did not come"),
+        "{text}"
+    );
+}
+
+/// The client is busy for longer than anybody waits, then makes the edit.
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_comes_too_late_is_taken_back() {
+    for answer in [None, Some(json!({"applied": true}))] {
+        let mut client = Client::new(replaces());
+        client
+            .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
+            .await;
+        let open = json!({"textDocument": {
+            "uri": client.uri(), "languageId": "python", "version": 1, "text": "old\n",
+        }});
+        client.connection.notify("textDocument/didOpen", open);
+        client.execute("starling.run", json!({"task": "x"})).await;
+        let (id, _) = client.next_of("workspace/applyEdit").await;
+        if let Some(answer) = answer {
+            client.connection.reply(id, Ok(answer));
+        }
+        let (_, told) = client.next_of("starling/event").await;
+        let text = told["event"]["text"].as_str().unwrap();
+        assert!(text.contains("refused"), "{text}");
+        let late = json!({
+            "textDocument": {"uri": client.uri(), "version": 2},
+            "contentChanges": [{"text": "new\n"}],
+        });
+        client.connection.notify("textDocument/didChange", late);
+        let (_, params) = client.next_of("workspace/applyEdit").await;
+        let edit = &params["edit"]["documentChanges"][0];
+        assert_eq!(edit["textDocument"]["version"], 2);
+        assert_eq!(edit["edits"][0]["newText"], "old");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_after_the_user_typed_is_stale() {
+    let mut client = Client::new(replaces());
+    client
+        .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
+        .await;
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 1, "text": "old\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    let change = json!({
+        "textDocument": {"uri": client.uri(), "version": 2},
+        "contentChanges": [{"text": "typed\n"}],
+    });
+    client.connection.notify("textDocument/didChange", change);
+    client.connection.reply(id, Ok(json!({"applied": false})));
+    let (_, told) = client.next_of("starling/event").await;
+    assert_eq!(told["event"]["text"], "stale");
+}
+
+#[tokio::test]
+async fn a_client_without_versioned_edits_gets_none() {
+    let mut client = Client::new(replaces());
+    client.initialize(json!({})).await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("versioned edits"), "{text}");
+}
+
+#[tokio::test]
+async fn a_session_without_a_folder_has_no_runs() {
+    let client = Client::new(waits_for_cancel());
+    let params = json!({"capabilities": {}});
+    client
+        .connection
+        .request("initialize", params)
+        .await
+        .unwrap();
+    client.connection.notify("initialized", json!({}));
+    let params = json!({"command": "starling.run", "arguments": [{"task": "x"}]});
+    let request = client
+        .connection
+        .request("workspace/executeCommand", params);
+    let error = request.await.unwrap_err();
+    assert!(error.to_string().contains("open the folder"), "{error}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_holds_up_no_run() {
+    let (done, is_done) = tokio::sync::oneshot::channel();
+    let done = std::sync::Mutex::new(Some(done));
+    let start = scripted(move |scene: Scene| {
+        let done = done.lock().unwrap().take().unwrap();
+        async move {
+            for step in 0..2000 {
+                scene
+                    .log
+                    .event(said(&format!("{step} of a story that nobody reads")));
+            }
+            scene.log.event(finished(StopReason::Settled));
+            done.send(()).unwrap();
+        }
+    });
+    let folder = folder(&[]);
+    let trajectories = folder.path().join(".trajectories");
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let (answers, mut ours) = tokio::io::split(ours);
+    let mut answers = Reader::new(answers);
+    let (input, output) = tokio::io::split(theirs);
+    tokio::spawn(serve(input, output, services(start, &trajectories)));
+    let root = tower_lsp::lsp_types::Url::from_directory_path(folder.path()).unwrap();
+    let params = json!({"rootUri": root, "capabilities": {"experimental": {"starling": {}}}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    wire::write(&mut ours, &hello).await.unwrap();
+    answers.next::<Value>().await.unwrap().unwrap().unwrap();
+    let params = json!({"command": "starling.run", "arguments": [{"task": "x"}]});
+    let execute = "workspace/executeCommand";
+    let run = json!({"jsonrpc": "2.0", "id": 2, "method": execute, "params": params});
+    let initialized = json!({"jsonrpc": "2.0", "method": "initialized", "params": {}});
+    wire::write(&mut ours, &initialized).await.unwrap();
+    wire::write(&mut ours, &run).await.unwrap();
+    // Nothing is read from here on.
+    let ended = tokio::time::timeout(Duration::from_secs(30), is_done);
+    ended.await.expect("the run waits for its reader").unwrap();
+    let written = async {
+        loop {
+            if let Some(Ok(file)) = std::fs::read_dir(&trajectories)
+                .ok()
+                .and_then(|mut all| all.next())
+                && std::fs::read_to_string(file.path())
+                    .unwrap()
+                    .lines()
+                    .count()
+                    == 2001
+            {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let written = tokio::time::timeout(Duration::from_secs(30), written);
+    written.await.expect("the trajectory waits for the reader");
+}
+
+/// Makes or deletes a file and tells how it went.
+fn edits_the_file_itself(effect: Effect) -> Starter {
+    scripted(move |scene: Scene| async move {
+        let editor = &scene.outside.editor;
+        let (name, after) = match effect {
+            Effect::Create => ("new.py", "x = 1\n"),
+            Effect::Change | Effect::Delete => ("a.py", ""),
+        };
+        let base = editor.current(&file(name)).await;
+        let base = base.unwrap_or(Current {
+            text: "".into(),
+            version: None,
+        });
+        let edit = FileEdit {
+            file: file(name),
+            changes: ChangeSet::between(&base.text, after),
+            base,
+            label: "a.py::f".to_owned(),
+            effect,
+        };
+        let told = match editor.apply(edit).await {
+            Ok(current) => format!("{current:?}"),
+            Err(error) => error.to_string(),
+        };
+        scene.log.event(said(&told));
+        scene.log.event(finished(StopReason::Settled));
+    })
+}
+
+fn edits(operations: Value) -> Value {
+    json!({"workspace": {"workspaceEdit": {
+        "documentChanges": true, "resourceOperations": operations,
+    }}})
+}
+
+#[tokio::test]
+async fn a_file_is_made_by_an_operation_and_its_text_by_an_edit() {
+    let mut client = Client::new(edits_the_file_itself(Effect::Create));
+    client.initialize(edits(json!(["create"]))).await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let changes = &params["edit"]["documentChanges"];
+    let uri = changes[0]["uri"].as_str().unwrap().to_owned();
+    assert!(uri.ends_with("/new.py"), "{uri}");
+    let options = json!({"overwrite": false, "ignoreIfExists": true});
+    assert_eq!(
+        changes[0],
+        json!({"kind": "create", "uri": uri, "options": options})
+    );
+    assert_eq!(
+        changes[1]["textDocument"],
+        json!({"uri": uri, "version": null})
+    );
+    assert_eq!(changes[1]["edits"][0]["newText"], "x = 1\n");
+    std::fs::write(client.folder.path().join("new.py"), "x = 1\n").unwrap();
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("x = 1"), "{text}");
+}
+
+#[tokio::test]
+async fn a_client_that_makes_no_files_is_not_asked_to() {
+    let mut client = Client::new(edits_the_file_itself(Effect::Create));
+    client.initialize(edits(json!(["delete"]))).await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("makes no files"), "{text}");
+}
+
+#[tokio::test]
+async fn a_file_goes_by_an_operation_guarded_by_its_version() {
+    let mut client = Client::new(edits_the_file_itself(Effect::Delete));
+    client.initialize(edits(json!(["delete"]))).await;
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 3, "text": "old\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let expected = json!([
+        {"textDocument": {"uri": client.uri(), "version": 3}, "edits": []},
+        {"kind": "delete", "uri": client.uri()},
+    ]);
+    assert_eq!(params["edit"]["documentChanges"], expected);
+    let busy = json!({"applied": false, "failureReason": "busy"});
+    client.connection.reply(id, Ok(busy));
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("refused the edit: busy"), "{text}");
+}
+
+#[tokio::test]
+async fn a_client_that_deletes_no_files_keeps_an_empty_one() {
+    let mut client = Client::new(edits_the_file_itself(Effect::Delete));
+    client.initialize(edits(json!(["create"]))).await;
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let changes = &params["edit"]["documentChanges"];
+    assert_eq!(changes.as_array().unwrap().len(), 1);
+    assert_eq!(changes[0]["edits"][0]["newText"], "");
+    std::fs::write(client.folder.path().join("a.py"), "").unwrap();
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("text: \"\""), "{text}");
+}

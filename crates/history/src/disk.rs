@@ -1,0 +1,139 @@
+//! The user's text where no editor holds it: the files of the project.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use async_trait::async_trait;
+
+use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
+use starling_syntax::FilePath;
+use starling_workspace::{
+    MAX_FILE_BYTES, PathPolicy, ReadError, WriteRule, read_source, write_atomically,
+};
+
+/// Longer files are not undone. An edit may have made a file longer than those that agents read.
+const MAX_BYTES: u64 = 8 * MAX_FILE_BYTES;
+
+/// Reads and writes the files of one project.
+#[derive(Debug, Clone)]
+pub struct DiskEditor {
+    policy: PathPolicy,
+}
+
+impl DiskEditor {
+    pub fn new(root: &Path) -> Self {
+        DiskEditor {
+            policy: PathPolicy::of(root),
+        }
+    }
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// See [`EditorError`].
+    pub fn read(&self, file: &FilePath) -> Result<String, EditorError> {
+        let missing = || EditorError::Missing { file: file.clone() };
+        let path = self.policy.may_read(file).map_err(|error| match error {
+            ReadError::Missing(_) => missing(),
+            error => EditorError::Forbidden {
+                why: error.to_string(),
+            },
+        })?;
+        read_source(&path, MAX_BYTES).map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
+            _ => EditorError::Unreadable {
+                file: file.clone(),
+                message: error.to_string(),
+            },
+        })
+    }
+
+    fn refused(file: &FilePath, message: String) -> ApplyError {
+        ApplyError::Refused {
+            file: file.clone(),
+            message,
+        }
+    }
+
+    /// Removes a file, and never what a link of this name leads to.
+    fn remove(&self, file: &FilePath) -> Result<(), ApplyError> {
+        let real = self.policy.may_read(file);
+        let real = real.map_err(|error| ApplyError::Forbidden {
+            why: error.to_string(),
+        })?;
+        if real != self.policy.root().join(file.as_str()) {
+            let message = "it is a link now, or lies behind one; remove it by hand".to_owned();
+            return Err(Self::refused(file, message));
+        }
+        fs::remove_file(real).map_err(|error| Self::refused(file, error.to_string()))
+    }
+}
+
+#[async_trait]
+impl Editor for DiskEditor {
+    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+        Ok(Current {
+            text: self.read(file)?.into(),
+            version: None,
+        })
+    }
+
+    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+        let file = &edit.file;
+        if let WriteRule::Never { why } = self.policy.may_write(file) {
+            return Err(ApplyError::Forbidden { why });
+        }
+        let is_as_it_was = match (self.read(file), edit.effect) {
+            (Ok(text), Effect::Change | Effect::Delete) => *text == *edit.base.text,
+            (Err(EditorError::Missing { .. }), Effect::Create) => true,
+            (Ok(_), Effect::Create) | (Err(_), _) => false,
+        };
+        if !is_as_it_was {
+            return Err(ApplyError::Stale { file: file.clone() });
+        }
+        let after = edit.changes.apply(&edit.base.text);
+        let after = after.map_err(|error| Self::refused(file, error.to_string()))?;
+        match edit.effect {
+            Effect::Delete => self.remove(file)?,
+            Effect::Change | Effect::Create => {
+                write_atomically(self.policy.root(), file, &after)
+                    .map_err(|error| Self::refused(file, error.to_string()))?
+            }
+        }
+        Ok(Current {
+            text: after.into(),
+            version: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use starling_text::ChangeSet;
+
+    #[tokio::test]
+    async fn a_file_in_another_encoding_is_read_and_written_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.py");
+        std::fs::write(&path, b"# coding: latin-1\n# caf\xe9\nx = 1\n").unwrap();
+        let editor = DiskEditor::new(&dir.path().canonicalize().unwrap());
+        let file = FilePath::new("a.py");
+        let base = editor.current(&file).await.unwrap();
+        assert_eq!(&*base.text, "# coding: latin-1\n# café\nx = 1\n");
+        let after: Arc<str> = base.text.replace("x = 1", "x = 2").into();
+        let edit = FileEdit {
+            file,
+            changes: ChangeSet::between(&base.text, &after),
+            base,
+            label: "undo #1".to_owned(),
+            effect: Effect::Change,
+        };
+        editor.apply(edit).await.unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes, b"# coding: latin-1\n# caf\xe9\nx = 2\n");
+    }
+}

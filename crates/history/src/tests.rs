@@ -1,0 +1,696 @@
+//! Undoing: exact where nothing else was changed in the same lines, refused where something was.
+
+mod together;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use proptest::prelude::*;
+
+use super::*;
+use starling_core::{ApplyError, Current, Driver, Editor, EditorError, FileEdit, Limits};
+use starling_swarm::{AppliedChange, Event, EventLog, ProposalId, Record, RunId, Stamped};
+use starling_syntax::FilePath;
+use starling_text::ChangeSet;
+
+/// Texts that nobody can write.
+struct Texts(BTreeMap<FilePath, String>);
+
+#[async_trait]
+impl Editor for Texts {
+    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+        let missing = || EditorError::Missing { file: file.clone() };
+        let text = self.0.get(file).ok_or_else(missing)?;
+        Ok(Current {
+            text: text.as_str().into(),
+            version: None,
+        })
+    }
+
+    async fn apply(&self, _: FileEdit) -> Result<Current, ApplyError> {
+        Err(ApplyError::Gone)
+    }
+}
+
+fn made(before: &str, after: &str) -> AppliedChange {
+    AppliedChange {
+        file: FilePath::new("a.py"),
+        before: before.into(),
+        changes: ChangeSet::between(before, after),
+        created: before.is_empty(),
+        directories: Vec::new(),
+        dependencies: Default::default(),
+    }
+}
+
+/// Proposals that lead from one text to the next.
+fn proposals(texts: &[&str]) -> Vec<Change> {
+    let pairs = texts.windows(2).zip(1..);
+    pairs
+        .map(|(pair, id)| Change {
+            proposal: ProposalId(id),
+            symbols: Vec::new(),
+            state: State::Applied,
+            made: Some(AppliedChange {
+                // Later ones find a text that may be empty.
+                created: id == 1 && pair[0].is_empty(),
+                ..made(pair[0], pair[1])
+            }),
+        })
+        .collect()
+}
+
+/// The text of `a.py` after an undo of these proposals, with what was refused.
+fn undone(current: &str, changes: &[Change], chosen: &[u32]) -> (Option<String>, Vec<Refusal>) {
+    let texts = Texts([(FilePath::new("a.py"), current.to_owned())].into());
+    let chosen: BTreeSet<ProposalId> = chosen.iter().map(|id| ProposalId(*id)).collect();
+    let planned = futures::executor::block_on(plan(&texts, changes, &chosen));
+    let Plan { mut files, refused } = planned;
+    assert!(files.len() <= 1, "{files:?}");
+    let text = match files.pop() {
+        None => Some(current.to_owned()),
+        Some(plan) => plan.text_afterwards().map(str::to_owned),
+    };
+    (text, refused)
+}
+
+const BASE: &str = "a\nb\nc\nd\ne\n";
+
+#[test]
+fn one_of_several_is_undone_and_the_others_stay() {
+    let changes = proposals(&[BASE, "a\nB\nc\nd\ne\n", "a\nB\nc\nD\nnew\ne\n"]);
+    let now = "a\nB\nc\nD\nnew\ne\n";
+    let text = |chosen: &[u32]| undone(now, &changes, chosen).0.unwrap();
+    assert_eq!(text(&[1]), "a\nb\nc\nD\nnew\ne\n");
+    assert_eq!(text(&[2]), "a\nB\nc\nd\ne\n");
+    assert_eq!(text(&[1, 2]), BASE);
+}
+
+#[test]
+fn edits_of_neighbouring_lines_stay() {
+    for (after, typed, expected) in [
+        // The line above and the line below are changed.
+        (
+            "a\nb\nX\nd\ne\n",
+            "a\nb!\nX\n  d\ne\n",
+            "a\nb!\nc\n  d\ne\n",
+        ),
+        // Lines come directly before and after it.
+        (
+            "a\nb\nX\nd\ne\n",
+            "a\nb\n1\nX\n2\nd\ne\n",
+            "a\nb\n1\nc\n2\nd\ne\n",
+        ),
+        // The neighbours are removed.
+        ("a\nb\nX\nd\ne\n", "a\nX\ne\n", "a\nc\ne\n"),
+        // The proposal removed a line, and the next one is indented since.
+        ("a\nb\nd\ne\n", "a\nb\n  d\ne\n", "a\nb\nc\n  d\ne\n"),
+        // The proposal added lines, and the line before is longer since.
+        (
+            "a\nb\nX\nY\nc\nd\ne\n",
+            "a\nb!\nX\nY\nc\nd\ne\n",
+            "a\nb!\nc\nd\ne\n",
+        ),
+    ] {
+        let (text, refused) = undone(typed, &proposals(&[BASE, after]), &[1]);
+        assert_eq!(
+            (text.as_deref(), refused),
+            (Some(expected), vec![]),
+            "{typed:?}"
+        );
+    }
+}
+
+#[test]
+fn line_ends_marks_and_missing_last_newlines_are_exact() {
+    for (before, after) in [
+        ("\u{feff}a\r\nb\r\n", "\u{feff}a\r\nX\r\nY\r\n"),
+        ("a\nb", "a\nb\nc"),
+        ("a\nb\n", "a\nb"),
+        ("a\r\nb\nc\r", "a\nb\nc\n"),
+        ("", "new\n"),
+    ] {
+        let (text, refused) = undone(after, &proposals(&[before, after]), &[1]);
+        let expected = (!before.is_empty()).then_some(before);
+        assert_eq!((text.as_deref(), refused), (expected, vec![]));
+    }
+}
+
+#[test]
+fn the_same_line_is_refused_with_its_place() {
+    let changes = proposals(&[BASE, "a\nb\nX\nd\ne\n"]);
+    let typed = "# mine\na\nb\nX + 1\nd\ne\n";
+    let (text, refused) = undone(typed, &changes, &[1]);
+    assert_eq!(text.as_deref(), Some(typed));
+    assert_eq!(
+        (refused[0].lines, &refused[0].blocker),
+        (Some((4, 4)), &None)
+    );
+    assert!(
+        refused[0].why.starts_with("a.py, line 4: changed since"),
+        "{}",
+        refused[0].why
+    );
+    assert!(refused[0].diff.contains("-X\n+c\n"), "{}", refused[0].diff);
+}
+
+#[test]
+fn the_later_proposal_in_the_way_is_named() {
+    let texts = [
+        BASE,
+        "a\nb\nX\nd\ne\n",
+        "a\nb\nX\nd\nE\n",
+        "a\nb\nX + 1\nd\nE\n",
+    ];
+    let changes = proposals(&texts);
+    let (text, refused) = undone(texts[3], &changes, &[1]);
+    assert_eq!(text.as_deref(), Some(texts[3]));
+    let expected = "a.py, line 3: #3 changed the same lines; undo #3 first, or the whole run";
+    assert_eq!(refused[0].why, expected);
+    assert_eq!(
+        undone(texts[3], &changes, &[1, 2, 3]).0.as_deref(),
+        Some(BASE)
+    );
+    // Another run did it.
+    let mut refused = undone(texts[3], &changes[..1], &[1]).1;
+    let run = RunId("17-1".to_owned());
+    refused[0].blame(&changes[..1], [(&run, &changes[1..])]);
+    let expected =
+        "#3 of the later run 17-1 changed the same lines; undo it first: `starling undo 17-1`";
+    assert!(refused[0].why.ends_with(expected), "{}", refused[0].why);
+}
+
+#[test]
+fn a_change_that_was_undone_already_changes_nothing() {
+    let changes = proposals(&[BASE, "a\nb\nX\nd\ne\n"]);
+    for now in [BASE, "0\na\nb\nc\nd\ne\nf\n"] {
+        assert_eq!(undone(now, &changes, &[1]), (Some(now.to_owned()), vec![]));
+    }
+}
+
+/// The user changed the line of the proposal and typed it again in another function.
+#[test]
+fn nothing_is_undone_in_a_look_alike() {
+    let before = "def fee(days):\n    # c\n    return days * 3\n\n\ndef tax(a):\n    return a\n";
+    let after = before.replace("days * 3", "days * 2");
+    let below = "days * 4\n\n\ndef fee2(days):\n    return days * 2";
+    let now = after.replace("days * 2", below);
+    let (text, refused) = undone(&now, &proposals(&[before, &after]), &[1]);
+    assert_eq!(text.as_deref(), Some(now.as_str()));
+    let why = &refused[0].why;
+    assert!(why.starts_with("a.py, line"), "{why}");
+    assert!(
+        why.contains("made in `fee`, and the text that it fits now is in `fee2`"),
+        "{why}"
+    );
+    assert!(why.contains("change these lines by hand"), "{why}");
+}
+
+#[test]
+fn what_was_added_to_a_new_file_stays() {
+    let changes = proposals(&["", "def f():\n    pass\n"]);
+    let (text, refused) = undone("# mine\ndef f():\n    pass\n", &changes, &[1]);
+    assert_eq!((text.as_deref(), refused), (Some("# mine\n"), vec![]));
+}
+
+#[test]
+fn a_change_without_its_texts_is_refused() {
+    let mut changes = proposals(&[BASE, "a\n"]);
+    changes[0].made = None;
+    let (_, refused) = undone("a\n", &changes, &[1]);
+    assert!(
+        refused[0].why.contains("does not hold its texts"),
+        "{refused:?}"
+    );
+}
+
+/// What happens to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Keep,
+    Replace,
+    Indent,
+    Delete,
+    /// Two lines come behind it.
+    Add,
+}
+
+fn text(ops: &[(Op, Op)], agents: bool, user: bool) -> String {
+    let mut text = String::new();
+    for (at, (agent, person)) in ops.iter().enumerate() {
+        let op = match (agents, user) {
+            (true, _) if *agent != Op::Keep => *agent,
+            (_, true) => *person,
+            _ => Op::Keep,
+        };
+        let who = if op == *agent { "agent" } else { "user" };
+        text += &match op {
+            Op::Keep => format!("line {at}\n"),
+            Op::Replace => format!("{who} {at}\n"),
+            Op::Indent => format!("    line {at}\n"),
+            Op::Delete => String::new(),
+            Op::Add => format!("line {at}\n{who} {at} one\n{who} {at} two\n"),
+        };
+    }
+    text
+}
+
+/// For each line, what agents do to it or what the user does to it, never both.
+fn edits() -> impl Strategy<Value = Vec<(Op, Op)>> {
+    let agent = prop_oneof![
+        Just(Op::Replace),
+        Just(Op::Indent),
+        Just(Op::Delete),
+        Just(Op::Add)
+    ];
+    let user = prop_oneof![
+        5 => Just(Op::Keep),
+        1 => Just(Op::Replace),
+        1 => Just(Op::Indent),
+        1 => Just(Op::Delete),
+    ];
+    let line = prop_oneof![
+        3 => agent.prop_map(|op| (op, Op::Keep)),
+        7 => user.prop_map(|op| (Op::Keep, op)),
+    ];
+    prop::collection::vec(line, 1..24)
+}
+
+/// Whether the user changed the lines on both sides of lines that an agent removed: nobody can tell
+/// where these belong then.
+fn is_walled_in(ops: &[(Op, Op)]) -> bool {
+    let touched = |one: Option<&(Op, Op)>| one.is_some_and(|(_, user)| *user != Op::Keep);
+    let stays = |(agent, _): &&(Op, Op)| *agent != Op::Delete;
+    ops.iter().enumerate().any(|(at, (agent, _))| {
+        let before = ops[..at].iter().rev().find(stays);
+        let after = ops[at + 1..].iter().find(stays);
+        *agent == Op::Delete && touched(before) && touched(after)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn edits_elsewhere_stay_and_the_rest_is_as_before(ops in edits(), parts in 1usize..4) {
+        let before = text(&ops, false, false);
+        // Several proposals, each with a share of the lines.
+        let share = |upto: usize| -> String {
+            let ops: Vec<(Op, Op)> = ops.iter().enumerate().map(|(at, (agent, user))| {
+                (if at % parts < upto { *agent } else { Op::Keep }, *user)
+            }).collect();
+            text(&ops, true, false)
+        };
+        let texts: Vec<String> = (0..=parts).map(share).collect();
+        prop_assert_eq!(&texts[0], &before);
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let changes = proposals(&texts);
+        let all: Vec<u32> = (1..).take(parts).collect();
+        // Nothing was changed since.
+        let (text_now, refused) = undone(texts[parts], &changes, &all);
+        prop_assert_eq!(text_now.unwrap_or_default(), before);
+        prop_assert!(refused.is_empty());
+        // Something was.
+        let (typed, expected) = (text(&ops, true, true), text(&ops, false, true));
+        let (text_now, refused) = undone(&typed, &changes, &all);
+        if refused.is_empty() {
+            prop_assert_eq!(text_now.unwrap_or_default(), expected);
+        } else {
+            prop_assert!(is_walled_in(&ops), "{:?}", refused);
+        }
+    }
+}
+
+/// A project with a trajectory of a run that applied these changes.
+struct Bed {
+    dir: tempfile::TempDir,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let bed = Bed {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        std::fs::create_dir(bed.root()).unwrap();
+        std::fs::create_dir(bed.runs()).unwrap();
+        bed
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join("root")
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.dir.path().join("runs")
+    }
+
+    fn recorded(&self, name: &str, root: &Path, changes: &[AppliedChange]) -> Found {
+        let log = EventLog::new();
+        log.event(Event::RunStarted {
+            run: RunId(name.to_owned()),
+            task: "the task".to_owned(),
+            driver: Driver::Swarm,
+            models: Vec::new(),
+            replayed: false,
+            limits: Limits::default(),
+            root: root.display().to_string(),
+        });
+        for (change, id) in changes.iter().zip(1..) {
+            log.event(Event::ProposalApplied {
+                proposal: ProposalId(id),
+                symbols: Vec::new(),
+                diff: String::new(),
+                change: Some(change.clone()),
+            });
+        }
+        let lines = log.records(0);
+        let lines = lines
+            .iter()
+            .map(|one| serde_json::to_string(&**one).unwrap() + "\n");
+        let path = self.runs().join(format!("{name}.jsonl"));
+        std::fs::write(&path, lines.collect::<String>()).unwrap();
+        Found {
+            id: RunId(name.to_owned()),
+            path,
+        }
+    }
+
+    /// A run that was killed after it had recorded that it applies a change.
+    fn killed(&self, name: &str, applied: &[AppliedChange], applying: AppliedChange) -> Found {
+        let found = self.recorded(name, &self.root(), applied);
+        let whole = std::fs::read_to_string(&found.path).unwrap();
+        let record = Stamped {
+            seq: whole.lines().count() as u64,
+            at_ms: 1,
+            record: Record::Event(Event::ProposalApplying {
+                proposal: ProposalId(applied.len() as u32 + 1),
+                symbols: vec!["a.py::f".parse().unwrap()],
+                change: applying,
+            }),
+        };
+        let line = serde_json::to_string(&record).unwrap();
+        std::fs::write(&found.path, format!("{whole}{line}\n")).unwrap();
+        found
+    }
+
+    fn write(&self, text: &str) {
+        std::fs::write(self.root().join("a.py"), text).unwrap();
+    }
+
+    fn read(&self) -> String {
+        std::fs::read_to_string(self.root().join("a.py")).unwrap()
+    }
+
+    /// The kinds of events after the first so many records, whose numbers have no gap.
+    fn events_from(&self, found: &Found, from: usize) -> Vec<String> {
+        let story = std::fs::read_to_string(&found.path).unwrap();
+        let records = story.lines().enumerate().map(|(at, line)| {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(record["seq"], at, "{story}");
+            record["event"]["event"].as_str().unwrap().to_owned()
+        });
+        records.skip(from).collect()
+    }
+
+    async fn open(&self, found: &Found) -> Result<OpenRun, HistoryError> {
+        OpenRun::open(found, &DiskEditor::new(&self.root()), &self.root()).await
+    }
+
+    /// Undoes everything of a run.
+    async fn undo(&self, found: &Found) -> UndoOutcome {
+        let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&self.root()));
+        let mut open = self.open(found).await.unwrap();
+        let chosen = open.run.applied().map(|one| one.proposal).collect();
+        open.take_back(&editor, &self.root(), &chosen)
+            .await
+            .unwrap()
+    }
+}
+
+#[tokio::test]
+async fn an_undo_is_recorded_and_locks_the_run() {
+    let bed = Bed::new();
+    let found = bed.recorded("1-1", &bed.root(), &[made(BASE, "x\n")]);
+    std::fs::write(bed.root().join("a.py"), "x\n").unwrap();
+    let writer = std::fs::File::open(&found.path).unwrap();
+    writer.try_lock().unwrap();
+    let open = bed.open(&found).await.map(|_| ()).unwrap_err();
+    assert!(open.to_string().contains("still at work"), "{open}");
+    drop(writer);
+    // A line that was cut off when its writer died is no record.
+    let whole = std::fs::read_to_string(&found.path).unwrap();
+    std::fs::write(&found.path, format!("{whole}{{\"seq\": 2, \"at")).unwrap();
+    assert_eq!(bed.undo(&found).await.undone, [ProposalId(1)]);
+    assert_eq!(
+        std::fs::read_to_string(bed.root().join("a.py")).unwrap(),
+        BASE
+    );
+    let run = PastRun::read(&found.path).unwrap();
+    assert_eq!((run.changes[0].state, run.records), (State::Undone, 3));
+    let story = std::fs::read_to_string(&found.path).unwrap();
+    assert!(
+        story.starts_with(&whole) && story.contains("\"seq\":2"),
+        "{story}"
+    );
+    assert!(!found.path.with_extension("undo").exists());
+    // Recorded once.
+    let proposal = ProposalId(1);
+    record(&found, vec![Event::ProposalUndone { proposal }]).unwrap();
+    assert_eq!(PastRun::read(&found.path).unwrap().records, 3);
+}
+
+#[tokio::test]
+async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
+    let bed = Bed::new();
+    let (one, other) = ("a\nb\nc\n", "a\nB1\nc\n");
+    let later = "a\nB1\nB2\n";
+    let found = bed.recorded("1-1", &bed.root(), &[made(one, other), made(other, later)]);
+    let file = bed.root().join("a.py");
+    std::fs::write(&file, later).unwrap();
+    let before = std::fs::read(&found.path).unwrap();
+    bed.undo(&found).await;
+    // As if the record had not been written.
+    let journal = serde_json::json!({
+        "chosen": [1, 2], "file": "a.py", "undone": [2, 1], "directories": [],
+        "after": starling_text::ContentHash::of(one),
+    });
+    std::fs::write(&found.path, before).unwrap();
+    std::fs::write(found.path.with_extension("undo"), journal.to_string()).unwrap();
+    assert!(is_interrupted(&found));
+    let open = bed.open(&found).await.unwrap();
+    assert_eq!(
+        open.interrupted,
+        Some([ProposalId(1), ProposalId(2)].into())
+    );
+    assert_eq!(open.run.applied().count(), 0);
+    assert_eq!(PastRun::read(&found.path).unwrap().applied().count(), 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), one);
+}
+
+#[tokio::test]
+async fn nothing_outside_the_project_is_written_or_removed() {
+    let bed = Bed::new();
+    let outside = bed.dir.path().join("outside.py");
+    let found = bed.recorded("1-1", &bed.root(), &[made("", "x\n")]);
+    std::fs::write(&outside, "x\n").unwrap();
+    std::os::unix::fs::symlink(&outside, bed.root().join("a.py")).unwrap();
+    let outcome = bed.undo(&found).await;
+    assert_eq!(
+        (outcome.undone.len(), outcome.refused.len()),
+        (0, 1),
+        "{outcome:?}"
+    );
+    // Neither is a file of the project that a link has the name of.
+    std::fs::remove_file(bed.root().join("a.py")).unwrap();
+    std::fs::write(bed.root().join("b.py"), "x\n").unwrap();
+    std::os::unix::fs::symlink("b.py", bed.root().join("a.py")).unwrap();
+    let outcome = bed.undo(&found).await;
+    assert!(outcome.refused[0].why.contains("link"), "{outcome:?}");
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "x\n");
+    assert_eq!(
+        std::fs::read_to_string(bed.root().join("b.py")).unwrap(),
+        "x\n"
+    );
+    // A path that leads out is refused, too.
+    let up = AppliedChange {
+        file: FilePath::new("../outside.py"),
+        ..made("y\n", "x\n")
+    };
+    let found = bed.recorded("2-1", &bed.root(), &[up]);
+    assert_eq!(bed.undo(&found).await.refused.len(), 1);
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "x\n");
+}
+
+#[test]
+fn runs_are_found_by_project_and_by_the_beginning_of_their_names() {
+    let bed = Bed::new();
+    let (root, runs) = (bed.root(), bed.runs());
+    assert!(newest_first(&runs, &root).is_empty());
+    for (name, root) in [
+        ("11-1", &root),
+        ("12-1", &root),
+        ("13-1", &PathBuf::from("/else")),
+    ] {
+        bed.recorded(name, root, &[]);
+    }
+    std::fs::write(runs.join("14-1.jsonl"), "{").unwrap();
+    let names: Vec<String> = newest_first(&runs, &root)
+        .into_iter()
+        .map(|one| one.id.0)
+        .collect();
+    assert_eq!(names, ["12-1", "11-1"]);
+    let find = |prefix: &str| find(&runs, &root, prefix);
+    assert_eq!(find("11").unwrap().id.0, "11-1");
+    assert!(matches!(find("2"), Err(HistoryError::Unknown(_))));
+    assert!(matches!(find("13"), Err(HistoryError::Elsewhere { .. })));
+    let several = find("1").unwrap_err().to_string();
+    assert!(several.contains("11-1, 12-1"), "{several}");
+}
+
+#[test]
+fn a_damaged_line_is_named() {
+    let bed = Bed::new();
+    let found = bed.recorded("1-1", &bed.root(), &[made(BASE, "x\n"), made("x\n", "y\n")]);
+    let whole = std::fs::read_to_string(&found.path).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    std::fs::write(&found.path, format!("{}\n{{]\n{}\n", lines[0], lines[2])).unwrap();
+    let error = PastRun::read(&found.path).unwrap_err().to_string();
+    assert!(error.contains("1-1.jsonl:2: this line"), "{error}");
+    assert!(error.contains("by hand"), "{error}");
+    std::fs::write(found.path.with_extension("patch"), "").unwrap();
+    let error = PastRun::read(&found.path).unwrap_err().to_string();
+    assert!(error.contains("1-1.patch: `git apply -R`"), "{error}");
+}
+
+#[test]
+fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
+    let after = "a\nb\nX\nd\ne\n";
+    let unfinished = |before: &str, after: &str| Unfinished {
+        proposal: ProposalId(1),
+        symbols: Vec::new(),
+        change: made(before, after),
+    };
+    let one = unfinished(BASE, after);
+    for (text, expected) in [
+        (after, true),
+        (BASE, false),
+        ("0\na\nb\nX\nd\ne\nf\n", true),
+        ("0\na\nb\nc\nd\ne\nf\n", false),
+        // Somebody has changed the very line: an undo must not touch it.
+        ("a\nb\nX and more\nd\ne\n", true),
+        ("", true),
+    ] {
+        assert_eq!(one.is_in(Some(text)), expected, "{text:?}");
+    }
+    assert!(!one.is_in(None), "the file is gone");
+    let created = unfinished("", "x\n");
+    assert!(created.is_in(Some("x\n")) && !created.is_in(Some("")) && !created.is_in(None));
+    // Lines that were only added, and only removed.
+    let added = unfinished("a\nb\n", "a\nnew\nb\n");
+    assert!(added.is_in(Some("a\nnew\nb\nc\n")) && !added.is_in(Some("a\nb\nc\n")));
+    let removed = unfinished("a\nold\nb\n", "a\nb\n");
+    assert!(removed.is_in(Some("a\nb\nc\n")) && !removed.is_in(Some("a\nold\nb\nc\n")));
+}
+
+#[test]
+fn an_unfinished_change_ends_with_what_became_of_it() {
+    let proposal = ProposalId(1);
+    let applying = || Event::ProposalApplying {
+        proposal,
+        symbols: Vec::new(),
+        change: made(BASE, "x\n"),
+    };
+    let why = String::new;
+    let left = |events: &[Event]| unfinished(events).len();
+    assert_eq!(left(&[applying()]), 1);
+    assert_eq!(left(&[applying(), applying()]), 1, "it was sent again");
+    let ends = [
+        unfinished(&[applying()])[0].applied(),
+        Event::ProposalNotApplied {
+            proposal,
+            why: why(),
+        },
+        Event::ProposalConflicted {
+            proposal,
+            why: why(),
+        },
+        Event::ProposalUndone { proposal },
+    ];
+    for end in ends {
+        assert_eq!(left(&[applying(), end.clone()]), 0, "{end:?}");
+        assert_eq!(left(&[applying(), end, applying()]), 1);
+    }
+    // A change that does not fit its own text is damaged.
+    let damaged = Event::ProposalApplying {
+        proposal,
+        symbols: Vec::new(),
+        change: AppliedChange {
+            before: "longer than before\n".into(),
+            ..made(BASE, "x\n")
+        },
+    };
+    assert_eq!(left(&[damaged]), 0);
+}
+
+#[tokio::test]
+async fn a_change_that_a_killed_run_did_not_record_is_undone() {
+    let bed = Bed::new();
+    let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
+    for typed in ["", "# typed since\n"] {
+        let found = bed.killed("1-1", &[made(one, two)], made(two, three));
+        bed.write(&format!("{typed}{three}"));
+        let outcome = bed.undo(&found).await;
+        assert_eq!(outcome.taken_back(), [ProposalId(2), ProposalId(1)]);
+        assert_eq!(bed.read(), format!("{typed}{one}"));
+        assert_eq!(
+            bed.events_from(&found, 3),
+            ["proposal_applied", "proposal_undone", "proposal_undone"]
+        );
+        // Once.
+        assert!(bed.undo(&found).await.undone.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_a_killed_run_did_not_make_is_no_change() {
+    let bed = Bed::new();
+    let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
+    let found = bed.killed("1-1", &[made(one, two)], made(two, three));
+    bed.write(two);
+    assert_eq!(bed.undo(&found).await.taken_back(), [ProposalId(1)]);
+    assert_eq!(bed.read(), one);
+    assert_eq!(bed.events_from(&found, 3), ["proposal_undone"]);
+}
+
+#[tokio::test]
+async fn an_undo_leaves_alone_what_was_typed_into_a_change_that_was_not_recorded() {
+    let bed = Bed::new();
+    let found = bed.killed("1-1", &[], made("a\nb\nc\n", "a\nB\nc\n"));
+    bed.write("a\nB, typed\nc\n");
+    let outcome = bed.undo(&found).await;
+    assert_eq!((outcome.undone.len(), outcome.refused.len()), (0, 1));
+    assert_eq!(outcome.refused[0].lines, Some((2, 2)));
+    assert_eq!(bed.read(), "a\nB, typed\nc\n");
+}
+
+#[tokio::test]
+async fn an_undo_tells_changes_that_are_not_there_from_those_that_it_took_back() {
+    let bed = Bed::new();
+    let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
+    let found = bed.recorded("1-1", &bed.root(), &[made(one, two), made(two, three)]);
+    // The second one was taken out by other means.
+    bed.write(two);
+    let outcome = bed.undo(&found).await;
+    assert_eq!(outcome.undone, [ProposalId(2), ProposalId(1)]);
+    assert_eq!(outcome.absent, [ProposalId(2)]);
+    assert_eq!(outcome.taken_back(), [ProposalId(1)]);
+    assert_eq!(bed.read(), one);
+    let gone = AppliedChange {
+        file: FilePath::new("new.py"),
+        ..made("", "x\n")
+    };
+    let found = bed.recorded("1-2", &bed.root(), &[gone]);
+    assert_eq!(bed.undo(&found).await.taken_back(), []);
+}

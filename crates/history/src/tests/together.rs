@@ -1,0 +1,210 @@
+//! Proposals that belong together are undone together or not at all.
+
+use std::sync::Mutex;
+
+use super::*;
+use starling_swarm::Dependencies;
+
+/// The files of a project, of which some cannot be written.
+struct Stubborn {
+    disk: DiskEditor,
+    refuses: &'static str,
+    /// A text that somebody types into a file when the first edit arrives.
+    typing: Mutex<Option<(PathBuf, String)>>,
+}
+
+#[async_trait]
+impl Editor for Stubborn {
+    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+        self.disk.current(file).await
+    }
+
+    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+        if edit.file.as_str() == self.refuses {
+            return Err(ApplyError::Refused {
+                file: edit.file,
+                message: "permission denied".to_owned(),
+            });
+        }
+        let applied = self.disk.apply(edit).await;
+        if let Some((path, text)) = self.typing.lock().unwrap().take() {
+            std::fs::write(path, text).unwrap();
+        }
+        applied
+    }
+}
+
+fn ids(ids: &[u32]) -> BTreeSet<ProposalId> {
+    ids.iter().map(|id| ProposalId(*id)).collect()
+}
+
+/// A change of one line of a file of two lines, or a new file.
+fn change(file: &str, set: &[u32], needs: &[u32]) -> AppliedChange {
+    let (before, after) = match file {
+        "new.py" => ("", "new\n"),
+        _ => ("a\nb\n", "a\nB\n"),
+    };
+    AppliedChange {
+        file: FilePath::new(file),
+        dependencies: Dependencies {
+            set: ids(set),
+            needs: ids(needs),
+        },
+        ..made(before, after)
+    }
+}
+
+/// #1, #2 and #3 were accepted as a set; #4 stands alone; #6 needs #5.
+fn bed() -> (Bed, Found) {
+    let bed = Bed::new();
+    let changes = [
+        change("a.py", &[2, 3], &[]),
+        change("b.py", &[1, 3], &[]),
+        change("new.py", &[1, 2], &[]),
+        change("d.py", &[], &[]),
+        change("e.py", &[], &[]),
+        change("f.py", &[], &[5]),
+    ];
+    for change in &changes {
+        let text = change.changes.apply(&change.before).unwrap();
+        std::fs::write(bed.root().join(change.file.as_str()), text).unwrap();
+    }
+    let found = bed.recorded("1-1", &bed.root(), &changes);
+    (bed, found)
+}
+
+/// The files whose changes are in them.
+fn changed(bed: &Bed) -> Vec<&'static str> {
+    let files = ["a.py", "b.py", "new.py", "d.py", "e.py", "f.py"];
+    let is_changed = |file: &&str| {
+        let text = std::fs::read_to_string(bed.root().join(file));
+        text.is_ok_and(|text| text != "a\nb\n")
+    };
+    files.into_iter().filter(is_changed).collect()
+}
+
+fn refused(outcome: &UndoOutcome) -> Vec<(u32, Option<u32>)> {
+    let refused = outcome.refused.iter();
+    refused
+        .map(|one| (one.proposal.0, one.held.map(|held| held.by.0)))
+        .collect()
+}
+
+#[tokio::test]
+async fn when_one_of_a_set_cannot_be_undone_none_of_it_is() {
+    for typed in ["a.py", "b.py", "new.py"] {
+        let (bed, found) = bed();
+        std::fs::write(bed.root().join(typed), "a\nB, typed\n").unwrap();
+        if typed == "new.py" {
+            std::fs::write(bed.root().join(typed), "new, typed\n").unwrap();
+        }
+        let outcome = bed.undo(&found).await;
+        assert_eq!(changed(&bed), ["a.py", "b.py", "new.py"]);
+        assert_eq!(outcome.undone, [6, 5, 4].map(ProposalId));
+        let (first, held) = outcome.refused.split_first().unwrap();
+        assert!(
+            first.why.starts_with(&format!("{typed}, line ")),
+            "{}",
+            first.why
+        );
+        assert_eq!(held.len(), 2, "{held:?}");
+        let because = format!("it belongs together with {}, which stays", first.proposal);
+        assert!(held.iter().all(|one| one.why == because), "{held:?}");
+        assert_eq!(bed.events_from(&found, 7), ["proposal_undone"; 3]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_needed_by_a_change_that_stays_is_not_undone() {
+    let (bed, found) = bed();
+    std::fs::write(bed.root().join("f.py"), "a\nB, typed\n").unwrap();
+    let outcome = bed.undo(&found).await;
+    assert_eq!(changed(&bed), ["e.py", "f.py"]);
+    assert_eq!(refused(&outcome), [(6, None), (5, Some(6))]);
+    // #6 does without whatever stays of #5.
+    let (bed, found) = self::bed();
+    std::fs::write(bed.root().join("e.py"), "a\nB, typed\n").unwrap();
+    let outcome = bed.undo(&found).await;
+    assert_eq!(changed(&bed), ["e.py"]);
+    assert_eq!(refused(&outcome), [(5, None)]);
+}
+
+#[tokio::test]
+async fn one_of_a_set_is_undone_alone_where_it_is_asked_for_by_its_number() {
+    let (bed, found) = bed();
+    let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&bed.root()));
+    let mut open = bed.open(&found).await.unwrap();
+    let breaks = dependencies(&open.run.changes).broken_without(&ids(&[1]));
+    let broken: Vec<u32> = breaks.iter().map(|one| one.by.0).collect();
+    assert_eq!(broken, [2, 3]);
+    let outcome = open.take_back(&editor, &bed.root(), &ids(&[1])).await;
+    assert_eq!(outcome.unwrap().undone, [ProposalId(1)]);
+    assert_eq!(changed(&bed), ["b.py", "new.py", "d.py", "e.py", "f.py"]);
+    // Of the rest, nothing waits for it.
+    drop(open);
+    assert_eq!(bed.undo(&found).await.refused, []);
+    assert_eq!(changed(&bed), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_was_undone_of_a_set_is_applied_again_when_the_next_file_cannot_be_written() {
+    for refuses in ["a.py", "b.py", "new.py"] {
+        let (bed, found) = bed();
+        let editor: Arc<dyn Editor> = Arc::new(Stubborn {
+            disk: DiskEditor::new(&bed.root()),
+            refuses,
+            typing: Mutex::default(),
+        });
+        let mut open = bed.open(&found).await.unwrap();
+        let all = ids(&[1, 2, 3, 4, 5, 6]);
+        let outcome = open.take_back(&editor, &bed.root(), &all).await.unwrap();
+        assert_eq!(changed(&bed), ["a.py", "b.py", "new.py"], "{refuses}");
+        assert_eq!(outcome.undone, [6, 5, 4].map(ProposalId));
+        assert_eq!(outcome.refused.len(), 3, "{outcome:?}");
+        // The trajectory tells what is in the files.
+        drop(open);
+        assert_eq!(bed.undo(&found).await.undone.len(), 3);
+        assert_eq!(changed(&bed), [""; 0]);
+    }
+}
+
+/// The undo of `b.py` begins after `new.py` is gone.
+#[tokio::test]
+async fn a_set_stays_when_somebody_types_into_it_while_it_is_undone() {
+    let (bed, found) = bed();
+    let editor: Arc<dyn Editor> = Arc::new(Stubborn {
+        disk: DiskEditor::new(&bed.root()),
+        refuses: "",
+        typing: Mutex::new(Some((bed.root().join("a.py"), "a\nB, typed\n".to_owned()))),
+    });
+    let mut open = bed.open(&found).await.unwrap();
+    let set = ids(&[1, 2, 3]);
+    let outcome = open.take_back(&editor, &bed.root(), &set).await.unwrap();
+    assert_eq!(
+        changed(&bed),
+        ["a.py", "b.py", "new.py", "d.py", "e.py", "f.py"]
+    );
+    assert_eq!(refused(&outcome), [(1, None), (2, Some(1)), (3, Some(1))]);
+    assert_eq!(outcome.undone, []);
+    let new = std::fs::read_to_string(bed.root().join("new.py")).unwrap();
+    assert_eq!(new, "new\n");
+}
+
+#[tokio::test]
+async fn two_of_a_set_in_one_file_stay_both() {
+    let bed = Bed::new();
+    let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
+    let with = |set: u32, change| AppliedChange {
+        dependencies: Dependencies {
+            set: ids(&[set]),
+            ..Dependencies::default()
+        },
+        ..change
+    };
+    let changes = [with(2, made(one, two)), with(1, made(two, three))];
+    let found = bed.recorded("1-1", &bed.root(), &changes);
+    bed.write("a\nB, typed\nC\n");
+    let outcome = bed.undo(&found).await;
+    assert_eq!(refused(&outcome), [(1, None), (2, Some(1))]);
+    assert_eq!(bed.read(), "a\nB, typed\nC\n");
+}

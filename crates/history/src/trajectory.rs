@@ -1,0 +1,432 @@
+//! Reads the trajectory of a run: what it applied, and what of it was undone.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::intent::{self, Unfinished};
+use starling_core::Editor;
+use starling_swarm::{AppliedChange, Event, Part, ProposalId, Record, RunId, Stamped};
+use starling_syntax::SymbolPath;
+use starling_text::unified_diff;
+
+/// Why a past run cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    #[error(
+        "there is no run `{0}` of this project; `starling undo --list` lists the runs that there are"
+    )]
+    Unknown(String),
+    #[error("`{prefix}` begins the names of {} runs ({}); give more of the name", .runs.len(), .runs.join(", "))]
+    Ambiguous { prefix: String, runs: Vec<String> },
+    #[error("run {run} is about another project; name it with --repo {}", .root.display())]
+    Elsewhere { run: String, root: PathBuf },
+    #[error(
+        "run {0} is still at work, or an editor or another terminal has it open; undo it there, or try \
+         again when it has ended"
+    )]
+    Open(String),
+    #[error(
+        "{}:{line}: this line of the trajectory cannot be read ({why}), so nobody can tell what the run \
+         changed; nothing was undone. {}", .path.display(), by_hand(.path)
+    )]
+    Damaged {
+        path: PathBuf,
+        line: u64,
+        why: String,
+    },
+    #[error("{}: {source}", .path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// How to undo a run without its trajectory.
+pub(super) fn by_hand(trajectory: &Path) -> String {
+    let patch = trajectory.with_extension("patch");
+    match patch.is_file() {
+        true => format!(
+            "The whole change of the run is in {}: `git apply -R` takes it back if nothing was changed \
+             since",
+            patch.display()
+        ),
+        false => "Take the change back by hand or with your version control".to_owned(),
+    }
+}
+
+/// How an applied change stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Applied,
+    Undone,
+}
+
+/// A proposal that was applied.
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub proposal: ProposalId,
+    pub symbols: Vec<SymbolPath>,
+    pub state: State,
+    /// `None` if the trajectory was written by a version that did not keep the texts.
+    pub made: Option<AppliedChange>,
+}
+
+impl Change {
+    /// The event that tells that the change is in the user's text.
+    pub(super) fn applied(&self) -> Event {
+        let diff = self
+            .made
+            .as_ref()
+            .map(|made| unified_diff(made.file.as_str(), &made.before, &super::undo::after(made)));
+        Event::ProposalApplied {
+            proposal: self.proposal,
+            symbols: self.symbols.clone(),
+            diff: diff.unwrap_or_default(),
+            change: self.made.clone(),
+        }
+    }
+}
+
+/// A run that is over.
+#[derive(Debug, Clone)]
+pub struct PastRun {
+    pub id: RunId,
+    pub task: String,
+    pub path: PathBuf,
+    /// In the order in which they were applied.
+    pub changes: Vec<Change>,
+    /// Whether the trajectory holds the end of the run.
+    pub is_finished: bool,
+    /// Changes that were sent and of which the trajectory does not hold the end.
+    pub(super) unfinished: Vec<Unfinished>,
+    /// The number of whole records.
+    pub(super) records: u64,
+    /// The bytes of the whole records: a last line that was cut off comes after them.
+    pub(super) length: u64,
+}
+
+/// A trajectory of the project.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub id: RunId,
+    pub path: PathBuf,
+}
+
+/// A line, without the exchanges with models, which are long.
+#[derive(Deserialize)]
+struct Line {
+    event: Option<Event>,
+    exchange: Option<IgnoredAny>,
+}
+
+impl PastRun {
+    /// Reads a trajectory.
+    ///
+    /// # Errors
+    /// The file cannot be read, or one of its lines but the last.
+    pub fn read(path: &Path) -> Result<PastRun, HistoryError> {
+        let failed = |source| HistoryError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let file = File::open(path).map_err(failed)?;
+        Self::read_open(&file, path)
+    }
+
+    pub(super) fn read_open(mut file: &File, path: &Path) -> Result<PastRun, HistoryError> {
+        let failed = |source| HistoryError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut lines = BufReader::new(file);
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let mut run = PastRun {
+            id: RunId(name.into_owned()),
+            task: String::new(),
+            path: path.to_owned(),
+            changes: Vec::new(),
+            is_finished: false,
+            unfinished: Vec::new(),
+            records: 0,
+            length: 0,
+        };
+        let mut parts: Vec<Part> = Vec::new();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = lines.read_until(b'\n', &mut line).map_err(failed)?;
+            if !line.ends_with(b"\n") {
+                // Nothing, or a line that was cut off when its writer died.
+                return Ok(run);
+            }
+            let damaged = |why: String| HistoryError::Damaged {
+                path: path.to_owned(),
+                line: run.records + 1,
+                why,
+            };
+            let event = match serde_json::from_slice::<Line>(&line) {
+                Ok(Line {
+                    event, exchange, ..
+                }) if event.is_some() || exchange.is_some() => event,
+                Ok(_) => return Err(damaged("it is neither an event nor an exchange".to_owned())),
+                Err(error) => return Err(damaged(error.to_string())),
+            };
+            run.records += 1;
+            run.length += read as u64;
+            if let Some(Event::RunStarted { task, .. }) = event {
+                run.task = task;
+            } else if let Some(event) = event {
+                run.is_finished |= matches!(event, Event::RunFinished { .. });
+                intent::note(&mut run.unfinished, &event);
+                take(&mut run.changes, event, &mut parts);
+            }
+        }
+    }
+
+    /// The changes that are still in the user's text.
+    pub fn applied(&self) -> impl DoubleEndedIterator<Item = &Change> {
+        self.changes
+            .iter()
+            .filter(|change| change.state == State::Applied)
+    }
+
+    /// Decides about the changes without an end by the texts of their files: those that are there count
+    /// as applied. Returns the events that the killed run did not record.
+    pub async fn settle(&mut self, editor: &dyn Editor) -> Vec<Event> {
+        let mut events = Vec::new();
+        for one in std::mem::take(&mut self.unfinished) {
+            let now = editor.current(&one.change.file).await.ok();
+            if one.is_in(now.as_ref().map(|now| &*now.text)) {
+                events.push(one.applied());
+                take(&mut self.changes, one.applied(), &mut Vec::new());
+            } else {
+                self.unfinished.push(one);
+            }
+        }
+        events
+    }
+
+    /// Whether the run is still going on: its end is not recorded, and a program has its trajectory open.
+    pub fn is_running(&self) -> bool {
+        let is_held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        !self.is_finished && File::open(&self.path).is_ok_and(is_held)
+    }
+
+    /// Whether the last record about a change says the same as an event: that it is undone, or applied.
+    pub(super) fn holds(&self, event: &Event) -> bool {
+        let (id, state) = if let Event::ProposalUndone { proposal } = event {
+            (proposal, State::Undone)
+        } else if let Event::ProposalApplied { proposal, .. } = event {
+            (proposal, State::Applied)
+        } else {
+            return false;
+        };
+        let mut last_first = self.changes.iter().rev();
+        let last = last_first.find(|change| change.proposal == *id);
+        last.is_some_and(|change| change.state == state)
+    }
+
+    /// When the run was started; its name says it.
+    pub fn started(&self) -> Option<SystemTime> {
+        started(&self.id)
+    }
+
+    /// Appends to the trajectory that proposals were undone, or applied again.
+    pub(super) fn append_and_take(
+        &mut self,
+        file: &mut File,
+        events: Vec<Event>,
+    ) -> io::Result<()> {
+        self.append(file, events.clone())?;
+        for event in events {
+            take(&mut self.changes, event, &mut Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Appends events to the trajectory.
+    pub(super) fn append(
+        &mut self,
+        file: &mut File,
+        events: impl IntoIterator<Item = Event>,
+    ) -> io::Result<()> {
+        let now = SystemTime::now();
+        let since = started(&self.id).and_then(|started| now.duration_since(started).ok());
+        let at_ms = since.map_or(0, |since| {
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        });
+        let mut lines = Vec::new();
+        let first = self.records;
+        for (seq, event) in (first..).zip(events) {
+            let record = Record::Event(event);
+            let stamped = Stamped { seq, at_ms, record };
+            serde_json::to_writer(&mut lines, &stamped)?;
+            lines.push(b'\n');
+            self.records = seq + 1;
+        }
+        file.set_len(self.length)?;
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(&lines)?;
+        file.sync_data()?;
+        self.length += lines.len() as u64;
+        Ok(())
+    }
+}
+
+/// The changes that a run applied, as its events tell them.
+pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<Change> {
+    let (mut changes, mut parts) = (Vec::new(), Vec::new());
+    for event in events {
+        take(&mut changes, event, &mut parts);
+    }
+    changes
+}
+
+/// Takes an event in. `parts` are the changes that were ever up for review.
+fn take(changes: &mut Vec<Change>, event: Event, parts: &mut Vec<Part>) {
+    if let Event::ReviewAsked { parts: asked, .. } = event {
+        parts.retain(|part| asked.iter().all(|one| one.proposal != part.proposal));
+        parts.extend(asked);
+    } else if let Event::ProposalApplied {
+        proposal,
+        symbols,
+        change,
+        ..
+    } = event
+    {
+        let of_review = || parts.iter().find(|part| part.proposal == proposal);
+        let made = change.or_else(|| of_review().map(as_reviewed));
+        // One that was undone was made again.
+        changes.retain(|one| one.proposal != proposal || one.state == State::Applied);
+        changes.push(Change {
+            proposal,
+            symbols,
+            state: State::Applied,
+            made: made.filter(is_sound),
+        });
+    } else if let Event::ProposalUndone { proposal } = event {
+        let mut last_first = changes.iter_mut().rev();
+        if let Some(change) = last_first.find(|one| one.proposal == proposal) {
+            change.state = State::Undone;
+        }
+    }
+}
+
+/// The time in the name of a run.
+pub fn started(id: &RunId) -> Option<SystemTime> {
+    let millis = id.0.split('-').next()?.parse().ok()?;
+    UNIX_EPOCH.checked_add(Duration::from_millis(millis))
+}
+
+/// The change as it was reviewed: older trajectories hold nothing else.
+fn as_reviewed(part: &Part) -> AppliedChange {
+    AppliedChange {
+        file: part.file.clone(),
+        before: part.base.clone(),
+        changes: part.changes.clone(),
+        created: part.base.is_empty(),
+        directories: Vec::new(),
+        dependencies: Default::default(),
+    }
+}
+
+/// Whether the changes fit the text that they were recorded with.
+fn is_sound(change: &AppliedChange) -> bool {
+    change.changes.apply(&change.before).is_ok()
+}
+
+/// The trajectories of a project, the newest first. Runs of older versions, which do not name their
+/// project, are not among them.
+pub fn newest_first(trajectories: &Path, root: &Path) -> Vec<Found> {
+    let mut paths = all(trajectories);
+    paths.reverse();
+    let found = |path: PathBuf| {
+        let (id, about) = beginning(&path)?;
+        (about == root).then_some(Found { id, path })
+    };
+    paths.into_iter().filter_map(found).collect()
+}
+
+/// The one trajectory of the project whose name begins so.
+///
+/// # Errors
+/// There is none, there are several, or it is about another project.
+pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<Found, HistoryError> {
+    let name = |path: &PathBuf| {
+        let stem = path.file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    };
+    let mut paths = all(trajectories);
+    paths.retain(|path| name(path).starts_with(prefix));
+    if let Some(exact) = paths.iter().find(|path| name(path) == prefix) {
+        paths = vec![exact.clone()];
+    }
+    let about = |path: &PathBuf| beginning(path).map(|(_, about)| about);
+    let mut here = paths.clone();
+    // One whose beginning is damaged may be of this project: reading it tells what is wrong.
+    here.retain(|path| about(path).is_none_or(|about| about == root));
+    match (&here[..], &paths[..]) {
+        ([path], _) => Ok(Found {
+            id: RunId(name(path)),
+            path: path.clone(),
+        }),
+        ([], [other]) => Err(HistoryError::Elsewhere {
+            run: name(other),
+            root: about(other).unwrap_or_default(),
+        }),
+        ([], _) => Err(HistoryError::Unknown(prefix.to_owned())),
+        (several, _) => Err(HistoryError::Ambiguous {
+            prefix: prefix.to_owned(),
+            runs: several.iter().map(name).collect(),
+        }),
+    }
+}
+
+/// All trajectories, the oldest first. Their names begin with the time.
+fn all(trajectories: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(trajectories) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        // Nothing else is opened: a pipe would never end.
+        .filter(|path| path.metadata().is_ok_and(|found| found.is_file()))
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// The name of the run, and the project that it is about.
+fn beginning(path: &Path) -> Option<(RunId, PathBuf)> {
+    let mut line = Vec::new();
+    let file = File::open(path).ok()?;
+    BufReader::new(file).read_until(b'\n', &mut line).ok()?;
+    let line: Line = serde_json::from_slice(&line).ok()?;
+    match line.event? {
+        Event::RunStarted { run, root, .. } if !root.is_empty() => Some((run, root.into())),
+        _ => None,
+    }
+}
+
+/// Opens a trajectory to append to it, and locks it against other programs.
+pub(super) fn open_locked(found: &Found) -> Result<File, HistoryError> {
+    let failed = |source| HistoryError::Io {
+        path: found.path.clone(),
+        source,
+    };
+    let mut options = OpenOptions::new();
+    let file = options.read(true).append(true).open(&found.path);
+    let file = file.map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(HistoryError::Open(found.id.0.clone())),
+        Err(TryLockError::Error(error)) => {
+            tracing::info!(%error, "trajectories cannot be locked here");
+            Ok(file)
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Names that a change leaves without a meaning, over all files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashSet;
+
+use super::code::{Code, FileId};
+use super::facts::is_test;
+use super::names::{Names, Occurrence, Role};
+use super::resolve::{Dangling, Holder, Resolver, Source};
+use starling_syntax::FilePath;
+use starling_workspace::Snapshot;
+
+/// Files that are searched for a name which a change takes away.
+const FILES_MOST: usize = 400;
+
+/// The names that lead nowhere in `after` and did not in `before`, of which only `changed` files differ: in
+/// those files where the change wrote them, in all files where the change took their meaning away. In the
+/// order of files and text.
+pub(super) fn newly_dangling(
+    (before, after): (&Code, &Code),
+    (old, new): (&Snapshot, &Snapshot),
+    changed: &[FilePath],
+) -> Vec<Dangling> {
+    let (mut earlier, mut later) = (Resolver::new(before), Resolver::new(after));
+    let mut gone: BTreeSet<String> = BTreeSet::new();
+    for file in changed {
+        let was = before.find(file).map(|file| earlier.bound_names(file));
+        let is = after.find(file).map(|file| later.bound_names(file));
+        let is = is.unwrap_or_default();
+        let taken = was.into_iter().flatten().filter(|one| !is.contains(one));
+        gone.extend(taken.map(|(_, name)| name));
+    }
+    let mut files: BTreeSet<FileId> = BTreeSet::new();
+    files.extend(changed.iter().filter_map(|file| after.find(file)));
+    for name in &gone {
+        let mentioning = after.mentioning(name).into_iter();
+        files.extend(mentioning.take(FILES_MOST));
+    }
+    let mut found = Vec::new();
+    for file in files {
+        let path = after.path(file).clone();
+        let is_changed = changed.contains(&path);
+        let lines = match is_changed {
+            true => new_lines(old, new, &path),
+            false => FxHashSet::default(),
+        };
+        let is_wanted = |names: &Names, one: &Occurrence| {
+            gone.contains(names.name(one.name)) || lines.contains(&names.line(one.at))
+        };
+        let mut dangling = later.dangling(file, &is_wanted);
+        dangling.retain(|one| !is_folder(one, new) && !is_tried(one, new));
+        dangling.retain(|one| gone.contains(&one.name) || is_sure(one, new, after));
+        if !dangling.is_empty() {
+            remove_known(&mut earlier, before, &mut dangling, &path);
+        }
+        found.extend(dangling);
+    }
+    found.sort();
+    found
+}
+
+/// Whether a name that was never there is missing for certain: tests make objects up, the methods of a
+/// mixin use what other classes have, and code sets attributes of other modules or asks for them first.
+fn is_sure(one: &Dangling, world: &Snapshot, code: &Code) -> bool {
+    let Ok(text) = world.read(&one.file) else {
+        return false;
+    };
+    let before = &text[..(one.offset as usize).min(text.len())];
+    let is_import = !before.ends_with('.');
+    if is_import {
+        return true;
+    }
+    let is_own = ["self.", "cls.", "super()."]
+        .iter()
+        .any(|own| before.ends_with(own));
+    let is_of_class = matches!(one.of, Holder::Class(_));
+    let is_asked_for = text.contains("hasattr(");
+    let is_made_up = is_of_class && (is_own || is_test(&one.file));
+    !is_asked_for && !is_made_up && !is_set_somewhere(&one.name, code)
+}
+
+/// Whether any file sets an attribute of this name.
+fn is_set_somewhere(name: &str, code: &Code) -> bool {
+    code.mentioning(name).into_iter().any(|file| {
+        code.names(file).is_some_and(|names| {
+            let is_set = |one: &Occurrence| {
+                one.role == Role::Store && one.receiver().is_some() && names.name(one.name) == name
+            };
+            names.occurrences().iter().any(is_set)
+        })
+    })
+}
+
+/// Whether a name is a folder of modules in a package.
+fn is_folder(one: &Dangling, world: &Snapshot) -> bool {
+    let Holder::Module(module) = &one.of else {
+        return false;
+    };
+    let folder = match module.directory() {
+        "" => format!("{}/", one.name),
+        directory => format!("{directory}/{}/", one.name),
+    };
+    let files = world.files();
+    let at = files.partition_point(|file| file.as_str() < folder.as_str());
+    files
+        .get(at)
+        .is_some_and(|file| file.as_str().starts_with(&folder))
+}
+
+/// Whether a name stands in the body of a `try`: that it may be missing is provided for.
+fn is_tried(one: &Dangling, world: &Snapshot) -> bool {
+    let Ok(text) = world.read(&one.file) else {
+        return false;
+    };
+    let lines: Vec<&str> = text.lines().take(one.line as usize).collect();
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut inner = lines.last().map_or(0, |line| depth(line));
+    for line in lines.iter().rev().skip(1) {
+        if line.trim().is_empty() || depth(line) >= inner {
+            continue;
+        }
+        inner = depth(line);
+        let opening = line.trim();
+        if opening.starts_with("try:") {
+            return true;
+        }
+        if opening.starts_with("def ") || opening.starts_with("class ") {
+            return false;
+        }
+    }
+    false
+}
+
+/// Leaves out what led nowhere before as well: the same name in the same symbol.
+fn remove_known(
+    earlier: &mut Resolver<'_, Code>,
+    before: &Code,
+    dangling: &mut Vec<Dangling>,
+    file: &FilePath,
+) {
+    let Some(file) = before.find(file) else {
+        return;
+    };
+    let words: FxHashSet<String> = dangling.iter().map(|one| one.name.clone()).collect();
+    let is_wanted = |names: &Names, one: &Occurrence| words.contains(names.name(one.name));
+    let mut known: BTreeMap<_, usize> = BTreeMap::new();
+    for one in earlier.dangling(file, &is_wanted) {
+        *known.entry((one.symbol, one.name)).or_default() += 1;
+    }
+    dangling.retain(
+        |one| match known.get_mut(&(one.symbol.clone(), one.name.clone())) {
+            Some(count @ 1..) => {
+                *count -= 1;
+                false
+            }
+            Some(_) | None => true,
+        },
+    );
+}
+
+/// The numbers of the lines of a file that its text before did not have.
+fn new_lines(old: &Snapshot, new: &Snapshot, file: &FilePath) -> FxHashSet<u32> {
+    let before = old.read(file).unwrap_or_else(|_| "".into());
+    let Ok(after) = new.read(file) else {
+        return FxHashSet::default();
+    };
+    let known: FxHashSet<&str> = before.lines().map(str::trim).collect();
+    let lines = (1..).zip(after.lines());
+    let lines = lines.filter(|(_, line)| !known.contains(line.trim()));
+    lines.map(|(number, _)| number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::snapshot_of;
+    use crate::Index;
+    use starling_syntax::FilePath;
+
+    const SHOP: &str = "RATE = 2\n\n\ndef total(x):\n    return x\n\n\nclass Cart:\n    def __init__(self):\n        \
+        self.size = 0\n\n    def sum(self):\n        return self.size\n\n\nclass Big(Cart):\n    pass\n";
+
+    /// What is newly without a meaning, as `file:line name`, when these files change.
+    fn dangling(before: &[(&str, &str)], changes: &[(&str, &str)]) -> Vec<String> {
+        let is_kept = |(name, _): &&(&str, &str)| !changes.iter().any(|(other, _)| other == name);
+        let mut after: Vec<(&str, &str)> = before.iter().filter(is_kept).copied().collect();
+        after.extend(changes);
+        let files: Vec<FilePath> = changes
+            .iter()
+            .map(|(name, _)| FilePath::new(*name))
+            .collect();
+        let old = Index::new(snapshot_of(before));
+        let new = Index::new(snapshot_of(&after));
+        let found = new.newly_dangling(&old, &files);
+        let words = found
+            .iter()
+            .map(|one| format!("{}:{} {}", one.file, one.line, one.name));
+        words.collect()
+    }
+
+    fn user(import: &str, body: &str) -> String {
+        format!("{import}\n\n\ndef f(cart):\n    {body}\n")
+    }
+
+    #[test]
+    fn what_goes_is_missed_wherever_it_is_used() {
+        let (by_name, by_module, by_object) = (
+            user("from shop import total", "return total(1)"),
+            user("import shop as s", "return s.total(s.RATE)"),
+            user("from shop import Big", "return Big().sum()"),
+        );
+        let files = [
+            ("shop.py", SHOP),
+            ("a.py", &by_name),
+            ("b.py", &by_module),
+            ("c.py", &by_object),
+        ];
+        let gone = |old: &str, new: &str| {
+            let shop = SHOP.replace(old, new);
+            dangling(&files, &[("shop.py", &shop)])
+        };
+        assert_eq!(
+            gone("def total(", "def sum_of("),
+            ["a.py:1 total", "b.py:5 total"]
+        );
+        assert_eq!(gone("RATE = 2", "FACTOR = 2"), ["b.py:5 RATE"]);
+        assert_eq!(gone("def sum(", "def amount("), ["c.py:5 sum"]);
+        assert_eq!(gone("return x", "return x + 1"), [""; 0]);
+        // The old name stays as another one, or comes from elsewhere.
+        assert_eq!(gone("RATE = 2", "from b import s as RATE"), [""; 0]);
+        let kept = SHOP.replace("def total(", "def sum_of(") + "\n\ntotal = sum_of\n";
+        assert_eq!(dangling(&files, &[("shop.py", &kept)]), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_written_must_be_there() {
+        let old = user("import shop", "return 1");
+        let files = [("shop.py", SHOP), ("a.py", &old)];
+        let written = |import: &str, body: &str| {
+            let text = user(import, body);
+            dangling(&files, &[("a.py", &text)])
+        };
+        assert_eq!(
+            written("from shop import tax", "return tax"),
+            ["a.py:1 tax"]
+        );
+        assert_eq!(written("import shop", "return shop.tax(1)"), ["a.py:5 tax"]);
+        assert_eq!(
+            written("from shop import Cart", "return Cart().tax()"),
+            ["a.py:5 tax"]
+        );
+        for (import, body) in [
+            ("from shop import total", "return total(1)"),
+            ("import shop", "return shop.Cart().size + shop.__name__"),
+            ("import other", "return other.tax(cart.tax)"),
+            ("from os import tax", "return tax"),
+        ] {
+            assert_eq!(written(import, body), [""; 0], "{import}: {body}");
+        }
+    }
+
+    #[test]
+    fn what_is_made_at_run_time_is_not_missed() {
+        let (user, changed) = (
+            user("import lazy", "return 1"),
+            user("import lazy", "return lazy.tax"),
+        );
+        for lazy in [
+            "def __getattr__(name):\n    return name\n",
+            "globals()['tax'] = 1\n",
+            "from outside import *\n",
+        ] {
+            let files = [("lazy.py", lazy), ("a.py", &*user)];
+            assert_eq!(dangling(&files, &[("a.py", &changed)]), [""; 0], "{lazy}");
+        }
+        let model = "class Model:\n    def __getattr__(self, name):\n        return name\n";
+        let text = "from model import Model\nprint(Model().tax)\n";
+        let files = [("model.py", model), ("a.py", "")];
+        assert_eq!(dangling(&files, &[("a.py", text)]), [""; 0]);
+    }
+
+    #[test]
+    fn what_may_be_missing_by_design_is_not_missed() {
+        let shop = ("shop/__init__.py", "def total(x):\n    return x\n");
+        let files = [
+            shop,
+            ("shop/plugins/one.py", ""),
+            ("a.py", ""),
+            ("b.py", ""),
+        ];
+        for text in [
+            "try:\n    from shop import tax\nexcept ImportError:\n    tax = None\n",
+            "import shop\nif hasattr(shop, 'tax'):\n    shop.tax()\n",
+            "from shop import plugins\n",
+            "import shop\nprint(shop.plugins)\n",
+        ] {
+            assert_eq!(dangling(&files, &[("a.py", text)]), [""; 0], "{text}");
+        }
+        let set = [
+            ("a.py", "import shop\nshop.tax()\n"),
+            ("b.py", "import shop\nshop.tax = print\n"),
+        ];
+        assert_eq!(dangling(&files, &set), [""; 0]);
+        let in_function = "def f():\n    try:\n        pass\n    finally:\n        pass\n    from shop import tax\n";
+        assert_eq!(dangling(&files, &[("a.py", in_function)]), ["a.py:6 tax"]);
+    }
+
+    #[test]
+    fn what_was_wrong_before_is_nobodys_doing() {
+        let old = "import shop\n\n\ndef f():\n    return shop.tax\n\n\ndef g():\n    return 1\n";
+        let new = old
+            .replace("return shop.tax", "return shop.tax  # why")
+            .replace("return 1", "return 1 + shop.tax");
+        let files = [("shop.py", SHOP), ("a.py", old)];
+        assert_eq!(dangling(&files, &[("a.py", &new)]), ["a.py:9 tax"]);
+    }
+}

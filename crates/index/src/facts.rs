@@ -1,0 +1,372 @@
+//! What the index knows of one file, as it is read from its text.
+
+use super::generated::is_generated;
+use super::names::Names;
+use super::words::{Term, each_word, is_counted, parts};
+use starling_syntax::{FilePath, Symbol, SymbolId, SymbolKind, SymbolTree, signature};
+use starling_text::ByteRange;
+
+/// Where a word stands in a symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Field {
+    /// The symbol's own name; of a module body, the path of its file.
+    Name,
+    Signature,
+    Code,
+    Doc,
+    Comment,
+    String,
+}
+
+impl Field {
+    pub(super) const ALL: [Field; 6] = [
+        Field::Name,
+        Field::Signature,
+        Field::Code,
+        Field::Doc,
+        Field::Comment,
+        Field::String,
+    ];
+}
+
+/// How often a word stands in each field of a symbol; 255 stands for more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts(pub(super) [u8; Field::ALL.len()]);
+
+impl Counts {
+    pub(super) fn of(&self, field: Field) -> u8 {
+        self.0[field as usize]
+    }
+
+    fn add(&mut self, field: Field) {
+        let count = &mut self.0[field as usize];
+        *count = count.saturating_add(1);
+    }
+
+    /// Over all fields.
+    pub(super) fn total(&self) -> u32 {
+        self.0.iter().map(|count| u32::from(*count)).sum()
+    }
+}
+
+/// One symbol of a file: what it owns, not what its children own.
+#[derive(Debug)]
+pub(super) struct SymbolFacts {
+    /// As in [`starling_syntax::SymbolPath`].
+    pub(super) name: String,
+    pub(super) kind: SymbolKind,
+    /// Place of the symbol that holds it.
+    pub(super) parent: Option<u32>,
+    /// First and last line, from 1.
+    pub(super) lines: (u32, u32),
+    /// Of its name.
+    pub(super) line: u32,
+    /// Decorators and `def …:`; empty for a module body.
+    pub(super) signature: String,
+    /// The first paragraph of the docstring.
+    pub(super) doc: String,
+    /// In order of the terms.
+    pub(super) terms: Vec<(Term, Counts)>,
+    /// How many words each field has.
+    pub(super) lengths: [u32; Field::ALL.len()],
+}
+
+/// One file with a grammar.
+#[derive(Debug)]
+pub(super) struct FileFacts {
+    pub(super) file: FilePath,
+    pub(super) text: String,
+    /// How much of the text was read: nothing of what a program wrote.
+    pub(super) bytes_read: usize,
+    /// In order of their start; the module body first.
+    pub(super) symbols: Vec<SymbolFacts>,
+    pub(super) names: Names,
+}
+
+impl FileFacts {
+    pub(super) fn read(file: FilePath, text: String) -> Self {
+        if is_generated(&text) {
+            return FileFacts::by_path(file, text);
+        }
+        // The tree is let go: trees of all files would be large, and few are asked for.
+        let tree = SymbolTree::parse(file.clone(), text.as_str().into());
+        let marks = marks(&tree);
+        let mut reader = Reader::default();
+        let symbols = (0..tree.symbols().len())
+            .map(|place| reader.symbol(&tree, tree.get(SymbolId(place)), &marks))
+            .collect();
+        FileFacts {
+            file,
+            names: Names::read(&tree),
+            symbols,
+            bytes_read: text.len(),
+            text,
+        }
+    }
+
+    /// A file of which only the path is known.
+    fn by_path(file: FilePath, text: String) -> Self {
+        let mut reader = Reader::default();
+        reader.words(module_words(&file), Field::Name);
+        let (terms, lengths) = reader.counted();
+        let module = SymbolFacts {
+            name: String::new(),
+            kind: SymbolKind::Module,
+            parent: None,
+            lines: (1, text.lines().count().max(1) as u32),
+            line: 1,
+            signature: String::new(),
+            doc: String::new(),
+            terms,
+            lengths,
+        };
+        FileFacts {
+            file,
+            symbols: vec![module],
+            names: Names::default(),
+            bytes_read: 0,
+            text,
+        }
+    }
+}
+
+/// What the name of a module body is made of.
+fn module_words(file: &FilePath) -> &str {
+    file.as_str().trim_end_matches(".py")
+}
+
+/// Comments and strings of a text, in order.
+fn marks(tree: &SymbolTree) -> Vec<(ByteRange, Field)> {
+    let comments = tree.comments().iter().map(|range| (*range, Field::Comment));
+    let strings = tree.strings().iter().map(|range| (*range, Field::String));
+    let mut marks: Vec<_> = comments.chain(strings).collect();
+    marks.sort_unstable_by_key(|(range, _)| range.start);
+    marks
+}
+
+/// Reads symbol after symbol; keeps its memory between them.
+#[derive(Default)]
+struct Reader {
+    /// Words of one symbol: the bits of the term, with the field in those that terms leave free.
+    words: Vec<u64>,
+}
+
+impl Reader {
+    fn symbol(
+        &mut self,
+        tree: &SymbolTree,
+        symbol: &Symbol,
+        marks: &[(ByteRange, Field)],
+    ) -> SymbolFacts {
+        self.words.clear();
+        let text = tree.text();
+        for range in tree.own_ranges(symbol) {
+            self.range(text, range, symbol, marks);
+        }
+        let is_module = symbol.kind == SymbolKind::Module;
+        let name = if is_module {
+            module_words(tree.file())
+        } else {
+            symbol.path.base_name()
+        };
+        self.words(name, Field::Name);
+        let (terms, lengths) = self.counted();
+        SymbolFacts {
+            name: symbol.path.name.clone(),
+            kind: symbol.kind,
+            parent: symbol.parent.map(|id| id.0 as u32),
+            lines: symbol.lines,
+            line: tree.line_of(symbol),
+            signature: signature(tree, symbol),
+            doc: symbol.doc.clone().unwrap_or_default(),
+            terms,
+            lengths,
+        }
+    }
+
+    /// A part of a symbol's own text: comments and strings in it, and the code between them.
+    fn range(
+        &mut self,
+        text: &str,
+        range: ByteRange,
+        symbol: &Symbol,
+        marks: &[(ByteRange, Field)],
+    ) {
+        let mut done = range.start;
+        let first = marks.partition_point(|(mark, _)| mark.end <= range.start);
+        for (mark, field) in marks[first..]
+            .iter()
+            .take_while(|(mark, _)| mark.start < range.end)
+        {
+            self.code(text, ByteRange::new(done, mark.start.max(done)), symbol);
+            let field = match symbol.docstring {
+                Some(doc) if doc == *mark => Field::Doc,
+                Some(_) | None => *field,
+            };
+            let start = mark.start.max(done);
+            done = mark.end.min(range.end);
+            self.words(&text[start..done.max(start)], field);
+        }
+        self.code(text, ByteRange::new(done, range.end.max(done)), symbol);
+    }
+
+    fn code(&mut self, text: &str, range: ByteRange, symbol: &Symbol) {
+        let body = symbol.body.start.clamp(range.start, range.end);
+        for (start, end, field) in [
+            (range.start, body, Field::Signature),
+            (body, range.end, Field::Code),
+        ] {
+            self.words(&text[start..end], field);
+        }
+    }
+
+    /// Notes every word of a text, and the parts of those that have some.
+    fn words(&mut self, text: &str, field: Field) {
+        let words = &mut self.words;
+        each_word(text, |word| {
+            if !is_counted(word) {
+                return;
+            }
+            words.push(Term::of(word).with(field));
+            for part in parts(word).filter(|part| (2..word.len()).contains(&part.len())) {
+                words.push(Term::of(part).with(field));
+            }
+        });
+    }
+
+    fn counted(&mut self) -> (Vec<(Term, Counts)>, [u32; Field::ALL.len()]) {
+        self.words.sort_unstable();
+        let mut terms: Vec<(Term, Counts)> = Vec::new();
+        let mut lengths = [0; Field::ALL.len()];
+        for word in &self.words {
+            let (term, field) = Term::split(*word);
+            lengths[field as usize] += 1;
+            match terms.last_mut() {
+                Some((last, counts)) if *last == term => counts.add(field),
+                Some(_) | None => {
+                    let mut counts = Counts::default();
+                    counts.add(field);
+                    terms.push((term, counts));
+                }
+            }
+        }
+        (terms, lengths)
+    }
+}
+
+/// Whether a file holds tests, by its path.
+pub(super) fn is_test(file: &FilePath) -> bool {
+    let name = file.name();
+    let by_name = name.starts_with("test_")
+        || name.ends_with("_test.py")
+        || matches!(name, "tests.py" | "conftest.py");
+    let mut directories = file.directory().split('/');
+    by_name
+        || directories.next() == Some("test")
+        || file.directory().split('/').any(|d| d == "tests")
+}
+
+/// The dotted name of a file's module from the root, or from `src`.
+pub(super) fn module_of(file: &FilePath) -> String {
+    let path = file.as_str().trim_end_matches(".py");
+    let path = path.strip_suffix("/__init__").unwrap_or(path);
+    path.strip_prefix("src/").unwrap_or(path).replace('/', ".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CART: &str = "\"\"\"Top doc.\"\"\"\nclass Cart(Base):\n    limit = 3\n    # about items\n    \
+                        def add_item(self, thing):\n        '''Adds one.'''\n        # a note\n        \
+                        raise Full('no room')\n";
+
+    fn counts(facts: &FileFacts, symbol: &str, word: &str) -> Counts {
+        let symbol = facts.symbols.iter().find(|s| s.name == symbol).unwrap();
+        let found = symbol
+            .terms
+            .iter()
+            .find(|(term, _)| *term == Term::of(word));
+        found.map_or(Counts::default(), |(_, counts)| *counts)
+    }
+
+    #[test]
+    fn a_symbol_has_the_words_that_it_owns_by_field() {
+        let facts = FileFacts::read(FilePath::new("shop/cart.py"), CART.into());
+        let at = |symbol: &str, word: &str, field: Field| counts(&facts, symbol, word).of(field);
+        let item = counts(&facts, "Cart.add_item", "item");
+        assert_eq!(item.0, [1, 1, 0, 0, 1, 0], "name, signature, comment above");
+        assert_eq!(at("Cart.add_item", "room", Field::String), 1);
+        assert_eq!(at("Cart.add_item", "full", Field::Code), 1);
+        assert_eq!(at("Cart.add_item", "adds", Field::Doc), 1);
+        assert_eq!(at("Cart.add_item", "note", Field::Comment), 1);
+        assert_eq!(at("Cart.add_item", "thing", Field::Signature), 1);
+        assert_eq!(at("Cart", "base", Field::Signature), 1);
+        assert_eq!(at("Cart", "limit", Field::Code), 1);
+        assert_eq!(counts(&facts, "Cart", "room").total(), 0);
+        assert_eq!(at("", "doc", Field::Doc), 1);
+        assert_eq!(at("", "shop", Field::Name), 1);
+        let cart = &facts.symbols[2];
+        let counted: u32 = cart.terms.iter().map(|(_, counts)| counts.total()).sum();
+        assert_eq!(cart.lengths.iter().sum::<u32>(), counted);
+        assert_eq!(cart.parent, Some(1));
+        assert_eq!(cart.signature, "def add_item(self, thing):");
+        assert_eq!(cart.doc, "Adds one.");
+    }
+
+    #[test]
+    fn of_a_generated_file_only_the_path_is_known() {
+        let text = format!("# Generated by tool. DO NOT EDIT.\n{CART}");
+        let facts = FileFacts::read(FilePath::new("shop/cart.py"), text);
+        assert_eq!(facts.symbols.len(), 1);
+        assert_eq!(counts(&facts, "", "cart").of(Field::Name), 1);
+        assert_eq!(counts(&facts, "", "room").total(), 0);
+        assert_eq!(facts.bytes_read, 0);
+        assert_eq!(facts.names.occurrences().len(), 0);
+    }
+
+    #[test]
+    fn any_text_is_read() {
+        for text in [
+            "",
+            "\n",
+            "é = 'ü' # ß\n",
+            "def f(:\n  '''",
+            "class",
+            "f'{x!r:{y}}'\n",
+        ] {
+            let facts = FileFacts::read(FilePath::new("a.py"), text.into());
+            assert!(!facts.symbols.is_empty());
+        }
+    }
+
+    #[test]
+    fn knows_modules() {
+        assert_eq!(module_of(&FilePath::new("src/a/b.py")), "a.b");
+        assert_eq!(module_of(&FilePath::new("a/b/__init__.py")), "a.b");
+    }
+
+    #[test]
+    fn knows_test_files() {
+        for path in [
+            "tests/a.py",
+            "x/tests/y/a.py",
+            "test/a.py",
+            "test_a.py",
+            "a/b_test.py",
+            "app/tests.py",
+            "conftest.py",
+        ] {
+            assert!(is_test(&FilePath::new(path)), "{path}");
+        }
+        for path in [
+            "django/test/client.py",
+            "testing/a.py",
+            "contest.py",
+            "latest.py",
+        ] {
+            assert!(!is_test(&FilePath::new(path)), "{path}");
+        }
+    }
+}

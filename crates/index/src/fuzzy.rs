@@ -1,0 +1,233 @@
+//! Symbols by a name that is not written out: `qs filter`, `QuSeFi` and `queryset` find
+//! `QuerySet.filter` or `QuerySet`.
+
+use super::code::{Code, FileId, SymbolNumber};
+use super::lookup::Definition;
+use super::words::parts;
+use starling_syntax::SymbolPath;
+
+// What makes a match worse. A part that is skipped was not asked for; one that is only begun may be
+// another word.
+const SKIPPED: u32 = 4;
+const SKIPPED_OWNER: u32 = 1;
+const BEGUN: u32 = 1;
+
+/// How well a name fits; less is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Exact,
+    OtherCase,
+    Parts(u32),
+    Inside,
+}
+
+/// The symbols that fit `query`, the best first, code before tests; and how many there are in all.
+pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition>, usize) {
+    let query = Query::read(query);
+    let mut found: Vec<(Fit, bool, FileId, SymbolNumber)> = Vec::new();
+    for file in code.files() {
+        // The module body has no name.
+        for number in code.symbols_of(file).skip(1) {
+            if let Some(fit) = query.fit(code.symbol(number).name) {
+                found.push((fit, code.is_test(file), file, number));
+            }
+        }
+    }
+    let length = |number: SymbolNumber| code.symbol(number).name.len();
+    found.sort_by_key(|(fit, is_test, file, number)| {
+        (*fit, *is_test, length(*number), *file, *number)
+    });
+    let total = found.len();
+    found.truncate(limit);
+    let definition = |(_, _, file, number): (Fit, bool, FileId, SymbolNumber)| {
+        let symbol = code.symbol(number);
+        Definition {
+            symbol: SymbolPath::new(code.path(file).clone(), symbol.name),
+            kind: symbol.kind,
+            lines: symbol.lines,
+            line: symbol.line,
+        }
+    };
+    (found.into_iter().map(definition).collect(), total)
+}
+
+struct Query {
+    /// As written, with dots between its parts.
+    written: String,
+    /// Each word begins a new part of a name.
+    words: Vec<Vec<u8>>,
+    /// Lower case, nothing but letters and digits.
+    letters: String,
+}
+
+impl Query {
+    fn read(text: &str) -> Query {
+        let written = text.trim().replace("::", ".");
+        let is_letter = |c: char| c.is_alphanumeric();
+        let words: Vec<Vec<u8>> = written
+            .split(|c| !is_letter(c))
+            .flat_map(parts)
+            .map(|part| part.to_lowercase().into_bytes())
+            .collect();
+        let letters = written
+            .to_lowercase()
+            .chars()
+            .filter(|c| is_letter(*c))
+            .collect();
+        Query {
+            written,
+            words,
+            letters,
+        }
+    }
+
+    fn fit(&self, name: &str) -> Option<Fit> {
+        if self.letters.is_empty() {
+            return None;
+        }
+        let base = name.rsplit('.').next().unwrap_or(name);
+        let plain = base.split('#').next().unwrap_or(base);
+        if [name, base, plain].contains(&self.written.as_str()) {
+            return Some(Fit::Exact);
+        }
+        if [name, base, plain]
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(&self.written))
+        {
+            return Some(Fit::OtherCase);
+        }
+        let owner = &name[..name.len() - base.len()];
+        let owner: Vec<String> = owner
+            .split('.')
+            .flat_map(parts)
+            .map(str::to_lowercase)
+            .collect();
+        let own: Vec<String> = parts(plain).map(str::to_lowercase).collect();
+        if let Some(cost) = cost(&self.words, &owner, &own) {
+            return Some(Fit::Parts(cost));
+        }
+        own.concat().contains(&self.letters).then_some(Fit::Inside)
+    }
+}
+
+/// What it costs to spell `words` with beginnings of the parts of a name, in order, the last of them
+/// one of its `own`; `None` where it cannot be done.
+fn cost(words: &[Vec<u8>], owner: &[String], own: &[String]) -> Option<u32> {
+    let letters: Vec<u8> = words.concat();
+    let mut starts = vec![false; letters.len() + 1];
+    let mut at = 0;
+    for word in words {
+        starts[at] = true;
+        at += word.len();
+    }
+    // The least cost to have spelt so many letters with the parts so far.
+    let mut spelt = vec![None; letters.len() + 1];
+    spelt[0] = Some(0_u32);
+    let mut whole = None;
+    for (place, part) in owner.iter().chain(own).enumerate() {
+        let is_own = place >= owner.len();
+        let skip = if is_own { SKIPPED } else { SKIPPED_OWNER };
+        let mut next: Vec<Option<u32>> = spelt.iter().map(|cost| cost.map(|c| c + skip)).collect();
+        for from in (0..letters.len()).filter(|from| spelt[*from].is_some()) {
+            let before = spelt[from].unwrap_or_default();
+            for (length, letter) in (1..).zip(part.as_bytes()) {
+                let to = from + length;
+                if letters.get(to - 1) != Some(letter) || (length > 1 && starts[to - 1]) {
+                    break;
+                }
+                let cost = before + if length < part.len() { BEGUN } else { 0 };
+                next[to] = Some(next[to].map_or(cost, |known: u32| known.min(cost)));
+                if is_own && to == letters.len() {
+                    let rest =
+                        u32::try_from(owner.len() + own.len() - place - 1).unwrap_or(u32::MAX);
+                    let cost = cost.saturating_add(rest.saturating_mul(SKIPPED));
+                    whole = Some(whole.map_or(cost, |known: u32| known.min(cost)));
+                }
+            }
+        }
+        spelt = next;
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::code_of;
+    use super::*;
+
+    fn found(query: &str) -> Vec<String> {
+        let texts = [
+            (
+                "db/query.py",
+                "class QuerySet:\n    def filter(self): pass\n    def _filter_or_exclude(self): pass\n    \
+                 def get_or_create(self): pass\nclass RawQuerySet(QuerySet): pass\n",
+            ),
+            (
+                "db/util.py",
+                "def querysets(): pass\ndef get_query(): pass\ndef subquery(): pass\n",
+            ),
+            ("tests/test_query.py", "class QuerySet: pass\n"),
+        ];
+        let (symbols, total) = symbols(&code_of(texts), query, 50);
+        assert_eq!(symbols.len(), total);
+        symbols
+            .iter()
+            .map(|found| found.symbol.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn the_very_name_comes_first_code_before_tests() {
+        let names = found("QuerySet");
+        let expected = [
+            "db/query.py::QuerySet",
+            "tests/test_query.py::QuerySet",
+            "db/query.py::RawQuerySet",
+            "db/util.py::querysets",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(found("queryset")[0], "db/query.py::QuerySet");
+    }
+
+    #[test]
+    fn parts_and_initials_find_names() {
+        for query in [
+            "QuerySet.filter",
+            "db::QuerySet::filter",
+            "qs filter",
+            "QuSeFi",
+            "queryset fil",
+        ] {
+            let first = found(query.trim_start_matches("db::"));
+            assert_eq!(first[0], "db/query.py::QuerySet.filter", "{query}");
+        }
+        assert_eq!(found("goc"), ["db/query.py::QuerySet.get_or_create"]);
+        assert_eq!(found("f_o_e"), ["db/query.py::QuerySet._filter_or_exclude"]);
+        assert_eq!(found("get query")[0], "db/util.py::get_query");
+    }
+
+    #[test]
+    fn inside_of_a_word_is_the_last_resort() {
+        let names = found("query");
+        assert_eq!(names.last().unwrap(), "db/util.py::subquery");
+        assert_eq!(found("ubquer"), ["db/util.py::subquery"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_found() {
+        for query in ["", " ", ".", "filter queryset", "nowhere", "\u{1f642}"] {
+            assert_eq!(found(query), [""; 0], "{query}");
+        }
+    }
+
+    #[test]
+    fn the_best_are_kept() {
+        let text = "def a(): pass\ndef ab(): pass\ndef abc(): pass\n";
+        let (symbols, total) = symbols(&code_of([("a.py", text)]), "a", 2);
+        let names: Vec<&str> = symbols
+            .iter()
+            .map(|found| found.symbol.name.as_str())
+            .collect();
+        assert_eq!((names, total), (vec!["a", "ab"], 3));
+    }
+}

@@ -1,0 +1,204 @@
+//! How a name is imported in a workspace: as other files do it, else from where it is defined.
+
+use std::collections::BTreeMap;
+
+use super::code::Code;
+use super::names::{BindingKind, Import, Imported, NameId, Names, ScopeId};
+use super::resolve::Source;
+use starling_syntax::FilePath;
+
+/// A statement that gives a name its meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Importable {
+    pub statement: String,
+    /// How many files of the workspace import it so.
+    pub uses: usize,
+}
+
+/// The statements that import `name` into `file`, the most used first.
+pub(super) fn importable(code: &Code, name: &str, file: &FilePath) -> Vec<Importable> {
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    let own = code.find(file).map(|file| code.module(file));
+    let from_itself = own.map(|module| format!("from {module} import "));
+    for other in Source::mentioning(code, name) {
+        let Some(names) = Source::names(code, other) else {
+            continue;
+        };
+        let path = code.path(other);
+        for statement in statements(&names, name, path) {
+            *found.entry(statement).or_default() += 1;
+        }
+    }
+    for definition in super::lookup::definitions(code, name) {
+        let symbol = &definition.symbol;
+        let Some(place) = code.find(&symbol.file).filter(|_| symbol.name == name) else {
+            continue;
+        };
+        if !code.is_test(place) {
+            let statement = format!("from {} import {name}", code.module(place));
+            found.entry(statement).or_default();
+        }
+    }
+    let mut found: Vec<Importable> = found
+        .into_iter()
+        .filter(|(statement, _)| {
+            (from_itself.as_ref()).is_none_or(|itself| !statement.starts_with(itself))
+        })
+        .map(|(statement, uses)| Importable { statement, uses })
+        .collect();
+    found.sort_by_key(|one| std::cmp::Reverse(one.uses));
+    found
+}
+
+/// How one file imports the name at its top.
+fn statements(names: &Names, name: &str, file: &FilePath) -> Vec<String> {
+    let Some(id) = names.find(name) else {
+        return Vec::new();
+    };
+    let bindings = names.bindings(ScopeId::MODULE, id).iter();
+    let imports = bindings.filter_map(|binding| match binding.kind {
+        BindingKind::Import(import) => names.import(import),
+        BindingKind::Class(_)
+        | BindingKind::Function(_)
+        | BindingKind::Parameter { .. }
+        | BindingKind::Value { .. }
+        | BindingKind::Attribute { .. }
+        | BindingKind::Global
+        | BindingKind::Nonlocal => None,
+    });
+    imports
+        .filter_map(|import| statement(names, import, id, file))
+        .collect()
+}
+
+fn statement(names: &Names, import: &Import, bound: NameId, file: &FilePath) -> Option<String> {
+    let module = absolute(names, import, file)?;
+    let name = names.name(bound);
+    match import.what {
+        Imported::First => Some(format!("import {name}")),
+        Imported::Whole => Some(format!("import {module} as {name}")),
+        Imported::Name(original) if original == bound => {
+            Some(format!("from {module} import {name}"))
+        }
+        Imported::Name(original) => {
+            let original = names.name(original);
+            Some(format!("from {module} import {original} as {name}"))
+        }
+        Imported::Star => None,
+    }
+}
+
+/// The dotted name of an import's module, from the root where it is written relative.
+fn absolute(names: &Names, import: &Import, file: &FilePath) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    if import.level > 0 {
+        let directory = file.directory();
+        let directory = directory.strip_prefix("src/").unwrap_or(directory);
+        parts.extend(
+            directory
+                .split('/')
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned),
+        );
+        let kept = parts.len().checked_sub(import.level as usize - 1)?;
+        parts.truncate(kept);
+    }
+    parts.extend(names.module_parts(import).map(str::to_owned));
+    (!parts.is_empty()).then(|| parts.join("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Index;
+    use starling_syntax::FilePath;
+    use starling_workspace::{Overlay, Workspace};
+
+    fn importable(files: &[(&str, &str)], name: &str, file: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+        let index = Index::new(workspace.snapshot(Overlay::new()));
+        let found = index.importable(name, &FilePath::new(file));
+        found
+            .into_iter()
+            .map(|one| format!("{} {}", one.uses, one.statement))
+            .collect()
+    }
+
+    #[test]
+    fn names_are_imported_as_most_other_files_do() {
+        let files = [
+            ("a.py", "from collections import OrderedDict\n"),
+            (
+                "b.py",
+                "from collections import OrderedDict as OD, OrderedDict\n",
+            ),
+            ("c.py", "from typing import OrderedDict\n"),
+            ("d.py", "OrderedDict = 3\n"),
+            ("e.py", "def f():\n    from x import OrderedDict\n"),
+        ];
+        assert_eq!(
+            importable(&files, "OrderedDict", "z.py"),
+            [
+                "2 from collections import OrderedDict",
+                "1 from typing import OrderedDict"
+            ]
+        );
+        assert_eq!(
+            importable(&files, "OD", "z.py"),
+            ["1 from collections import OrderedDict as OD"]
+        );
+    }
+
+    #[test]
+    fn relative_imports_are_told_from_the_root() {
+        let files = [
+            (
+                "src/shop/sub/a.py",
+                "from ..price import total\nfrom . import price\n",
+            ),
+            ("src/shop/price.py", "def total(): pass\n"),
+            (
+                "b.py",
+                "import numpy as np, os.path\nfrom ...far import total\n",
+            ),
+        ];
+        assert_eq!(
+            importable(&files, "total", "b.py"),
+            ["1 from shop.price import total"]
+        );
+        assert_eq!(
+            importable(&files, "price", "b.py"),
+            ["1 from shop.sub import price"]
+        );
+        assert_eq!(importable(&files, "np", "c.py"), ["1 import numpy as np"]);
+        assert_eq!(importable(&files, "os", "c.py"), ["1 import os"]);
+    }
+
+    #[test]
+    fn what_is_only_defined_is_imported_from_there_but_not_from_itself() {
+        let files = [
+            (
+                "shop/__init__.py",
+                "class Shop:\n    def open(self): pass\n",
+            ),
+            ("shop/price.py", "def total(): pass\n"),
+            ("tests/test_price.py", "def total(): pass\n"),
+        ];
+        assert_eq!(
+            importable(&files, "Shop", "b.py"),
+            ["0 from shop import Shop"]
+        );
+        assert_eq!(
+            importable(&files, "total", "b.py"),
+            ["0 from shop.price import total"]
+        );
+        assert_eq!(importable(&files, "total", "shop/price.py"), [""; 0]);
+        assert_eq!(importable(&files, "open", "b.py"), [""; 0]);
+        assert_eq!(importable(&files, "nowhere", "b.py"), [""; 0]);
+    }
+}

@@ -1,0 +1,321 @@
+//! What locating asks of the index: symbols, files, which symbols hold a term, and their texts.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::documents::Documents;
+use crate::code::{Code, SymbolNumber, base_name};
+use crate::facts::{Counts, Field};
+use crate::names::Names;
+use crate::resolve::{FileId, Source};
+use crate::words::{Term, all_words};
+use starling_syntax::{FilePath, SymbolKind, SymbolPath};
+use starling_workspace::Snapshot;
+
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) path: FilePath,
+    pub(super) module: String,
+    pub(super) is_test: bool,
+    pub(super) symbols: Range<u32>,
+    /// Of its path: directories and name, whole and in parts.
+    pub(super) words: Vec<Term>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Symbol {
+    pub(super) file: u32,
+    pub(super) kind: SymbolKind,
+    /// The symbol around it; its own number for a module body.
+    pub(super) parent: u32,
+    /// The outermost symbol around it below the module body, or itself.
+    pub(super) home: u32,
+    /// How many words each field has; the path of a module body is no name.
+    pub(super) lengths: [u32; Field::ALL.len()],
+}
+
+/// What is the same for all questions, laid out to be found quickly.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    files: Vec<File>,
+    /// By number; `None` where a number is not used.
+    symbols: Vec<Option<Symbol>>,
+    /// Symbols by the last part of their names.
+    defined: FxHashMap<Box<str>, Vec<u32>>,
+    /// Files by the dotted names of their modules.
+    modules: FxHashMap<String, u32>,
+    documents: Kinds,
+}
+
+/// What is ranked by words.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    pub(super) symbols: Documents,
+    pub(super) files: Documents,
+    /// Outermost symbols, with all that is in them.
+    pub(super) homes: Documents,
+}
+
+impl Table {
+    pub(crate) fn new(code: &Code) -> Self {
+        let mut table = Table {
+            files: Vec::with_capacity(code.files().len()),
+            symbols: vec![None; code.symbol_limit() as usize],
+            defined: FxHashMap::default(),
+            modules: FxHashMap::default(),
+            documents: Kinds::default(),
+        };
+        for file in code.files() {
+            let first = table.files.len() as u32;
+            let (mut functions, mut tests) = (0, 0);
+            let (mut start, mut end) = (None, 0);
+            for number in code.symbols_of(file) {
+                let symbol = table.symbol(code, first, number);
+                let name = base_name(code.symbol(number).name);
+                match table.defined.get_mut(name) {
+                    Some(known) => known.push(number.0),
+                    None => drop(table.defined.insert(name.into(), vec![number.0])),
+                }
+                if matches!(symbol.kind, SymbolKind::Function | SymbolKind::Method) {
+                    functions += 1;
+                    tests += u32::from(name.starts_with("test_"));
+                }
+                start.get_or_insert(number.0);
+                end = number.0 + 1;
+                table.symbols[number.0 as usize] = Some(symbol);
+            }
+            let path = code.path(file);
+            let module = code.module(file);
+            table.modules.entry(module.clone()).or_insert(first);
+            table.files.push(File {
+                path: path.clone(),
+                module,
+                // Most of its functions are tests, whatever it is called.
+                is_test: code.is_test(file) || (tests >= 2 && tests * 3 >= functions),
+                symbols: start.unwrap_or(end)..end,
+                words: path_words(path),
+            });
+        }
+        table.documents = table.kinds();
+        table
+    }
+
+    fn kinds(&self) -> Kinds {
+        let limit = self.symbols.len();
+        let documents = |count: usize, of: &dyn Fn(u32, &Symbol) -> u32| {
+            let all = (0..).zip(&self.symbols).filter_map(|(number, symbol)| {
+                let symbol = symbol.as_ref()?;
+                Some((number, of(number, symbol), symbol.lengths))
+            });
+            Documents::new(count, limit, all)
+        };
+        Kinds {
+            symbols: documents(limit, &|number, _| number),
+            files: documents(self.files.len(), &|_, symbol| symbol.file),
+            homes: documents(limit, &|_, symbol| symbol.home),
+        }
+    }
+
+    fn symbol(&self, code: &Code, file: u32, number: SymbolNumber) -> Symbol {
+        let view = code.symbol(number);
+        let parent = code.parent(number);
+        // Parents come first.
+        let around = parent.and_then(|parent| self.symbols[parent.0 as usize]);
+        let home = around.filter(|around| around.kind != SymbolKind::Module);
+        let mut lengths = code.lengths(number);
+        if view.kind == SymbolKind::Module {
+            lengths[Field::Name as usize] = 0;
+        }
+        Symbol {
+            file,
+            kind: view.kind,
+            parent: parent.map_or(number.0, |parent| parent.0),
+            home: home.map_or(number.0, |around| around.home),
+            lengths,
+        }
+    }
+}
+
+fn path_words(file: &FilePath) -> Vec<Term> {
+    let path = file.as_str();
+    let path = path.strip_suffix(".py").unwrap_or(path);
+    let mut words: Vec<Term> = all_words(path).map(Term::of).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// The code that a question is put to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Corpus<'c> {
+    code: &'c Code,
+    table: &'c Table,
+    snapshot: &'c Snapshot,
+}
+
+impl<'c> Corpus<'c> {
+    pub(crate) fn new(code: &'c Code, table: &'c Table, snapshot: &'c Snapshot) -> Self {
+        Corpus {
+            code,
+            table,
+            snapshot,
+        }
+    }
+
+    pub(super) fn files(&self) -> &'c [File] {
+        &self.table.files
+    }
+
+    /// More than the number of any symbol.
+    pub(super) fn symbol_limit(&self) -> usize {
+        self.table.symbols.len()
+    }
+
+    /// All symbols, with their numbers.
+    pub(super) fn symbols(&self) -> impl Iterator<Item = (u32, &'c Symbol)> + use<'c> {
+        let numbered = (0..).zip(&self.table.symbols);
+        numbered.filter_map(|(number, symbol)| Some((number, symbol.as_ref()?)))
+    }
+
+    pub(super) fn symbol(&self, number: u32) -> &'c Symbol {
+        let symbol = self.table.symbols[number as usize].as_ref();
+        symbol.expect("numbers come from the symbols of files that are there")
+    }
+
+    pub(super) fn file_of(&self, number: u32) -> &'c File {
+        &self.table.files[self.symbol(number).file as usize]
+    }
+
+    pub(super) fn is_test(&self, number: u32) -> bool {
+        self.file_of(number).is_test
+    }
+
+    /// Whether a number is in use, by code that is no test.
+    pub(super) fn counts(&self, number: u32) -> bool {
+        let symbol = self.table.symbols[number as usize].as_ref();
+        symbol.is_some_and(|symbol| !self.table.files[symbol.file as usize].is_test)
+    }
+
+    pub(super) fn path(&self, number: u32) -> SymbolPath {
+        let name = self.code.symbol(SymbolNumber(number)).name;
+        SymbolPath::new(self.file_of(number).path.clone(), name)
+    }
+
+    /// The whole name: `Class.method`.
+    pub(super) fn name(&self, number: u32) -> &'c str {
+        self.code.symbol(SymbolNumber(number)).name
+    }
+
+    /// The last part of the name.
+    pub(super) fn base_name(&self, number: u32) -> &'c str {
+        base_name(self.name(number))
+    }
+
+    pub(super) fn signature(&self, number: u32) -> &'c str {
+        self.code.symbol(SymbolNumber(number)).signature
+    }
+
+    /// First and last line, from 1.
+    pub(super) fn lines(&self, number: u32) -> (u32, u32) {
+        self.code.symbol(SymbolNumber(number)).lines
+    }
+
+    /// The symbols that hold a term, in order; those of a file follow one another.
+    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, Counts)> + use<'c> {
+        let table = self.table;
+        self.code
+            .postings(term)
+            .filter_map(move |(number, mut counts)| {
+                let symbol = table.symbols[number.0 as usize].as_ref()?;
+                if symbol.kind == SymbolKind::Module {
+                    counts.0[Field::Name as usize] = 0;
+                }
+                (counts.total() > 0).then_some((number.0, counts))
+            })
+    }
+
+    pub(super) fn documents(&self) -> &'c Kinds {
+        &self.table.documents
+    }
+
+    /// All last parts of names, with the symbols called so.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&'c str, &'c [u32])> + use<'c> {
+        let all = self.table.defined.iter();
+        all.map(|(name, ids)| (&**name, ids.as_slice()))
+    }
+
+    /// The symbols called `name`.
+    pub(super) fn defined(&self, name: &str) -> &'c [u32] {
+        self.table.defined.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The file of a module.
+    pub(super) fn module(&self, dotted: &str) -> Option<u32> {
+        self.table.modules.get(dotted).copied()
+    }
+
+    /// What a file says about names, where it can still be read.
+    pub(super) fn names_of(&self, file: u32) -> Option<Arc<Names>> {
+        self.code.names(FileId(file))
+    }
+
+    /// How many files say the identifier.
+    pub(super) fn mentions(&self, name: &str) -> u32 {
+        self.code.mentioning(name).len() as u32
+    }
+}
+
+/// What is looked up once for a question: texts of files, and how often names are said.
+#[derive(Default)]
+pub(super) struct Texts {
+    known: HashMap<u32, Option<Arc<str>>>,
+    mentions: FxHashMap<String, u32>,
+}
+
+impl Texts {
+    /// How many files say an identifier.
+    pub(super) fn mentions(&mut self, corpus: &Corpus<'_>, name: &str) -> u32 {
+        if let Some(known) = self.mentions.get(name) {
+            return *known;
+        }
+        let count = corpus.mentions(name);
+        self.mentions.insert(name.to_owned(), count);
+        count
+    }
+
+    /// What a symbol owns of its file's text, without its children.
+    pub(super) fn own(&mut self, corpus: &Corpus<'_>, number: u32) -> String {
+        let file = corpus.symbol(number).file;
+        let read = || {
+            corpus
+                .snapshot
+                .read(&corpus.files()[file as usize].path)
+                .ok()
+        };
+        let Some(text) = self.known.entry(file).or_insert_with(read) else {
+            return String::new();
+        };
+        let (first, last) = corpus.lines(number);
+        let symbols = corpus.files()[file as usize].symbols.clone();
+        let children: Vec<(u32, u32)> = symbols
+            .filter(|other| *other != number && corpus.symbol(*other).parent == number)
+            .map(|child| corpus.lines(child))
+            .collect();
+        let own = |line: &u32| {
+            !children
+                .iter()
+                .any(|(first, last)| first <= line && line <= last)
+        };
+        let lines = (1..)
+            .zip(text.split_inclusive('\n'))
+            .skip(first as usize - 1);
+        let lines = lines.take_while(|(line, _)| *line <= last);
+        lines
+            .filter(|(line, _)| own(line))
+            .map(|(_, text)| text)
+            .collect()
+    }
+}

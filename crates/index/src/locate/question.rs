@@ -1,0 +1,258 @@
+//! A text put to the code: what it matches, what it names, and what is near to that.
+
+use std::collections::HashMap;
+
+use super::around::{neighbours, tests_of};
+use super::corpus::{Corpus, Texts};
+use super::imports::imported;
+use super::matches::{Matches, lent, matches};
+use super::named::{Named, Names};
+use super::near::{Spread, mentioned, mentioning};
+use super::phrase::Phrases;
+use super::query::Query;
+use crate::facts::Field;
+use starling_syntax::SymbolKind;
+
+/// How many symbols the search goes on from: the best, the best tests, those that are named.
+const SEEDS: usize = 40;
+const TEST_SEEDS: usize = 30;
+const NAMED_SEEDS: usize = 60;
+/// How many of the best files pass on to what they import.
+const IMPORTERS: usize = 12;
+/// How many of the best lend their words.
+const LENDERS: usize = 10;
+/// How many symbols are looked at for phrases.
+const PHRASE_SYMBOLS: usize = 120;
+const LONGEST_PHRASE: usize = 8;
+/// How many files are candidates, and how many symbols of them.
+const FILES: usize = 200;
+const SYMBOLS: usize = 500;
+/// What a test is worth as a candidate.
+const TEST: f32 = 0.3;
+
+/// See the module.
+pub(super) struct Question<'c> {
+    pub(super) corpus: Corpus<'c>,
+    pub(super) query: Query,
+    pub(super) matches: Matches,
+    pub(super) names: Names,
+    /// A first score of every symbol and file.
+    pub(super) first: Vec<f32>,
+    pub(super) first_files: Vec<f32>,
+    pub(super) near: Near,
+    /// Words in a row that the text and a string literal share.
+    pub(super) phrases: HashMap<u32, f32>,
+    /// How well the tests match that are named after a file.
+    pub(super) tests_of: Vec<f32>,
+    /// How well the other files of its directory match.
+    pub(super) neighbours: Vec<f32>,
+    /// How much the best files import of it.
+    pub(super) imported: Vec<f32>,
+    /// The place of each file outside tests by its first score, from 1.
+    pub(super) first_places: Vec<u32>,
+}
+
+/// What is one hop away.
+#[derive(Default)]
+pub(super) struct Near {
+    pub(super) mentioned_by_named: Spread,
+    pub(super) mentions_named: Spread,
+    pub(super) mentioned_by_best: Spread,
+    pub(super) exercised: Spread,
+    /// How well symbols and files match words that the best lend.
+    pub(super) lent: (Vec<f32>, Vec<f32>),
+}
+
+impl<'c> Question<'c> {
+    pub(super) fn new(corpus: Corpus<'c>, text: &str) -> Self {
+        let query = Query::read(text);
+        let matches = matches(corpus, &query);
+        let names = Names::new(corpus, &query);
+        let mut question = Question {
+            corpus,
+            tests_of: tests_of(corpus, &matches.files.whole),
+            neighbours: neighbours(corpus, &matches.files.whole),
+            query,
+            matches,
+            names,
+            first: Vec::new(),
+            first_files: Vec::new(),
+            near: Near::default(),
+            phrases: HashMap::new(),
+            imported: Vec::new(),
+            first_places: Vec::new(),
+        };
+        question.score_first();
+        let mut texts = Texts::default();
+        question.near = question.find_near(&mut texts);
+        question.phrases = question.find_phrases(&mut texts, text);
+        question.imported = imported(corpus, &question.importers());
+        let is_code = |file: usize| !corpus.files()[file].is_test;
+        question.first_places = places(&question.first_files, is_code);
+        question
+    }
+
+    /// A rough score, good enough to choose candidates and where to look on.
+    fn score_first(&mut self) {
+        let mut symbols = vec![0.0; self.corpus.symbol_limit()];
+        let mut files = Vec::with_capacity(self.corpus.files().len());
+        for (number, file) in self.corpus.files().iter().enumerate() {
+            let of_file = self.first_of_file(number);
+            let mut best: f32 = 0.0;
+            for id in file.symbols.clone() {
+                let own = self.matches.symbols.whole[id as usize] + self.evidence(id);
+                best = best.max(own);
+                let home = self.corpus.symbol(id).home as usize;
+                symbols[id as usize] = own + 0.5 * self.matches.homes.whole[home] + of_file;
+            }
+            files.push((of_file + best) * if file.is_test { TEST } else { 1.0 });
+        }
+        self.first = symbols;
+        self.first_files = files;
+    }
+
+    fn first_of_file(&self, number: usize) -> f32 {
+        let named = &self.names.files[&(number as u32)];
+        1.5 * self.matches.files.whole[number]
+            + named.path
+            + 0.8 * named.module
+            + 0.4 * named.module_part
+            + 0.5 * named.stem_title
+            + 0.3 * named.stem_code
+            + 0.1 * named.stem_plain
+            + 0.7 * named.frame
+            + named.link
+    }
+
+    /// How outright the text names a symbol.
+    pub(super) fn evidence(&self, id: u32) -> f32 {
+        let symbol = self.corpus.symbol(id);
+        let owner = if symbol.parent == id {
+            0.0
+        } else {
+            self.named(symbol.parent).strength()
+        };
+        let frame = self.names.frames.get(&id).map_or(0.0, |(value, _)| *value);
+        self.named(id).strength()
+            + 0.3 * owner
+            + of(&self.names.dotted, id)
+            + of(&self.names.inside, id)
+            + of(&self.names.links, id)
+            + 1.5 * frame
+    }
+
+    pub(super) fn named(&self, id: u32) -> Named {
+        self.names.symbols.get(&id).copied().unwrap_or_default()
+    }
+
+    fn find_near(&self, texts: &mut Texts) -> Near {
+        let corpus = self.corpus;
+        let code = |id: u32| corpus.counts(id);
+        let all = || corpus.symbols().map(|(id, _)| id);
+        let score = |id: u32| (id, self.first[id as usize]);
+        let seeds = best(SEEDS, all().filter(|id| code(*id)).map(score));
+        let words = |id: u32| (id, self.matches.symbols.whole[id as usize]);
+        let tests = best(TEST_SEEDS, all().filter(|id| !code(*id)).map(words));
+        let named = self.names.symbols.keys().filter(|id| code(**id));
+        let strong = named.map(|id| (*id, self.named(*id).strength()));
+        let named = best(NAMED_SEEDS, strong.filter(|(_, strength)| *strength > 0.2));
+        let lenders = &seeds[..seeds.len().min(LENDERS)];
+        Near {
+            lent: lent(corpus, texts, &self.query, lenders),
+            mentioned_by_best: mentioned(corpus, texts, &seeds),
+            exercised: mentioned(corpus, texts, &tests),
+            mentioned_by_named: mentioned(corpus, texts, &named),
+            mentions_named: mentioning(corpus, &named),
+        }
+    }
+
+    /// The best files.
+    fn importers(&self) -> Vec<(u32, f32)> {
+        let numbered = (0..).zip(self.first_files.iter().copied());
+        let is_test = |number: u32| self.corpus.files()[number as usize].is_test;
+        best(IMPORTERS, numbered.filter(|(number, _)| !is_test(*number)))
+    }
+
+    fn find_phrases(&self, texts: &mut Texts, text: &str) -> HashMap<u32, f32> {
+        let phrases = Phrases::of(text.lines());
+        let words = |id: u32| self.matches.symbols.whole[id as usize];
+        let mut likely: Vec<(u32, f32)> = self
+            .corpus
+            .symbols()
+            .filter(|(id, symbol)| {
+                let callable = matches!(symbol.kind, SymbolKind::Function | SymbolKind::Method);
+                callable && symbol.lengths[Field::String as usize] > 0 && self.corpus.counts(*id)
+            })
+            .map(|(id, _)| (id, words(id)))
+            .collect();
+        sort(&mut likely);
+        likely.truncate(PHRASE_SYMBOLS);
+        let found = likely.into_iter().map(|(id, _)| {
+            let longest = phrases.longest(&texts.own(&self.corpus, id));
+            (
+                id,
+                longest.min(LONGEST_PHRASE) as f32 / LONGEST_PHRASE as f32,
+            )
+        });
+        found.filter(|(_, longest)| *longest > 0.0).collect()
+    }
+
+    /// The files worth a closer look, and the symbols in them.
+    pub(super) fn candidates(&self) -> (Vec<u32>, Vec<u32>) {
+        let numbered = (0..).zip(self.first_files.iter().copied());
+        let mut files: Vec<(u32, f32)> = numbered.filter(|(_, score)| *score > 0.0).collect();
+        sort(&mut files);
+        files.truncate(FILES);
+        let near = |id: u32| {
+            let near = &self.near;
+            let spreads = [&near.mentioned_by_named, &near.mentioned_by_best];
+            spreads
+                .into_iter()
+                .map(|spread| spread.of(id))
+                .fold(0.0, f32::max)
+        };
+        let score = |id: u32| {
+            let worth = if self.corpus.is_test(id) { TEST } else { 1.0 };
+            (id, (self.first[id as usize] + near(id)) * worth)
+        };
+        let inside = |file: &(u32, f32)| self.corpus.files()[file.0 as usize].symbols.clone();
+        let mut symbols: Vec<(u32, f32)> = files.iter().flat_map(inside).map(score).collect();
+        sort(&mut symbols);
+        symbols.truncate(SYMBOLS);
+        let numbers = |found: Vec<(u32, f32)>| found.into_iter().map(|(id, _)| id).collect();
+        (numbers(files), numbers(symbols))
+    }
+}
+
+/// The place of each by its score, from 1; what does not count has no influence.
+fn places(scores: &[f32], counts: impl Fn(usize) -> bool) -> Vec<u32> {
+    let mut sorted: Vec<f32> = (0..scores.len())
+        .filter(|n| counts(*n))
+        .map(|n| scores[n])
+        .collect();
+    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+    let place = |score: &f32| 1 + sorted.partition_point(|other| other > score) as u32;
+    scores.iter().map(place).collect()
+}
+
+/// The best first; equals in order of their numbers.
+fn sort(found: &mut [(u32, f32)]) {
+    found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+}
+
+/// The best `count`, each with its weight against the best one.
+fn best(count: usize, all: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
+    let mut found: Vec<(u32, f32)> = all.filter(|(_, score)| *score > 0.0).collect();
+    sort(&mut found);
+    found.truncate(count);
+    let top = found.first().map_or(1.0, |(_, score)| *score);
+    found
+        .iter_mut()
+        .for_each(|(_, score)| *score = (*score / top).powi(2));
+    found
+}
+
+/// The score of a symbol where it has one.
+pub(super) fn of(scores: &HashMap<u32, f32>, id: u32) -> f32 {
+    scores.get(&id).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,134 @@
+//! One file of the map while it is being drawn.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use super::super::code::{Code, FileId, SymbolNumber, base_name};
+use super::super::facts::Field;
+use super::super::tokens::count_tokens;
+use super::{MapFile, MapSymbol, Ranked, heading, line};
+use starling_syntax::SymbolPath;
+
+/// A longer signature is cut.
+const SIGNATURE_BYTES: usize = 90;
+
+/// A file, what of it is shown, and what could be shown next.
+pub(super) struct Sheet<'c> {
+    code: &'c Code,
+    file: FileId,
+    score: f64,
+    shown: BTreeMap<SymbolNumber, MapSymbol>,
+    waiting: VecDeque<SymbolNumber>,
+}
+
+/// A symbol with those around it that are not shown yet, and what showing them costs.
+pub(super) struct Step {
+    symbols: Vec<(SymbolNumber, MapSymbol)>,
+    pub(super) tokens: usize,
+}
+
+impl<'c> Sheet<'c> {
+    /// A sheet that shows nothing but its heading.
+    pub(super) fn open(code: &'c Code, ranked: &Ranked) -> Sheet<'c> {
+        Sheet {
+            code,
+            file: ranked.file,
+            score: ranked.score,
+            shown: BTreeMap::new(),
+            waiting: in_order(code, ranked),
+        }
+    }
+
+    /// Whether the file holds no code at all, as many an `__init__.py`.
+    pub(super) fn is_blank(&self) -> bool {
+        let code_words = |number| self.code.lengths(number)[Field::Code as usize];
+        let mut symbols = self.code.symbols_of(self.file);
+        let body = symbols.next();
+        symbols.next().is_none() && body.is_none_or(|body| code_words(body) == 0)
+    }
+
+    pub(super) fn heading_tokens(&self) -> usize {
+        count_tokens(&heading(self.code.path(self.file)))
+    }
+
+    pub(super) fn shown(&self) -> usize {
+        self.shown.len()
+    }
+
+    /// The next step, if any is left.
+    pub(super) fn next(&mut self) -> Option<Step> {
+        while let Some(number) = self.waiting.pop_front() {
+            if !self.shown.contains_key(&number) {
+                return Some(self.step(number));
+            }
+        }
+        None
+    }
+
+    pub(super) fn take(&mut self, step: Step) {
+        self.shown.extend(step.symbols);
+    }
+
+    fn step(&self, number: SymbolNumber) -> Step {
+        let chain = around(self.code, number);
+        let new = chain.filter(|number| !self.shown.contains_key(number));
+        let symbols: Vec<_> = new.map(|number| (number, self.symbol(number))).collect();
+        let tokens = symbols
+            .iter()
+            .map(|(_, symbol)| count_tokens(&line(symbol)))
+            .sum();
+        Step { symbols, tokens }
+    }
+
+    fn symbol(&self, number: SymbolNumber) -> MapSymbol {
+        let symbol = self.code.symbol(number);
+        // Decorators stand on lines before it.
+        let last = symbol.signature.lines().last().unwrap_or_default().trim();
+        MapSymbol {
+            symbol: SymbolPath::new(self.code.path(self.file).clone(), symbol.name),
+            kind: symbol.kind,
+            line: symbol.line,
+            depth: around(self.code, number).count() - 1,
+            signature: cut(last),
+        }
+    }
+
+    pub(super) fn finish(self) -> MapFile {
+        let symbols = self.code.symbols_of(self.file).count() - 1;
+        MapFile {
+            file: self.code.path(self.file).clone(),
+            score: self.score,
+            left_out: symbols - self.shown.len(),
+            symbols: self.shown.into_values().collect(),
+        }
+    }
+}
+
+/// A symbol and those that hold it, without the module body.
+fn around(code: &Code, number: SymbolNumber) -> impl Iterator<Item = SymbolNumber> {
+    let chain = std::iter::successors(Some(number), |number| code.parent(*number));
+    chain.filter(|number| code.parent(*number).is_some())
+}
+
+/// The symbols that matter, then all others: the outer ones first, private ones last.
+fn in_order(code: &Code, ranked: &Ranked) -> VecDeque<SymbolNumber> {
+    let own = |number: &SymbolNumber| code.parent(*number).is_some();
+    let known: HashSet<SymbolNumber> = ranked.symbols.iter().copied().collect();
+    let others = code.symbols_of(ranked.file).filter(own);
+    let mut rest: Vec<SymbolNumber> = others.filter(|number| !known.contains(number)).collect();
+    rest.sort_by_key(|number| {
+        let name = code.symbol(*number).name;
+        (base_name(name).starts_with('_'), name.matches('.').count())
+    });
+    let named = ranked.symbols.iter().copied().filter(own);
+    named.chain(rest).collect()
+}
+
+/// A signature that is not too long, cut between parameters where that is possible.
+fn cut(signature: &str) -> String {
+    if signature.len() <= SIGNATURE_BYTES {
+        return signature.to_owned();
+    }
+    let head = &signature[..signature.floor_char_boundary(SIGNATURE_BYTES)];
+    let end = head.rfind(", ").map_or(head.len(), |comma| comma + 2);
+    format!("{}…", &head[..end])
+}

@@ -1,0 +1,244 @@
+//! What one Python file says about names: imports, classes, what gives a name its meaning, and every
+//! occurrence of an identifier. Nothing here looks into another file; `resolve` puts files together.
+
+mod expression;
+mod forward;
+mod imports;
+mod kinds;
+mod model;
+mod pack;
+mod pattern;
+mod reader;
+mod rebound;
+mod statement;
+mod table;
+#[cfg(test)]
+mod tests;
+mod undefined;
+
+pub use model::{
+    Binding, BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Import,
+    ImportId, Imported, Loop, Narrowing, Occurrence, OccurrenceId, Place, Role, Run, Scope,
+    ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
+};
+pub use rebound::{Rebound, rebound};
+pub use table::NameId;
+pub use undefined::{LostUse, binds, lost_uses, newly_undefined, undefined_names};
+
+use serde::{Deserialize, Serialize};
+
+use starling_syntax::SymbolTree;
+
+/// The names of one file. Of a file that is not Python: nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Names {
+    table: table::Table,
+    /// Where the lines start.
+    lines: Vec<u32>,
+    symbols: Vec<SymbolPlace>,
+    scopes: Vec<Scope>,
+    #[serde(with = "pack")]
+    occurrences: Vec<Occurrence>,
+    /// In the order of scope, name and text.
+    bindings: Vec<Binding>,
+    imports: Vec<Import>,
+    /// In the order of their symbols.
+    classes: Vec<Class>,
+    functions: Vec<Function>,
+    /// In the order of their scopes.
+    given: Vec<Given>,
+    narrowings: Vec<Narrowing>,
+    /// In the order of their starts.
+    loops: Vec<Loop>,
+    exprs: Vec<Expr>,
+    lists: Vec<ExprId>,
+}
+
+/// An expression looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing is known of it, or it is not there.
+    Unknown,
+    Occurrence(OccurrenceId),
+    Built(Expr),
+}
+
+impl Names {
+    /// Reads the names of a parsed file.
+    pub fn read(tree: &SymbolTree) -> Self {
+        reader::read(tree)
+    }
+
+    /// The identifiers that the file mentions, each once.
+    pub fn identifiers(&self) -> impl Iterator<Item = &str> {
+        self.table.iter()
+    }
+
+    /// The number of an identifier, if the file mentions it.
+    pub fn find(&self, name: &str) -> Option<NameId> {
+        self.table.find(name)
+    }
+
+    pub fn name(&self, name: NameId) -> &str {
+        self.table.get(name)
+    }
+
+    /// In the order of the text.
+    pub fn occurrences(&self) -> &[Occurrence] {
+        &self.occurrences
+    }
+
+    pub fn occurrence(&self, id: OccurrenceId) -> Option<&Occurrence> {
+        self.occurrences.get(id.index())
+    }
+
+    /// The identifier that holds or ends at a byte offset.
+    pub fn occurrence_at(&self, offset: u32) -> Option<OccurrenceId> {
+        let after = self.occurrences.partition_point(|found| found.at <= offset);
+        let index = after.checked_sub(1)?;
+        let found = &self.occurrences[index];
+        let end = found.at as usize + self.name(found.name).len();
+        (offset as usize <= end).then_some(OccurrenceId(index as u32))
+    }
+
+    pub fn scope(&self, id: ScopeId) -> Option<&Scope> {
+        self.scopes.get(id.index())
+    }
+
+    /// All ways in which a name gets its meaning in a scope, in the order of the text.
+    pub fn bindings(&self, scope: ScopeId, name: NameId) -> &[Binding] {
+        let start =
+            (self.bindings).partition_point(|found| (found.scope, found.name) < (scope, name));
+        let rest = &self.bindings[start..];
+        &rest[..rest.partition_point(|found| (found.scope, found.name) == (scope, name))]
+    }
+
+    /// What is bound in a scope.
+    pub fn bindings_of(&self, scope: ScopeId) -> &[Binding] {
+        let start = self.bindings.partition_point(|found| found.scope < scope);
+        let rest = &self.bindings[start..];
+        &rest[..rest.partition_point(|found| found.scope == scope)]
+    }
+
+    pub fn imports(&self) -> &[Import] {
+        &self.imports
+    }
+
+    pub fn import(&self, id: ImportId) -> Option<&Import> {
+        self.imports.get(id.index())
+    }
+
+    /// The parts of the dotted name that an import names.
+    pub fn module_parts(&self, import: &Import) -> impl Iterator<Item = &str> {
+        let first = import.module.index();
+        let parts = self.occurrences.get(first..first + import.parts as usize);
+        parts
+            .unwrap_or_default()
+            .iter()
+            .map(|part| self.name(part.name))
+    }
+
+    pub fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+
+    pub fn class(&self, symbol: SymbolNumber) -> Option<&Class> {
+        let place = self
+            .classes
+            .binary_search_by_key(&symbol, |class| class.symbol);
+        place.ok().map(|place| &self.classes[place])
+    }
+
+    pub fn function(&self, symbol: SymbolNumber) -> Option<&Function> {
+        let place = (self.functions).binary_search_by_key(&symbol, |function| function.symbol);
+        place.ok().map(|place| &self.functions[place])
+    }
+
+    /// What a function returns and yields.
+    pub fn given(&self, function: ScopeId) -> &[Given] {
+        let start = self.given.partition_point(|given| given.scope < function);
+        let rest = &self.given[start..];
+        &rest[..rest.partition_point(|given| given.scope == function)]
+    }
+
+    /// Which bindings of a plain name in its own scope an occurrence can see: the last one that is
+    /// always passed on the way, what may be passed after it, and what a loop brings round.
+    pub fn reaching<'b>(
+        &self,
+        bindings: &'b [Binding],
+        at: u32,
+    ) -> impl Iterator<Item = &'b Binding> {
+        let start = |binding: &Binding| {
+            self.occurrence(binding.occurrence)
+                .map_or(0, |found| found.at)
+        };
+        let is_before = move |binding: &Binding| start(binding) + binding.after <= at;
+        let is_passed = move |binding: &&Binding| {
+            is_before(binding) && binding.gives() && at < start(binding) + binding.reach
+        };
+        let last = bindings.iter().filter(is_passed).map(start).next_back();
+        let mut loops = Vec::new();
+        for around in &self.loops {
+            let holds_last = last.is_some_and(|last| around.start <= last && last < around.end);
+            if around.start <= at && at < around.end && !holds_last {
+                loops.push(*around);
+            }
+        }
+        bindings.iter().filter(move |binding| {
+            let place = start(binding);
+            if is_before(binding) {
+                return last.is_none_or(|last| last <= place);
+            }
+            loops
+                .iter()
+                .any(|around| around.start <= place && place < around.end)
+        })
+    }
+
+    pub fn narrowings(&self) -> &[Narrowing] {
+        &self.narrowings
+    }
+
+    pub fn expr(&self, id: ExprId) -> Seen {
+        if let Some(occurrence) = id.as_occurrence() {
+            return Seen::Occurrence(occurrence);
+        }
+        let built = id.as_built().and_then(|index| self.exprs.get(index));
+        built.map_or(Seen::Unknown, |expr| Seen::Built(*expr))
+    }
+
+    /// The name of an expression that is a name or an attribute; else nothing.
+    pub fn last_name(&self, id: ExprId) -> &str {
+        let found = id.as_occurrence().and_then(|id| self.occurrence(id));
+        found.map_or("", |found| self.name(found.name))
+    }
+
+    pub fn run(&self, run: Run) -> &[ExprId] {
+        let start = run.start as usize;
+        self.lists
+            .get(start..start + run.len as usize)
+            .unwrap_or_default()
+    }
+
+    /// The line of an offset, from 1.
+    pub fn line(&self, offset: u32) -> u32 {
+        self.lines.partition_point(|start| *start <= offset) as u32
+    }
+
+    /// Where a line, from 1, starts.
+    pub fn line_start(&self, line: u32) -> Option<u32> {
+        self.lines.get((line as usize).checked_sub(1)?).copied()
+    }
+
+    /// The innermost symbol whose definition, decorators included, holds an offset.
+    pub fn owner(&self, offset: u32) -> SymbolNumber {
+        let after = self
+            .symbols
+            .partition_point(|symbol| symbol.start <= offset);
+        let mut owner = after.saturating_sub(1);
+        while owner > 0 && self.symbols[owner].end <= offset {
+            owner = self.symbols[owner].parent.index().min(owner - 1);
+        }
+        SymbolNumber(owner as u32)
+    }
+}

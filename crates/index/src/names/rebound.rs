@@ -1,0 +1,448 @@
+//! Names of a module that a change gives another meaning, for code that the author of the change does
+//! not own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::Names;
+use super::model::{Binding, BindingKind, Import, Imported, Role, ScopeId, ScopeKind};
+use super::undefined::is_built_in;
+use starling_syntax::{SymbolId, SymbolPath, SymbolTree};
+
+/// A name that would mean something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebound {
+    /// `*` for an import of everything.
+    pub name: String,
+    pub how: HowRebound,
+    /// The symbols that use the name and are not the author's; the module body among them.
+    pub users: Vec<SymbolPath>,
+}
+
+/// How a change gives a name another meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HowRebound {
+    /// An import binds every public name of a module.
+    Star,
+    /// Python itself reads the name: `__getattr__`, `__all__`.
+    Special,
+    /// The name is bound anew, and the module binds it otherwise.
+    Bound,
+    /// The name is bound anew, and is otherwise built into Python.
+    BuiltIn,
+    /// The name is bound anew, and otherwise comes from an import of `*`.
+    FromStar,
+    /// What bound the name is taken away.
+    TakenAway,
+}
+
+impl fmt::Display for HowRebound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HowRebound::Star => "it would bind every public name of a module",
+            HowRebound::Special => "Python itself reads that name",
+            HowRebound::Bound => "the module binds it already, with another meaning",
+            HowRebound::BuiltIn => "it is built into Python",
+            HowRebound::FromStar => "an import of `*` may bind it already",
+            HowRebound::TakenAway => "what binds it would be taken away",
+        })
+    }
+}
+
+/// What a module-level name stands for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Meaning {
+    /// The absolute or relative dotted path of what is imported.
+    Imported {
+        level: u32,
+        path: String,
+    },
+    /// A function or a class.
+    Defined,
+    Assigned,
+}
+
+/// The bindings of a name in the module's own scope.
+#[derive(Debug, Default)]
+struct Bound {
+    /// Each with how often it stands there.
+    meanings: BTreeMap<Meaning, usize>,
+    /// Those that symbols give it which the author does not own.
+    foreign: BTreeSet<Meaning>,
+    /// Where it is bound, as byte offsets.
+    places: Vec<u32>,
+}
+
+/// The module-level names to which the change from `before` to `after` gives another meaning, where
+/// symbols use them for which `is_own` is false. A name that no module binds and that is not built in
+/// has no meaning yet: everybody may give it one.
+pub fn rebound(
+    before: &SymbolTree,
+    after: &SymbolTree,
+    is_own: impl Fn(&SymbolPath) -> bool,
+) -> Vec<Rebound> {
+    let (old, new) = (Names::read(before), Names::read(after));
+    let (bound, rebinds) = (
+        module_bindings(&old, before, &is_own),
+        module_bindings(&new, after, &is_own),
+    );
+    let users = |name: &str| users(&old, before, name, &is_own);
+    let mut found = Vec::new();
+    let stars = stars(&old);
+    // With a syntax error, what stands in a file is guessed: when the error is mended, more is seen.
+    let is_broken = !before.errors().is_empty();
+    let lines: BTreeSet<&str> = before.text().lines().map(str::trim).collect();
+    let is_written = |at: &u32| {
+        let (head, tail) = after.text().split_at(*at as usize);
+        let start = head.rfind('\n').map_or(0, |at| at + 1);
+        let line = &after.text()[start..head.len() + tail.find('\n').unwrap_or(tail.len())];
+        !lines.contains(line.trim())
+    };
+    if !stars_are_known(&new, &stars) {
+        found.push(Rebound {
+            name: "*".to_owned(),
+            how: HowRebound::Star,
+            users: Vec::new(),
+        });
+    }
+    for (name, now) in &rebinds {
+        let known = bound.get(name);
+        if !brings_new(known, now) || is_broken && !now.places.iter().any(is_written) {
+            continue;
+        }
+        let is_special = name.len() > 4 && name.starts_with("__") && name.ends_with("__");
+        let how = match known {
+            _ if is_special => HowRebound::Special,
+            Some(known) if !known.foreign.is_empty() => HowRebound::Bound,
+            Some(_) => continue,
+            None if is_built_in(name) => HowRebound::BuiltIn,
+            None if !stars.is_empty() => HowRebound::FromStar,
+            None => continue,
+        };
+        let users = users(name);
+        // What the module binds, other modules may take from it.
+        let is_used = matches!(how, HowRebound::Special | HowRebound::Bound) || !users.is_empty();
+        if is_used {
+            found.push(Rebound {
+                name: (*name).to_owned(),
+                how,
+                users,
+            });
+        }
+    }
+    for (name, known) in bound.iter().filter(|_| !is_broken) {
+        let left = rebinds.get(name).map(|now| &now.meanings);
+        let is_left = |meaning| left.is_some_and(|left| left.contains_key(meaning));
+        if !known.foreign.iter().all(is_left) {
+            found.push(Rebound {
+                name: (*name).to_owned(),
+                how: HowRebound::TakenAway,
+                users: users(name),
+            });
+        }
+    }
+    found
+}
+
+/// Whether a name is bound in a way that it was not bound before. Several functions may be called `_`.
+fn brings_new(known: Option<&Bound>, now: &Bound) -> bool {
+    let Some(known) = known else { return true };
+    now.meanings.iter().any(|(meaning, count)| {
+        let before = known.meanings.get(meaning).copied().unwrap_or_default();
+        match meaning {
+            // Of several imports, the last one counts: `try: import a as x`, `except: import b as x`.
+            Meaning::Imported { .. } => before == 0 || *count > before && known.meanings.len() > 1,
+            Meaning::Defined | Meaning::Assigned => *count > before,
+        }
+    })
+}
+
+fn module_bindings<'n>(
+    names: &'n Names,
+    tree: &SymbolTree,
+    is_own: &impl Fn(&SymbolPath) -> bool,
+) -> BTreeMap<&'n str, Bound> {
+    let mut bound: BTreeMap<&str, Bound> = BTreeMap::new();
+    for binding in names.bindings_of(ScopeId::MODULE) {
+        let name = names.name(binding.name);
+        if name == "_" || !binding.gives() {
+            continue;
+        }
+        let is_own = is_own(&binder(names, tree, binding));
+        let (entry, meaning) = (bound.entry(name).or_default(), meaning(names, binding));
+        if !is_own {
+            entry.foreign.insert(meaning.clone());
+        }
+        *entry.meanings.entry(meaning).or_default() += 1;
+        let found = names.occurrence(binding.occurrence);
+        entry.places.extend(found.map(|found| found.at));
+    }
+    bound
+}
+
+/// The symbol whose definition binds a name; else the symbol in which the binding stands.
+fn binder(names: &Names, tree: &SymbolTree, binding: &Binding) -> SymbolPath {
+    let symbol = match binding.kind {
+        BindingKind::Class(symbol) | BindingKind::Function(symbol) => symbol,
+        BindingKind::Import(_)
+        | BindingKind::Parameter { .. }
+        | BindingKind::Value { .. }
+        | BindingKind::Attribute { .. }
+        | BindingKind::Global
+        | BindingKind::Nonlocal => {
+            let found = names.occurrence(binding.occurrence);
+            names.owner(found.map_or(0, |found| found.at))
+        }
+    };
+    tree.get(SymbolId(symbol.index())).path.clone()
+}
+
+fn meaning(names: &Names, binding: &Binding) -> Meaning {
+    match binding.kind {
+        BindingKind::Import(id) => names
+            .import(id)
+            .map_or(Meaning::Assigned, |import| imported(names, import)),
+        BindingKind::Class(_) | BindingKind::Function(_) => Meaning::Defined,
+        BindingKind::Parameter { .. }
+        | BindingKind::Value { .. }
+        | BindingKind::Attribute { .. }
+        | BindingKind::Global
+        | BindingKind::Nonlocal => Meaning::Assigned,
+    }
+}
+
+fn imported(names: &Names, import: &Import) -> Meaning {
+    let mut parts: Vec<&str> = names.module_parts(import).collect();
+    match import.what {
+        Imported::First => parts.truncate(1),
+        Imported::Whole | Imported::Star => {}
+        Imported::Name(name) => parts.push(names.name(name)),
+    }
+    Meaning::Imported {
+        level: import.level,
+        path: parts.join("."),
+    }
+}
+
+/// What the module imports all names of.
+fn stars(names: &Names) -> BTreeSet<Meaning> {
+    let stars = names.imports().iter();
+    stars
+        .filter(|import| import.scope == ScopeId::MODULE && import.what == Imported::Star)
+        .map(|import| imported(names, import))
+        .collect()
+}
+
+fn stars_are_known(names: &Names, known: &BTreeSet<Meaning>) -> bool {
+    stars(names).is_subset(known)
+}
+
+/// The symbols that read a name of the module, without those of the author.
+fn users(
+    names: &Names,
+    tree: &SymbolTree,
+    name: &str,
+    is_own: &impl Fn(&SymbolPath) -> bool,
+) -> Vec<SymbolPath> {
+    let Some(id) = names.find(name) else {
+        return Vec::new();
+    };
+    let reads = |role| {
+        matches!(
+            role,
+            Role::Read | Role::Call | Role::Delete | Role::Export | Role::Declared
+        )
+    };
+    let occurrences = names.occurrences().iter();
+    let used = occurrences.filter(|found| {
+        found.name == id
+            && reads(found.role)
+            && !found.receiver().is_some()
+            && !is_local(names, found.scope, id)
+    });
+    let symbols: BTreeSet<usize> = used.map(|found| names.owner(found.at).index()).collect();
+    let paths = symbols
+        .into_iter()
+        .map(|symbol| &tree.get(SymbolId(symbol)).path);
+    paths.filter(|path| !is_own(path)).cloned().collect()
+}
+
+/// Whether a name read in a scope is a function's own. A class reads the module's name until it binds
+/// its own.
+fn is_local(names: &Names, mut scope: ScopeId, name: super::NameId) -> bool {
+    while let Some(found) = names.scope(scope).filter(|_| scope != ScopeId::MODULE) {
+        let mut bindings = names.bindings(scope, name).iter().peekable();
+        if found.kind != ScopeKind::Class && bindings.peek().is_some() {
+            return !bindings.any(|binding| binding.kind == BindingKind::Global);
+        }
+        scope = found.parent;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_syntax::FilePath;
+
+    const BASE: &str = "import json\nfrom math import sqrt\n\n\ndef mine(x):\n    return x\n\n\n\
+                        def theirs(xs):\n    return json.dumps([sum(xs), lacking])\n\n\n\
+                        def shadows(max):\n    return max(1)\n";
+
+    fn tree(text: &str) -> SymbolTree {
+        SymbolTree::parse(FilePath::new("a.py"), text.into())
+    }
+
+    /// What is found fault with in a change by the owner of `mine`.
+    fn found(before: &str, after: &str) -> Vec<(String, HowRebound, Vec<String>)> {
+        let is_mine = |path: &SymbolPath| path.name == "mine";
+        let found = rebound(&tree(before), &tree(after), is_mine).into_iter();
+        found
+            .map(|one| {
+                let users = one.users.iter().map(|user| user.name.clone());
+                (one.name, one.how, users.collect())
+            })
+            .collect()
+    }
+
+    fn with_import(statement: &str) -> String {
+        format!("{statement}\n{BASE}")
+    }
+
+    #[test]
+    fn an_import_may_not_give_a_used_name_another_meaning() {
+        use HowRebound::{Bound, BuiltIn, Special, Star};
+        for (statement, name, how, users) in [
+            (
+                "from math import prod as sum",
+                "sum",
+                BuiltIn,
+                &["theirs"][..],
+            ),
+            ("import os as json", "json", Bound, &["theirs"]),
+            ("from os import json", "json", Bound, &["theirs"]),
+            ("import json.decoder as json", "json", Bound, &["theirs"]),
+            ("from .math import sqrt", "sqrt", Bound, &[]),
+            ("from x import theirs", "theirs", Bound, &[]),
+            ("from x import *", "*", Star, &[]),
+            (
+                "from x import y as __getattr__",
+                "__getattr__",
+                Special,
+                &[],
+            ),
+        ] {
+            let users: Vec<String> = users.iter().map(|user| (*user).to_owned()).collect();
+            let wanted = (name.to_owned(), how, users);
+            assert_eq!(
+                found(BASE, &with_import(statement)),
+                [wanted],
+                "{statement}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_that_nobody_else_uses_are_free() {
+        for statement in [
+            "import os",
+            "import json",
+            "import json.decoder",
+            "from math import sqrt, prod",
+            "from math import sqrt as sqrt",
+            "from x import max",
+            "from x import lacking",
+            "from x import mine",
+            "if TYPE_CHECKING:\n    from math import sqrt",
+        ] {
+            assert_eq!(found(BASE, &with_import(statement)), [], "{statement}");
+        }
+        let inside = BASE.replace(
+            "    return x",
+            "    from math import prod as sum\n    return x",
+        );
+        assert_eq!(found(BASE, &inside), []);
+    }
+
+    #[test]
+    fn definitions_and_expressions_bind_as_imports_do() {
+        let added = |code: &str| found(BASE, &format!("{BASE}\n\n{code}"));
+        let one = |name: &str, how| [(name.to_owned(), how, vec!["theirs".to_owned()])];
+        assert_eq!(
+            added("def sum(xs):\n    return 0\n"),
+            one("sum", HowRebound::BuiltIn)
+        );
+        assert_eq!(
+            added("class json:\n    pass\n"),
+            one("json", HowRebound::Bound)
+        );
+        assert_eq!(
+            added("def helper(x=(sum := max)):\n    pass\n"),
+            one("sum", HowRebound::BuiltIn)
+        );
+        assert_eq!(added("def helper():\n    return 0\n"), []);
+        assert_eq!(added("@helper\ndef _():\n    return 0\n"), []);
+    }
+
+    #[test]
+    fn what_a_star_may_have_brought_is_not_replaced() {
+        let before = format!("from x import *\n{BASE}");
+        let after = format!("from x import *\nfrom y import lacking\n{BASE}");
+        let users = vec!["theirs".to_owned()];
+        let wanted = ("lacking".to_owned(), HowRebound::FromStar, users);
+        assert_eq!(found(&before, &after), [wanted]);
+        let again = format!("from x import *\nfrom x import *\n{BASE}");
+        assert_eq!(found(&before, &again), []);
+    }
+
+    #[test]
+    fn a_name_with_several_meanings_keeps_the_one_that_counts() {
+        let choice = "try:\n    import quick as json\nexcept ImportError:\n    import json\n";
+        let before = BASE.replace("import json\n", choice);
+        let after = before.replace("\nfrom math", "\nimport json\nfrom math");
+        let wanted = (
+            "json".to_owned(),
+            HowRebound::Bound,
+            vec!["theirs".to_owned()],
+        );
+        assert_eq!(found(&before, &after), [wanted]);
+    }
+
+    #[test]
+    fn what_a_syntax_error_hid_is_not_new() {
+        let broken =
+            "def mine(:\n    return x\n\n\nimport json\n\n\ndef sum(xs):\n    return json\n";
+        let whole = broken.replace("mine(:", "mine(x):");
+        assert_eq!(found(broken, &whole), []);
+        let after = format!("import os as json\n{whole}");
+        assert!(
+            found(broken, &after)
+                .iter()
+                .any(|(name, ..)| name == "json")
+        );
+    }
+
+    #[test]
+    fn an_import_of_others_is_not_taken_away() {
+        let after = BASE.replace("import json\n", "");
+        let wanted = (
+            "json".to_owned(),
+            HowRebound::TakenAway,
+            vec!["theirs".to_owned()],
+        );
+        assert_eq!(found(BASE, &after), [wanted]);
+        assert_eq!(
+            found(BASE, &BASE.replace("import json", "import os, json")),
+            []
+        );
+    }
+
+    #[test]
+    fn an_owner_renames_and_deletes_what_is_its_own() {
+        assert_eq!(found(BASE, &BASE.replace("def mine", "def other")), []);
+        let start = BASE.find("def mine").unwrap();
+        let end = BASE.find("def theirs").unwrap();
+        let without = format!("from x import mine\n{}{}", &BASE[..start], &BASE[end..]);
+        assert_eq!(found(BASE, &without), []);
+    }
+}

@@ -1,0 +1,224 @@
+//! Names that a file reads and gives no meaning to: what is left when an import is missing.
+
+use std::collections::BTreeSet;
+
+use super::Names;
+use super::model::{Binding, BindingKind, Imported, Role, ScopeId};
+use starling_syntax::{SymbolPath, SymbolTree};
+use starling_text::ByteRange;
+
+/// What every Python module knows.
+const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup \
+    BlockingIOError BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError \
+    ConnectionError ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError Ellipsis \
+    EncodingWarning EnvironmentError Exception ExceptionGroup False FileExistsError FileNotFoundError \
+    FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError \
+    IndexError InterruptedError IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError \
+    ModuleNotFoundError NameError None NotADirectoryError NotImplemented NotImplementedError OSError \
+    OverflowError PendingDeprecationWarning PermissionError ProcessLookupError PythonFinalizationError \
+    RecursionError ReferenceError ResourceWarning RuntimeError RuntimeWarning StopAsyncIteration \
+    StopIteration SyntaxError SyntaxWarning SystemError SystemExit TabError TimeoutError True TypeError \
+    UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError \
+    UnicodeWarning UserWarning ValueError Warning WindowsError ZeroDivisionError abs aiter all anext any \
+    ascii bin bool breakpoint bytearray bytes callable chr classmethod compile complex copyright credits \
+    delattr dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr \
+    hash help hex id input int isinstance issubclass iter len license list locals map max memoryview min \
+    next object oct open ord pow print property quit range repr reversed round set setattr slice sorted \
+    staticmethod str sum super tuple type vars zip";
+
+/// What type checkers and earlier Pythons know, and names that are common in fragments.
+const NEARLY_BUILT_IN: &str = "reveal_type reveal_locals basestring cmp coerce execfile file intern long raw_input reduce reload \
+    unichr unicode xrange apply buffer self cls _";
+
+/// Names that a file reads, that nothing in it binds, and that are not built in. None where the file
+/// imports by `*`: there anything may come from.
+pub fn undefined_names(tree: &SymbolTree) -> BTreeSet<String> {
+    let names = Names::read(tree);
+    let undefined = names.undefined();
+    undefined.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether a module gives a name a meaning for all of its parts: by an assignment, a function, a class or
+/// an import.
+pub fn binds(tree: &SymbolTree, name: &str) -> bool {
+    let names = Names::read(tree);
+    let bindings = |id| names.bindings(ScopeId::MODULE, id);
+    let found = names.find(name);
+    found.is_some_and(|id| bindings(id).iter().any(Binding::gives))
+}
+
+/// A use of a name that nothing gives a meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostUse {
+    pub name: String,
+    pub symbol: SymbolPath,
+    /// The line of the first use in the symbol, from 1.
+    pub line: u32,
+    pub range: ByteRange,
+}
+
+/// The uses in `after` of names that the module imports in `before` and that nothing gives a meaning in
+/// `after`: one for each name and symbol, in the order of the text.
+pub fn lost_uses(before: &SymbolTree, after: &SymbolTree) -> Vec<LostUse> {
+    let (old, new) = (Names::read(before), Names::read(after));
+    let mut undefined = new.undefined();
+    undefined.retain(|name| old.imports_at_top(name));
+    uses_of(&new, after, &undefined)
+}
+
+/// The uses in `after` of names that nothing gives a meaning in `after` and that `before` does not use so:
+/// one for each name and symbol, in the order of the text. None where the module makes names at run time.
+pub fn newly_undefined(before: &SymbolTree, after: &SymbolTree) -> Vec<LostUse> {
+    let (old, new) = (Names::read(before), Names::read(after));
+    if ["exec", "globals"]
+        .iter()
+        .any(|word| new.find(word).is_some())
+    {
+        return Vec::new();
+    }
+    let known = old.undefined();
+    let mut undefined = new.undefined();
+    undefined.retain(|name| !known.contains(name));
+    uses_of(&new, after, &undefined)
+}
+
+fn uses_of(names: &Names, tree: &SymbolTree, wanted: &BTreeSet<&str>) -> Vec<LostUse> {
+    let mut uses: Vec<LostUse> = Vec::new();
+    for found in names.occurrences() {
+        let name = names.name(found.name);
+        let is_read = matches!(found.role, Role::Read | Role::Call);
+        if !is_read || found.receiver().is_some() || !wanted.contains(name) {
+            continue;
+        }
+        let at = found.at as usize;
+        let symbol = &tree.owner(at).path;
+        let is_known = |one: &LostUse| one.name == name && one.symbol == *symbol;
+        if uses.iter().any(is_known) {
+            continue;
+        }
+        uses.push(LostUse {
+            name: name.to_owned(),
+            symbol: symbol.clone(),
+            line: names.line(found.at),
+            range: ByteRange::new(at, at + name.len()),
+        });
+    }
+    uses
+}
+
+impl Names {
+    /// Whether the module itself imports a name.
+    fn imports_at_top(&self, name: &str) -> bool {
+        let is_import = |binding: &Binding| matches!(binding.kind, BindingKind::Import(_));
+        let found = self.find(name);
+        found.is_some_and(|id| self.bindings(ScopeId::MODULE, id).iter().any(is_import))
+    }
+
+    fn undefined(&self) -> BTreeSet<&str> {
+        if (self.imports.iter()).any(|import| import.what == Imported::Star) {
+            return BTreeSet::new();
+        }
+        let bound: BTreeSet<_> = self.bindings.iter().map(|binding| binding.name).collect();
+        let is_read = |role| matches!(role, Role::Read | Role::Call);
+        let plain = self
+            .occurrences
+            .iter()
+            .filter(|found| is_read(found.role) && !found.receiver().is_some());
+        plain
+            .filter(|found| !bound.contains(&found.name))
+            .map(|found| self.name(found.name))
+            .filter(|name| {
+                !name.starts_with("__") && !is_built_in(name) && !is_nearly_built_in(name)
+            })
+            .collect()
+    }
+}
+
+pub(super) fn is_built_in(name: &str) -> bool {
+    BUILTINS.split_whitespace().any(|known| known == name)
+}
+
+fn is_nearly_built_in(name: &str) -> bool {
+    NEARLY_BUILT_IN
+        .split_whitespace()
+        .any(|known| known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_syntax::FilePath;
+
+    fn undefined(text: &str) -> Vec<String> {
+        let tree = SymbolTree::parse(FilePath::new("a.py"), text.into());
+        undefined_names(&tree).into_iter().collect()
+    }
+
+    #[test]
+    fn what_nothing_binds_is_told_once() {
+        let text = "import os\n\n\ndef f(a, *rest, k=Path('.')):\n    b = [x for x in a]\n    \
+                    print(b, Path, os.sep, missing.part, rest, k, __file__)\n    with open(a) as h:\n        \
+                    h.read(later)\n\n\nlater = 1\n";
+        assert_eq!(undefined(text), ["Path", "missing"]);
+    }
+
+    #[test]
+    fn keywords_attributes_and_strings_are_no_names() {
+        let text = "def f(x):\n    x.name = g(key=x.other)\n    return 'word'\n\n\ndef g(key):\n    pass\n";
+        assert_eq!(undefined(text), [""; 0]);
+    }
+
+    #[test]
+    fn what_only_a_part_binds_the_module_does_not() {
+        let text = "from m import imported\n\nX = 1\nannotated: int\n\n\ndef f(parameter):\n    \
+                    inner = 1\n\n\nclass C:\n    attribute = 1\n";
+        let tree = SymbolTree::parse(FilePath::new("a.py"), text.into());
+        let bound = |name: &&str| binds(&tree, name);
+        let names = ["imported", "X", "f", "parameter", "inner", "C", "attribute"];
+        let bound: Vec<&str> = names.into_iter().filter(bound).collect();
+        assert_eq!(bound, ["imported", "X", "f", "C"]);
+    }
+
+    #[test]
+    fn uses_of_a_name_whose_import_is_gone_are_told_by_their_symbols() {
+        let tree = |text: &str| SymbolTree::parse(FilePath::new("a.py"), text.into());
+        let before = "from m import a, b, c\n\nX = a\n\n\ndef f():\n    return a, a, b\n\n\n\
+                      def g():\n    c = 1\n    return c, other\n";
+        let lost = |after: &str| {
+            let uses = lost_uses(&tree(before), &tree(after)).into_iter();
+            let uses = uses.map(|one| (one.name, one.symbol.name, one.line));
+            uses.collect::<Vec<_>>()
+        };
+        assert_eq!(lost(before), []);
+        let after = before.replace("a, b, c", "b");
+        let wanted = [("a", "", 3), ("a", "f", 7)];
+        let wanted = wanted.map(|(name, symbol, line)| (name.into(), symbol.into(), line));
+        assert_eq!(lost(&after), wanted);
+        // Something else gives it a meaning.
+        assert_eq!(lost(&after.replace("X = a", "a = 1")), []);
+    }
+
+    #[test]
+    fn a_star_may_bring_anything() {
+        assert_eq!(undefined("from m import *\nmissing()\n"), [""; 0]);
+        assert_eq!(undefined("missing()\n"), ["missing"]);
+    }
+
+    #[test]
+    fn what_nothing_defines_any_more_is_told_for_each_symbol() {
+        let undefined = |before: &str, after: &str| -> Vec<(String, u32)> {
+            let tree = |text: &str| SymbolTree::parse(FilePath::new("a.py"), text.into());
+            let uses = newly_undefined(&tree(before), &tree(after)).into_iter();
+            uses.map(|one| (one.name, one.line)).collect()
+        };
+        let before = "def f():\n    return 1\n\n\ndef g():\n    return f() + lost\n";
+        let after = before.replace("def f", "def h");
+        assert_eq!(undefined(before, &after), [("f".to_owned(), 6)]);
+        assert_eq!(
+            undefined(before, &before.replace("return 1", "return lost")),
+            []
+        );
+        assert_eq!(undefined("", "print(a, a)\n"), [("a".to_owned(), 1)]);
+        assert_eq!(undefined("", "globals()['a'] = 1\nprint(a)\n"), []);
+    }
+}

@@ -1,0 +1,105 @@
+//! What of a test a runner can be asked for by name.
+
+use super::super::code::{Code, FileId, SymbolNumber, is_test_function};
+use starling_syntax::{SymbolKind, SymbolPath};
+
+/// The test itself, or the body of its module, which stands for the file: a class that is no class of
+/// tests by itself lends its tests to others.
+pub(crate) fn runnable(code: &Code, test: &SymbolPath) -> SymbolPath {
+    let whole = || SymbolPath::module(test.file.clone());
+    let Some(number) = code.number_of(test) else {
+        return whole();
+    };
+    let number = outermost_function(code, number);
+    let class = code.parent(number).map(|parent| code.symbol(parent));
+    let is_alone = class.is_none_or(|class| match class.kind {
+        SymbolKind::Class => is_test_class(class.name, class.signature),
+        SymbolKind::Module => true,
+        SymbolKind::Function | SymbolKind::Method => false,
+    });
+    let path = code.path_of(number).filter(|_| is_alone);
+    path.filter(|path| !path.name.contains('#'))
+        .unwrap_or_else(whole)
+}
+
+/// How many tests stand in a file.
+pub(crate) fn tests_in(code: &Code, file: FileId) -> usize {
+    let is_test = |number: &SymbolNumber| is_test_function(&code.symbol(*number));
+    match code.is_test(file) {
+        true => code.symbols_of(file).filter(is_test).count(),
+        false => 0,
+    }
+}
+
+/// A function in a function is no test of its own.
+fn outermost_function(code: &Code, number: SymbolNumber) -> SymbolNumber {
+    let (mut outermost, mut at) = (number, number);
+    while let Some(parent) = code.parent(at) {
+        match code.symbol(parent).kind {
+            SymbolKind::Function | SymbolKind::Method => outermost = parent,
+            SymbolKind::Module | SymbolKind::Class => {}
+        }
+        at = parent;
+    }
+    outermost
+}
+
+/// Whether runners find tests in a class: it is called so, or has a base that may be a class of tests.
+fn is_test_class(name: &str, signature: &str) -> bool {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    let bases = signature
+        .split_once('(')
+        .and_then(|(_, rest)| rest.rsplit_once(')'));
+    let bases = bases.map_or("", |(bases, _)| bases.trim());
+    !name.contains("Mixin") && (name.starts_with("Test") || !matches!(bases, "" | "object"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::code_of;
+    use super::*;
+    use starling_syntax::FilePath;
+
+    const TESTS: &str = "def test_top():\n    def test_inner(): pass\n\
+        class TestPlain:\n    def test_a(self): pass\n\
+        class Plain:\n    def test_b(self): pass\n\
+        class Old(object):\n    def test_c(self): pass\n\
+        class Case(unittest.TestCase):\n    def test_d(self): pass\n\
+        class CaseMixin(Case):\n    def test_e(self): pass\n\
+        def test_twice(): pass\ndef test_twice(): pass\n";
+
+    #[test]
+    fn a_class_that_lends_its_tests_is_run_with_its_file() {
+        let code = code_of([("tests/test_a.py", TESTS)]);
+        let of = |name: &str| {
+            let test = SymbolPath::new(FilePath::new("tests/test_a.py"), name);
+            runnable(&code, &test).name
+        };
+        assert_eq!(of("test_top"), "test_top");
+        assert_eq!(of("test_top.test_inner"), "test_top");
+        assert_eq!(of("TestPlain.test_a"), "TestPlain.test_a");
+        assert_eq!(of("Case.test_d"), "Case.test_d");
+        for file in [
+            "Plain.test_b",
+            "Old.test_c",
+            "CaseMixin.test_e",
+            "test_twice#2",
+            "gone",
+            "",
+        ] {
+            assert_eq!(of(file), "", "{file}");
+        }
+    }
+
+    #[test]
+    fn tests_are_counted_where_tests_are() {
+        let code = code_of([
+            ("m.py", "def test(): pass\n"),
+            ("tests/test_a.py", TESTS),
+            ("tests/util.py", "def helper(): pass\n"),
+        ]);
+        let count = |path: &str| tests_in(&code, code.find(&FilePath::new(path)).unwrap());
+        assert_eq!(count("tests/test_a.py"), 9);
+        assert_eq!((count("m.py"), count("tests/util.py")), (0, 0));
+    }
+}

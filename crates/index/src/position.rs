@@ -1,0 +1,263 @@
+//! What stands at a place in a file, and where that is defined.
+
+use super::code::Code;
+use super::lookup::{Definition, definitions};
+use super::resolve::{DefinedAt, Resolver};
+use super::segment::hash_of;
+use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolTree};
+use starling_workspace::{ReadError, Snapshot};
+
+/// A character of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    pub file: FilePath,
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+}
+
+/// The definitions that a name may mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definitions {
+    /// As it stands there, with what is before its dots.
+    pub name: String,
+    pub found: Vec<Definition>,
+    /// Whether it is one of these for certain; else they are those that are called so.
+    pub certain: bool,
+}
+
+/// Nothing can be looked up at a position.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoName {
+    #[error("{0}")]
+    Unread(#[from] ReadError),
+    #[error("{file}:{line}: the file has {lines} lines; give one of them")]
+    NoSuchLine {
+        file: FilePath,
+        line: u32,
+        lines: usize,
+    },
+    #[error(
+        "{file}:{line}:{column}: the line ends before this column; columns are characters, from 1"
+    )]
+    NoSuchColumn {
+        file: FilePath,
+        line: u32,
+        column: u32,
+    },
+    #[error("{file}:{line}:{column}: no name stands here; point at an identifier")]
+    NoName {
+        file: FilePath,
+        line: u32,
+        column: u32,
+    },
+}
+
+/// Where the name at a position is defined.
+pub(super) fn definition_at(
+    code: &Code,
+    snapshot: &Snapshot,
+    at: &Position,
+) -> Result<Definitions, NoName> {
+    let tree = snapshot.tree(&at.file)?;
+    let (start, end) = name_at(tree.text(), at)?;
+    let of_definition = |symbol: &&Symbol| (symbol.name.start, symbol.name.end) == (start, end);
+    if let Some(symbol) = tree.symbols().iter().find(of_definition) {
+        let definition = Definition {
+            symbol: symbol.path.clone(),
+            kind: symbol.kind,
+            lines: symbol.lines,
+            line: tree.line_of(symbol),
+        };
+        return Ok(Definitions {
+            name: symbol.path.name.clone(),
+            found: vec![definition],
+            certain: true,
+        });
+    }
+    let name = in_class(&tree, start, dotted(tree.text(), start, end));
+    let resolved = resolved(code, &tree, start);
+    Ok(match resolved.is_empty() {
+        true => Definitions {
+            found: definitions(code, &name),
+            name,
+            certain: false,
+        },
+        false => Definitions {
+            found: resolved,
+            name,
+            certain: true,
+        },
+    })
+}
+
+/// Where imports, scopes and types lead.
+fn resolved(code: &Code, tree: &SymbolTree, offset: usize) -> Vec<Definition> {
+    let before = &tree.text()[..offset];
+    let line = before.matches('\n').count() as u32 + 1;
+    let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
+    let same = code.find(tree.file());
+    if same.is_none_or(|file| code.view(file).hash != hash_of(tree.text())) {
+        return Vec::new();
+    }
+    let found = Resolver::new(code).definition(tree.file(), line, column as u32);
+    let definition = |at: DefinedAt| match at.symbol.as_ref() {
+        Some(symbol) => {
+            let found = code.symbol(code.number_of(symbol)?);
+            Some(Definition {
+                symbol: symbol.clone(),
+                kind: found.kind,
+                lines: found.lines,
+                line: found.line,
+            })
+        }
+        None => {
+            let owner = code.owner(code.find(&at.file)?, at.line)?;
+            Some(Definition {
+                symbol: code.path_of(owner)?,
+                kind: code.symbol(owner).kind,
+                lines: (at.line, at.line),
+                line: at.line,
+            })
+        }
+    };
+    found.into_iter().filter_map(definition).collect()
+}
+
+/// Where the identifier at or right before a position begins and ends.
+fn name_at(text: &str, at: &Position) -> Result<(usize, usize), NoName> {
+    let Position { file, line, column } = at.clone();
+    let lines = || text.split_inclusive('\n');
+    let number = (line as usize).checked_sub(1);
+    let Some(written) = number.and_then(|number| lines().nth(number)) else {
+        let lines = lines().count();
+        return Err(NoName::NoSuchLine { file, line, lines });
+    };
+    let begin: usize = lines().take(line as usize - 1).map(str::len).sum();
+    let content = written.trim_end_matches(['\r', '\n']);
+    let ends = content
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([content.len()]);
+    let offset = (column as usize)
+        .checked_sub(1)
+        .and_then(|column| ends.into_iter().nth(column));
+    let Some(offset) = offset else {
+        return Err(NoName::NoSuchColumn { file, line, column });
+    };
+    let start = content[..offset].rfind(|c| !is_part(c));
+    let start = start.map_or(0, |at| {
+        at + content[at..].chars().next().map_or(0, char::len_utf8)
+    });
+    let end = content[offset..]
+        .find(|c| !is_part(c))
+        .map_or(content.len(), |at| offset + at);
+    match content[start..end].starts_with(|c: char| !c.is_numeric()) {
+        true => Ok((begin + start, begin + end)),
+        false => Err(NoName::NoName { file, line, column }),
+    }
+}
+
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The name with the names before its dots, on the same line.
+fn dotted(text: &str, start: usize, end: usize) -> &str {
+    let mut from = start;
+    while let Some(before) = text[..from].strip_suffix('.') {
+        let name = before.trim_end_matches(is_part);
+        if name.len() == before.len() {
+            break;
+        }
+        from = name.len();
+    }
+    &text[from..end]
+}
+
+/// `self.total` and `cls.total` in a class are `Class.total`.
+fn in_class(tree: &SymbolTree, offset: usize, name: &str) -> String {
+    let own = ["self.", "cls."]
+        .iter()
+        .find_map(|own| name.strip_prefix(own));
+    let around = std::iter::successors(Some(tree.owner(offset)), |symbol| {
+        symbol.parent.map(|id| tree.get(id))
+    });
+    let class = around
+        .into_iter()
+        .find(|symbol| symbol.kind == SymbolKind::Class);
+    match (own, class) {
+        (Some(rest), Some(class)) if !rest.contains('.') => format!("{}.{rest}", class.path.name),
+        (Some(_), _) | (None, _) => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::snapshot_of;
+    use super::*;
+    use crate::Index;
+
+    const CART: &str = "from tax import rate\n\nclass Cart:\n    def total(self):\n        é = self.sum() + tax.rate(1)\n    \
+                        def sum(self): pass\n\ndef sum(): pass\n";
+
+    fn look(line: u32, column: u32) -> Result<Definitions, NoName> {
+        let texts = [
+            ("cart.py", CART),
+            ("tax.py", "def rate(x): pass\n"),
+            ("b.py", "def rate(): pass\n"),
+        ];
+        let file = FilePath::new("cart.py");
+        let index = Index::new(snapshot_of(&texts));
+        index.definition_at(&Position { file, line, column })
+    }
+
+    /// The name, the symbols, and whether they are certain.
+    fn check(line: u32, column: u32, name: &str, symbols: &[&str], certain: bool) {
+        let found = look(line, column).unwrap();
+        let paths: Vec<String> = found
+            .found
+            .iter()
+            .map(|one| one.symbol.to_string())
+            .collect();
+        assert_eq!((found.name.as_str(), found.certain), (name, certain));
+        assert_eq!(paths, symbols);
+    }
+
+    #[test]
+    fn a_name_is_looked_up_with_what_is_before_its_dots() {
+        // A parameter is defined in its function.
+        check(5, 13, "self", &["cart.py::Cart.total"], true);
+        check(5, 18, "Cart.sum", &["cart.py::Cart.sum"], true);
+        // `tax` is not imported: its name alone speaks for it.
+        check(5, 31, "tax.rate", &["tax.py::rate"], false);
+        check(1, 17, "rate", &["tax.py::rate"], true);
+        // The cursor may stand right behind it.
+        check(1, 21, "rate", &["tax.py::rate"], true);
+    }
+
+    #[test]
+    fn a_definition_is_its_own() {
+        check(8, 5, "sum", &["cart.py::sum"], true);
+        check(3, 7, "Cart", &["cart.py::Cart"], true);
+    }
+
+    #[test]
+    fn a_place_without_a_name_says_so() {
+        let message = |line, column| look(line, column).unwrap_err().to_string();
+        assert_eq!(
+            message(2, 1),
+            "cart.py:2:1: no name stands here; point at an identifier"
+        );
+        assert!(
+            message(5, 36).contains("no name stands here"),
+            "{}",
+            message(5, 36)
+        );
+        assert!(message(99, 1).contains("the file has 8 lines"));
+        assert!(message(0, 1).contains("the file has 8 lines"));
+        assert!(message(2, 2).contains("the line ends before this column"));
+        assert!(message(2, 0).contains("columns are characters"));
+    }
+}

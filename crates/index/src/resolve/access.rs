@@ -1,0 +1,232 @@
+//! What can be done with a value: calling it, taking parts of it, going through it, entering it.
+
+use super::class::Member;
+use super::resolver::{Key, Receiver, Resolver, no_values};
+use super::source::{FileId, Source};
+use super::value::{Collected, Def, Value, Values};
+use crate::names::{How, Names, ScopeId};
+
+impl<S: Source> Resolver<'_, S> {
+    /// What calling a value gives.
+    pub(super) fn call(&mut self, value: Value) -> Values {
+        match value {
+            Value::Class(class) => [Value::Instance(class)].into(),
+            Value::Function(def, receiver) => self.returns(def, receiver),
+            Value::Callable(set) => self.elements(set),
+            Value::Instance(_) => self.call_member(value, "__call__"),
+            Value::Outside => [Value::Outside].into(),
+            Value::Module(_) | Value::Super { .. } | Value::Sequence(_) | Value::Tuple(_) => {
+                no_values()
+            }
+        }
+    }
+
+    /// A function as its decorators leave it: an instance of a class of the workspace where they tell
+    /// so, else itself.
+    pub(super) fn decorated(&mut self, def: Def, receiver: Receiver) -> Values {
+        let names = self.names(def.file);
+        let decorators = names
+            .function(def.symbol)
+            .map(|function| function.decorators);
+        let decorators = names.run(decorators.unwrap_or_default());
+        let mut values: Values = [Value::Function(def, receiver)].into();
+        for decorator in decorators.iter().rev() {
+            let mut made = Collected::default();
+            for value in self.values(def.file, *decorator, None).iter() {
+                for result in self.call(*value).iter() {
+                    if let Value::Instance(class) = result
+                        && self.is_plain(*class)
+                    {
+                        made.add(*result);
+                    }
+                }
+            }
+            let made = made.finish();
+            values = if made.is_empty() { values } else { made };
+        }
+        values
+    }
+
+    /// Whether nothing is hidden of a class, and its instances stand for themselves as attributes.
+    fn is_plain(&mut self, class: Def) -> bool {
+        self.line(class).is_whole && self.member(class, "__get__") == Member::Missing
+    }
+
+    /// What `value.name()` gives.
+    fn call_member(&mut self, value: Value, name: &str) -> Values {
+        let mut values = Collected::default();
+        for member in self.member_values(value, name).iter() {
+            match member {
+                Value::Function(def, receiver) => values.extend(&self.returns(*def, *receiver)),
+                Value::Callable(set) => values.extend(&self.elements(*set)),
+                Value::Outside => values.add(Value::Outside),
+                Value::Module(_)
+                | Value::Class(_)
+                | Value::Instance(_)
+                | Value::Super { .. }
+                | Value::Sequence(_)
+                | Value::Tuple(_) => {}
+            }
+        }
+        values.finish()
+    }
+
+    /// What a function gives when it is called.
+    pub(super) fn returns(&mut self, def: Def, receiver: Receiver) -> Values {
+        self.remembered(Key::Returns(def, receiver), |this| {
+            let names = this.names(def.file);
+            let Some(function) = names.function(def.symbol) else {
+                return no_values();
+            };
+            if function.returns.is_some() {
+                return this.annotation(def.file, function.returns, receiver);
+            }
+            this.given(def.file, &names, function.scope, receiver)
+        })
+    }
+
+    fn given(&mut self, file: FileId, names: &Names, scope: ScopeId, receiver: Receiver) -> Values {
+        let mut returned = Collected::default();
+        let mut yielded = Collected::default();
+        let mut is_generator = false;
+        for given in names.given(scope) {
+            let values = self.values(file, given.value, receiver);
+            match given.how {
+                How::Return => returned.extend(&values),
+                How::Yield => {
+                    is_generator = true;
+                    yielded.extend(&values);
+                }
+                How::YieldFrom => {
+                    is_generator = true;
+                    for value in values.iter() {
+                        yielded.extend(&self.element(*value));
+                    }
+                }
+            }
+        }
+        if is_generator {
+            let set = self.set(yielded.finish());
+            return [Value::Sequence(set)].into();
+        }
+        returned.finish()
+    }
+
+    /// What `value[...]` can be.
+    pub(super) fn item(&mut self, value: Value) -> Values {
+        match value {
+            Value::Class(_) | Value::Outside => [value].into(),
+            Value::Sequence(set) => self.elements(set),
+            Value::Instance(class) => {
+                let elements = self.generic_elements(class);
+                if elements.is_empty() {
+                    return self.call_member(value, "__getitem__");
+                }
+                elements
+            }
+            Value::Tuple(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => no_values(),
+        }
+    }
+
+    /// What a class holds that is written as `class C(list[X])`.
+    fn generic_elements(&mut self, class: Def) -> Values {
+        let mut values = Collected::default();
+        for class in self.line(class).classes.clone() {
+            let names = self.names(class.file);
+            let bases = names.class(class.symbol).map(|class| class.bases);
+            for base in names.run(bases.unwrap_or_default()) {
+                for base in self.annotation(class.file, *base, None).iter() {
+                    if let Value::Sequence(set) = base {
+                        values.extend(&self.elements(*set));
+                    }
+                }
+            }
+        }
+        values.finish()
+    }
+
+    pub(super) fn part(&mut self, value: Value, index: usize) -> Values {
+        match value {
+            Value::Tuple(id) => {
+                let elements = self.tuple_elements(id);
+                elements.get(index).cloned().unwrap_or_else(no_values)
+            }
+            Value::Sequence(_)
+            | Value::Instance(_)
+            | Value::Outside
+            | Value::Class(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => self.element(value),
+        }
+    }
+
+    /// What iterating over a value gives.
+    pub(super) fn element(&mut self, value: Value) -> Values {
+        match value {
+            Value::Sequence(set) => self.elements(set),
+            Value::Outside => [value].into(),
+            Value::Tuple(id) => {
+                let mut values = Collected::default();
+                for element in self.tuple_elements(id) {
+                    values.extend(&element);
+                }
+                values.finish()
+            }
+            Value::Instance(class) => {
+                let mut values = Collected::default();
+                values.extend(&self.generic_elements(class));
+                for iterator in self.call_member(value, "__iter__").iter() {
+                    values.extend(&self.next_of(*iterator));
+                }
+                values.finish()
+            }
+            Value::Class(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => no_values(),
+        }
+    }
+
+    /// What an iterator gives.
+    fn next_of(&mut self, iterator: Value) -> Values {
+        match iterator {
+            Value::Sequence(set) => self.elements(set),
+            Value::Instance(_) => self.call_member(iterator, "__next__"),
+            Value::Outside => [iterator].into(),
+            Value::Tuple(_)
+            | Value::Class(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => no_values(),
+        }
+    }
+
+    /// What `with value as x` gives. A generator is entered through `contextmanager`.
+    pub(super) fn entered(&mut self, value: Value) -> Values {
+        match value {
+            Value::Sequence(set) => self.elements(set),
+            Value::Instance(_) => {
+                let values = self.call_member(value, "__enter__");
+                if values.is_empty() {
+                    return self.call_member(value, "__aenter__");
+                }
+                values
+            }
+            Value::Outside => [value].into(),
+            Value::Tuple(_)
+            | Value::Class(_)
+            | Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. } => no_values(),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What annotations say.
+
+use super::resolver::{Key, Receiver, Resolver, no_values};
+use super::source::{FileId, Source};
+use super::value::{Collected, Target, Value, Values};
+use crate::names::{BindingKind, Expr, ExprId, OccurrenceId, Run, Seen};
+
+/// What a generic type of the standard library makes of its arguments.
+enum Generic {
+    /// Any of them.
+    AnyOf,
+    /// The first.
+    First,
+    /// Elements of the first.
+    Elements,
+    /// Elements of all of them.
+    Parts,
+    /// The class itself.
+    Class,
+    /// What gives the last when it is called.
+    Callable,
+    Other,
+}
+
+fn generic(name: &str) -> Generic {
+    match name {
+        "Union" => Generic::AnyOf,
+        "Optional" | "Annotated" | "ClassVar" | "Final" | "Required" | "NotRequired"
+        | "Awaitable" => Generic::First,
+        "list" | "List" | "set" | "Set" | "frozenset" | "FrozenSet" | "Sequence"
+        | "MutableSequence" | "Iterable" | "Iterator" | "Collection" | "Container"
+        | "Generator" | "AsyncIterable" | "AsyncIterator" | "AsyncGenerator" | "deque"
+        | "Deque" | "AbstractSet" | "MutableSet" | "Reversible" => Generic::Elements,
+        "tuple" | "Tuple" => Generic::Parts,
+        "Callable" => Generic::Callable,
+        "type" | "Type" => Generic::Class,
+        _ => Generic::Other,
+    }
+}
+
+impl<S: Source> Resolver<'_, S> {
+    /// What something annotated so can be.
+    pub(super) fn annotation(&mut self, file: FileId, expr: ExprId, receiver: Receiver) -> Values {
+        let names = self.names(file);
+        let seen = names.expr(expr);
+        if seen == Seen::Unknown {
+            return no_values();
+        }
+        self.remembered(Key::Annotation(file, expr, receiver), |this| match seen {
+            Seen::Unknown => no_values(),
+            Seen::Occurrence(id) => this.named_type(file, id, expr, receiver),
+            Seen::Built(built) => this.built_type(file, built, receiver),
+        })
+    }
+
+    fn named_type(
+        &mut self,
+        file: FileId,
+        id: OccurrenceId,
+        expr: ExprId,
+        receiver: Receiver,
+    ) -> Values {
+        let names = self.names(file);
+        if names.last_name(expr) == "Self" {
+            return receiver.map_or_else(no_values, |class| [Value::Instance(class)].into());
+        }
+        let mut values = Collected::default();
+        for target in self.targets(file, id).list {
+            match target {
+                Target::Outside => values.add(Value::Outside),
+                Target::Module(_) => {}
+                Target::Variable(variable) => {
+                    let names = self.names(variable.file);
+                    for binding in names.bindings(variable.scope, variable.name) {
+                        if let BindingKind::Value { value, .. } = binding.kind {
+                            values.extend(&self.annotation(variable.file, value, None));
+                        }
+                    }
+                    for value in self.variable_values(variable, None).iter() {
+                        if let Value::Class(class) = value {
+                            values.add(Value::Instance(*class));
+                        }
+                    }
+                }
+            }
+        }
+        values.finish()
+    }
+
+    fn built_type(&mut self, file: FileId, expr: Expr, receiver: Receiver) -> Values {
+        match expr {
+            Expr::Either(a, b) => {
+                let mut values = Collected::default();
+                values.extend(&self.annotation(file, a, receiver));
+                values.extend(&self.annotation(file, b, receiver));
+                values.finish()
+            }
+            Expr::Item(base, arguments) => self.generic_type(file, base, arguments, receiver),
+            Expr::Call(_)
+            | Expr::TypeOf(_)
+            | Expr::Super(_)
+            | Expr::Tuple(_)
+            | Expr::List(_)
+            | Expr::Part(..)
+            | Expr::Element(_)
+            | Expr::Entered(_)
+            | Expr::Caught(_)
+            | Expr::Literal
+            | Expr::None => no_values(),
+        }
+    }
+
+    fn generic_type(
+        &mut self,
+        file: FileId,
+        base: ExprId,
+        arguments: Run,
+        receiver: Receiver,
+    ) -> Values {
+        let names = self.names(file);
+        let arguments = names.run(arguments);
+        let first = arguments.first().copied().unwrap_or(ExprId::NONE);
+        let mut values = Collected::default();
+        match generic(names.last_name(base)) {
+            Generic::AnyOf => {
+                for argument in arguments {
+                    values.extend(&self.annotation(file, *argument, receiver));
+                }
+            }
+            Generic::First => return self.annotation(file, first, receiver),
+            Generic::Elements => {
+                let elements = self.annotation(file, first, receiver);
+                let set = self.set(elements);
+                values.add(Value::Sequence(set));
+            }
+            Generic::Parts => {
+                let mut parts = Collected::default();
+                for argument in arguments {
+                    parts.extend(&self.annotation(file, *argument, receiver));
+                }
+                let set = self.set(parts.finish());
+                values.add(Value::Sequence(set));
+            }
+            Generic::Callable => {
+                let last = arguments.last().copied().unwrap_or(ExprId::NONE);
+                let given = self.annotation(file, last, receiver);
+                let set = self.set(given);
+                values.add(Value::Callable(set));
+            }
+            Generic::Class => {
+                for value in self.annotation(file, first, receiver).iter() {
+                    if let Value::Instance(class) = value {
+                        values.add(Value::Class(*class));
+                    }
+                }
+            }
+            Generic::Other => return self.annotation(file, base, receiver),
+        }
+        values.finish()
+    }
+}

@@ -1,0 +1,214 @@
+//! Names that lead nowhere: imports of what a module does not define, and attributes that a module or a
+//! class of the workspace does not have.
+
+use rustc_hash::FxHashSet;
+
+use super::class::Member;
+use super::resolver::Resolver;
+use super::source::{FileId, Source};
+use super::value::{Def, ModuleId, Value};
+use crate::names::{Imported, Names, Occurrence, OccurrenceId, Role, ScopeId, SymbolNumber};
+use starling_syntax::{FilePath, SymbolPath};
+
+/// A module that mentions one of these may have names that no statement of it binds.
+const MAKES_NAMES: [&str; 6] = [
+    "__getattr__",
+    "__dict__",
+    "exec",
+    "globals",
+    "setattr",
+    "vars",
+];
+/// The same for the attributes of a class.
+const MAKES_ATTRIBUTES: [&str; 7] = [
+    "__getattr__",
+    "__getattribute__",
+    "__dict__",
+    "metaclass",
+    "setattr",
+    "type",
+    "vars",
+];
+/// How far star imports are followed.
+const STARS_DEEP: usize = 4;
+
+/// A name that leads nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dangling {
+    pub file: FilePath,
+    /// From 1.
+    pub line: u32,
+    /// Byte offset in the file.
+    pub offset: u32,
+    /// The symbol that it stands in.
+    pub symbol: SymbolPath,
+    pub name: String,
+    pub of: Holder,
+}
+
+/// What does not have a name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    Module(FilePath),
+    Class(SymbolPath),
+}
+
+impl<S: Source> Resolver<'_, S> {
+    /// The names of a file that lead nowhere, among those that are `wanted`. What may be made at run time,
+    /// or comes from outside the workspace, is not among them.
+    pub(crate) fn dangling(
+        &mut self,
+        file: FileId,
+        wanted: &dyn Fn(&Names, &Occurrence) -> bool,
+    ) -> Vec<Dangling> {
+        self.start();
+        let names = self.names(file);
+        let mut found = Vec::new();
+        for (index, one) in names.occurrences().iter().enumerate() {
+            if !wanted(&names, one) || self.is_exhausted() {
+                continue;
+            }
+            let holder = match one.role {
+                Role::ImportedName => self.imported_from_nowhere(file, &names, one),
+                Role::Read | Role::Call if one.receiver().is_some() => {
+                    self.attribute_of_none(file, &names, OccurrenceId(index as u32))
+                }
+                Role::Read
+                | Role::Call
+                | Role::Store
+                | Role::Delete
+                | Role::Definition
+                | Role::Parameter
+                | Role::Keyword
+                | Role::ImportedModule
+                | Role::Alias
+                | Role::Export
+                | Role::Declared => None,
+            };
+            let Some(of) = holder else { continue };
+            let path = self.path(file);
+            let symbol = self.source.symbol(file, names.owner(one.at));
+            found.push(Dangling {
+                line: names.line(one.at),
+                offset: one.at,
+                symbol: symbol.unwrap_or_else(|| SymbolPath::module(path.clone())),
+                name: names.name(one.name).to_owned(),
+                file: path,
+                of,
+            });
+        }
+        found
+    }
+
+    /// The names that the module body and the classes of a file bind.
+    pub(crate) fn bound_names(&mut self, file: FileId) -> FxHashSet<(String, String)> {
+        let names = self.names(file);
+        let mut bound = FxHashSet::default();
+        let mut add = |of: &str, scope| {
+            for binding in names.bindings_of(scope) {
+                bound.insert((of.to_owned(), names.name(binding.name).to_owned()));
+            }
+        };
+        add("", ScopeId::MODULE);
+        for class in names.classes() {
+            if let Some(symbol) = self.source.symbol(file, class.symbol) {
+                add(&symbol.name, class.scope);
+            }
+        }
+        bound
+    }
+
+    fn imported_from_nowhere(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        one: &Occurrence,
+    ) -> Option<Holder> {
+        let import = names.import(one.import()?)?;
+        if !matches!(import.what, Imported::Name(_)) {
+            return None;
+        }
+        let module = self.imported_module(file, names, import, import.parts as usize)?;
+        self.lacks(module, names.name(one.name))
+    }
+
+    /// The module, where it is known that it does not have a name.
+    fn lacks(&mut self, module: ModuleId, name: &str) -> Option<Holder> {
+        let file = self.module_file(module)?;
+        let is_there = name.starts_with("__") || !self.module_targets(module, name).is_empty();
+        if is_there || self.makes_names(file, STARS_DEEP) {
+            return None;
+        }
+        Some(Holder::Module(self.path(file)))
+    }
+
+    /// Whether a module may have names that no statement of it binds.
+    fn makes_names(&mut self, file: FileId, deep: usize) -> bool {
+        let names = self.names(file);
+        if MAKES_NAMES.iter().any(|word| names.find(word).is_some()) {
+            return true;
+        }
+        let stars = names.imports().iter();
+        let mut stars = stars.filter(|import| import.what == Imported::Star);
+        stars.any(|import| {
+            let module = self.imported_module(file, &names, import, import.parts as usize);
+            match module.and_then(|module| self.module_file(module)) {
+                Some(other) if deep > 0 && other != file => self.makes_names(other, deep - 1),
+                Some(_) | None => true,
+            }
+        })
+    }
+
+    /// What an attribute is taken from, where it is known not to have it.
+    fn attribute_of_none(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        id: OccurrenceId,
+    ) -> Option<Holder> {
+        let one = names.occurrence(id)?;
+        let name = names.name(one.name);
+        if name.starts_with("__") {
+            return None;
+        }
+        let values = self.values(file, one.receiver(), None);
+        let mut holder = None;
+        for value in values.iter() {
+            let of = match value {
+                Value::Module(module) => self.lacks(*module, name)?,
+                Value::Class(class) | Value::Instance(class) => self.has_not(*class, name)?,
+                Value::Function(..)
+                | Value::Callable(_)
+                | Value::Super { .. }
+                | Value::Sequence(_)
+                | Value::Tuple(_)
+                | Value::Outside => return None,
+            };
+            holder.get_or_insert(of);
+        }
+        holder
+    }
+
+    /// The class, where it is known that neither it nor its bases have a member.
+    fn has_not(&mut self, class: Def, name: &str) -> Option<Holder> {
+        if self.member(class, name) != Member::Missing {
+            return None;
+        }
+        let line = self.line(class);
+        for one in &line.classes {
+            let names = self.names(one.file);
+            let makes = MAKES_ATTRIBUTES.iter();
+            let is_decorated = !names.run(names.class(one.symbol)?.decorators).is_empty();
+            let is_set =
+                |found: &Occurrence| found.role == Role::Store && names.name(found.name) == name;
+            if is_decorated
+                || makes.clone().any(|word| names.find(word).is_some())
+                || names.occurrences().iter().any(is_set)
+            {
+                return None;
+            }
+        }
+        let symbol: SymbolNumber = class.symbol;
+        Some(Holder::Class(self.source.symbol(class.file, symbol)?))
+    }
+}

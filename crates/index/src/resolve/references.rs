@@ -1,0 +1,203 @@
+//! Every place that refers to a symbol.
+
+use serde::Serialize;
+
+use super::module::is_standard;
+use super::resolver::Resolver;
+use super::search::Search;
+use super::source::{FileId, Source};
+use super::value::Target;
+use crate::names::{Import, NameId, Names, OccurrenceId, Role, ScopeId, SymbolNumber};
+use starling_syntax::{FilePath, SymbolPath};
+
+/// A place that refers to a symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    pub file: FilePath,
+    /// From 1.
+    pub line: u32,
+    /// Bytes from the start of the line, from 0.
+    pub column: u32,
+    /// Byte offset in the file.
+    pub offset: u32,
+    /// The symbol that it stands in.
+    pub symbol: Option<SymbolPath>,
+    pub role: Role,
+    pub certainty: Certainty,
+}
+
+/// How sure it is that a place refers to the symbol that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// Imports, scopes and types lead there.
+    Certain,
+    /// An attribute of something of unknown type, and only this symbol or its relatives have that
+    /// name, or the receiver is called as the class is.
+    Likely,
+    /// An attribute of something of unknown type.
+    Possible,
+}
+
+/// The places that refer to a symbol, its definition among them, in the order of files and text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct References {
+    pub uses: Vec<Use>,
+    /// Whether everything was looked at; else the code was too entangled.
+    pub complete: bool,
+}
+
+impl<S: Source> Resolver<'_, S> {
+    /// The places that refer to a symbol; `None`: there is no such symbol.
+    pub fn references(&mut self, symbol: &SymbolPath) -> Option<References> {
+        self.start();
+        let (file, number) = self.source.find(symbol)?;
+        let (wanted, name) = self.wanted(file, number)?;
+        let mut search = Search::new(wanted, name);
+        search.module_parts = parts_of(&symbol.file);
+        self.search_calls(&mut search);
+        while let Some(word) = search.next_word() {
+            for file in self.source.mentioning(&word) {
+                self.search_file(file, &word, &mut search);
+            }
+        }
+        let mut uses = self.uses(&search);
+        uses.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
+        uses.dedup_by(|a, b| (&a.file, a.offset) == (&b.file, b.offset));
+        Some(References {
+            uses,
+            complete: !self.is_exhausted() && !search.is_partial,
+        })
+    }
+
+    /// What the symbol is, and the identifier that mentions it.
+    fn wanted(&mut self, file: FileId, number: SymbolNumber) -> Option<(Target, String)> {
+        if number == SymbolNumber(0) {
+            let module = self.module_of_file(file);
+            let path = &self.module(module).path;
+            let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+            return Some((Target::Module(module), name));
+        }
+        let variable = self.variable_of(file, number)?;
+        let name = self.names(file).name(variable.name).to_owned();
+        Some((Target::Variable(variable), name))
+    }
+
+    fn search_file(&mut self, file: FileId, word: &str, search: &mut Search) {
+        let names = self.names(file);
+        self.add_heirs(file, &names, search);
+        let mut imports = names.imports().iter();
+        let is_open = imports.any(|import| self.is_unresolved(file, &names, import, search));
+        search.is_partial |= is_open;
+        let mut wanted: Vec<NameId> = names.find(word).into_iter().collect();
+        let mut next = 0;
+        while let Some(name) = wanted.get(next).copied() {
+            next += 1;
+            for (index, found) in names.occurrences().iter().enumerate() {
+                if found.name == name {
+                    let id = OccurrenceId(index as u32);
+                    let alias = self.search_occurrence(file, &names, id, search);
+                    wanted.extend(alias.filter(|alias| !wanted.contains(alias)));
+                }
+            }
+        }
+    }
+
+    /// Looks at one occurrence; gives the other name that an import makes of what is wanted.
+    fn search_occurrence(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        id: OccurrenceId,
+        search: &mut Search,
+    ) -> Option<NameId> {
+        let found = names.occurrence(id)?;
+        if search.is_other_name(names.name(found.name)) {
+            if found.role == Role::Call && self.makes(file, id, search) {
+                search.found.push((file, id, Certainty::Certain));
+            }
+            return None;
+        }
+        let targets = self.targets(file, id);
+        if !targets.list.contains(&search.wanted) {
+            let import = found.import().and_then(|id| names.import(id));
+            let import = import.filter(|_| found.role == Role::ImportedName);
+            if targets.is_unknown {
+                search.found.push((file, id, Certainty::Possible));
+            } else if import.is_some_and(|one| self.is_unresolved(file, names, one, search)) {
+                search.unresolved.push((file, id));
+            }
+            return None;
+        }
+        search.found.push((file, id, Certainty::Certain));
+        let alias = alias_of(names, id).filter(|alias| *alias != found.name)?;
+        if found.scope == ScopeId::MODULE {
+            search.add(names.name(alias));
+        }
+        Some(alias)
+    }
+
+    /// Whether an import names a module that is not found in the workspace, although a part of its name
+    /// is one of the path of the wanted symbol.
+    fn is_unresolved(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        import: &Import,
+        search: &Search,
+    ) -> bool {
+        let is_part = |part: &str| search.module_parts.iter().any(|one| one == part);
+        let first = names.module_parts(import).next();
+        let is_foreign = import.level > 0 || first.is_none_or(is_standard);
+        let may_be_it = !is_foreign && names.module_parts(import).any(is_part);
+        let parts = import.parts as usize;
+        may_be_it && self.imported_module(file, names, import, parts).is_none()
+    }
+
+    fn uses(&mut self, search: &Search) -> Vec<Use> {
+        let certainty = self.judge(search);
+        let judged = search.found.iter().zip(certainty);
+        let judged = judged.map(|((file, id, _), certainty)| ((*file, *id), certainty));
+        let unresolved = search.unresolved.iter();
+        let unresolved = unresolved.map(|place| (*place, Some(Certainty::Possible)));
+        let places: Vec<_> = judged.chain(unresolved).collect();
+        let mut uses = Vec::with_capacity(places.len());
+        for ((file, id), certainty) in &places {
+            let certainty = *certainty;
+            let names = self.names(*file);
+            let (Some(found), Some(certainty)) = (names.occurrence(*id), certainty) else {
+                continue;
+            };
+            let line = names.line(found.at);
+            uses.push(Use {
+                file: self.path(*file),
+                line,
+                column: found.at - names.line_start(line).unwrap_or(found.at),
+                offset: found.at,
+                symbol: self.source.symbol(*file, names.owner(found.at)),
+                role: found.role,
+                certainty,
+            });
+        }
+        uses
+    }
+}
+
+/// The names of the packages and the module of a file.
+fn parts_of(file: &FilePath) -> Vec<String> {
+    const NO_PARTS: [&str; 5] = ["", "src", "lib", "python", "__init__"];
+    let path = file.as_str();
+    let path = path.rsplit_once('.').map_or(path, |(path, _)| path);
+    let parts = path.split('/').filter(|part| !NO_PARTS.contains(part));
+    parts.map(str::to_owned).collect()
+}
+
+/// The other name that an import gives to the name at `id`.
+fn alias_of(names: &Names, id: OccurrenceId) -> Option<NameId> {
+    let found = names.occurrence(id)?;
+    let next = names.occurrence(OccurrenceId(id.0 + 1))?;
+    let is_its = found.role == Role::ImportedName
+        && next.role == Role::Alias
+        && next.import() == found.import();
+    is_its.then_some(next.name)
+}

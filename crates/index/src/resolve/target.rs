@@ -1,0 +1,192 @@
+//! What an occurrence refers to.
+
+use super::class::Member;
+use super::resolver::Resolver;
+use super::source::{FileId, Source};
+use super::value::{Target, Value, Variable};
+use crate::names::{Names, Occurrence, OccurrenceId, Role, ScopeId};
+
+/// What an occurrence refers to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Targets {
+    pub(super) list: Vec<Target>,
+    /// Whether it is an attribute of something that nothing is known of.
+    pub(super) is_unknown: bool,
+}
+
+impl Targets {
+    fn of(list: Vec<Target>) -> Self {
+        Targets {
+            list,
+            is_unknown: false,
+        }
+    }
+}
+
+impl<S: Source> Resolver<'_, S> {
+    pub(super) fn targets(&mut self, file: FileId, id: OccurrenceId) -> Targets {
+        let names = self.names(file);
+        let Some(found) = names.occurrence(id).copied() else {
+            return Targets::default();
+        };
+        let own = |scope| {
+            let name = found.name;
+            Targets::of(vec![Target::Variable(Variable { file, scope, name })])
+        };
+        match found.role {
+            Role::Read | Role::Call | Role::Store | Role::Delete => {
+                if found.receiver().is_some() {
+                    self.attribute_targets(file, &names, &found)
+                } else {
+                    Targets::of(self.plain_targets(file, &found))
+                }
+            }
+            Role::Definition | Role::Parameter => own(found.scope),
+            Role::Declared | Role::Export => Targets::of(self.plain_targets(file, &found)),
+            Role::Keyword => self.keyword_targets(file, &names, &found),
+            Role::ImportedModule => self.module_part(file, &names, id, &found),
+            Role::ImportedName | Role::Alias => {
+                let import = found.import().and_then(|id| names.import(id));
+                Targets::of(
+                    import.map_or_else(Vec::new, |import| self.import_targets(file, import)),
+                )
+            }
+        }
+    }
+
+    fn attribute_targets(&mut self, file: FileId, names: &Names, found: &Occurrence) -> Targets {
+        let values = self.values(file, found.receiver(), None);
+        let mut targets = Targets {
+            list: Vec::new(),
+            is_unknown: values.is_empty(),
+        };
+        for value in values.iter() {
+            for target in self.member_targets(*value, names.name(found.name)) {
+                if !targets.list.contains(&target) {
+                    targets.list.push(target);
+                }
+            }
+        }
+        targets
+    }
+
+    /// What `value.name` refers to.
+    fn member_targets(&mut self, value: Value, name: &str) -> Vec<Target> {
+        let member = match value {
+            Value::Module(module) => {
+                let targets = self.module_targets(module, name);
+                return if targets.is_empty() {
+                    vec![Target::Outside]
+                } else {
+                    targets
+                };
+            }
+            Value::Instance(class) | Value::Class(class) => self.member(class, name),
+            Value::Super { after, of } => self.member_after(after, of, name),
+            Value::Function(..)
+            | Value::Callable(_)
+            | Value::Sequence(_)
+            | Value::Tuple(_)
+            | Value::Outside => Member::Outside,
+        };
+        match member {
+            Member::Found(variable) => vec![Target::Variable(variable)],
+            Member::Outside => vec![Target::Outside],
+            Member::Missing => Vec::new(),
+        }
+    }
+
+    /// The parameter that a keyword names, or the attribute of the class that is made.
+    fn keyword_targets(&mut self, file: FileId, names: &Names, found: &Occurrence) -> Targets {
+        let Some(called) = found.called() else {
+            return Targets::default();
+        };
+        let name = names.name(found.name);
+        let mut list = Vec::new();
+        for value in self.values(file, called, None).iter() {
+            let target = match value {
+                Value::Function(def, _) => self.parameter(def.file, *def, name),
+                Value::Class(class) => match self.member(*class, "__init__") {
+                    Member::Found(init) => self.parameter_of(init, name),
+                    Member::Outside | Member::Missing => match self.member(*class, name) {
+                        Member::Found(attribute) => Some(attribute),
+                        Member::Outside | Member::Missing => None,
+                    },
+                },
+                Value::Module(_)
+                | Value::Instance(_)
+                | Value::Callable(_)
+                | Value::Super { .. }
+                | Value::Sequence(_)
+                | Value::Tuple(_)
+                | Value::Outside => None,
+            };
+            list.extend(target.map(Target::Variable));
+        }
+        Targets::of(list)
+    }
+
+    fn parameter(&mut self, file: FileId, def: super::value::Def, name: &str) -> Option<Variable> {
+        let names = self.names(file);
+        let scope = names.function(def.symbol)?.scope;
+        self.bound(file, scope, name)
+    }
+
+    fn parameter_of(&mut self, function: Variable, name: &str) -> Option<Variable> {
+        let values = self.variable_values(function, None);
+        values.iter().find_map(|value| match value {
+            Value::Function(def, _) => self.parameter(def.file, *def, name),
+            Value::Module(_)
+            | Value::Class(_)
+            | Value::Instance(_)
+            | Value::Callable(_)
+            | Value::Super { .. }
+            | Value::Sequence(_)
+            | Value::Tuple(_)
+            | Value::Outside => None,
+        })
+    }
+
+    /// The module that the dotted name up to this part names.
+    fn module_part(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        id: OccurrenceId,
+        found: &Occurrence,
+    ) -> Targets {
+        let import = found.import().and_then(|import| names.import(import));
+        let module = import.and_then(|import| {
+            let place = id.0.checked_sub(import.module.0)? as usize;
+            self.imported_module(file, names, import, place + 1)
+        });
+        Targets::of(vec![module.map_or(Target::Outside, Target::Module)])
+    }
+
+    /// The variable that a symbol's definition binds.
+    pub(super) fn variable_of(
+        &mut self,
+        file: FileId,
+        symbol: crate::names::SymbolNumber,
+    ) -> Option<Variable> {
+        let names = self.names(file);
+        let scope = match (names.class(symbol), names.function(symbol)) {
+            (Some(class), _) => names.scope(class.scope)?.parent,
+            (None, Some(function)) => function.outer,
+            (None, None) => return None,
+        };
+        names.bindings_of(scope).iter().find_map(|binding| {
+            use crate::names::BindingKind as Kind;
+            let is_it = matches!(binding.kind, Kind::Class(number) | Kind::Function(number) if number == symbol);
+            let name = binding.name;
+            is_it.then_some(Variable { file, scope, name })
+        })
+    }
+
+    /// Whether a scope is a class's.
+    pub(super) fn is_class_scope(&mut self, file: FileId, scope: ScopeId) -> bool {
+        let names = self.names(file);
+        let kind = names.scope(scope).map(|scope| scope.kind);
+        kind == Some(crate::names::ScopeKind::Class)
+    }
+}

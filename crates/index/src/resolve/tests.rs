@@ -1,0 +1,553 @@
+use super::*;
+use crate::testing::code_of;
+use starling_syntax::FilePath;
+
+/// Where the identifier before `$` in a file is defined: symbols, or places.
+fn defined(files: &[(&str, &str)]) -> Vec<String> {
+    let (path, text) = *files.iter().find(|(_, text)| text.contains('$')).unwrap();
+    let at = text.find('$').unwrap();
+    let line = text[..at].matches('\n').count() as u32 + 1;
+    let column = at - text[..at].rfind('\n').map_or(0, |start| start + 1);
+    let clean: Vec<(&str, String)> = (files.iter())
+        .map(|(path, text)| (*path, text.replace('$', "")))
+        .collect();
+    let clean: Vec<(&str, &str)> = clean
+        .iter()
+        .map(|(path, text)| (*path, text.as_str()))
+        .collect();
+    let code = code_of(clean.iter().copied());
+    let found = Resolver::new(&code).definition(&FilePath::new(path), line, column as u32);
+    let told = found.iter().map(|place| match &place.symbol {
+        Some(symbol) => symbol.to_string(),
+        None => format!("{}:{}:{}", place.file, place.line, place.column),
+    });
+    told.collect()
+}
+
+#[track_caller]
+fn check_definition(files: &[(&str, &str)], expected: &[&str]) {
+    assert_eq!(defined(files), expected, "{files:#?}");
+}
+
+/// In one file.
+#[track_caller]
+fn check_defined(text: &str, expected: &[&str]) {
+    check_definition(&[("m.py", text)], expected);
+}
+
+/// The references of a symbol: file, line and column; what is not certain is marked.
+#[track_caller]
+fn check_references(files: &[(&str, &str)], symbol: &str, expected: &[&str]) {
+    let code = code_of(files.iter().copied());
+    let found = Resolver::new(&code)
+        .references(&symbol.parse().unwrap())
+        .unwrap();
+    let told: Vec<String> = (found.uses.iter())
+        .map(|place| {
+            let mark = match place.certainty {
+                Certainty::Certain => "",
+                Certainty::Likely => " likely",
+                Certainty::Possible => " possible",
+            };
+            format!("{}:{}:{}{mark}", place.file, place.line, place.column)
+        })
+        .collect();
+    assert_eq!(told, expected);
+    assert!(found.complete);
+}
+
+#[test]
+fn locals_and_parameters_hide_module_names() {
+    check_defined("f = 1\ndef g(f): return f$\n", &["m.py:2:6"]);
+    check_defined("f = 1\ndef g():\n    f$\n    f = 2\n", &["m.py:4:4"]);
+    check_defined("def f(): pass\ndef g(): return f$\n", &["m.py::f"]);
+    check_defined("x = 1\nlambda x: x$\n", &["m.py:2:7"]);
+    check_defined("def f(a=a$): pass\na = 1\n", &["m.py:2:0"]);
+}
+
+#[test]
+fn comprehensions_hide_only_their_own() {
+    check_defined("x = 1\n[x$ for x in y]\n", &["m.py:2:7"]);
+    check_defined("x = 1\n[y for x in x$]\n", &["m.py:1:0"]);
+    check_defined(
+        "class A:\n    x = 1\n    y = [z for z in x$]\n",
+        &["m.py:2:4"],
+    );
+    check_defined(
+        "x = 0\nclass A:\n    x = 1\n    y = [x$ for z in w]\n",
+        &["m.py:1:0"],
+    );
+}
+
+#[test]
+fn methods_do_not_see_into_their_class() {
+    check_defined(
+        "def f(): pass\nclass A:\n    def f(self): f$()\n",
+        &["m.py::f"],
+    );
+    check_defined(
+        "class A:\n    def f(self): pass\n    g = f$\n",
+        &["m.py::A.f"],
+    );
+    // In a class body what stands below is not there yet.
+    check_defined(
+        "def f(): pass\nclass A:\n    g = f$\n    def f(self): pass\n",
+        &["m.py::f"],
+    );
+}
+
+#[test]
+fn global_and_nonlocal_lead_outwards() {
+    check_defined("x = 1\ndef f():\n    global x\n    x$ = 2\n", &["m.py:1:0"]);
+    check_defined(
+        "def f():\n    x = 1\n    def g():\n        nonlocal x\n        x$ = 2\n",
+        &["m.py:2:4"],
+    );
+    check_defined("global x\nx$ = 1\n", &["m.py:2:0"]);
+}
+
+#[test]
+fn imports_are_followed() {
+    let a = ("p/a.py", "def f(): pass\nclass C:\n    def g(self): pass\n");
+    let package = ("p/__init__.py", "from .a import f as h\nfrom . import a\n");
+    for text in [
+        "from p.a import f\nf$()\n",
+        "import p.a\np.a.f$()\n",
+        "import p.a as q\nq.f$()\n",
+        "from p import a\na.f$()\n",
+        "from p import h\nh$()\n",
+        "import p\np.h$()\n",
+        "from p import h$\n",
+        "from p.a import f$ as z\n",
+        "from p.a import *\nf$()\n",
+        "def g():\n    from p.a import f\n    f$()\n",
+        "import p\np.a.f$()\n",
+    ] {
+        check_definition(&[a, package, ("m.py", text)], &["p/a.py::f"]);
+    }
+    check_definition(
+        &[a, package, ("m.py", "import p$.a\n")],
+        &["p/__init__.py::"],
+    );
+    check_definition(&[a, package, ("m.py", "import p.a$\n")], &["p/a.py::"]);
+    check_definition(
+        &[a, package, ("p/b.py", "from .a import C\nC().g$\n")],
+        &["p/a.py::C.g"],
+    );
+    check_definition(
+        &[a, package, ("p/q/b.py", "from ..a import f$\n")],
+        &["p/a.py::f"],
+    );
+    check_definition(&[a, package, ("m.py", "import os\nos.path$\n")], &[]);
+    check_definition(&[a, package, ("m.py", "from p import nothing$\n")], &[]);
+}
+
+#[test]
+fn packages_are_found_below_usual_roots_and_beside_scripts() {
+    check_definition(
+        &[
+            ("src/p/__init__.py", "x = 1\n"),
+            ("tests/t.py", "from p import x$\n"),
+        ],
+        &["src/p/__init__.py:1:0"],
+    );
+    check_definition(
+        &[
+            ("tests/p/a.py", "x = 1\n"),
+            ("tests/q/b.py", "from p.a import x$\n"),
+        ],
+        &["tests/p/a.py:1:0"],
+    );
+    // A module of a package is no top-level module.
+    check_definition(
+        &[
+            ("p/__init__.py", ""),
+            ("p/types.py", "x = 1\n"),
+            ("p/b.py", "from types import x$\n"),
+        ],
+        &[],
+    );
+    // Modules without `__init__.py` around them.
+    check_definition(
+        &[
+            ("n/s/a.py", "x = 1\n"),
+            ("m.py", "from n.s import a\na.x$\n"),
+        ],
+        &["n/s/a.py:1:0"],
+    );
+}
+
+#[test]
+fn members_are_looked_up_in_the_line_of_inheritance() {
+    let base = "class A:\n    def f(self): pass\n    def g(self): self.f$()\nclass B(A): pass\nclass C(A):\n    def f(self): pass\nclass D(B, C): pass\n";
+    check_defined(base, &["m.py::A.f"]);
+    let base = base.replace('$', "");
+    for (text, expected) in [
+        ("D().f$()", "m.py::C.f"),
+        ("D().g$()", "m.py::A.g"),
+        ("B.f$", "m.py::A.f"),
+        ("x = C()\nx.f$", "m.py::C.f"),
+        ("class E(D):\n    def f(self): super().f$()", "m.py::C.f"),
+        (
+            "class E(C):\n    def f(self): super(C, self).f$()",
+            "m.py::C.f",
+        ),
+        (
+            "class E(C):\n    @classmethod\n    def h(cls): cls.g$",
+            "m.py::A.g",
+        ),
+        ("class E(C):\n    def h(this): this.g$", "m.py::A.g"),
+        (
+            "import m\nclass E(m.C[int]):\n    def h(self): self.f$",
+            "m.py::C.f",
+        ),
+    ] {
+        check_defined(&format!("{base}{text}\n"), &[expected]);
+    }
+}
+
+#[test]
+fn attributes_of_self_have_types() {
+    let text = "class A:\n    def f(self): pass\nclass B:\n    z: 'A'\n    def __init__(self, y: A = None):\n        self.x = A()\n        self.y = y\n    @property\n    def p(self): return self.x\n    def m(self) -> A: ...\n    def s(self): return self\n    def t(self): return type(self)()\n";
+    for use_of in [
+        "B().x.f$",
+        "B().y.f$",
+        "B().z.f$",
+        "B().p.f$",
+        "B().m().f$",
+        "B().s().p.f$",
+        "B().t().x.f$",
+        "b = B()\nb.x.f$",
+        "B().x$.f",
+        "def g(b: B | None): b.x.f$",
+        "def g(b: 'Optional[B]'): b.p.f$",
+        "for b in [B()]: b.x.f$",
+        "def g(bs: list[B]):\n    for b in bs: b.x.f$",
+        "def g(c: type[B]): c().x.f$",
+        "(a, b) = (1, B())\nb.x.f$",
+        "b = None or B()\nb.x.f$",
+        "def make(): return B()\nmake().x.f$",
+        "def make():\n    yield B()\nwith make() as b: b.x.f$",
+        "def g(b):\n    if isinstance(b, B): b.x.f$",
+        "def g(b=B()): b.x.f$",
+        "[b.x.f$ for b in (B(),)]",
+        "b = cast('B', 1)\nb.x.f$",
+        "if (b := B()): b.x.f$",
+    ] {
+        let expected = if use_of.contains("x$") {
+            "m.py:6:13"
+        } else {
+            "m.py::A.f"
+        };
+        check_defined(&format!("{text}{use_of}\n"), &[expected]);
+    }
+    check_defined(
+        "class E(Exception):\n    def f(self): pass\ntry: x\nexcept (E, ValueError) as e: e.f$\n",
+        &["m.py::E.f"],
+    );
+    check_defined(
+        "class C:\n    def __enter__(self): return self\n    def f(self): pass\nwith C() as c, open('x') as d: c.f$\n",
+        &["m.py::C.f"],
+    );
+}
+
+#[test]
+fn what_is_returned_of_self_is_of_the_heir() {
+    let text = "class A:\n    def clone(self): return self.__class__()\n    @classmethod\n    def make(cls): return cls()\nclass B(A):\n    def f(self): pass\n";
+    check_defined(&format!("{text}B().clone().f$\n"), &["m.py::B.f"]);
+    check_defined(&format!("{text}B.make().clone().f$\n"), &["m.py::B.f"]);
+}
+
+#[test]
+fn decorators_may_make_something_else() {
+    let text = "from typing import Callable\nclass Command:\n    def main(self): pass\ndef command(name) -> Callable[[int], Command]: ...\ndef same(f): return f\n";
+    check_defined(
+        &format!("{text}@command('x')\n@same\ndef cli(): pass\ncli.main$()\n"),
+        &["m.py::Command.main"],
+    );
+    check_defined(
+        &format!("{text}@same\ndef make(): return Command()\nmake().main$()\n"),
+        &["m.py::Command.main"],
+    );
+}
+
+#[test]
+fn keywords_lead_to_parameters() {
+    check_defined("def f(a): pass\nf(a$=1)\n", &["m.py:1:6"]);
+    check_defined(
+        "class A:\n    def __init__(self, a): pass\nA(a$=1)\n",
+        &["m.py:2:23"],
+    );
+    check_defined("class A:\n    a: int\nA(a$=1)\n", &["m.py:2:4"]);
+}
+
+#[test]
+fn references_are_found_through_imports() {
+    let files = [
+        ("p/__init__.py", "from .a import f, C\n__all__ = ['f']\n"),
+        ("p/a.py", "def f(): pass\nclass C: pass\nf()\n"),
+        (
+            "m.py",
+            "import p\nfrom p import f as g\np.f()\ng()\ndef h(f): f()\n",
+        ),
+        ("other.py", "def f(): pass\nf()\n"),
+    ];
+    check_references(
+        &files,
+        "p/a.py::f",
+        &[
+            "m.py:2:14",
+            "m.py:2:19",
+            "m.py:3:2",
+            "m.py:4:0",
+            "p/__init__.py:1:15",
+            "p/__init__.py:2:12",
+            "p/a.py:1:4",
+            "p/a.py:3:0",
+        ],
+    );
+    check_references(&files, "other.py::f", &["other.py:1:4", "other.py:2:0"]);
+    check_references(&files, "p/a.py::", &["p/__init__.py:1:6"]);
+}
+
+#[test]
+fn methods_of_unknown_receivers_are_not_certain() {
+    let a = (
+        "a.py",
+        "class A:\n    def run(self): pass\n    def go(self): self.run()\n",
+    );
+    let uses = (
+        "b.py",
+        "def g(x, a):\n    x.run()\n    a.run()\n    'x'.run()\n",
+    );
+    check_references(
+        &[a, uses],
+        "a.py::A.run",
+        &[
+            "a.py:2:8",
+            "a.py:3:23",
+            "b.py:2:6 likely",
+            "b.py:3:6 likely",
+        ],
+    );
+    let stranger = ("c.py", "class Z:\n    def run(self): pass\nZ().run()\n");
+    check_references(
+        &[a, uses, stranger],
+        "a.py::A.run",
+        &[
+            "a.py:2:8",
+            "a.py:3:23",
+            "b.py:2:6 possible",
+            "b.py:3:6 likely",
+        ],
+    );
+}
+
+#[test]
+fn a_member_of_a_base_is_referred_to_by_its_heirs() {
+    let text = "class A:\n    def f(self): pass\nclass B(A):\n    def g(self): self.f()\nclass C(A):\n    def f(self): super().f()\nC().f()\n";
+    check_references(
+        &[("m.py", text)],
+        "m.py::A.f",
+        &["m.py:2:8", "m.py:4:22", "m.py:6:25"],
+    );
+    check_references(&[("m.py", text)], "m.py::C.f", &["m.py:6:8", "m.py:7:4"]);
+}
+
+#[test]
+fn making_an_instance_calls_init() {
+    let text = "class A:\n    def __init__(self): pass\nclass B(A): pass\nclass C(A):\n    def __init__(self): super().__init__()\nA()\nB()\nC()\nA\n";
+    check_references(
+        &[("m.py", text)],
+        "m.py::A.__init__",
+        &["m.py:2:8", "m.py:5:32", "m.py:6:0", "m.py:7:0"],
+    );
+}
+
+#[test]
+fn several_definitions_of_a_name_are_one() {
+    let text = "try:\n    def f(): pass\nexcept E:\n    def f(): pass\nf()\n";
+    let places = ["m.py:2:8", "m.py:4:8", "m.py:5:0"];
+    check_references(&[("m.py", text)], "m.py::f", &places);
+    check_references(&[("m.py", text)], "m.py::f#2", &places);
+}
+
+#[test]
+fn cycles_end() {
+    let files = [
+        (
+            "a.py",
+            "from b import *\nfrom b import X\ntry: pass\nexcept E: X = X\nclass A(B): pass\n",
+        ),
+        (
+            "b.py",
+            "from a import *\nfrom a import X, A\ntry: pass\nexcept E: X = X()\nclass B(A):\n    def f(self): return self.f().f()\n",
+        ),
+        (
+            "c.py",
+            "from a import X, B\nfrom c import Y\nclass L(L): pass\nclass P(Q): pass\nclass Q(P):\n    def g(self): pass\nP().g()\nX.g()\nglobal X\n",
+        ),
+    ];
+    let code = code_of(files.iter().copied());
+    let mut resolver = Resolver::new(&code);
+    for symbol in [
+        "b.py::B.f",
+        "b.py::B",
+        "c.py::Q.g",
+        "c.py::L",
+        "a.py::A",
+        "a.py::",
+    ] {
+        let found = resolver.references(&symbol.parse().unwrap()).unwrap();
+        assert!(found.complete, "{symbol}");
+        assert!(symbol.ends_with("::") || !found.uses.is_empty(), "{symbol}");
+    }
+    assert!(
+        resolver
+            .references(&"c.py::nothing".parse().unwrap())
+            .is_none()
+    );
+    assert!(resolver.references(&"no.py::A".parse().unwrap()).is_none());
+}
+
+#[test]
+fn long_chains_end() {
+    let calls = format!(
+        "class A:\n    def f(self): return self\nA(){}\n",
+        ".f()".repeat(3_000)
+    );
+    let dots = format!("x{}\n", ".f".repeat(3_000));
+    let names: String = (1..3_000).map(|n| format!("x{n} = x{}\n", n - 1)).collect();
+    let names = format!("class A:\n    def f(self): pass\nx0 = A()\n{names}x2999.f()\n");
+    let bases: String = (1..1_000)
+        .map(|n| format!("class B{n}(B{}): pass\n", n - 1))
+        .collect();
+    let bases = format!("class B0:\n    def f(self): pass\n{bases}B999().f()\n");
+    for (text, symbol) in [
+        (&calls, "m.py::A.f"),
+        (&names, "m.py::A.f"),
+        (&bases, "m.py::B0.f"),
+    ] {
+        let code = code_of([("m.py", text.as_str()), ("n.py", dots.as_str())]);
+        let found = Resolver::new(&code)
+            .references(&symbol.parse().unwrap())
+            .unwrap();
+        assert!(!found.uses.is_empty(), "{symbol}");
+    }
+}
+
+#[test]
+fn the_last_value_counts_where_it_is_always_passed() {
+    let text = "class A:\n    def f(self): pass\nclass B:\n    def f(self): pass\n";
+    let both = ["m.py::A.f", "m.py::B.f"];
+    for (body, expected) in [
+        ("x = A()\n    x = B()\n    x.f$()", &both[1..]),
+        ("x = A()\n    x.f$()\n    x = B()", &both[..1]),
+        ("x = A()\n    if y: x = B()\n    x.f$()", &both[..]),
+        ("if y: x = A()\n    else: x = B()\n    x.f$()", &both[..]),
+        (
+            "x = A()\n    while y:\n        x.f$()\n        x = B()",
+            &both[..],
+        ),
+        (
+            "x = A()\n    for y in z:\n        x = B()\n        x.f$()",
+            &both[1..],
+        ),
+        ("x = A()\n    x = x.f$()", &both[..1]),
+        ("x = A()\n    x += 1\n    x.f$()", &both[..1]),
+        ("x = A()\n    def h(): x.f$()\n    x = B()", &both[..]),
+        ("x = A()\n    [x.f$() for y in z]\n    x = B()", &both[..1]),
+        ("try: x = A()\n    except E: x = B()\n    x.f$()", &both[..]),
+    ] {
+        check_defined(&format!("{text}def g(y, z):\n    {body}\n"), expected);
+    }
+}
+
+#[test]
+fn a_class_of_elements_gives_them() {
+    let text = "class A:\n    def f(self): pass\nclass L(list[A]):\n    def g(self):\n";
+    check_defined(
+        &format!("{text}        for a in self: a.f$()\n"),
+        &["m.py::A.f"],
+    );
+    check_defined(&format!("{text}        self[0].f$()\n"), &["m.py::A.f"]);
+    check_defined(
+        &format!("{text}        if isinstance(a := self.x, A): a.f$()\n"),
+        &["m.py::A.f"],
+    );
+}
+
+#[test]
+fn methods_of_built_in_types_are_not_likely() {
+    let text = "class A:\n    def pop(self): pass\ndef g(x, a):\n    x.pop()\n    a.pop()\n";
+    let expected = ["m.py:2:8", "m.py:4:6 possible", "m.py:5:6 likely"];
+    check_references(&[("m.py", text)], "m.py::A.pop", &expected);
+}
+
+const CORE: &str = "packages/core/src/acme_core/money.py";
+
+#[test]
+fn imports_lead_to_other_packages_of_a_monorepo() {
+    check_references(
+        &[
+            ("packages/core/src/acme_core/__init__.py", ""),
+            (CORE, "def total(x): pass\n"),
+            ("packages/web/src/acme_web/__init__.py", ""),
+            (
+                "packages/web/src/acme_web/page.py",
+                "from acme_core.money import total\ntotal(1)\n",
+            ),
+            (
+                "packages/web/tests/test_page.py",
+                "import acme_core.money as m\nm.total(1)\n",
+            ),
+        ],
+        "packages/core/src/acme_core/money.py::total",
+        &[
+            "packages/core/src/acme_core/money.py:1:4",
+            "packages/web/src/acme_web/page.py:1:28",
+            "packages/web/src/acme_web/page.py:2:0",
+            "packages/web/tests/test_page.py:2:2",
+        ],
+    );
+    // A namespace package, and a name that is Python's.
+    check_definition(
+        &[
+            ("a/src/acme/core/__init__.py", "def f(): pass\n"),
+            ("b/src/acme/web/__init__.py", "from acme.core import f$\n"),
+        ],
+        &["a/src/acme/core/__init__.py::f"],
+    );
+    check_references(
+        &[
+            ("a/logging/__init__.py", "def info(): pass\n"),
+            ("b/main.py", "from logging import info\ninfo()\n"),
+        ],
+        "a/logging/__init__.py::info",
+        &["a/logging/__init__.py:1:4"],
+    );
+}
+
+#[test]
+fn an_import_that_is_not_found_makes_the_answer_partial() {
+    for (text, possible) in [
+        ("from acme_core.cash import total\ntotal(1)\n", 1),
+        ("import acme_core.cash\nacme_core.cash.total(1)\n", 0),
+    ] {
+        let files = [(CORE, "def total(x): pass\n"), ("web/page.py", text)];
+        let code = code_of(files);
+        let symbol = format!("{CORE}::total").parse().unwrap();
+        let found = Resolver::new(&code).references(&symbol).unwrap();
+        let others = found.uses.iter().filter(|one| one.file.as_str() != CORE);
+        let others: Vec<Certainty> = others.map(|one| one.certainty).collect();
+        assert_eq!(others, vec![Certainty::Possible; possible], "{text}");
+        assert!(!found.complete, "{text}");
+    }
+    let elsewhere = [
+        (CORE, "def total(x): pass\n"),
+        ("web/page.py", "from pandas import total\ntotal(1)\n"),
+    ];
+    let code = code_of(elsewhere);
+    let symbol = format!("{CORE}::total").parse().unwrap();
+    assert!(Resolver::new(&code).references(&symbol).unwrap().complete);
+}

@@ -1,0 +1,390 @@
+//! Text search over all files.
+
+use std::sync::Arc;
+
+use super::code::Code;
+use super::facts::is_test;
+use super::read::on_all_cores;
+use super::segment::hash_of;
+use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
+use starling_workspace::{Held, Snapshot};
+
+/// A line is shown up to this length.
+const LINE_BYTES: usize = 200;
+/// Longer lines are not looked at, in bytes.
+const LONGEST: usize = 2_000;
+/// Matching lines that are looked at; a word on more lines than this says little.
+const MOST: usize = 20_000;
+/// Files that are looked at before the matching lines are counted.
+const WINDOW: usize = 1_024;
+
+/// A line with the words asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    pub file: FilePath,
+    /// From 1.
+    pub line: u32,
+    pub text: String,
+    /// The symbol that owns the line.
+    pub symbol: SymbolPath,
+}
+
+/// The best hits, and how many there are in all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hits {
+    pub hits: Vec<Hit>,
+    pub total: usize,
+    /// Words of the query.
+    pub words: usize,
+    /// How many of them each hit holds.
+    pub held: usize,
+}
+
+/// Lines that hold all words of `query`, in any case: definitions of such names first, then lines
+/// that hold the query as it is written, code before tests, and files without symbols last. Only files
+/// whose path holds `within` are searched.
+pub(super) fn search(
+    code: &Code,
+    snapshot: &Snapshot,
+    query: &str,
+    within: &str,
+    limit: usize,
+) -> Hits {
+    let wanted = Wanted::of(query);
+    let found = wanted.lines(snapshot, within, wanted.words.len());
+    wanted.best(code, found, limit)
+}
+
+/// The same; where no line holds all words, those that hold the most of them, if that is half.
+pub(super) fn search_most(
+    code: &Code,
+    snapshot: &Snapshot,
+    query: &str,
+    within: &str,
+    limit: usize,
+) -> Hits {
+    let wanted = Wanted::of(query);
+    let all = wanted.words.len();
+    let mut found = wanted.lines(snapshot, within, all);
+    if found.is_empty() && all > 1 {
+        found = wanted.lines(snapshot, within, all.div_ceil(2));
+        let most = found.iter().map(|candidate| candidate.held).max();
+        found.retain(|candidate| Some(candidate.held) == most);
+    }
+    wanted.best(code, found, limit)
+}
+
+/// A query and its words in lower case.
+struct Wanted<'q> {
+    phrase: &'q str,
+    words: Vec<Vec<u8>>,
+}
+
+impl<'q> Wanted<'q> {
+    fn of(query: &'q str) -> Self {
+        let phrase = query.trim();
+        let words = phrase.split_whitespace();
+        let words = words.map(|word| word.to_ascii_lowercase().into_bytes());
+        Wanted {
+            phrase,
+            words: words.collect(),
+        }
+    }
+
+    /// The lines that hold at least so many of the words.
+    fn lines(&self, snapshot: &Snapshot, within: &str, least: usize) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        if self.words.is_empty() {
+            return found;
+        }
+        let files = snapshot.files().iter();
+        let files: Vec<&FilePath> = files
+            .filter(|file| file.as_str().contains(within))
+            .collect();
+        for files in files.chunks(WINDOW) {
+            let candidates = on_all_cores(
+                files,
+                || (),
+                |file| {
+                    let text = text_of(snapshot, file)?;
+                    Some(search_text(file, &text, self, least))
+                },
+            );
+            found.extend(candidates.into_iter().flatten().flatten());
+            if found.len() >= MOST {
+                break;
+            }
+        }
+        found
+    }
+
+    fn best(&self, code: &Code, mut found: Vec<Candidate>, limit: usize) -> Hits {
+        found.sort_by_key(|candidate| candidate.rank);
+        let (total, words) = (found.len(), self.words.len());
+        let held = found.first().map_or(words, |candidate| candidate.held);
+        let hits = found.into_iter().take(limit);
+        Hits {
+            hits: hits.map(|candidate| candidate.hit(code)).collect(),
+            total,
+            words,
+            held,
+        }
+    }
+}
+
+/// The text of a file, not kept where it was not before.
+fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
+    match snapshot.held(file) {
+        Held::Text(text) => Some(text),
+        Held::OnDisk(_) => Some(snapshot.glance(file).ok()?.0.into()),
+        Held::Nothing => None,
+    }
+}
+
+struct Candidate {
+    rank: u8,
+    /// How many of the words it holds.
+    held: usize,
+    file: FilePath,
+    line: u32,
+    text: String,
+    /// Of the whole file, shared by its candidates.
+    whole: Arc<str>,
+}
+
+impl Candidate {
+    fn hit(self, code: &Code) -> Hit {
+        Hit {
+            symbol: self.owner(code),
+            file: self.file,
+            line: self.line,
+            text: self.text,
+        }
+    }
+
+    fn owner(&self, code: &Code) -> SymbolPath {
+        let known = code.find(&self.file);
+        let same = known.filter(|file| code.view(*file).hash == hash_of(&self.whole));
+        let indexed = same.and_then(|file| code.path_of(code.owner(file, self.line)?));
+        // A file that changed since it was indexed, or has no grammar.
+        indexed.unwrap_or_else(|| {
+            let tree = SymbolTree::parse(self.file.clone(), self.whole.clone());
+            tree.at_line(self.line).path.clone()
+        })
+    }
+}
+
+fn search_text(
+    file: &FilePath,
+    whole: &Arc<str>,
+    wanted: &Wanted<'_>,
+    least: usize,
+) -> Vec<Candidate> {
+    let Wanted { phrase, words } = wanted;
+    if held(whole, words, least).is_none() {
+        return Vec::new();
+    }
+    let place = match (Language::of(file), is_test(file)) {
+        (Language::Plain, _) => 2,
+        (Language::Python, true) => 1,
+        (Language::Python, false) => 0,
+    };
+    // Longer ones were written by machines.
+    let lines = (1..)
+        .zip(whole.lines())
+        .filter(|(_, text)| text.len() <= LONGEST);
+    let candidate = |(line, text): (u32, &str)| {
+        Some(Candidate {
+            held: held(text, words, least)?,
+            rank: quality(text, phrase) * 3 + place,
+            file: file.clone(),
+            line,
+            text: shown(text).to_owned(),
+            whole: whole.clone(),
+        })
+    };
+    lines.filter_map(candidate).collect()
+}
+
+fn shown(line: &str) -> &str {
+    let text = line.trim();
+    &text[..text.floor_char_boundary(LINE_BYTES)]
+}
+
+/// Smaller is better.
+fn quality(text: &str, phrase: &str) -> u8 {
+    let bare = text.trim_start();
+    let bare = bare.strip_prefix("async ").unwrap_or(bare);
+    let defined = ["def ", "class "]
+        .iter()
+        .find_map(|word| bare.strip_prefix(word));
+    let name = defined.map(|rest| {
+        let end = rest.find(['(', '[', ':']).unwrap_or(rest.len());
+        rest[..end].trim()
+    });
+    match name {
+        Some(name) if name == phrase => 0,
+        Some(name) if name.eq_ignore_ascii_case(phrase) => 1,
+        Some(_) | None if text.contains(phrase) => 2,
+        Some(_) | None => 3,
+    }
+}
+
+/// How many of the words a text has, if these are enough.
+fn held(text: &str, words: &[Vec<u8>], least: usize) -> Option<usize> {
+    let mut missing = 0;
+    for word in words {
+        missing += usize::from(!has(text.as_bytes(), word));
+        if missing + least > words.len() {
+            return None;
+        }
+    }
+    Some(words.len() - missing)
+}
+
+/// Whether a text has a word, given in lower case, in any case.
+fn has(text: &[u8], word: &[u8]) -> bool {
+    let Some((first, rest)) = word.split_first() else {
+        return true;
+    };
+    let upper = first.to_ascii_uppercase();
+    let last = text.len().saturating_sub(rest.len());
+    text[..last].iter().enumerate().any(|(at, byte)| {
+        (byte == first || *byte == upper)
+            && text[at + 1..at + 1 + rest.len()].eq_ignore_ascii_case(rest)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{code_of, snapshot_of};
+    use super::*;
+
+    fn search_in(texts: &[(&str, &str)], query: &str, limit: usize) -> Hits {
+        let code = code_of(
+            texts
+                .iter()
+                .filter(|(path, _)| path.ends_with(".py"))
+                .copied(),
+        );
+        search(&code, &snapshot_of(texts), query, "", limit)
+    }
+
+    fn found(query: &str, limit: usize) -> (Vec<String>, usize) {
+        let texts = [
+            (
+                "a.py",
+                "# total of a cart\nclass Cart:\n    def total(self):\n        return Total(1)\n",
+            ),
+            ("readme.md", "The total, and the CART.\n"),
+            ("tests/test_a.py", "def total():\n    pass\n"),
+        ];
+        let hits = search_in(&texts, query, limit);
+        let show = |hit: &Hit| {
+            format!(
+                "{}:{}: {} [{}]",
+                hit.file, hit.line, hit.text, hit.symbol.name
+            )
+        };
+        (hits.hits.iter().map(show).collect(), hits.total)
+    }
+
+    #[test]
+    fn definitions_come_first_then_code_tests_and_prose() {
+        let expected = [
+            "a.py:3: def total(self): [Cart.total]",
+            "tests/test_a.py:1: def total(): [total]",
+            "a.py:1: # total of a cart [Cart]",
+            "readme.md:1: The total, and the CART. []",
+            "a.py:4: return Total(1) [Cart.total]",
+        ];
+        assert_eq!(
+            found("total", 10),
+            (expected.map(str::to_owned).to_vec(), 5)
+        );
+        assert_eq!(found("total", 1).0, expected[..1]);
+    }
+
+    #[test]
+    fn all_words_in_any_case_and_order() {
+        let expected = [
+            "a.py:1: # total of a cart [Cart]",
+            "readme.md:1: The total, and the CART. []",
+        ];
+        assert_eq!(found("cart TOTAL", 10).0, expected);
+        assert_eq!(found("return Total(1)", 10).0.len(), 1);
+        assert_eq!(found("nowhere", 10), (vec![], 0));
+        assert_eq!(found("  ", 10), (vec![], 0));
+        assert_eq!(found("pass\n", 10).1, 1);
+    }
+
+    #[test]
+    fn finds_at_both_ends() {
+        assert!(has(b"Abc", b"abc") && has(b"xAbC", b"bc") && has(b"x", b""));
+        assert!(!has(b"ab", b"abc") && !has(b"", b"a"));
+    }
+
+    /// `file:line` of what is found in these texts.
+    fn places(texts: &[(&str, &str)], query: &str) -> Vec<String> {
+        let hits = search_in(texts, query, 50).hits;
+        let show = |hit: &Hit| format!("{}:{}", hit.file, hit.line);
+        hits.iter().map(show).collect()
+    }
+
+    #[test]
+    fn kinds_of_definitions_come_before_uses() {
+        let texts = [
+            ("a.py", "x = load()\nself.load = 1\n"),
+            ("b.py", "class Load:\n    async def load(self): pass\n"),
+            ("c.py", "def loader(): pass\ndef load [T](x): pass\n"),
+            ("tests/d.py", "class load: pass\n"),
+        ];
+        let found = places(&texts, "load");
+        // By its own name, then in another case, then what only holds it.
+        assert_eq!(found[..3], ["b.py:2", "c.py:2", "tests/d.py:1"]);
+        let place = |at: &str| found.iter().position(|place| place == at).unwrap();
+        assert!(place("tests/d.py:1") < place("b.py:1"));
+        assert!(place("b.py:1") < place("a.py:1"));
+        assert!(place("a.py:1") < place("c.py:1"));
+        assert_eq!(found.len(), 7);
+    }
+
+    #[test]
+    fn the_query_as_written_comes_before_its_words() {
+        let texts = [
+            ("a.py", "two = one\n"),
+            ("b.py", "x = 'One two'\n"),
+            ("c.py", "y = 'one two'\n"),
+        ];
+        assert_eq!(places(&texts, "one two"), ["c.py:1", "a.py:1", "b.py:1"]);
+        // All of the words stand on one line, not anywhere in the file.
+        assert_eq!(places(&[("a.py", "one\ntwo\n")], "one two"), [""; 0]);
+    }
+
+    #[test]
+    fn lines_are_numbered_and_cut_at_characters() {
+        let long = format!("\r\n\r\nx = '{}needle'\r\n", "\u{e9}".repeat(300));
+        let hits = search_in(&[("a.py", long.as_str())], "needle", 5).hits;
+        assert_eq!(hits[0].line, 3);
+        assert!(hits[0].text.len() <= LINE_BYTES && hits[0].text.starts_with("x = '\u{e9}"));
+        assert!(hits[0].symbol.is_module());
+    }
+
+    #[test]
+    fn a_word_on_very_many_lines_ends_the_search() {
+        let text = "word\n".repeat(MOST);
+        let names: Vec<String> = (0..=WINDOW).map(|n| format!("f{n:04}.txt")).collect();
+        let mut texts: Vec<_> = names.iter().map(|name| (name.as_str(), "word\n")).collect();
+        texts[0].1 = &text;
+        let hits = search_in(&texts, "word", 2);
+        assert_eq!((hits.hits.len(), hits.total), (2, MOST + WINDOW - 1));
+    }
+
+    #[test]
+    fn a_file_that_changed_since_it_was_indexed_is_read_as_it_is() {
+        let code = code_of([("a.py", "def f():\n    word\n")]);
+        let snapshot = snapshot_of(&[("a.py", "x\ndef g():\n    word\n")]);
+        let hits = search(&code, &snapshot, "word", "", 2).hits;
+        assert_eq!(hits[0].symbol.to_string(), "a.py::g");
+    }
+}

@@ -1,0 +1,318 @@
+//! A part of the index: everything about some files as one run of bytes, in memory or mapped from a
+//! file. It never changes; when its files do, newer segments stand beside it.
+
+mod layout;
+mod write;
+
+pub(super) use layout::VERSION;
+pub(super) use write::write;
+
+use std::fs::File;
+use std::io;
+
+use memmap2::Mmap;
+
+use super::facts::{Counts, Field};
+use super::words::Term;
+use layout::{
+    CHECKED, FileRecord, Header, IdentifierRecord, MAGIC, NONE, Range, Section, SymbolRecord,
+    TermRecord, take_number,
+};
+use starling_syntax::SymbolKind;
+
+/// Why bytes are no segment; the index reads their files again.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BadSegment {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("it was cut")]
+    Cut,
+    #[error("its content is not what was written")]
+    Changed,
+    #[error("it is of another version of Starling")]
+    Version,
+}
+
+/// The hash of a text, by which files are known to be the same.
+pub(super) fn hash_of(text: &str) -> u128 {
+    xxhash_rust::xxh3::xxh3_128(text.as_bytes())
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(&bytes[CHECKED..])
+}
+
+#[derive(Debug)]
+enum Bytes {
+    /// As words, so that the records in them are aligned.
+    Owned(Vec<u64>),
+    Mapped(Mmap),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Segment {
+    bytes: Bytes,
+    header: Header,
+}
+
+/// A file of a segment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileView<'s> {
+    pub(super) path: &'s str,
+    pub(super) hash: u128,
+    /// Of its text.
+    pub(super) bytes: u32,
+    /// Its symbols are those from here on.
+    pub(super) first_symbol: u32,
+    pub(super) symbols: u32,
+    /// Occurrences of names in it.
+    pub(super) references: u32,
+}
+
+/// A symbol of a segment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SymbolView<'s> {
+    pub(super) file: u32,
+    /// Number in the segment.
+    pub(super) parent: Option<u32>,
+    pub(super) kind: SymbolKind,
+    pub(super) lines: (u32, u32),
+    /// Of its name, from 1.
+    pub(super) line: u32,
+    pub(super) name: &'s str,
+    pub(super) signature: &'s str,
+    pub(super) doc: &'s str,
+}
+
+impl Segment {
+    /// What was read from some files.
+    pub(super) fn of(files: &[super::facts::FileFacts]) -> Self {
+        let written = write(files);
+        let words = bytemuck::allocation::pod_collect_to_vec(&written);
+        let header = *bytemuck::from_bytes(&written[..size_of::<Header>()]);
+        Segment {
+            bytes: Bytes::Owned(words),
+            header,
+        }
+    }
+
+    /// A segment that was stored.
+    ///
+    /// # Errors
+    /// The file cannot be mapped, or does not hold what was written.
+    pub(super) fn open(file: &File) -> Result<Self, BadSegment> {
+        // SAFETY: a segment's file is never written again under its name, only removed, and a removed
+        // file stays mapped. Its checksum is compared before anything is read.
+        let map = unsafe { Mmap::map(file)? };
+        let start = map.get(..size_of::<Header>()).ok_or(BadSegment::Cut)?;
+        let header: Header = bytemuck::pod_read_unaligned(start);
+        if header.magic != MAGIC || header.version != VERSION {
+            return Err(BadSegment::Version);
+        }
+        if checksum(&map) != header.checksum {
+            return Err(BadSegment::Changed);
+        }
+        let whole = |section: &Range| (section.start as usize) + (section.length as usize);
+        if header.sections.iter().any(|range| whole(range) > map.len()) {
+            return Err(BadSegment::Cut);
+        }
+        Ok(Segment {
+            bytes: Bytes::Mapped(map),
+            header,
+        })
+    }
+
+    /// The same, mapped from the file that its bytes were just written to.
+    ///
+    /// # Errors
+    /// The file cannot be mapped, or is shorter.
+    pub(super) fn mapped(&self, file: &File) -> std::io::Result<Self> {
+        // SAFETY: as in `open`. That the bytes are these is known without reading them.
+        let map = unsafe { Mmap::map(file)? };
+        if map.len() != self.bytes().len() {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Segment {
+            bytes: Bytes::Mapped(map),
+            header: self.header,
+        })
+    }
+
+    /// As they are stored.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Owned(words) => bytemuck::cast_slice(words),
+            Bytes::Mapped(map) => map,
+        }
+    }
+
+    /// Whether it lies in a file already.
+    pub(super) fn is_stored(&self) -> bool {
+        match self.bytes {
+            Bytes::Owned(_) => false,
+            Bytes::Mapped(_) => true,
+        }
+    }
+
+    /// A number by which it is told from all others.
+    pub(super) fn identity(&self) -> u64 {
+        self.header.checksum
+    }
+
+    pub(super) fn file_count(&self) -> u32 {
+        self.files().len() as u32
+    }
+
+    pub(super) fn symbol_count(&self) -> u32 {
+        self.symbols().len() as u32
+    }
+
+    /// By its number below [`Segment::file_count`].
+    pub(super) fn file(&self, number: u32) -> FileView<'_> {
+        let record = &self.files()[number as usize];
+        FileView {
+            path: self.string(record.path),
+            hash: u128::from(record.hash[0]) | u128::from(record.hash[1]) << 64,
+            bytes: record.bytes,
+            first_symbol: record.first_symbol,
+            symbols: record.symbols,
+            references: record.references,
+        }
+    }
+
+    /// By its number below [`Segment::symbol_count`].
+    pub(super) fn symbol(&self, number: u32) -> SymbolView<'_> {
+        let record = &self.symbols()[number as usize];
+        let first = self.files()[record.file as usize].first_symbol;
+        SymbolView {
+            file: record.file,
+            parent: (record.parent != NONE).then(|| first + record.parent),
+            kind: kind_of(record.kind),
+            lines: (record.lines[0], record.lines[1]),
+            line: record.line,
+            name: self.string(record.name),
+            signature: self.string(record.signature),
+            doc: self.string(record.doc),
+        }
+    }
+
+    /// How many words each field of a symbol has.
+    pub(super) fn lengths(&self, number: u32) -> [u32; Field::ALL.len()] {
+        self.symbols()[number as usize].lengths
+    }
+
+    /// The file of a symbol.
+    pub(super) fn symbol_file(&self, number: u32) -> u32 {
+        self.symbols()[number as usize].file
+    }
+
+    /// What a file says about names, as it was written.
+    pub(super) fn names(&self, file: u32) -> &[u8] {
+        let range = self.files()[file as usize].names;
+        slice(self.section(Section::Names), range)
+    }
+
+    /// The symbols that hold a term, and how often, in order of their numbers.
+    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, Counts)> {
+        let terms: &[TermRecord] = bytemuck::cast_slice(self.section(Section::Terms));
+        let place = terms.binary_search_by_key(&term.bits(), |record| record.term);
+        let mut rest = match place {
+            Ok(place) => slice(self.section(Section::Postings), terms[place].postings),
+            Err(_) => &[],
+        };
+        let mut symbol = 0;
+        std::iter::from_fn(move || {
+            symbol += take_number(&mut rest)?;
+            Some((symbol, take_counts(&mut rest)?))
+        })
+    }
+
+    /// The symbols called `name`, in order of their numbers.
+    pub(super) fn called(&self, name: &str) -> impl Iterator<Item = u32> {
+        let range = self.identifier(name).map(|record| record.symbols);
+        self.numbers(range)
+    }
+
+    /// The files whose code says `name`, in order of their numbers.
+    pub(super) fn mentioning(&self, name: &str) -> impl Iterator<Item = u32> {
+        let range = self.identifier(name).map(|record| record.files);
+        self.numbers(range)
+    }
+
+    fn identifier(&self, name: &str) -> Option<&IdentifierRecord> {
+        let records = self.identifier_records();
+        let place = records.binary_search_by(|record| self.string(record.text).cmp(name));
+        place.ok().map(|place| &records[place])
+    }
+
+    fn numbers(&self, range: Option<Range>) -> impl Iterator<Item = u32> {
+        let places = self.section(Section::Places);
+        let mut rest = range.map_or(&[][..], |range| slice(places, range));
+        let mut number = 0;
+        std::iter::from_fn(move || {
+            number += take_number(&mut rest)?;
+            Some(number)
+        })
+    }
+
+    fn files(&self) -> &[FileRecord] {
+        bytemuck::cast_slice(self.section(Section::Files))
+    }
+
+    fn symbols(&self) -> &[SymbolRecord] {
+        bytemuck::cast_slice(self.section(Section::Symbols))
+    }
+
+    fn identifier_records(&self) -> &[IdentifierRecord] {
+        bytemuck::cast_slice(self.section(Section::Identifiers))
+    }
+
+    fn string(&self, range: Range) -> &str {
+        std::str::from_utf8(slice(self.section(Section::Strings), range)).unwrap_or_default()
+    }
+
+    fn section(&self, section: Section) -> &[u8] {
+        slice(self.bytes(), self.header.sections[section as usize])
+    }
+}
+
+fn slice(bytes: &[u8], range: Range) -> &[u8] {
+    let start = range.start as usize;
+    bytes
+        .get(start..start + range.length as usize)
+        .unwrap_or_default()
+}
+
+fn take_counts(bytes: &mut &[u8]) -> Option<Counts> {
+    let (mask, mut rest) = bytes.split_first()?;
+    let mut counts = Counts::default();
+    for (field, count) in counts.0.iter_mut().enumerate() {
+        if mask & (1 << field) != 0 {
+            (*count, rest) = rest.split_first().map(|(count, rest)| (*count, rest))?;
+        }
+    }
+    *bytes = rest;
+    Some(counts)
+}
+
+fn kind_number(kind: SymbolKind) -> u32 {
+    match kind {
+        SymbolKind::Module => 0,
+        SymbolKind::Class => 1,
+        SymbolKind::Function => 2,
+        SymbolKind::Method => 3,
+    }
+}
+
+fn kind_of(number: u32) -> SymbolKind {
+    match number {
+        0 => SymbolKind::Module,
+        1 => SymbolKind::Class,
+        2 => SymbolKind::Function,
+        _ => SymbolKind::Method,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! The index on disk: a directory in the cache for each workspace, with segments and a manifest that
+//! names those in force. Files are never changed, only put in place by renaming, so that readers need
+//! no lock; writers take one, and leave it to the other where it is taken.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::code::{Code, Known};
+use super::segment::{BadSegment, Segment, VERSION};
+use starling_syntax::FilePath;
+use starling_workspace::{Stamp, private_directory, private_file};
+
+const MANIFEST: &str = "manifest";
+const LOCK: &str = "lock";
+/// Names the folder that the index is of.
+const FOLDER: &str = "folder";
+const ENDING: &str = "segment";
+/// A segment may be removed by another process between the reading of the manifest and its own
+/// opening; then a newer manifest is there.
+const TRIES: usize = 3;
+/// Segments below this are small…
+const SMALL: usize = 128 << 10;
+/// … and so many of them are written again as one.
+const MOST_SMALL: usize = 12;
+
+/// Why a stored index was not used; it is built anew.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the manifest was cut or changed")]
+    Manifest,
+    #[error("it is of another version of Starling")]
+    Version,
+    #[error("{name}: {error}")]
+    Segment { name: String, error: BadSegment },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    segments: Vec<String>,
+    files: Vec<Listed>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Listed {
+    /// Place in `segments`.
+    segment: u32,
+    number: u32,
+    stamp: Option<Stamp>,
+}
+
+/// The place of one workspace's index.
+#[derive(Debug, Clone)]
+pub(super) struct Store {
+    directory: PathBuf,
+    folder: PathBuf,
+}
+
+/// What a store holds.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    pub(super) code: Code,
+    /// Whether there was one, and it could be used.
+    pub(super) found: bool,
+    /// Why one that was there could not be used, for a reader.
+    pub(super) trouble: Option<String>,
+}
+
+impl Store {
+    /// The store of a workspace below the cache directory.
+    pub(super) fn new(cache: &Path, root: &Path) -> Self {
+        let name = xxhash_rust::xxh3::xxh3_64(root.as_os_str().as_encoded_bytes());
+        Store {
+            directory: cache.join("index").join(format!("{name:016x}")),
+            folder: root.to_owned(),
+        }
+    }
+
+    /// What was stored last.
+    pub(super) fn load(&self) -> Stored {
+        for _ in 0..TRIES {
+            match self.try_load() {
+                Ok(code) => {
+                    return Stored {
+                        found: code.is_some(),
+                        code: code.unwrap_or_default(),
+                        trouble: None,
+                    };
+                }
+                // Removed meanwhile by one who wrote a newer manifest.
+                Err(Unusable::Segment {
+                    error: BadSegment::Io(error),
+                    ..
+                }) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(Unusable::Version) => return Stored::default(),
+                Err(error) => {
+                    return Stored {
+                        trouble: Some(format!(
+                            "{}: {error}; the index is built anew",
+                            self.directory.display()
+                        )),
+                        ..Stored::default()
+                    };
+                }
+            }
+        }
+        Stored::default()
+    }
+
+    fn try_load(&self) -> Result<Option<Code>, Unusable> {
+        let bytes = match fs::read(self.directory.join(MANIFEST)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let manifest = decode(&bytes)?;
+        let open = |name: &String| self.open(name);
+        let segments: Vec<_> = manifest
+            .segments
+            .iter()
+            .map(open)
+            .collect::<Result<_, _>>()?;
+        let known = |listed: &Listed| {
+            let segment = segments.get(listed.segment as usize)?;
+            (listed.number < segment.file_count()).then(|| Known {
+                file: FilePath::new(segment.file(listed.number).path),
+                segment: segment.clone(),
+                number: listed.number,
+                stamp: listed.stamp,
+            })
+        };
+        let files: Option<Vec<Known>> = manifest.files.iter().map(known).collect();
+        Ok(Some(Code::of(files.ok_or(Unusable::Manifest)?)))
+    }
+
+    fn open(&self, name: &str) -> Result<Arc<Segment>, Unusable> {
+        let opened = File::open(self.path_of(name))
+            .map_err(BadSegment::from)
+            .and_then(|file| Segment::open(&file));
+        opened.map(Arc::new).map_err(|error| match error {
+            BadSegment::Version => Unusable::Version,
+            BadSegment::Io(_) | BadSegment::Cut | BadSegment::Changed => Unusable::Segment {
+                name: name.to_owned(),
+                error,
+            },
+        })
+    }
+
+    /// The same segment in a file, so that it takes no memory of its own; as it is where that fails.
+    /// Until a manifest names it, another process may remove the file: then [`Store::save`] writes it
+    /// again.
+    pub(super) fn keep(&self, segment: Segment) -> Segment {
+        let path = self.path_of(&name_of(&segment));
+        let mapped = private_directory(&self.directory)
+            .and_then(|()| put(&path, segment.bytes()))
+            .and_then(|()| segment.mapped(&File::open(&path)?));
+        mapped.unwrap_or(segment)
+    }
+
+    /// Begins with what is stored of another folder whose files are much the same. It is taken for no
+    /// more than it is: the content of each file decides whether it still holds.
+    ///
+    /// # Errors
+    /// Nothing usable is stored there, or this directory cannot be written.
+    pub(super) fn begin_as(&self, other: &Store) -> io::Result<()> {
+        let bytes = fs::read(other.directory.join(MANIFEST))?;
+        let manifest = decode(&bytes).map_err(io::Error::other)?;
+        private_directory(&self.directory)?;
+        let lock = File::create(self.directory.join(LOCK))?;
+        if lock.try_lock().is_err() {
+            return Ok(());
+        }
+        for segment in &manifest.segments {
+            // A segment never changes: both may have the same file.
+            match fs::hard_link(other.path_of(segment), self.path_of(segment)) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        put(&self.directory.join(MANIFEST), &bytes)?;
+        put(
+            &self.directory.join(FOLDER),
+            self.folder.as_os_str().as_encoded_bytes(),
+        )?;
+        self.sweep(&manifest.segments)
+    }
+
+    /// Stores all that is known; does nothing while another process does.
+    ///
+    /// # Errors
+    /// The directory cannot be written: what was stored before stays in force.
+    pub(super) fn save(&self, code: &Code) -> io::Result<()> {
+        private_directory(&self.directory)?;
+        let lock = File::create(self.directory.join(LOCK))?;
+        if lock.try_lock().is_err() {
+            return Ok(());
+        }
+        let mut names = BTreeMap::new();
+        let mut segments = Vec::new();
+        for segment in code.segments() {
+            let name = name_of(segment);
+            names.insert(Arc::as_ptr(segment), segments.len() as u32);
+            let path = self.path_of(&name);
+            // One in memory may stand for a damaged file of the same name.
+            if !segment.is_stored() || !path.exists() {
+                put(&path, segment.bytes())?;
+            }
+            segments.push(name);
+        }
+        let files = code.known().map(|known| Listed {
+            segment: names[&Arc::as_ptr(&known.segment)],
+            number: known.number,
+            stamp: known.stamp,
+        });
+        let manifest = Manifest {
+            files: files.collect(),
+            segments,
+        };
+        put(&self.directory.join(MANIFEST), &encode(&manifest))?;
+        put(
+            &self.directory.join(FOLDER),
+            self.folder.as_os_str().as_encoded_bytes(),
+        )?;
+        self.sweep(&manifest.segments)?;
+        self.sweep_others()
+    }
+
+    /// Removes the indices of folders that are gone.
+    fn sweep_others(&self) -> io::Result<()> {
+        let all = self.directory.parent().map(fs::read_dir).transpose()?;
+        for directory in all.into_iter().flatten() {
+            let directory = directory?.path();
+            let is_gone = fs::read_to_string(directory.join(FOLDER))
+                .is_ok_and(|folder| Path::new(&folder).try_exists().is_ok_and(|there| !there));
+            if is_gone {
+                match fs::remove_dir_all(&directory) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    Ok(()) | Err(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what no manifest names any more, and what writers that died left. Under the lock.
+    fn sweep(&self, segments: &[String]) -> io::Result<()> {
+        for entry in fs::read_dir(&self.directory)? {
+            let path = entry?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            let used = stem.is_some_and(|stem| segments.iter().any(|name| name == stem));
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            if ending == Some("new") || (ending == Some(ENDING) && !used) {
+                match fs::remove_file(&path) {
+                    // One at work has given it its name meanwhile.
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    Ok(()) | Err(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn path_of(&self, segment: &str) -> PathBuf {
+        self.directory.join(segment).with_extension(ENDING)
+    }
+}
+
+/// Whether a file's segment is so worn that its living files are better read again: most of it is
+/// dead, or it is one of many small ones.
+pub(super) fn worn(code: &Code) -> impl Fn(&Known) -> bool {
+    let mut live: BTreeMap<*const Segment, (u64, bool)> = BTreeMap::new();
+    for known in code.known() {
+        let entry = live.entry(Arc::as_ptr(&known.segment)).or_default();
+        entry.0 += u64::from(known.view().symbols);
+    }
+    let small = |segment: &&Arc<Segment>| segment.bytes().len() < SMALL;
+    let many_small = code.segments().filter(small).count() > MOST_SMALL;
+    for segment in code.segments() {
+        if let Some((symbols, is_worn)) = live.get_mut(&Arc::as_ptr(segment)) {
+            *is_worn =
+                (small(&segment) && many_small) || *symbols * 2 < u64::from(segment.symbol_count());
+        }
+    }
+    move |known| {
+        let found = live.get(&Arc::as_ptr(&known.segment));
+        found.is_some_and(|(_, is_worn)| *is_worn)
+    }
+}
+
+fn name_of(segment: &Segment) -> String {
+    format!("{:016x}", segment.identity())
+}
+
+/// Writes a file so that it is there whole or not at all.
+fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static WRITES: AtomicU64 = AtomicU64::new(0);
+    let number = WRITES.fetch_add(1, Ordering::Relaxed);
+    let new = path.with_extension(format!("{}-{number}.new", std::process::id()));
+    let written = private_file(&new)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // Nothing more can be done where even this fails.
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+/// Version, checksum, content.
+fn encode(manifest: &Manifest) -> Vec<u8> {
+    let content = postcard::to_stdvec(manifest).expect("plain numbers and names have a form");
+    let mut bytes = VERSION.to_le_bytes().to_vec();
+    bytes.extend(xxhash_rust::xxh3::xxh3_64(&content).to_le_bytes());
+    bytes.extend(content);
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Result<Manifest, Unusable> {
+    let (version, rest) = bytes.split_first_chunk().ok_or(Unusable::Manifest)?;
+    if u32::from_le_bytes(*version) != VERSION {
+        return Err(Unusable::Version);
+    }
+    let (checksum, content) = rest.split_first_chunk().ok_or(Unusable::Manifest)?;
+    if xxhash_rust::xxh3::xxh3_64(content) != u64::from_le_bytes(*checksum) {
+        return Err(Unusable::Manifest);
+    }
+    postcard::from_bytes(content).map_err(|_| Unusable::Manifest)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! For tests: the code of some texts, without a disk.
+
+use std::sync::Arc;
+
+use super::code::{Code, Known};
+use super::facts::FileFacts;
+use super::segment::Segment;
+use starling_syntax::FilePath;
+use starling_workspace::{Overlay, Snapshot, Workspace};
+
+/// The code of files with these paths and texts.
+pub(super) fn code_of<'t>(texts: impl IntoIterator<Item = (&'t str, &'t str)>) -> Code {
+    let facts: Vec<FileFacts> = texts
+        .into_iter()
+        .map(|(path, text)| FileFacts::read(FilePath::new(path), text.into()))
+        .collect();
+    let segment = Arc::new(Segment::of(&facts));
+    let known = (0..).zip(facts).map(|(number, facts)| Known {
+        file: facts.file,
+        segment: segment.clone(),
+        number,
+        stamp: None,
+    });
+    Code::of(known.collect())
+}
+
+/// The same files as a snapshot, over an empty folder.
+pub(super) fn snapshot_of(texts: &[(&str, &str)]) -> Snapshot {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+    let overlay: Overlay = texts
+        .iter()
+        .map(|(path, text)| (FilePath::new(*path), Some((*text).into())))
+        .collect();
+    workspace.snapshot(overlay)
+}

@@ -1,0 +1,344 @@
+//! The index over a workspace on disk.
+
+use super::*;
+use starling_syntax::FilePath;
+use starling_workspace::{Overlay, Workspace};
+
+struct Fixture {
+    dir: tempfile::TempDir,
+    index: Index,
+}
+
+fn fixture() -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let files = [
+        ("shop/__init__.py", "from .cart import Cart\n"),
+        (
+            "shop/cart.py",
+            "class Cart:\n    def total(self):\n        return tally(self)\n\n    def show(self):\n        print(self.total())\n",
+        ),
+        (
+            "shop/tally.py",
+            "def tally(cart):\n    # tally of a cart\n    return len('tally')\n\nclass Tally:\n    def total(self):\n        return 0\n",
+        ),
+        (
+            "tests/test_cart.py",
+            "from shop import Cart\n\ndef test_total():\n    assert Cart().total() == 0\n",
+        ),
+        ("notes.txt", "total\n"),
+    ];
+    for (path, text) in files {
+        let path = dir.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+    let index = Index::new(workspace.snapshot(Overlay::new()));
+    Fixture { dir, index }
+}
+
+fn named(definitions: &[Definition]) -> Vec<String> {
+    definitions
+        .iter()
+        .map(|found| found.symbol.to_string())
+        .collect()
+}
+
+#[test]
+fn finds_definitions_by_any_part_of_their_path() {
+    let Fixture { dir: _dir, index } = fixture();
+    let find = |name: &str| named(&index.definitions(name));
+    let both = ["shop/cart.py::Cart.total", "shop/tally.py::Tally.total"];
+    assert_eq!(find("total"), both);
+    assert_eq!(find("Cart.total"), both[..1]);
+    assert_eq!(find("shop.tally.Tally.total"), both[1..]);
+    assert_eq!(find("cart.Cart"), ["shop/cart.py::Cart"]);
+    assert_eq!(find("shop/cart.py::Cart"), ["shop/cart.py::Cart"]);
+    // Nothing fits whole: the last part decides.
+    assert_eq!(find("self.total"), both);
+    assert_eq!(find("test_total"), ["tests/test_cart.py::test_total"]);
+    assert_eq!(find("nothing"), [""; 0]);
+    assert_eq!(find(""), [""; 0]);
+    let total = &index.definitions("Cart.total")[0];
+    assert_eq!(total.lines, (2, 3));
+}
+
+#[test]
+fn finds_references_and_says_when_there_are_more() {
+    let Fixture { dir: _dir, index } = fixture();
+    let usages = index.references("Cart.total", 10);
+    let shown: Vec<_> = usages
+        .found
+        .iter()
+        .map(|usage| {
+            format!(
+                "{}:{} {} | {} {}",
+                usage.file, usage.line, usage.symbol.name, usage.text, usage.is_call
+            )
+        })
+        .collect();
+    let expected = [
+        "shop/cart.py:6 Cart.show | print(self.total()) true",
+        "tests/test_cart.py:4 test_total | assert Cart().total() == 0 true",
+    ];
+    assert_eq!(shown, expected);
+    assert!(usages.complete);
+    let first = index.references("total", 1);
+    assert_eq!((first.found.len(), first.complete), (1, false));
+    let imports = index.references("Cart", 10).found;
+    assert_eq!(imports.iter().filter(|usage| usage.is_import).count(), 2);
+    assert!(index.references("", 10).found.is_empty());
+}
+
+#[test]
+fn a_later_snapshot_reads_only_what_changed() {
+    let fixture = fixture();
+    fixture.index.warm();
+    let changed = FilePath::new("shop/tally.py");
+    let text = "def count(cart):\n    pass\n";
+    let snapshot = fixture
+        .index
+        .snapshot()
+        .with(changed.clone(), Some(text.into()));
+    let later = fixture.index.after(snapshot);
+    assert_eq!(named(&later.definitions("count")), ["shop/tally.py::count"]);
+    assert_eq!(later.definitions("tally"), []);
+    assert_eq!(later.report().parsed, 1);
+
+    // From the disk again: texts are compared, not moments.
+    std::fs::write(fixture.dir.path().join("new.py"), "def fresh(): pass\n").unwrap();
+    let workspace = Workspace::open(fixture.dir.path().to_owned()).unwrap();
+    let again = fixture.index.after(workspace.snapshot(Overlay::new()));
+    assert_eq!(again.definitions("fresh").len(), 1);
+    assert_eq!(again.report().parsed, 1);
+}
+
+#[test]
+fn the_questions_reach_their_answers() {
+    let Fixture { dir: _dir, index } = fixture();
+    assert_eq!(index.search("tally of", 5).hits[0].line, 2);
+    assert_eq!(
+        index.search("total", 50).hits.last().unwrap().file.as_str(),
+        "notes.txt"
+    );
+    let located = index.locate("`Cart.show` prints a wrong total", 3);
+    assert_eq!(located[0].symbol.to_string(), "shop/cart.py::Cart.show");
+    let symbol = located[0].symbol.clone();
+    assert!(
+        index
+            .repository_map(Seed::Symbols(&[symbol]), 500)
+            .to_string()
+            .contains("def show(self):")
+    );
+    let tests = index.nearest_tests(&["shop/cart.py::Cart.total".parse().unwrap()], 3);
+    assert_eq!(tests[0].to_string(), "tests/test_cart.py::test_total");
+}
+
+/// The index of these texts, over an empty folder.
+fn index_of(files: &[(&str, &str)]) -> Index {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+    let overlay: Overlay = files
+        .iter()
+        .map(|(path, text)| (FilePath::new(*path), Some((*text).into())))
+        .collect();
+    Index::new(workspace.snapshot(overlay))
+}
+
+#[test]
+fn a_file_in_the_name_decides_between_equals() {
+    let index = index_of(&[
+        ("a.py", "def f(): 1\ndef f(): 2\n"),
+        ("b/a.py", "def f(): 3\n"),
+        ("tests/test_a.py", "def f(): 4\n"),
+    ]);
+    let find = |name: &str| named(&index.definitions(name));
+    let all = ["a.py::f", "a.py::f#2", "b/a.py::f", "tests/test_a.py::f"];
+    assert_eq!(find("f"), all);
+    assert_eq!(find("a.py::f"), all[..2]);
+    assert_eq!(find("b/a.py::f"), all[2..3]);
+    assert_eq!(find("./tests/test_a.py::f"), all[3..]);
+    assert_eq!(find("a.py::f#2"), all[1..2]);
+    assert_eq!(find("f#2"), all[1..2]);
+    assert_eq!(find("b.a.f"), all[2..3]);
+    assert_eq!(find("b::a::f"), all[2..3]);
+    // No such file: the name alone decides.
+    assert_eq!(find("c.py::f"), all);
+    assert_eq!(find("a.py::"), [""; 0]);
+}
+
+#[test]
+fn names_of_any_length_are_found() {
+    let long = "test_".repeat(20);
+    let text = format!("def {long}(): pass\ndef f(): {long}()\ndef g(): f()\n");
+    let index = index_of(&[("a.py", &text), ("b.txt", &text)]);
+    for name in [long.as_str(), "f"] {
+        assert_eq!(named(&index.definitions(name)), [format!("a.py::{name}")]);
+        let usages = index.references(name, 5).found;
+        assert_eq!(usages.len(), 1, "{name}");
+        assert_eq!(usages[0].file.as_str(), "a.py");
+    }
+}
+
+#[test]
+fn names_of_modules_fit_at_a_dot_only() {
+    let index = index_of(&[
+        (
+            "src/shop/cart.py",
+            "class Cart:\n    class Row:\n        def sum(self): pass\n",
+        ),
+        ("workshop/cart.py", "class Cart: pass\n"),
+        ("shop/__init__.py", "def sum(): pass\n"),
+    ]);
+    let find = |name: &str| named(&index.definitions(name));
+    assert_eq!(find("shop.cart.Cart"), ["src/shop/cart.py::Cart"]);
+    assert_eq!(find("Row.sum"), ["src/shop/cart.py::Cart.Row.sum"]);
+    assert_eq!(find("Cart.Row.sum"), ["src/shop/cart.py::Cart.Row.sum"]);
+    assert_eq!(find("shop.sum"), ["shop/__init__.py::sum"]);
+    assert_eq!(find("  Row  "), ["src/shop/cart.py::Cart.Row"]);
+    assert_eq!(find("ow.sum").len(), 2);
+    let row = &index.definitions("Row")[0];
+    assert_eq!(row.kind, starling_syntax::SymbolKind::Class);
+    assert_eq!(row.lines, (2, 3));
+}
+
+#[test]
+fn references_say_what_kind_they_are() {
+    let index = index_of(&[
+        (
+            "a.py",
+            "from b import run as go, run\n\nhandlers = {'run': run}\n\nclass A:\n    def run(self):\n        # run\n        return run(self.run())\n",
+        ),
+        ("notes.md", "run it\n"),
+        ("tests/test_a.py", "import b\nb.run()\nrunner = 1\n"),
+    ]);
+    let show = |name: &str, limit| {
+        let usages = index.references(name, limit);
+        let shown = usages.found.iter().map(|usage| {
+            let kind = match (usage.is_import, usage.is_call) {
+                (true, _) => "import",
+                (false, true) => "call",
+                (false, false) => "use",
+            };
+            format!(
+                "{}:{} {kind} [{}]",
+                usage.file, usage.line, usage.symbol.name
+            )
+        });
+        (shown.collect::<Vec<_>>(), usages.complete)
+    };
+    let all = [
+        "a.py:1 import []",
+        "a.py:1 import []",
+        "a.py:3 use []",
+        "a.py:8 call [A.run]",
+        "a.py:8 call [A.run]",
+        "tests/test_a.py:2 call []",
+    ];
+    let (code, complete) = show("run", 10);
+    assert_eq!((&code[..], complete), (&all.map(str::to_owned)[..], true));
+    // A limit that is just enough is no limit.
+    assert_eq!(show("run", 6), (code.clone(), true));
+    // By its path it is this method and nothing else.
+    let own = vec!["a.py:8 call [A.run]".to_owned()];
+    assert_eq!(show("a.py::A.run", 9), (own.clone(), true));
+    assert_eq!(show("A.run", 9), (own, true));
+    assert_eq!(show("run", 5), (code[..5].to_vec(), false));
+    assert_eq!(show("run", 0), (vec![], false));
+    assert_eq!(show("nowhere", 0), (vec![], true));
+}
+
+#[test]
+fn buffers_stand_over_the_disk() {
+    let fixture = fixture();
+    let overlay = Overlay::from([
+        (FilePath::new("shop/cart.py"), None),
+        (
+            FilePath::new("shop/new.py"),
+            Some("def unsaved():\n    return Cart\n".into()),
+        ),
+    ]);
+    let workspace = Workspace::open(fixture.dir.path().to_owned()).unwrap();
+    let index = fixture.index.after(workspace.snapshot(overlay));
+    assert_eq!(
+        named(&index.definitions("unsaved")),
+        ["shop/new.py::unsaved"]
+    );
+    assert_eq!(index.definitions("Cart"), []);
+    let usages = index.references("Cart", 10).found;
+    assert!(
+        usages
+            .iter()
+            .any(|usage| usage.file.as_str() == "shop/new.py")
+    );
+    assert!(
+        usages
+            .iter()
+            .all(|usage| usage.file.as_str() != "shop/cart.py")
+    );
+}
+
+#[test]
+fn every_question_is_answered_from_the_new_text() {
+    let fixture = fixture();
+    fixture.index.warm();
+    let text = "class Basket:\n    def weigh(self):\n        return 'kilogram'\n";
+    let snapshot = fixture
+        .index
+        .snapshot()
+        .with(FilePath::new("shop/cart.py"), Some(text.into()));
+    let later = fixture.index.after(snapshot);
+    assert_eq!(
+        later.search("kilogram", 5).hits[0].symbol.name,
+        "Basket.weigh"
+    );
+    assert_eq!(later.search("return tally(self)", 5).total, 0);
+    let located = later.locate("`Basket.weigh` gives a wrong kilogram", 1);
+    assert_eq!(located[0].symbol.to_string(), "shop/cart.py::Basket.weigh");
+    let seed = [located[0].symbol.clone()];
+    let map = later.repository_map(Seed::Symbols(&seed), 500).to_string();
+    assert!(map.contains("def weigh") && !map.contains("total"), "{map}");
+    assert!(
+        later
+            .references("Cart", 10)
+            .found
+            .iter()
+            .all(|usage| usage.is_import || usage.is_call)
+    );
+    // The older index still answers from its own text.
+    assert_eq!(fixture.index.search("kilogram", 5).total, 0);
+    // An index made after one that nobody asked, as well.
+    let lazy = Index::new(later.snapshot().clone()).after(fixture.index.snapshot().clone());
+    assert_eq!(lazy.definitions("Basket"), []);
+    assert_eq!(lazy.definitions("Cart").len(), 1);
+}
+
+#[test]
+fn files_that_cannot_be_read_are_left_out() {
+    let fixture = fixture();
+    std::fs::write(
+        fixture.dir.path().join("latin.py"),
+        b"def caf\xe9(): pass\n",
+    )
+    .unwrap();
+    let workspace = Workspace::open(fixture.dir.path().to_owned()).unwrap();
+    let index = Index::new(workspace.snapshot(Overlay::new()));
+    assert_eq!(index.report().files, 4);
+    assert_eq!(index.search("pass", 5).total, 0);
+    let missing = SymbolPath::module(FilePath::new("latin.py"));
+    let map = index.repository_map(Seed::Symbols(&[missing]), 100);
+    assert_eq!(map, RepositoryMap::default());
+}
+
+#[test]
+fn an_empty_workspace_has_no_answers() {
+    let index = index_of(&[]);
+    assert_eq!(index.search("x", 5).total, 0);
+    assert_eq!(index.definitions("x"), []);
+    assert!(index.references("x", 5).complete);
+    assert_eq!(index.locate("x", 5), []);
+    for seed in [Seed::Symbols(&[]), Seed::Text("x"), Seed::Central] {
+        assert_eq!(index.repository_map(seed, 100), RepositoryMap::default());
+    }
+    assert_eq!(index.nearest_tests(&["a.py::f".parse().unwrap()], 5), []);
+}

@@ -1,0 +1,303 @@
+//! The texts that a server holds in place of those on disk, and what it must be told so that it holds
+//! others.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tower_lsp::lsp_types::Url;
+
+use starling_syntax::FilePath;
+
+/// Versions grow by more than one: a server that numbers texts by a count of its own does not hit the
+/// number of another text by chance.
+const STRIDE: i64 = 7;
+
+/// A notification for the server.
+pub(super) type Notification = (&'static str, Value);
+
+/// Which texts are to stand over the disk; `None`: there is no such file.
+pub(super) type Texts<'a> = BTreeMap<&'a FilePath, Option<&'a Arc<str>>>;
+
+/// The open documents of one server.
+#[derive(Debug)]
+pub(super) struct Documents {
+    root: PathBuf,
+    open: BTreeMap<FilePath, Arc<str>>,
+    last: i64,
+}
+
+impl Documents {
+    pub fn new(root: PathBuf) -> Self {
+        Documents {
+            root,
+            open: BTreeMap::new(),
+            last: 0,
+        }
+    }
+
+    pub fn path(&self, file: &FilePath) -> PathBuf {
+        self.root.join(file.as_str())
+    }
+
+    pub fn uri(&self, file: &FilePath) -> String {
+        uri(&self.path(file))
+    }
+
+    /// What brings the server to these texts and no others, and the version of `asked` among them:
+    /// a new one each time, so that the server speaks of it anew.
+    pub fn sync(&mut self, texts: &Texts<'_>, asked: &FilePath) -> (Vec<Notification>, i64) {
+        let mut told = self.close_others(texts);
+        // What the asked file depends on is said before it.
+        for (file, text) in texts.iter().filter(|(file, _)| **file != asked) {
+            told.extend(self.put(file, text.cloned().unwrap_or_default(), Anew::No));
+        }
+        let text = texts.get(asked).copied().flatten().cloned();
+        told.extend(self.put(asked, text.unwrap_or_default(), Anew::Yes));
+        (told, self.last)
+    }
+
+    /// What brings the server to these texts and no others; nothing where it has them.
+    pub fn show(&mut self, texts: &Texts<'_>) -> Vec<Notification> {
+        let mut told = self.close_others(texts);
+        for (file, text) in texts {
+            told.extend(self.put(file, text.cloned().unwrap_or_default(), Anew::No));
+        }
+        told
+    }
+
+    /// Whether the server has these texts and no others.
+    pub fn has(&self, texts: &Texts<'_>) -> bool {
+        let is_open = |(file, text): (&&FilePath, &Option<&Arc<str>>)| {
+            let text = text.map_or("", |text| &**text);
+            self.open.get(*file).is_some_and(|open| **open == *text)
+        };
+        self.open.len() == texts.len() && texts.iter().all(is_open)
+    }
+
+    fn close_others(&mut self, texts: &Texts<'_>) -> Vec<Notification> {
+        let mut told = Vec::new();
+        let gone: Vec<FilePath> = self
+            .open
+            .keys()
+            .filter(|file| !texts.contains_key(file))
+            .cloned()
+            .collect();
+        for file in gone {
+            told.extend(self.close(&file));
+        }
+        told
+    }
+
+    fn close(&mut self, file: &FilePath) -> Vec<Notification> {
+        self.open.remove(file);
+        let document = json!({"uri": self.uri(file)});
+        // From here on the disk counts, where it may have changed since.
+        vec![
+            ("textDocument/didClose", json!({"textDocument": document})),
+            watched(&[(self.path(file), Fate::of(&self.path(file)))]),
+        ]
+    }
+
+    fn put(&mut self, file: &FilePath, text: Arc<str>, anew: Anew) -> Option<Notification> {
+        let uri = self.uri(file);
+        match self.open.get_mut(file) {
+            Some(open) if *open == text && anew == Anew::No => None,
+            Some(open) => {
+                self.last += STRIDE;
+                let params = json!({
+                    "textDocument": {"uri": uri, "version": self.last},
+                    "contentChanges": [{"text": text}],
+                });
+                *open = text;
+                Some(("textDocument/didChange", params))
+            }
+            None => {
+                self.last += STRIDE;
+                let document = json!({
+                    "uri": uri,
+                    "languageId": language(file),
+                    "version": self.last,
+                    "text": text,
+                });
+                self.open.insert(file.clone(), text);
+                Some(("textDocument/didOpen", json!({"textDocument": document})))
+            }
+        }
+    }
+
+    pub fn is_open(&self, file: &FilePath) -> bool {
+        self.open.contains_key(file)
+    }
+}
+
+/// Whether a text that the server has is given to it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Anew {
+    Yes,
+    No,
+}
+
+/// What became of a file on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Created,
+    Changed,
+    Deleted,
+}
+
+impl Fate {
+    fn of(path: &Path) -> Self {
+        match path.exists() {
+            true => Fate::Changed,
+            false => Fate::Deleted,
+        }
+    }
+}
+
+/// Tells a server what happened on disk.
+pub(super) fn watched(files: &[(PathBuf, Fate)]) -> Notification {
+    let change = |(path, fate): &(PathBuf, Fate)| {
+        let kind = match fate {
+            Fate::Created => 1,
+            Fate::Changed => 2,
+            Fate::Deleted => 3,
+        };
+        json!({"uri": uri(path), "type": kind})
+    };
+    let changes: Vec<Value> = files.iter().map(change).collect();
+    (
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": changes}),
+    )
+}
+
+/// The URI of an absolute path.
+pub(super) fn uri(path: &Path) -> String {
+    match Url::from_file_path(path) {
+        Ok(uri) => uri.into(),
+        // Only of a relative path, and the root is absolute.
+        Err(()) => format!("file://{}", path.display()),
+    }
+}
+
+/// The path of a URI of a file; servers write them in many ways.
+pub(super) fn path(uri: &str) -> Option<PathBuf> {
+    Url::parse(uri).ok()?.to_file_path().ok()
+}
+
+fn language(file: &FilePath) -> &'static str {
+    match file.as_str().rsplit_once('.') {
+        Some((_, "py" | "pyi" | "pyw")) => "python",
+        Some(_) | None => "plaintext",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sync(documents: &mut Documents, texts: &[(&str, Option<&str>)], asked: &str) -> Vec<String> {
+        let owned: Vec<(FilePath, Option<Arc<str>>)> = texts
+            .iter()
+            .map(|(file, text)| (FilePath::new(*file), text.map(Arc::from)))
+            .collect();
+        let texts = owned
+            .iter()
+            .map(|(file, text)| (file, text.as_ref()))
+            .collect();
+        let (told, version) = documents.sync(&texts, &FilePath::new(asked));
+        assert_eq!(documents.last, version);
+        assert!(documents.is_open(&FilePath::new(asked)));
+        let short = |(method, params): &Notification| {
+            let method = method.rsplit('/').next().unwrap();
+            let document = &params["textDocument"];
+            let name = document["uri"]
+                .as_str()
+                .map_or("", |uri| uri.rsplit('/').next().unwrap());
+            format!("{method} {name} {}", document["version"])
+        };
+        told.iter().map(short).collect()
+    }
+
+    #[test]
+    fn a_server_is_told_only_what_it_does_not_know() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut documents = Documents::new(dir.path().to_owned());
+        let told = sync(&mut documents, &[("a.py", Some("x"))], "a.py");
+        assert_eq!(told, ["didOpen a.py 7"]);
+        let both = [("a.py", Some("x")), ("b.py", Some("y"))];
+        let told = sync(&mut documents, &both, "b.py");
+        assert_eq!(told, ["didOpen b.py 14"]);
+        // What is asked about is said again, after what it may depend on.
+        let changed = [("a.py", Some("x")), ("b.py", Some("z"))];
+        let told = sync(&mut documents, &changed, "a.py");
+        assert_eq!(told, ["didChange b.py 21", "didChange a.py 28"]);
+        let told = sync(&mut documents, &[("a.py", Some("x"))], "a.py");
+        assert_eq!(
+            told,
+            [
+                "didClose b.py null",
+                "didChangeWatchedFiles  null",
+                "didChange a.py 35"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_it_has_is_not_shown_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut documents = Documents::new(dir.path().to_owned());
+        let file = FilePath::new("a.py");
+        let (one, other): (Arc<str>, Arc<str>) = ("x".into(), "y".into());
+        let texts = |text| Texts::from([(&file, Some(text))]);
+        assert!(!documents.has(&texts(&one)));
+        assert_eq!(documents.show(&texts(&one)).len(), 1);
+        assert!(documents.has(&texts(&one)) && !documents.has(&texts(&other)));
+        assert_eq!(documents.show(&texts(&one)), []);
+        assert_eq!(documents.show(&texts(&other)).len(), 1);
+        assert!(!documents.has(&Texts::new()));
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut documents = Documents::new(dir.path().to_owned());
+        let told = sync(
+            &mut documents,
+            &[("a.py", Some("x")), ("gone.py", None)],
+            "a.py",
+        );
+        assert_eq!(told, ["didOpen gone.py 7", "didOpen a.py 14"]);
+    }
+
+    #[test]
+    fn paths_come_back_from_their_uris() {
+        let odd = Path::new("/p/a b/ä+%41[x].py");
+        assert_eq!(path(&uri(odd)).as_deref(), Some(odd));
+        assert_eq!(
+            path("file:///p/a%20b/%C3%A4%2B%2541%5Bx%5D.py").as_deref(),
+            Some(odd)
+        );
+        assert_eq!(path("untitled:1"), None);
+        assert_eq!(path("no uri"), None);
+    }
+
+    #[test]
+    fn what_happened_on_disk_is_told_by_number() {
+        let (_, params) = watched(&[
+            ("/a.py".into(), Fate::Created),
+            ("/b.py".into(), Fate::Changed),
+            ("/c.py".into(), Fate::Deleted),
+        ]);
+        let kinds: Vec<_> = params["changes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|change| change["type"].as_i64().unwrap())
+            .collect();
+        assert_eq!(kinds, [1, 2, 3]);
+        assert_eq!(params["changes"][0]["uri"], "file:///a.py");
+    }
+}

@@ -1,0 +1,230 @@
+//! Which language servers are here, where they were found, and why one is not used.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use super::known::KNOWN;
+use starling_workspace::HostPrograms;
+
+/// Whether programs that lie in the project may be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnPrograms {
+    Allowed,
+    Refused,
+}
+
+/// Where programs are looked for.
+#[derive(Debug, Clone)]
+pub struct Places {
+    pub root: PathBuf,
+    pub own_programs: OwnPrograms,
+    /// As in `$PATH`.
+    pub path: OsString,
+    /// As in `$VIRTUAL_ENV`.
+    pub virtual_env: Option<PathBuf>,
+}
+
+/// A server that can be started.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Program {
+    /// As people know it.
+    pub name: String,
+    pub path: PathBuf,
+    pub arguments: Vec<String>,
+    /// The programs that it may start by their names.
+    pub others: HostPrograms,
+}
+
+/// Why a server is not used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotUsed {
+    #[error("not installed: {program} is neither in the project's virtual environment nor on PATH")]
+    Missing { program: String },
+    #[error("{} lies in the project, which is not trusted: `starling trust` allows it", .path.display())]
+    Untrusted { path: PathBuf },
+    #[error("an empty command")]
+    Empty,
+}
+
+impl Places {
+    /// Those of this process.
+    pub fn of_process(root: PathBuf, own_programs: OwnPrograms) -> Self {
+        Places {
+            root,
+            own_programs,
+            path: env::var_os("PATH").unwrap_or_default(),
+            virtual_env: env::var_os("VIRTUAL_ENV").map(PathBuf::from),
+        }
+    }
+
+    /// Finds a server: one that is known by its name, else a command with its arguments.
+    ///
+    /// # Errors
+    /// See [`NotUsed`].
+    pub fn find(&self, entry: &str) -> Result<Program, NotUsed> {
+        let (name, program, arguments) = match KNOWN.iter().find(|known| known.name == entry) {
+            Some(known) => {
+                let arguments = known.arguments.iter().map(|one| (*one).to_owned());
+                (known.name, known.program, arguments.collect())
+            }
+            None => {
+                let mut words = entry.split_whitespace();
+                let program = words.next().ok_or(NotUsed::Empty)?;
+                let name = program.rsplit('/').next().unwrap_or(program);
+                (name, program, words.map(str::to_owned).collect())
+            }
+        };
+        Ok(Program {
+            name: name.to_owned(),
+            path: self.program(program)?,
+            arguments,
+            others: match self.own_programs {
+                OwnPrograms::Allowed => HostPrograms::with_project(&self.path),
+                OwnPrograms::Refused => HostPrograms::on(&self.path, &self.root),
+            },
+        })
+    }
+
+    /// The project's Python: servers read the packages that are installed with it, and some run it.
+    pub fn python(&self) -> Option<PathBuf> {
+        let mut homes = self.homes();
+        homes.find_map(|home| self.usable(home.join("bin/python"))?.ok())
+    }
+
+    /// Virtual environments, the project's own first.
+    fn homes(&self) -> impl Iterator<Item = PathBuf> {
+        let own = [".venv", "venv"].map(|name| self.root.join(name));
+        own.into_iter().chain(self.virtual_env.clone())
+    }
+
+    fn program(&self, program: &str) -> Result<PathBuf, NotUsed> {
+        let candidates: Vec<PathBuf> = if program.contains('/') {
+            vec![self.root.join(program)]
+        } else {
+            let environments = self.homes().map(|home| home.join("bin"));
+            // What stands relative in the path would be looked for in the project.
+            let path = env::split_paths(&self.path).filter(|place| place.is_absolute());
+            let places = environments.chain(path);
+            places.map(|place| place.join(program)).collect()
+        };
+        let mut refused = None;
+        for found in candidates.into_iter().filter_map(|one| self.usable(one)) {
+            match found {
+                Ok(path) => return Ok(path),
+                Err(why) => refused = refused.or(Some(why)),
+            }
+        }
+        Err(refused.unwrap_or(NotUsed::Missing {
+            program: program.to_owned(),
+        }))
+    }
+
+    /// The path if a program is there, unless it may not be started.
+    fn usable(&self, path: PathBuf) -> Option<Result<PathBuf, NotUsed>> {
+        let found = path.metadata().ok()?;
+        if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
+            return None;
+        }
+        let inside = path.starts_with(&self.root)
+            || path
+                .canonicalize()
+                .is_ok_and(|real| real.starts_with(&self.root));
+        if inside && self.own_programs == OwnPrograms::Refused {
+            return Some(Err(NotUsed::Untrusted { path }));
+        }
+        Some(Ok(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn program(path: &Path) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    fn places(dir: &Path, own_programs: OwnPrograms) -> Places {
+        Places {
+            root: dir.join("project"),
+            own_programs,
+            path: env::join_paths([dir.join("bin"), "relative".into()]).unwrap(),
+            virtual_env: Some(dir.join("active")),
+        }
+    }
+
+    #[test]
+    fn the_project_s_own_environment_comes_first_where_it_is_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let own = dir.join("project/.venv/bin/ty");
+        let on_path = dir.join("bin/ty");
+        program(&own);
+        let found = |trust| places(&dir, trust).find("ty");
+        assert_eq!(found(OwnPrograms::Allowed).unwrap().path, own);
+        assert_eq!(
+            found(OwnPrograms::Refused),
+            Err(NotUsed::Untrusted { path: own })
+        );
+        program(&on_path);
+        let passed_over = found(OwnPrograms::Refused).unwrap();
+        assert_eq!(passed_over.path, on_path);
+        assert_eq!(passed_over.arguments, ["server"]);
+        let active = dir.join("active/bin/ty");
+        program(&active);
+        assert_eq!(found(OwnPrograms::Refused).unwrap().path, active);
+    }
+
+    #[test]
+    fn a_link_out_of_the_project_is_no_way_into_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let own = dir.join("project/tool");
+        program(&own);
+        std::fs::create_dir_all(dir.join("bin")).unwrap();
+        std::os::unix::fs::symlink(&own, dir.join("bin/ty")).unwrap();
+        let found = places(&dir, OwnPrograms::Refused).find("ty");
+        assert!(matches!(found, Err(NotUsed::Untrusted { .. })), "{found:?}");
+    }
+
+    #[test]
+    fn a_command_is_taken_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let own = dir.join("elsewhere/my-server");
+        program(&own);
+        let places = places(&dir, OwnPrograms::Refused);
+        let found = places.find(&format!("{} --stdio -v", own.display()));
+        let expected = Program {
+            name: "my-server".to_owned(),
+            path: own,
+            arguments: vec!["--stdio".to_owned(), "-v".to_owned()],
+            others: HostPrograms::on(&places.path, &dir.join("project")),
+        };
+        assert_eq!(found, Ok(expected));
+        assert_eq!(places.find("  "), Err(NotUsed::Empty));
+        let missing = places.find("pylsp").unwrap_err().to_string();
+        assert!(missing.contains("pylsp is neither"), "{missing}");
+    }
+
+    #[test]
+    fn python_is_that_of_an_environment() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let places = |trust| places(&dir, trust).python();
+        assert_eq!(places(OwnPrograms::Allowed), None);
+        let own = dir.join("project/venv/bin/python");
+        program(&own);
+        assert_eq!(places(OwnPrograms::Allowed), Some(own));
+        assert_eq!(places(OwnPrograms::Refused), None);
+        let active = dir.join("active/bin/python");
+        program(&active);
+        assert_eq!(places(OwnPrograms::Refused), Some(active));
+    }
+}

@@ -1,0 +1,278 @@
+//! What a server says by itself, as far as anybody waits for it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::documents::path;
+use super::known::section;
+use starling_rpc::{Connection, Incoming, Reply};
+
+/// Methods and progresses that are remembered at most: more is a flood.
+const MOST: usize = 1000;
+
+/// The text that diagnostics are waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Awaited {
+    pub path: PathBuf,
+    pub version: i64,
+}
+
+/// What was heard so far. It holds one answer at most, however much a server says.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    awaited: Option<Awaited>,
+    /// Diagnostics of exactly the awaited version.
+    pub exact: Option<Vec<Value>>,
+    /// The last diagnostics of the awaited file that named no version, and as which of all messages
+    /// they came.
+    pub unversioned: Option<(u64, Vec<Value>)>,
+    /// Work that the server said it began and did not say it ended.
+    pub at_work: BTreeSet<String>,
+    /// Methods that the server registered for itself.
+    pub registered: BTreeSet<String>,
+    /// Its version, where it tells it in its log alone.
+    pub version: Option<String>,
+    /// Nothing more can come.
+    pub closed: bool,
+}
+
+impl Heard {
+    /// From now on diagnostics of this text are waited for; what came of others is forgotten.
+    pub fn await_text(&mut self, awaited: Awaited) {
+        self.awaited = Some(awaited);
+        self.exact = None;
+        self.unversioned = None;
+    }
+
+    fn published(&mut self, mut params: Value, order: u64) {
+        let Some(awaited) = &self.awaited else {
+            return;
+        };
+        let is_of = params["uri"].as_str().and_then(path);
+        if is_of.as_ref() != Some(&awaited.path) {
+            return;
+        }
+        let Value::Array(items) = params["diagnostics"].take() else {
+            return;
+        };
+        match &params["version"] {
+            Value::Null => self.unversioned = Some((order, items)),
+            version if version.as_i64() == Some(awaited.version) => self.exact = Some(items),
+            // Of another text.
+            _ => {}
+        }
+    }
+
+    fn progress(&mut self, params: &Value) {
+        let token = params["token"].to_string();
+        match params["value"]["kind"].as_str() {
+            Some("begin") if self.at_work.len() < MOST => drop(self.at_work.insert(token)),
+            Some("end") => drop(self.at_work.remove(&token)),
+            Some(_) | None => {}
+        }
+    }
+
+    fn register(&mut self, params: &Value) {
+        for one in params["registrations"].as_array().into_iter().flatten() {
+            if let Some(method) = one["method"].as_str()
+                && self.registered.len() < MOST
+            {
+                self.registered.insert(method.to_owned());
+            }
+        }
+    }
+}
+
+/// Marks what was heard as complete when no more can come.
+struct Ear {
+    heard: Arc<watch::Sender<Heard>>,
+    settings: Value,
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        self.heard.send_modify(|heard| heard.closed = true);
+    }
+}
+
+/// Listens to a server: for [`Connection::open`].
+pub(super) fn listener(
+    heard: Arc<watch::Sender<Heard>>,
+    settings: Value,
+) -> impl FnMut(&Connection, Incoming, u64) + Send + 'static {
+    let ear = Ear { heard, settings };
+    move |connection, incoming, order| match incoming {
+        Incoming::Notification { method, params } => ear.note(&method, params, order),
+        Incoming::Request { id, method, params } => {
+            connection.reply(id, ear.reply(&method, &params));
+        }
+    }
+}
+
+impl Ear {
+    fn note(&self, method: &str, params: Value, order: u64) {
+        match method {
+            "textDocument/publishDiagnostics" => {
+                self.heard
+                    .send_modify(|heard| heard.published(params, order));
+            }
+            "$/progress" => self.heard.send_modify(|heard| heard.progress(&params)),
+            "window/logMessage" | "window/showMessage" => {
+                let message = params["message"].as_str().unwrap_or_default();
+                tracing::debug!(message, "language server");
+                if let Some(version) = version(message) {
+                    let version = Some(version.to_owned());
+                    self.heard.send_modify(|heard| heard.version = version);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A server never gets to write anything: whatever it wants to apply is refused.
+    fn reply(&self, method: &str, params: &Value) -> Reply {
+        match method {
+            "workspace/configuration" => {
+                let items = params["items"].as_array().into_iter().flatten();
+                let values = items.map(|item| section(&self.settings, item["section"].as_str()));
+                Ok(values.collect())
+            }
+            "client/registerCapability" => {
+                self.heard.send_modify(|heard| heard.register(params));
+                Ok(Value::Null)
+            }
+            "client/unregisterCapability"
+            | "window/workDoneProgress/create"
+            | "window/showMessageRequest"
+            | "workspace/diagnostic/refresh" => Ok(Value::Null),
+            "workspace/applyEdit" => Ok(json!({"applied": false})),
+            _ => Err(format!("{method}: not known here")),
+        }
+    }
+}
+
+/// `Pyright language server 1.1.2 starting`
+fn version(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once(" language server ")?;
+    let version = rest.strip_suffix(" starting")?;
+    let is_version = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    (version.len() < 40 && version.chars().all(is_version)).then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ear() -> Ear {
+        let (heard, _) = watch::channel(Heard::default());
+        heard.send_modify(|heard| {
+            heard.await_text(Awaited {
+                path: "/p/a.py".into(),
+                version: 7,
+            });
+        });
+        Ear {
+            heard: Arc::new(heard),
+            settings: json!({"ty": {"x": 1}}),
+        }
+    }
+
+    fn publish(ear: &Ear, uri: &str, version: Value, order: u64) {
+        let items = json!([{"message": version}]);
+        let params = json!({"uri": uri, "version": version, "diagnostics": items});
+        ear.note("textDocument/publishDiagnostics", params, order);
+    }
+
+    #[test]
+    fn only_what_speaks_of_the_awaited_text_is_kept() {
+        let ear = ear();
+        for (uri, version) in [
+            ("file:///p/a.py", json!(0)),
+            ("file:///p/a.py", json!(8)),
+            ("file:///p/a.py", json!("7")),
+            ("file:///p/b.py", json!(7)),
+            ("untitled:1", json!(7)),
+        ] {
+            publish(&ear, uri, version, 1);
+        }
+        assert!(ear.heard.borrow().exact.is_none());
+        publish(&ear, "file:///p/a.py", Value::Null, 3);
+        assert_eq!(ear.heard.borrow().unversioned.as_ref().unwrap().0, 3);
+        publish(&ear, "file:///p/%61.py", json!(7), 4);
+        assert_eq!(ear.heard.borrow().exact.as_ref().unwrap().len(), 1);
+        ear.heard.send_modify(|heard| {
+            heard.await_text(Awaited {
+                path: "/p/a.py".into(),
+                version: 14,
+            });
+        });
+        assert!(ear.heard.borrow().exact.is_none());
+        assert!(ear.heard.borrow().unversioned.is_none());
+        let broken = json!({"uri": "file:///p/a.py", "version": 14, "diagnostics": "none"});
+        ear.note("textDocument/publishDiagnostics", broken, 5);
+        assert!(ear.heard.borrow().exact.is_none());
+    }
+
+    #[test]
+    fn work_is_followed_by_its_tokens() {
+        let ear = ear();
+        let say = |token: Value, kind: &str| {
+            let params = json!({"token": token, "value": {"kind": kind}});
+            ear.note("$/progress", params, 1);
+            ear.heard.borrow().at_work.len()
+        };
+        assert_eq!(say(json!(1), "begin"), 1);
+        assert_eq!(say(json!("1"), "begin"), 2);
+        assert_eq!(say(json!(1), "report"), 2);
+        assert_eq!(say(json!(1), "end"), 1);
+        for more in 0..2 * MOST {
+            say(json!(more), "begin");
+        }
+        assert_eq!(ear.heard.borrow().at_work.len(), MOST);
+    }
+
+    #[test]
+    fn questions_are_answered_and_nothing_is_applied() {
+        let ear = ear();
+        let items = json!({"items": [{"section": "ty"}, {"section": "no"}, {}]});
+        let answer = ear.reply("workspace/configuration", &items).unwrap();
+        assert_eq!(answer, json!([{"x": 1}, null, {"ty": {"x": 1}}]));
+        let apply = ear.reply("workspace/applyEdit", &json!({"edit": {}}));
+        assert_eq!(apply.unwrap(), json!({"applied": false}));
+        assert!(ear.reply("workspace/what", &Value::Null).is_err());
+        let registrations =
+            json!({"registrations": [{"id": 1, "method": "textDocument/diagnostic"}, {}]});
+        ear.reply("client/registerCapability", &registrations)
+            .unwrap();
+        assert!(
+            ear.heard
+                .borrow()
+                .registered
+                .contains("textDocument/diagnostic")
+        );
+    }
+
+    #[test]
+    fn a_version_is_read_in_the_log() {
+        let ear = ear();
+        for message in [
+            "Pyright language server 1.1.414 starting",
+            "The language server is not starting",
+        ] {
+            ear.note("window/logMessage", json!({"message": message}), 1);
+        }
+        assert_eq!(ear.heard.borrow().version.as_deref(), Some("1.1.414"));
+    }
+
+    #[test]
+    fn the_end_is_heard() {
+        let ear = ear();
+        let heard = Arc::clone(&ear.heard);
+        drop(ear);
+        assert!(heard.borrow().closed);
+    }
+}

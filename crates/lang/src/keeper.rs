@@ -1,0 +1,534 @@
+//! Keeps one server: starts it when it is first needed, asks it one question after another, starts it
+//! again after a crash, later each time, and lets it go when nobody asks.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::documents::Fate;
+use super::link::Launch;
+use super::names::Place;
+use super::session::{About, Asked, Failure, Session};
+use starling_core::{Problem, Relation, TextRequest};
+use starling_syntax::FilePath;
+use starling_workspace::Stamp;
+
+/// How long a server may take for its greeting.
+const START: Duration = Duration::from_secs(30);
+/// A server that is not asked for so long is let go.
+const IDLE: Duration = Duration::from_secs(600);
+/// How long after each crash in a row the next start waits; after the last, there is none.
+const WAITS: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_secs(1),
+    Duration::from_secs(4),
+    Duration::from_secs(15),
+    Duration::from_secs(60),
+];
+/// What is said of a server whose silence means nothing.
+pub(super) const BLIND: &str = "it finds no error in a text that cannot be parsed: its checkers are \
+                                missing or switched off";
+/// A server that is late so often in a row is as good as crashed.
+const LATE: u32 = 3;
+/// One that is late with names so often is not asked about them any more: while it looks for them, it
+/// finds no problems.
+const LATE_WITH_NAMES: u32 = 2;
+/// Questions that wait. More are answered that there are too many.
+const QUEUE: usize = 64;
+/// News that nobody asks for.
+const NEWS: usize = 100;
+
+/// What a tool says, or why nothing is known.
+pub(super) type Said<T> = Result<(String, T), String>;
+/// The problems of a text, and the tool that found them.
+pub(super) type Found = Said<Vec<Problem>>;
+
+enum Job {
+    Diagnose {
+        request: TextRequest,
+        deadline: Instant,
+        tell: oneshot::Sender<Found>,
+    },
+    Imports {
+        request: TextRequest,
+        problem: Problem,
+        deadline: Instant,
+        tell: oneshot::Sender<Result<Vec<String>, String>>,
+    },
+    Places {
+        request: TextRequest,
+        at: usize,
+        relation: Relation,
+        deadline: Instant,
+        tell: oneshot::Sender<Said<Vec<Place>>>,
+    },
+    Hover {
+        request: TextRequest,
+        at: usize,
+        deadline: Instant,
+        tell: oneshot::Sender<Said<String>>,
+    },
+    /// The files as they are on disk.
+    Disk(Vec<(FilePath, Stamp)>),
+}
+
+/// What happened to servers, until somebody asks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct News(Arc<Mutex<VecDeque<String>>>);
+
+impl News {
+    fn add(&self, what: String) {
+        tracing::info!("{what}");
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < NEWS {
+            all.push_back(what);
+        }
+    }
+
+    pub fn take(&self) -> Vec<String> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.drain(..).collect()
+    }
+}
+
+/// A server as others ask it; clones share it. It ends with the last of them.
+#[derive(Debug, Clone)]
+pub(super) struct Keeper {
+    pub name: String,
+    pub root: PathBuf,
+    pub news: News,
+    jobs: mpsc::Sender<Job>,
+    /// Whether the server runs and has been greeted.
+    ready: Arc<AtomicBool>,
+}
+
+impl Keeper {
+    /// Keeps a server. Nothing is started before the first question.
+    pub fn new(about: About, launch: Launch) -> Self {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let news = News::default();
+        let name = about.name.clone();
+        let root = about.root.clone();
+        let ready = Arc::default();
+        let state = State {
+            about,
+            launch,
+            news: news.clone(),
+            session: None,
+            trouble: Trouble::default(),
+            late: 0,
+            late_with_names: 0,
+            disk: HashMap::new(),
+            ready: Arc::clone(&ready),
+        };
+        tokio::spawn(keep(state, queue));
+        Keeper {
+            name,
+            root,
+            news,
+            jobs,
+            ready,
+        }
+    }
+
+    /// Whether a question about a name is likely to have an answer soon. Nothing is started for one.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// The places that stand in a relation to the name at a byte.
+    ///
+    /// # Errors
+    /// Why they are not known.
+    pub async fn places(
+        &self,
+        request: TextRequest,
+        at: usize,
+        relation: Relation,
+    ) -> Said<Vec<Place>> {
+        let (tell, answer) = oneshot::channel();
+        let deadline = Instant::now() + request.deadline;
+        let late = Failure::Late(request.deadline.as_millis());
+        let job = Job::Places {
+            request,
+            at,
+            relation,
+            deadline,
+            tell,
+        };
+        self.wait(job, answer, deadline, &late).await
+    }
+
+    /// What is said of the name at a byte.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    pub async fn hover(&self, request: TextRequest, at: usize) -> Said<String> {
+        let (tell, answer) = oneshot::channel();
+        let deadline = Instant::now() + request.deadline;
+        let late = Failure::Late(request.deadline.as_millis());
+        let job = Job::Hover {
+            request,
+            at,
+            deadline,
+            tell,
+        };
+        self.wait(job, answer, deadline, &late).await
+    }
+
+    /// The problems of a text.
+    ///
+    /// # Errors
+    /// Why they are not known.
+    pub async fn diagnose(&self, request: TextRequest) -> Found {
+        let (tell, answer) = oneshot::channel();
+        let deadline = Instant::now() + request.deadline;
+        let late = Failure::Late(request.deadline.as_millis());
+        let job = Job::Diagnose {
+            request,
+            deadline,
+            tell,
+        };
+        self.wait(job, answer, deadline, &late).await
+    }
+
+    /// Import statements from the quick fixes for a problem.
+    ///
+    /// # Errors
+    /// Why they are not known.
+    pub async fn imports(
+        &self,
+        request: TextRequest,
+        problem: Problem,
+    ) -> Result<Vec<String>, String> {
+        let (tell, answer) = oneshot::channel();
+        let deadline = Instant::now() + request.deadline;
+        let late = Failure::Late(request.deadline.as_millis());
+        let job = Job::Imports {
+            request,
+            problem,
+            deadline,
+            tell,
+        };
+        self.wait(job, answer, deadline, &late).await
+    }
+
+    /// Tells which files there are now.
+    pub fn disk(&self, files: Vec<(FilePath, Stamp)>) {
+        if self.jobs.try_send(Job::Disk(files)).is_err() {
+            self.news
+                .add(format!("{} was not told what changed on disk", self.name));
+        }
+    }
+
+    async fn wait<T>(
+        &self,
+        job: Job,
+        answer: oneshot::Receiver<Result<T, String>>,
+        deadline: Instant,
+        late: &Failure,
+    ) -> Result<T, String> {
+        let name = &self.name;
+        if self.jobs.try_send(job).is_err() {
+            return Err(format!("{name}: too many questions wait for it"));
+        }
+        match timeout_at(deadline, answer).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) => Err(format!("{name}: it is gone")),
+            Err(_) => Err(format!("{name}: {late}")),
+        }
+    }
+}
+
+/// Crashes in a row.
+#[derive(Debug, Default)]
+struct Trouble {
+    crashes: usize,
+    not_before: Option<Instant>,
+    last: String,
+}
+
+struct State {
+    about: About,
+    launch: Launch,
+    news: News,
+    session: Option<Session>,
+    trouble: Trouble,
+    late: u32,
+    late_with_names: u32,
+    /// The files on disk as the server may know them.
+    disk: HashMap<FilePath, Stamp>,
+    ready: Arc<AtomicBool>,
+}
+
+async fn keep(mut state: State, mut queue: mpsc::Receiver<Job>) {
+    loop {
+        let job = match timeout(IDLE, queue.recv()).await {
+            Ok(job) => job,
+            Err(_) => {
+                state.session = None;
+                state.ready.store(false, Ordering::Relaxed);
+                queue.recv().await
+            }
+        };
+        let Some(job) = job else { return };
+        state.carry_out(job).await;
+        state.ready.store(state.is_ready(), Ordering::Relaxed);
+    }
+}
+
+impl State {
+    fn is_ready(&self) -> bool {
+        let is_up = self.session.as_ref().is_some_and(|one| !one.is_closed());
+        is_up && self.late_with_names < LATE_WITH_NAMES
+    }
+
+    /// Nothing is asked for somebody who does not wait any more.
+    async fn carry_out(&mut self, job: Job) {
+        match job {
+            Job::Disk(files) => self.disk_is(files),
+            Job::Diagnose {
+                request,
+                deadline,
+                tell,
+            } if !tell.is_closed() => {
+                let _ = tell.send(self.diagnose(&request, deadline).await);
+            }
+            Job::Imports {
+                request,
+                problem,
+                deadline,
+                tell,
+            } if !tell.is_closed() => {
+                let _ = tell.send(self.imports(&request, problem, deadline).await);
+            }
+            Job::Places {
+                request,
+                at,
+                relation,
+                deadline,
+                tell,
+            } if !tell.is_closed() => {
+                let _ = tell.send(self.places(&request, at, relation, deadline).await);
+            }
+            Job::Hover {
+                request,
+                at,
+                deadline,
+                tell,
+            } if !tell.is_closed() => {
+                let _ = tell.send(self.hover(&request, at, deadline).await);
+            }
+            Job::Diagnose { .. } | Job::Imports { .. } | Job::Places { .. } | Job::Hover { .. } => {
+            }
+        }
+    }
+
+    async fn places(
+        &mut self,
+        request: &TextRequest,
+        at: usize,
+        relation: Relation,
+        deadline: Instant,
+    ) -> Said<Vec<Place>> {
+        let asked = Asked { request, deadline };
+        let (tool, session) = self.running()?;
+        let found = session.places(&asked, at, relation).await;
+        Ok((tool, self.of_name(found).await?))
+    }
+
+    async fn hover(&mut self, request: &TextRequest, at: usize, deadline: Instant) -> Said<String> {
+        let asked = Asked { request, deadline };
+        let (tool, session) = self.running()?;
+        let found = session.hover(&asked, at).await;
+        Ok((tool, self.of_name(found).await?))
+    }
+
+    fn running(&mut self) -> Result<(String, &mut Session), String> {
+        match &mut self.session {
+            Some(session) if !session.is_closed() => Ok((session.tool.clone(), session)),
+            Some(_) | None => Err(format!("{}: it does not run", self.about.name)),
+        }
+    }
+
+    /// A server that is slow with a name may be quick with problems: only its end counts against it.
+    async fn of_name<T>(&mut self, found: Result<T, Failure>) -> Result<T, String> {
+        self.late_with_names += u32::from(matches!(found, Err(Failure::Late(_))));
+        match found {
+            Ok(found) => Ok(found),
+            Err(failure @ (Failure::Gone | Failure::Unprovable)) => self.judged(Err(failure)).await,
+            Err(failure @ (Failure::Late(_) | Failure::Refused(_) | Failure::Unreadable(_))) => {
+                Err(format!("{}: {failure}", self.about.name))
+            }
+        }
+    }
+
+    async fn diagnose(&mut self, request: &TextRequest, deadline: Instant) -> Found {
+        let asked = Asked { request, deadline };
+        let session = self.ready().await?;
+        let tool = session.tool.clone();
+        let found = session.diagnose(&asked).await;
+        Ok((tool, self.judged(found).await?))
+    }
+
+    async fn imports(
+        &mut self,
+        request: &TextRequest,
+        problem: Problem,
+        deadline: Instant,
+    ) -> Result<Vec<String>, String> {
+        let asked = Asked { request, deadline };
+        let found = self.ready().await?.imports(&asked, &problem).await;
+        self.judged(found).await
+    }
+
+    /// The running server, started if there is none.
+    async fn ready(&mut self) -> Result<&mut Session, String> {
+        if self.session.as_ref().is_some_and(Session::is_closed) {
+            self.crashed("it crashed").await;
+        }
+        if self.session.is_none() {
+            self.start().await?;
+        }
+        match &mut self.session {
+            Some(session) => Ok(session),
+            None => Err(format!("{}: it did not start", self.about.name)),
+        }
+    }
+
+    async fn start(&mut self) -> Result<(), String> {
+        let name = &self.about.name;
+        let Trouble {
+            crashes,
+            not_before,
+            last,
+        } = &self.trouble;
+        if *crashes > WAITS.len() {
+            return Err(format!("{name} is not started again: {last}"));
+        }
+        let now = Instant::now();
+        if let Some(then) = not_before.filter(|then| *then > now) {
+            let seconds = (then - now).as_secs_f32();
+            return Err(format!(
+                "{name} is started again in {seconds:.0} s ({last})"
+            ));
+        }
+        let opened = match (self.launch)() {
+            Ok(link) => Session::open(link, &self.about, now + START).await,
+            Err(error) => {
+                let why = format!("it cannot be started: {error}");
+                return Err(self.failed(&why).await);
+            }
+        };
+        let mut session = match opened {
+            Ok(session) => session,
+            Err(refusal) => {
+                let why = format!("at its start: {}", refusal.told().await);
+                return Err(self.failed(&why).await);
+            }
+        };
+        self.late_with_names = 0;
+        let sees = session.sees_errors(now + START).await;
+        let tool = session.tool.clone();
+        self.session = Some(session);
+        match sees {
+            Ok(true) => {
+                let took = now.elapsed().as_millis();
+                self.news.add(format!("{tool} was started in {took} ms"));
+                Ok(())
+            }
+            Ok(false) => {
+                let why = self.failed(BLIND).await;
+                self.trouble.crashes = WAITS.len() + 1;
+                Err(why)
+            }
+            Err(failure) => Err(self.failed(&format!("at its start: {failure}")).await),
+        }
+    }
+
+    /// Notes that a server is of no use now, and says so.
+    async fn failed(&mut self, why: &str) -> String {
+        self.crashed(why).await;
+        format!("{}: {}", self.about.name, self.trouble.last)
+    }
+
+    /// What a server's failure means for the server.
+    async fn judged<T>(&mut self, found: Result<T, Failure>) -> Result<T, String> {
+        let failure = match found {
+            Ok(found) => {
+                self.trouble = Trouble::default();
+                self.late = 0;
+                return Ok(found);
+            }
+            Err(failure) => failure,
+        };
+        match &failure {
+            Failure::Gone => self.crashed("it crashed").await,
+            Failure::Late(_) => {
+                self.late += 1;
+                if self.late >= LATE {
+                    self.crashed(&format!("it gave no answer {LATE} times in a row"))
+                        .await;
+                }
+            }
+            // What it still says of old texts ends with it.
+            Failure::Unprovable => self.session = None,
+            Failure::Refused(_) | Failure::Unreadable(_) => {}
+        }
+        Err(match &failure {
+            Failure::Gone => format!("{}: {}", self.about.name, self.trouble.last),
+            Failure::Late(_)
+            | Failure::Unprovable
+            | Failure::Refused(_)
+            | Failure::Unreadable(_) => format!("{}: {failure}", self.about.name),
+        })
+    }
+
+    async fn crashed(&mut self, what: &str) {
+        let end = match self.session.take() {
+            Some(Session {
+                process: Some(mut process),
+                ..
+            }) => format!("{what} ({})", process.end().await),
+            Some(_) | None => what.to_owned(),
+        };
+        let Trouble { crashes, .. } = self.trouble;
+        self.late = 0;
+        self.trouble = Trouble {
+            crashes: crashes + 1,
+            not_before: WAITS.get(crashes).map(|wait| Instant::now() + *wait),
+            last: end.clone(),
+        };
+        self.news.add(format!("{}: {end}", self.about.name));
+    }
+
+    fn disk_is(&mut self, files: Vec<(FilePath, Stamp)>) {
+        let now: HashMap<FilePath, Stamp> = files.into_iter().collect();
+        let before = std::mem::replace(&mut self.disk, now);
+        let Some(session) = &self.session else {
+            return;
+        };
+        let path = |file: &FilePath| self.about.root.join(file.as_str());
+        let gone = before
+            .keys()
+            .filter(|file| !self.disk.contains_key(*file))
+            .map(|file| (path(file), Fate::Deleted));
+        let changed = self.disk.iter().filter_map(|(file, stamp)| {
+            let fate = match before.get(file) {
+                None => Fate::Created,
+                Some(old) if old != stamp => Fate::Changed,
+                Some(_) => return None,
+            };
+            Some((path(file), fate))
+        });
+        let all: Vec<(PathBuf, Fate)> = gone.chain(changed).collect();
+        if !all.is_empty() {
+            session.disk_changed(&all);
+        }
+    }
+}

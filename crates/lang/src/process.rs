@@ -1,0 +1,200 @@
+//! The process of a language server: started in a group of its own, its last words kept, killed with
+//! all that it started.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::find::Program;
+use super::link::Link;
+use starling_workspace::Variables;
+
+/// How long one that says nothing more is waited for.
+const GRACE: Duration = Duration::from_millis(500);
+/// What is kept of its standard error.
+const LAST_WORDS: usize = 2 << 10;
+
+/// What a server gets to see of the environment: enough to find itself and the project's packages,
+/// and no secrets.
+const PASSED_ON: [&str; 12] = [
+    "HOME",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMPDIR",
+    "TZ",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PYTHONPATH",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+];
+
+/// Starts a server. Its caches are kept below `cache`.
+///
+/// # Errors
+/// It cannot be started.
+pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<Link> {
+    let passed_on = PASSED_ON
+        .iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let programs = &program.others;
+    let server = programs.command(&program.path, Variables::Clean, root);
+    let mut child = Command::from(server)
+        .args(&program.arguments)
+        .env_clear()
+        .envs(passed_on)
+        .env("PATH", programs.path())
+        .env("XDG_CACHE_HOME", cache)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    let words = Arc::default();
+    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let (Some(output), Some(input), Some(errors)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(io::Error::other("its pipes are missing"));
+    };
+    let listener = tokio::spawn(listen(errors, Arc::clone(&words)));
+    Ok(Link {
+        input: Box::new(input),
+        output: Box::new(output),
+        process: Some(Process {
+            child,
+            group,
+            words,
+            listener,
+        }),
+    })
+}
+
+type Words = Arc<Mutex<VecDeque<u8>>>;
+
+async fn listen(mut errors: impl AsyncRead + Unpin, words: Words) {
+    let mut chunk = [0; 1024];
+    while let Ok(read @ 1..) = errors.read(&mut chunk).await {
+        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.extend(&chunk[..read]);
+        let over = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..over);
+    }
+}
+
+/// A running server; dropped, it and all that it started are killed.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    group: Option<Pid>,
+    words: Words,
+    listener: JoinHandle<()>,
+}
+
+impl Process {
+    /// How it ended, if it did, and the last line that it said. What it left behind is killed.
+    pub async fn end(&mut self) -> String {
+        let status = match timeout(GRACE, self.child.wait()).await {
+            Ok(Ok(status)) => status.to_string(),
+            Ok(Err(_)) | Err(_) => "it closed its pipes".to_owned(),
+        };
+        self.kill_group();
+        // All that could say more are dead.
+        let _ = timeout(GRACE, &mut self.listener).await;
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words: Vec<u8> = words.iter().copied().collect();
+        let words = String::from_utf8_lossy(&words);
+        match words.trim_end().lines().last() {
+            Some(line) => format!("{status}: {}", line.trim()),
+            None => status,
+        }
+    }
+
+    fn kill_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            // Already gone is fine.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill_group();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+    use starling_workspace::HostPrograms;
+
+    fn shell(line: &str) -> Link {
+        let program = Program {
+            name: "sh".to_owned(),
+            path: "/bin/sh".into(),
+            arguments: vec!["-c".to_owned(), line.to_owned()],
+            others: HostPrograms::outside(Path::new("/")),
+        };
+        start(&program, Path::new("/"), Path::new("/nowhere")).unwrap()
+    }
+
+    /// Everything that it says.
+    async fn said(link: &mut Link) -> String {
+        let mut text = String::new();
+        link.input.read_to_string(&mut text).await.unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn its_end_is_told_with_its_last_words() {
+        let mut link = shell("echo one >&2; echo 'last words' >&2; exit 3");
+        said(&mut link).await;
+        let end = link.process.as_mut().unwrap().end().await;
+        assert!(end.starts_with("exit status: 3"), "{end}");
+        assert!(end.ends_with("last words"), "{end}");
+    }
+
+    #[tokio::test]
+    async fn it_sees_its_cache_and_no_secrets() {
+        // Cargo sets it for tests; nobody lists it.
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+        let seen = said(&mut shell("env")).await;
+        assert!(seen.contains("XDG_CACHE_HOME=/nowhere"), "{seen}");
+        assert!(!seen.contains("CARGO_PKG_NAME"), "{seen}");
+    }
+
+    #[tokio::test]
+    async fn what_it_started_dies_with_it() {
+        let mut link = shell("sleep 1000 & echo started; wait");
+        let mut started = [0; 8];
+        link.input.read_exact(&mut started).await.unwrap();
+        drop(link.process.take());
+        // The pipe ends when the last of them is dead.
+        let end = timeout(Duration::from_secs(100), said(&mut link)).await;
+        assert_eq!(end.unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn one_that_closes_its_pipes_is_not_waited_for() {
+        let mut link = shell("exec >&- 2>&-; sleep 1000");
+        said(&mut link).await;
+        let end = link.process.as_mut().unwrap().end().await;
+        assert_eq!(end, "it closed its pipes");
+    }
+}

@@ -1,0 +1,415 @@
+//! The language service of a run: which servers answer, and what they said of texts before.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use super::find::{NotUsed, Places, Program};
+use super::keeper::{BLIND, Keeper, Said};
+use super::known::settings;
+use super::names;
+use super::process;
+use super::session::{About, Session};
+use starling_core::{
+    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,
+    TextRequest,
+};
+use starling_syntax::FilePath;
+use starling_text::ContentHash;
+use starling_workspace::Snapshot;
+
+/// How long a server may take to tell its version.
+const GREETING: Duration = Duration::from_secs(20);
+/// Answers of one run that are remembered.
+const MOST: usize = 512;
+
+/// Which servers are wanted: names that are known, or commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// In order: the first that is here answers.
+    pub fast: Vec<String>,
+    /// For a second look.
+    pub thorough: Vec<String>,
+    /// Errors that must be mended.
+    pub stops: BTreeSet<ProblemKind>,
+    /// The longest that one question may take.
+    pub deadline: Duration,
+}
+
+/// What a server is started as: where, which, and with whose packages.
+type Place = (PathBuf, Program, Option<PathBuf>);
+
+/// The servers of a process. They outlive a run: the next one finds them warm.
+pub struct ServerPool {
+    cache: PathBuf,
+    keepers: Mutex<HashMap<Place, Keeper>>,
+}
+
+impl ServerPool {
+    /// A pool without servers; what they store goes below `cache`.
+    pub fn new(cache: PathBuf) -> Self {
+        ServerPool {
+            cache,
+            keepers: Mutex::default(),
+        }
+    }
+
+    /// The service of a run over a snapshot. Nothing is started before the first question.
+    pub fn service(
+        &self,
+        snapshot: &Snapshot,
+        places: &Places,
+        wanted: &Wanted,
+    ) -> LanguageServers {
+        let mut refused = Vec::new();
+        let mut chosen = |entries: &[String]| {
+            let find = |entry: &String| match places.find(entry) {
+                Ok(program) => Some(self.keeper(program, places)),
+                Err(why) => {
+                    refused.push((entry.clone(), why));
+                    None
+                }
+            };
+            entries.iter().find_map(find)
+        };
+        let fast = chosen(&wanted.fast);
+        let thorough = chosen(&wanted.thorough);
+        let servers = LanguageServers::of(fast, thorough, &in_words(&refused), wanted);
+        // What nobody asked for is not missed in each run; `starling doctor` says what to install.
+        let is_missing = |(_, why): &(String, NotUsed)| matches!(why, NotUsed::Missing { .. });
+        let is_default = wanted.fast == super::known_servers() && wanted.thorough.is_empty();
+        if is_default && refused.iter().all(is_missing) {
+            servers.told.store(true, Ordering::Relaxed);
+        }
+        for keeper in servers.keepers() {
+            keeper.disk(snapshot.stamps().to_vec());
+        }
+        servers
+    }
+
+    fn keeper(&self, program: Program, places: &Places) -> Keeper {
+        let python = places.python();
+        let key = (places.root.clone(), program.clone(), python.clone());
+        let mut keepers = lock(&self.keepers);
+        let keeper = keepers.entry(key).or_insert_with(|| {
+            let (root, cache) = (places.root.clone(), self.cache.clone());
+            let about = About {
+                name: program.name.clone(),
+                root: places.root.clone(),
+                settings: settings(python.as_deref()),
+            };
+            let launch = move || process::start(&program, &root, &cache);
+            Keeper::new(about, Arc::new(launch))
+        });
+        keeper.clone()
+    }
+}
+
+/// Starts a server, to know its name and version, and ends it.
+///
+/// # Errors
+/// Why it is of no use.
+pub async fn version(program: &Program, places: &Places, cache: &Path) -> Result<String, String> {
+    let link = process::start(program, &places.root, cache)
+        .map_err(|error| format!("it cannot be started: {error}"))?;
+    let about = About {
+        name: program.name.clone(),
+        root: places.root.clone(),
+        settings: settings(places.python().as_deref()),
+    };
+    let deadline = Instant::now() + GREETING;
+    match Session::open(link, &about, deadline).await {
+        Ok(mut session) => match session.sees_errors(deadline).await {
+            Ok(true) => Ok(session.tool),
+            Ok(false) => Err(BLIND.to_owned()),
+            Err(failure) => Err(failure.to_string()),
+        },
+        Err(refusal) => Err(refusal.told().await),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+type Key = (Effort, FilePath, ContentHash);
+/// What tools found in texts.
+type Answers = Arc<Mutex<HashMap<Key, (String, Vec<Problem>)>>>;
+
+/// Servers as one service.
+pub struct LanguageServers {
+    fast: Option<Keeper>,
+    thorough: Option<Keeper>,
+    /// Why there is none.
+    none: String,
+    /// Whether that was told.
+    told: AtomicBool,
+    stops: BTreeSet<ProblemKind>,
+    deadline: Duration,
+    known: Answers,
+}
+
+/// Why servers are not used. Those that are not installed share one reason, which says what to do.
+fn in_words(refused: &[(String, NotUsed)]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let mut missing: Vec<&str> = Vec::new();
+    for (entry, why) in refused {
+        match why {
+            NotUsed::Missing { .. } if missing.contains(&entry.as_str()) => {}
+            NotUsed::Missing { .. } => missing.push(entry),
+            NotUsed::Untrusted { .. } | NotUsed::Empty => reasons.push(format!("{entry}: {why}")),
+        }
+    }
+    if let Some(first) = missing.first() {
+        reasons.push(format!(
+            "not installed: {} (install one in the project's virtual environment or on PATH, for \
+             example: pip install {first})",
+            missing.join(", ")
+        ));
+    }
+    reasons
+}
+
+impl LanguageServers {
+    pub(super) fn of(
+        fast: Option<Keeper>,
+        thorough: Option<Keeper>,
+        reasons: &[String],
+        wanted: &Wanted,
+    ) -> Self {
+        let none = match reasons {
+            [] => "no language server is configured".to_owned(),
+            reasons => format!("no language server: {}", reasons.join("; ")),
+        };
+        LanguageServers {
+            fast,
+            thorough,
+            none,
+            told: AtomicBool::new(false),
+            stops: wanted.stops.clone(),
+            deadline: wanted.deadline,
+            known: Arc::default(),
+        }
+    }
+
+    fn keepers(&self) -> impl Iterator<Item = &Keeper> {
+        self.fast.iter().chain(&self.thorough)
+    }
+
+    fn keeper(&self, request: &TextRequest) -> Result<Keeper, String> {
+        if !is_known(&request.file) {
+            return Err(format!("no language server knows {}", request.file));
+        }
+        let keeper = match request.effort {
+            Effort::Fast => &self.fast,
+            Effort::Thorough => &self.thorough,
+        };
+        keeper.clone().ok_or_else(|| self.none.clone())
+    }
+
+    /// Questions about names start nothing: the index answers them as well.
+    fn ready(&self, request: &TextRequest) -> Result<Keeper, String> {
+        let keeper = self.keeper(request)?;
+        match keeper.is_ready() {
+            true => Ok(keeper),
+            false => Err(format!("{}: it is not ready", keeper.name)),
+        }
+    }
+}
+
+fn answer<T>(said: Said<T>) -> Answer<T> {
+    match said {
+        Ok((tool, value)) => Answer::Known { tool, value },
+        Err(reason) => Answer::Unknown { reason },
+    }
+}
+
+/// Whether the servers know the language of a file.
+fn is_known(file: &FilePath) -> bool {
+    let ending = file.as_str().rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| matches!(ending, "py" | "pyi"))
+}
+
+async fn diagnose(
+    keeper: Keeper,
+    known: Answers,
+    request: TextRequest,
+) -> Result<(String, Vec<Problem>), String> {
+    let key = key(&request);
+    if let Some(found) = lock(&known).get(&key) {
+        return Ok(found.clone());
+    }
+    let found = keeper.diagnose(request).await?;
+    let mut known = lock(&known);
+    if known.len() >= MOST {
+        known.clear();
+    }
+    known.insert(key, found.clone());
+    Ok(found)
+}
+
+/// Of all texts that an answer depends on and that may change in a run.
+fn key(request: &TextRequest) -> Key {
+    let mut all = String::new();
+    let mut others: Vec<_> = request
+        .overlay
+        .iter()
+        .filter(|(file, _)| *file != request.file)
+        .collect();
+    others.sort_by(|one, other| one.0.cmp(&other.0));
+    for (file, text) in others {
+        let hash = text.as_ref().map(|text| ContentHash::of(text));
+        all.push_str(&format!("{file}\0{hash:?}\0"));
+    }
+    all.push_str(&request.text);
+    (request.effort, request.file.clone(), ContentHash::of(&all))
+}
+
+#[async_trait]
+impl LanguageService for LanguageServers {
+    async fn diagnostics(&self, mut request: TextRequest) -> Diagnostics {
+        request.deadline = request.deadline.min(self.deadline);
+        let keeper = match self.keeper(&request) {
+            Ok(keeper) => keeper,
+            Err(reason) => return Diagnostics::Unknown { reason },
+        };
+        match diagnose(keeper, Arc::clone(&self.known), request).await {
+            Ok((tool, mut problems)) => {
+                for problem in &mut problems {
+                    problem.stops =
+                        problem.severity == Severity::Error && self.stops.contains(&problem.kind);
+                }
+                Diagnostics::Known { tool, problems }
+            }
+            Err(reason) => Diagnostics::Unknown { reason },
+        }
+    }
+
+    fn has(&self, effort: Effort, file: &FilePath) -> bool {
+        let keeper = match effort {
+            Effort::Fast => &self.fast,
+            Effort::Thorough => &self.thorough,
+        };
+        keeper.is_some() && is_known(file)
+    }
+
+    fn prepare(&self, request: TextRequest) {
+        if let Ok(keeper) = self.keeper(&request) {
+            tokio::spawn(diagnose(keeper, Arc::clone(&self.known), request));
+        }
+    }
+
+    async fn imports(&self, mut request: TextRequest, problem: &Problem) -> Vec<String> {
+        request.deadline = request.deadline.min(self.deadline);
+        if problem.kind != ProblemKind::Name {
+            return Vec::new();
+        }
+        let Ok(keeper) = self.keeper(&request) else {
+            return Vec::new();
+        };
+        let problem = Problem {
+            stops: false,
+            ..problem.clone()
+        };
+        match keeper.imports(request, problem).await {
+            Ok(statements) => statements,
+            Err(why) => {
+                tracing::debug!(why, "no quick fixes");
+                Vec::new()
+            }
+        }
+    }
+
+    async fn spots(
+        &self,
+        mut request: TextRequest,
+        at: usize,
+        relation: Relation,
+    ) -> Answer<Vec<Spot>> {
+        request.deadline = request.deadline.min(self.deadline);
+        let found = async {
+            let keeper = self.ready(&request)?;
+            let (tool, places) = keeper.places(request.clone(), at, relation).await?;
+            let look = move || names::spots(&places, &request, &keeper.root);
+            match tokio::task::spawn_blocking(look).await {
+                Ok(spots) => Ok((tool, spots)),
+                Err(_) => Err("internal error while places were read; see the log".to_owned()),
+            }
+        };
+        answer(found.await)
+    }
+
+    async fn hover(&self, mut request: TextRequest, at: usize) -> Answer<String> {
+        request.deadline = request.deadline.min(self.deadline);
+        match self.ready(&request) {
+            Ok(keeper) => answer(keeper.hover(request, at).await),
+            Err(reason) => Answer::Unknown { reason },
+        }
+    }
+
+    fn news(&self) -> Vec<String> {
+        let none = self.keepers().next().is_none() && !self.told.swap(true, Ordering::Relaxed);
+        let none = none.then(|| self.none.clone());
+        let news = self.keepers().flat_map(|keeper| keeper.news.take());
+        none.into_iter().chain(news).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_servers_that_are_not_installed_are_no_news_of_a_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = starling_workspace::Workspace::open(dir.path().to_owned()).unwrap();
+        let snapshot = workspace.snapshot(Default::default());
+        let pool = ServerPool::new(dir.path().join("cache"));
+        let places = Places {
+            root: dir.path().to_owned(),
+            own_programs: super::super::find::OwnPrograms::Refused,
+            path: dir.path().join("bin").into(),
+            virtual_env: None,
+        };
+        let news = |fast: Vec<String>| {
+            let wanted = Wanted {
+                fast,
+                thorough: Vec::new(),
+                stops: BTreeSet::new(),
+                deadline: Duration::from_secs(1),
+            };
+            pool.service(&snapshot, &places, &wanted).news()
+        };
+        assert_eq!(news(super::super::known_servers()), Vec::<String>::new());
+        let chosen = news(vec!["pylsp".to_owned()]);
+        assert!(chosen[0].contains("not installed: pylsp"), "{chosen:?}");
+    }
+
+    #[test]
+    fn servers_that_are_not_installed_share_one_reason() {
+        let missing = |name: &str| {
+            let program = name.to_owned();
+            (name.to_owned(), NotUsed::Missing { program })
+        };
+        let refused = [
+            missing("ty"),
+            (" ".to_owned(), NotUsed::Empty),
+            missing("pylsp"),
+            missing("ty"),
+        ];
+        assert_eq!(
+            in_words(&refused),
+            [
+                " : an empty command",
+                "not installed: ty, pylsp (install one in the project's virtual environment or on \
+                 PATH, for example: pip install ty)",
+            ]
+        );
+        assert!(in_words(&[]).is_empty());
+    }
+}

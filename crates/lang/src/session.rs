@@ -1,0 +1,497 @@
+//! One running server: the handshake, texts shown to it, and what it says of exactly these texts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use super::convert;
+use super::documents::{Documents, Fate, Notification, Texts, uri, watched};
+use super::heard::{Awaited, Heard, listener};
+use super::known::is_deaf_over;
+use super::link::Link;
+use super::names::{self, Place};
+use super::process::Process;
+use super::quickfix;
+use starling_core::{Effort, Problem, Relation, Severity, TextRequest};
+use starling_rpc::{Connection, RequestError};
+use starling_syntax::FilePath;
+use starling_text::Encoding;
+
+/// How often a server may take its own answer back.
+const RETRIES: u32 = 5;
+/// Cancelled by the server, or overtaken by a change: to be asked again.
+const AGAIN: [i64; 3] = [-32800, -32801, -32802];
+const PULL: &str = "textDocument/diagnostic";
+
+/// Why a server has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("no answer within {0} ms")]
+    Late(u128),
+    #[error("it crashed")]
+    Gone,
+    #[error("it refused: {0}")]
+    Refused(String),
+    #[error("its answer cannot be read: {0}")]
+    Unreadable(String),
+    #[error("it does not say which version its diagnostics speak of, and they may be old")]
+    Unprovable,
+}
+
+/// What a server is told of itself and its workspace.
+#[derive(Debug, Clone)]
+pub(super) struct About {
+    pub name: String,
+    pub root: PathBuf,
+    pub settings: Value,
+}
+
+/// A question with the time until which its answer is of use.
+pub(super) struct Asked<'a> {
+    pub request: &'a TextRequest,
+    pub deadline: Instant,
+}
+
+impl Asked<'_> {
+    fn late(&self) -> Failure {
+        Failure::Late(self.request.deadline.as_millis())
+    }
+
+    fn failure(&self, error: RequestError) -> Failure {
+        failure(error, self.request.deadline)
+    }
+}
+
+fn failure(error: RequestError, waited: Duration) -> Failure {
+    match error {
+        RequestError::Refused { message, .. } => Failure::Refused(message),
+        RequestError::Late { .. } => Failure::Late(waited.as_millis()),
+        RequestError::Gone => Failure::Gone,
+        RequestError::Unreadable { message, .. } => Failure::Unreadable(message),
+    }
+}
+
+/// A server that was started and is of no use.
+pub(super) struct Refusal {
+    failure: Failure,
+    process: Option<Process>,
+}
+
+impl Refusal {
+    /// What is wrong with it, and how it ended.
+    pub async fn told(mut self) -> String {
+        match (&self.failure, &mut self.process) {
+            (Failure::Gone, Some(process)) => format!("it crashed ({})", process.end().await),
+            (failure, _) => failure.to_string(),
+        }
+    }
+}
+
+pub(super) struct Session {
+    name: String,
+    /// Its name and version.
+    pub tool: String,
+    pub process: Option<Process>,
+    connection: Connection,
+    heard: Arc<watch::Sender<Heard>>,
+    documents: Documents,
+    encoding: Encoding,
+    capabilities: Value,
+    /// It once said which version its diagnostics speak of.
+    names_versions: bool,
+    /// Diagnostics of a text that it was shown may still be under way.
+    owes: bool,
+    /// It was not at work when it first answered.
+    settled: bool,
+}
+
+impl Session {
+    /// Greets a server.
+    ///
+    /// # Errors
+    /// It does not answer as a language server in time.
+    pub async fn open(link: Link, about: &About, deadline: Instant) -> Result<Self, Refusal> {
+        let began = Instant::now();
+        let (heard, _) = watch::channel(Heard::default());
+        let heard = Arc::new(heard);
+        let ear = listener(Arc::clone(&heard), about.settings.clone());
+        let connection = Connection::open(link.input, link.output, ear);
+        let greeting = connection.ask("initialize", greeting(about), deadline);
+        let answer = match greeting.await {
+            Ok(answer) => answer.value,
+            Err(error) => {
+                return Err(Refusal {
+                    failure: failure(error, deadline - began),
+                    process: link.process,
+                });
+            }
+        };
+        connection.notify("initialized", json!({}));
+        let settings = json!({"settings": about.settings});
+        connection.notify("workspace/didChangeConfiguration", settings);
+        let logged = heard.borrow().version.clone();
+        let version = answer["serverInfo"]["version"].as_str();
+        let version = version.or(logged.as_deref()).unwrap_or_default();
+        let capabilities = answer["capabilities"].clone();
+        let encoding = match capabilities["positionEncoding"].as_str() {
+            Some("utf-8") => Encoding::Utf8,
+            Some("utf-32") => Encoding::Utf32,
+            Some(_) | None => Encoding::Utf16,
+        };
+        Ok(Session {
+            name: about.name.clone(),
+            tool: format!("{} {version}", about.name).trim_end().to_owned(),
+            process: link.process,
+            connection,
+            heard,
+            documents: Documents::new(about.root.clone()),
+            encoding,
+            capabilities,
+            names_versions: false,
+            owes: false,
+            settled: false,
+        })
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.connection.is_closed()
+    }
+
+    /// Tells what happened on disk.
+    pub fn disk_changed(&self, files: &[(PathBuf, Fate)]) {
+        self.tell(vec![watched(files)]);
+    }
+
+    fn tell(&self, notifications: Vec<Notification>) {
+        for (method, params) in notifications {
+            self.connection.notify(method, params);
+        }
+    }
+
+    /// Whether it finds the error in a text that cannot be parsed: one that does not finds nothing,
+    /// because its checkers are missing or switched off, and its silence means nothing.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn sees_errors(&mut self, deadline: Instant) -> Result<bool, Failure> {
+        let request = TextRequest {
+            file: FilePath::new("starling_probe.py"),
+            text: "def (\n".into(),
+            overlay: Vec::new(),
+            effort: Effort::Fast,
+            deadline: deadline.saturating_duration_since(Instant::now()),
+        };
+        let asked = Asked {
+            request: &request,
+            deadline,
+        };
+        let found = self.diagnose(&asked).await?;
+        Ok(found
+            .iter()
+            .any(|problem| problem.severity == Severity::Error))
+    }
+
+    /// Shows the texts of a question and waits for the problems of exactly these.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn diagnose(&mut self, asked: &Asked<'_>) -> Result<Vec<Problem>, Failure> {
+        let items = self.raw(asked).await?;
+        let TextRequest { file, text, .. } = asked.request;
+        convert::problems(&items, file, text, self.encoding).map_err(Failure::Unreadable)
+    }
+
+    /// Import statements that quick fixes offer for a problem of the text.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn imports(
+        &mut self,
+        asked: &Asked<'_>,
+        problem: &Problem,
+    ) -> Result<Vec<String>, Failure> {
+        if self.capabilities["codeActionProvider"].is_null() {
+            return Ok(Vec::new());
+        }
+        let items = self.raw(asked).await?;
+        let TextRequest { file, text, .. } = asked.request;
+        let problems =
+            convert::problems(&items, file, text, self.encoding).map_err(Failure::Unreadable)?;
+        let Some(at) = problems.iter().position(|one| one == problem) else {
+            return Ok(Vec::new());
+        };
+        let uri = self.documents.uri(file);
+        let params = json!({
+            "textDocument": {"uri": uri},
+            "range": items[at]["range"],
+            "context": {"diagnostics": [items[at]], "only": ["quickfix"]},
+        });
+        let request = self
+            .connection
+            .ask("textDocument/codeAction", params, asked.deadline);
+        let answer = request.await.map_err(|error| asked.failure(error))?;
+        let name = problem.range.map_or("", |range| range.of(text));
+        Ok(quickfix::imports(
+            &answer.value,
+            &self.documents.path(file),
+            text,
+            self.encoding,
+            name,
+        ))
+    }
+
+    /// The places that stand in a relation to the name at a byte of the text, as the server writes them.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn places(
+        &mut self,
+        asked: &Asked<'_>,
+        at: usize,
+        relation: Relation,
+    ) -> Result<Vec<Place>, Failure> {
+        let (method, provider) = match relation {
+            Relation::Definitions => ("textDocument/definition", "definitionProvider"),
+            Relation::References => ("textDocument/references", "referencesProvider"),
+            Relation::Implementations => ("textDocument/implementation", "implementationProvider"),
+        };
+        let mut params = self.about(asked, at, provider).await?;
+        if relation == Relation::References {
+            params["context"] = json!({"includeDeclaration": false});
+        }
+        let answer = self.request(method, params, asked).await?;
+        names::places(answer, self.encoding).map_err(Failure::Unreadable)
+    }
+
+    /// What the server says of the name at a byte of the text.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn hover(&mut self, asked: &Asked<'_>, at: usize) -> Result<String, Failure> {
+        let params = self.about(asked, at, "hoverProvider").await?;
+        let answer = self.request("textDocument/hover", params, asked).await?;
+        Ok(names::hover(&answer))
+    }
+
+    /// Shows the texts of a question about a name; what speaks of the name.
+    async fn about(
+        &mut self,
+        asked: &Asked<'_>,
+        at: usize,
+        provider: &str,
+    ) -> Result<Value, Failure> {
+        let provided = &self.capabilities[provider];
+        let has_it = !provided.is_null() && *provided != Value::Bool(false);
+        if !has_it || is_deaf_over(&self.name, provider) {
+            return Err(Failure::Refused(format!("it has no quick {provider}")));
+        }
+        let texts = texts(asked.request);
+        if !self.documents.has(&texts) {
+            // Diagnostics of texts that are shown in passing must not pass for those of later ones.
+            match self.pulls() || self.names_versions {
+                true => {
+                    let told = self.documents.show(&texts);
+                    self.tell(told);
+                }
+                false => drop(self.raw(asked).await?),
+            }
+        }
+        let uri = self.documents.uri(&asked.request.file);
+        let position = names::position(&asked.request.text, at, self.encoding);
+        Ok(json!({"textDocument": {"uri": uri}, "position": position}))
+    }
+
+    async fn raw(&mut self, asked: &Asked<'_>) -> Result<Vec<Value>, Failure> {
+        let request = asked.request;
+        let texts = texts(request);
+        let was_open = self.documents.is_open(&request.file);
+        let (notifications, version) = self.documents.sync(&texts, &request.file);
+        let awaited = Awaited {
+            path: self.documents.path(&request.file),
+            version,
+        };
+        self.heard.send_modify(|heard| heard.await_text(awaited));
+        // The change of another text can have it look at this one again, as it was.
+        let mixed = was_open && notifications.len() > 1;
+        let owed = std::mem::replace(&mut self.owes, true) || mixed;
+        self.tell(notifications);
+        let items = loop {
+            let items = match self.pulls() {
+                true => self.pull(asked).await?,
+                false => match self.pushed(asked, owed).await? {
+                    Some(items) => items,
+                    // Only now it said that it wants to be asked.
+                    None => continue,
+                },
+            };
+            if self.settle(asked).await? {
+                break items;
+            }
+        };
+        self.owes = false;
+        Ok(items)
+    }
+
+    fn pulls(&self) -> bool {
+        !self.capabilities["diagnosticProvider"].is_null()
+            || self.heard.borrow().registered.contains(PULL)
+    }
+
+    /// Asks for the diagnostics. A server reads in order what it is sent, and nothing is changed
+    /// before its answer: it speaks of the text that was shown last.
+    async fn pull(&self, asked: &Asked<'_>) -> Result<Vec<Value>, Failure> {
+        let uri = self.documents.uri(&asked.request.file);
+        let params = json!({"textDocument": {"uri": uri}});
+        let mut answer = self.request(PULL, params, asked).await?;
+        match answer["items"].take() {
+            Value::Array(items) if answer["kind"] != "unchanged" => Ok(items),
+            _ => Err(Failure::Unreadable("no list of diagnostics".to_owned())),
+        }
+    }
+
+    /// Asks, and asks again where the server takes its own answer back.
+    async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        asked: &Asked<'_>,
+    ) -> Result<Value, Failure> {
+        let mut last = Failure::Gone;
+        for _ in 0..RETRIES {
+            let request = self.connection.ask(method, params.clone(), asked.deadline);
+            match request.await {
+                Ok(answer) => return Ok(answer.value),
+                Err(RequestError::Refused { code, message }) if AGAIN.contains(&code) => {
+                    last = Failure::Refused(message);
+                }
+                Err(error) => return Err(asked.failure(error)),
+            }
+        }
+        Err(last)
+    }
+
+    /// Waits for diagnostics that the server sends by itself; `None` when it wants to be asked
+    /// instead. Where they name no version, they count only when they came after the server had read
+    /// the text, which the answer to a later request proves, and when no older ones were under way.
+    async fn pushed(
+        &mut self,
+        asked: &Asked<'_>,
+        owed: bool,
+    ) -> Result<Option<Vec<Value>>, Failure> {
+        let read = match self.names_versions {
+            true => None,
+            false => self.barrier(asked).await?,
+        };
+        let mut heard = self.heard.subscribe();
+        let after = |heard: &Heard| match (&heard.unversioned, read) {
+            (Some((order, _)), Some(read)) => *order > read,
+            (Some(_), None) | (None, _) => false,
+        };
+        let unprovable = |heard: &Heard| heard.unversioned.is_some() && read.is_none();
+        let come = heard.wait_for(|heard| {
+            heard.closed
+                || heard.exact.is_some()
+                || heard.registered.contains(PULL)
+                || after(heard)
+                || unprovable(heard)
+        });
+        let come = timeout_at(asked.deadline, come).await;
+        let heard = match &come {
+            Ok(Ok(heard)) => heard,
+            Ok(Err(_)) => return Err(Failure::Gone),
+            Err(_) => return Err(asked.late()),
+        };
+        if let Some(items) = &heard.exact {
+            self.names_versions = true;
+            return Ok(Some(items.clone()));
+        }
+        match &heard.unversioned {
+            _ if heard.closed => Err(Failure::Gone),
+            Some(_) if owed || !after(heard) => Err(Failure::Unprovable),
+            Some((_, items)) => Ok(Some(items.clone())),
+            None => Ok(None),
+        }
+    }
+
+    /// A question whose answer needs the text. Its place among all messages; `None` where the server
+    /// has no such question.
+    async fn barrier(&self, asked: &Asked<'_>) -> Result<Option<u64>, Failure> {
+        if self.capabilities["documentSymbolProvider"].is_null() {
+            return Ok(None);
+        }
+        let uri = self.documents.uri(&asked.request.file);
+        let params = json!({"textDocument": {"uri": uri}});
+        let request = self
+            .connection
+            .ask("textDocument/documentSymbol", params, asked.deadline);
+        match request.await {
+            Ok(answer) => Ok(Some(answer.order)),
+            Err(RequestError::Refused { .. }) => Ok(None),
+            Err(error) => Err(asked.failure(error)),
+        }
+    }
+
+    /// A server that is still at work on the project when it answers for the first time may answer
+    /// otherwise when it is done: then its end is waited for, and `false` says to ask again.
+    async fn settle(&mut self, asked: &Asked<'_>) -> Result<bool, Failure> {
+        if std::mem::replace(&mut self.settled, true) || self.heard.borrow().at_work.is_empty() {
+            return Ok(true);
+        }
+        let mut heard = self.heard.subscribe();
+        let done = heard.wait_for(|heard| heard.closed || heard.at_work.is_empty());
+        match timeout_at(asked.deadline, done).await {
+            Ok(_) => Ok(false),
+            Err(_) => Err(asked.late()),
+        }
+    }
+}
+
+/// All texts of a question.
+fn texts(request: &TextRequest) -> Texts<'_> {
+    let others = request.overlay.iter();
+    let mut texts: Texts<'_> = others.map(|(file, text)| (file, text.as_ref())).collect();
+    texts.insert(&request.file, Some(&request.text));
+    texts
+}
+
+/// The parameters of `initialize`.
+fn greeting(about: &About) -> Value {
+    let root = uri(&about.root);
+    json!({
+        "processId": std::process::id(),
+        "clientInfo": {"name": "starling", "version": env!("CARGO_PKG_VERSION")},
+        "rootUri": root,
+        "rootPath": about.root,
+        "workspaceFolders": [{"uri": root, "name": "workspace"}],
+        "initializationOptions": {},
+        "capabilities": {
+            "general": {"positionEncodings": ["utf-8", "utf-16"]},
+            "window": {"workDoneProgress": true},
+            "workspace": {
+                "configuration": true,
+                "workspaceFolders": true,
+                "didChangeConfiguration": {"dynamicRegistration": true},
+                "didChangeWatchedFiles": {"dynamicRegistration": true},
+                "diagnostics": {"refreshSupport": true},
+            },
+            "textDocument": {
+                "synchronization": {"dynamicRegistration": false},
+                "publishDiagnostics": {"versionSupport": true, "tagSupport": {"valueSet": [1, 2]}},
+                "diagnostic": {"dynamicRegistration": true},
+                "documentSymbol": {},
+                "definition": {"linkSupport": true},
+                "implementation": {"linkSupport": true},
+                "references": {},
+                "hover": {"contentFormat": ["plaintext", "markdown"]},
+                "codeAction": {
+                    "dataSupport": true,
+                    "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix"]}},
+                },
+            },
+        },
+    })
+}

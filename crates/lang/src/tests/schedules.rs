@@ -1,0 +1,174 @@
+//! Servers that misbehave, over many seeded schedules: no question takes longer than its deadline, and
+//! no answer speaks of another text than the one that was asked about.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::scripted::*;
+use crate::names::{Place, spots};
+use starling_core::Relation;
+use starling_syntax::FilePath;
+
+const MANNERS: [Manner; 4] = [
+    Manner::Pull,
+    Manner::PullLater,
+    Manner::Push,
+    Manner::PushBare,
+];
+
+/// What came of the questions of some schedules.
+#[derive(Debug, Default)]
+struct Count {
+    /// Problems.
+    known: usize,
+    /// Places and hovers.
+    of_names: usize,
+    unknown: usize,
+}
+
+/// How long the one place is that was found.
+fn length(places: &[Place]) -> usize {
+    let long = "x".repeat(99);
+    let mut request = request("a.py", &long, None, Duration::ZERO);
+    let other = (FilePath::new("b.py"), Some(long.into()));
+    request.overlay.push(other);
+    let spots = spots(places, &request, Path::new("/p"));
+    assert_eq!(spots.len(), 1);
+    spots[0].range.len()
+}
+
+fn script(dice: &mut Dice, manner: Manner) -> Script {
+    // Each kind of trouble is there in one of three schedules.
+    let mut often = |most: u64| match dice.below(3) {
+        0 => 1 + dice.below(most),
+        _ => 0,
+    };
+    Script {
+        manner,
+        crash_at_start: often(60),
+        crash_at_message: often(20),
+        silent: often(40),
+        slow: often(60),
+        flood: often(15),
+        wrong_version: often(70),
+        garbage: often(8),
+        refuse: often(40),
+        slow_names: often(30),
+        blind: false,
+        silent_after: 0,
+    }
+}
+
+async fn one_schedule(seed: u64, count: &mut Count) {
+    let mut dice = Dice::new(seed + 77);
+    let manner = MANNERS[(seed % 4) as usize];
+    let keeper = script(&mut dice, manner).keeper(seed);
+    for question in 0..8 {
+        let other = dice
+            .in_hundred(40)
+            .then(|| format!("other {}", dice.below(3)));
+        // Sometimes the same text again.
+        let number = question - dice.below(question + 1) / 3;
+        let text = format!("text {}", "i".repeat(number as usize));
+        let file = ["a.py", "b.py"][dice.below(2) as usize];
+        let deadline = Duration::from_millis(100 + dice.below(5000));
+        let began = Instant::now();
+        let asked = request(file, &text, other.as_deref(), deadline);
+        // Some are given up by the one who asked.
+        let patience = match dice.in_hundred(15) {
+            true => deadline / 3,
+            false => deadline * 2,
+        };
+        // What is said of the name must be of this text as well as what is wrong with it.
+        let kind = dice.below(4);
+        let expected = seen(&text, other.as_deref());
+        let found = async {
+            match kind {
+                0 => {
+                    let (tool, words) = keeper.hover(asked, 0).await?;
+                    Ok((tool, words))
+                }
+                1 => {
+                    let relations = [
+                        Relation::Definitions,
+                        Relation::References,
+                        Relation::Implementations,
+                    ];
+                    let relation = relations[(question % 3) as usize];
+                    let (tool, places) = keeper.places(asked, 0, relation).await?;
+                    let length = length(&places);
+                    assert_eq!(length, expected.len(), "seed {seed}");
+                    Ok((tool, expected.clone()))
+                }
+                _ => {
+                    let (tool, problems) = keeper.diagnose(asked).await?;
+                    Ok((tool, words(&problems).concat()))
+                }
+            }
+        };
+        match tokio::time::timeout(patience, found).await {
+            Ok(Ok((tool, words))) => {
+                assert_eq!(tool, "scripted 1.0");
+                assert_eq!(words, expected, "seed {seed}");
+                match kind {
+                    0 | 1 => count.of_names += 1,
+                    _ => count.known += 1,
+                }
+            }
+            Ok(Err::<_, String>(why)) => {
+                assert!(why.starts_with("scripted"), "{why}");
+                count.unknown += 1;
+            }
+            Err(_) => count.unknown += 1,
+        }
+        let took = began.elapsed();
+        let most = deadline + Duration::from_millis(2);
+        assert!(took <= most, "seed {seed}: {took:?} of {deadline:?}");
+        if dice.in_hundred(20) {
+            tokio::time::advance(Duration::from_millis(dice.below(30_000))).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_old_is_shown_and_nothing_is_waited_for_too_long() {
+    let mut count = Count::default();
+    for seed in 0..1000 {
+        one_schedule(seed, &mut count).await;
+    }
+    println!("{count:?}");
+    // Servers are that bad; still, much is known, and much is not.
+    assert!(count.known > 1500, "{count:?}");
+    assert!(count.of_names > 600, "{count:?}");
+    assert!(count.unknown > 1000, "{count:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn good_servers_always_answer() {
+    for manner in MANNERS {
+        let keeper = Script::good(manner).keeper(1);
+        let mut unproven = 0;
+        for question in 0..50 {
+            let other = (question % 3 == 0).then(|| format!("other {question}"));
+            let text = format!("text {}", question / 2);
+            let asked = request("a.py", &text, other.as_deref(), Duration::from_secs(2));
+            let found = keeper.diagnose(asked).await;
+            match found {
+                Ok((_, problems)) => {
+                    assert_eq!(words(&problems), [seen(&text, other.as_deref())]);
+                }
+                // What cannot be proven is not said, once.
+                Err(why) => {
+                    assert_eq!(manner, Manner::PushBare, "{why}");
+                    assert!(why.contains("may be old"), "{why}");
+                    unproven += 1;
+                }
+            }
+        }
+        // Each time a new server was taken, and that one could prove what it said.
+        assert_eq!(keeper.news.take().len(), 1 + unproven);
+        assert!(unproven < 25);
+    }
+}

@@ -1,0 +1,309 @@
+//! Text to tokens and back. Control tokens can only come from the template, never from a message.
+
+use std::collections::{HashMap, HashSet};
+
+use candle_core::quantized::gguf_file::Value;
+use candle_core::quantized::tokenizer::TokenizerFromGguf;
+use candle_core::{Error, Result};
+use tokenizers::Tokenizer;
+use tokenizers::pre_tokenizers::PreTokenizerWrapper;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::digits::Digits;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+
+use super::file::ModelFile;
+use super::template::{CHATML, ChatTemplate};
+use starling_core::Message;
+
+/// GGUF's marks for tokens that are never text: those that steer the model, and unused ones.
+const NEVER_TEXT: [i64; 2] = [3, 5];
+/// Tokens that end an answer, by name; the file itself names only one.
+const ENDS: [&str; 6] = [
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "</s>",
+];
+/// The control tokens of a text with a hole: what is before it, what comes after it, and where the answer
+/// begins; then those that begin a project and each of its files.
+const HOLE: [&str; 5] = [
+    "<|fim_prefix|>",
+    "<|fim_suffix|>",
+    "<|fim_middle|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+];
+/// Frames the number of a control token's text inside a rendered prompt. The private use
+/// character itself is framed too, so that no message can forge a frame.
+const FRAME: char = '\u{f8fe}';
+
+/// The tokens and the chat template of one model file.
+pub struct Vocabulary {
+    tokenizer: Tokenizer,
+    template: ChatTemplate,
+    /// Texts that a message must not smuggle in: the control tokens, and last the frame.
+    guarded: Vec<String>,
+    /// The first characters of those.
+    openers: Vec<char>,
+    control: HashSet<u32>,
+    ends: HashSet<u32>,
+    /// Those of [`HOLE`], where the model has all of them.
+    hole: Option<[u32; 5]>,
+    /// The bytes behind the characters in which byte-level tokens are written.
+    bytes: HashMap<char, u8>,
+}
+
+impl Vocabulary {
+    /// # Errors
+    /// When the file has no tokenizer that is supported, or a broken template.
+    pub fn load(file: &ModelFile) -> Result<Self> {
+        let mut tokenizer = Tokenizer::from_gguf(file.content())?;
+        if file.text("tokenizer.ggml.pre") == Some("smollm") {
+            let parts: Vec<PreTokenizerWrapper> = vec![
+                Digits::new(true).into(),
+                ByteLevel::new(false, true, true).into(),
+            ];
+            tokenizer.with_pre_tokenizer(Some(Sequence::new(parts)));
+        }
+        let hole = HOLE.map(|text| tokenizer.token_to_id(text));
+        let hole = match hole {
+            [
+                Some(before),
+                Some(after),
+                Some(middle),
+                Some(project),
+                Some(file),
+            ] => Some([before, after, middle, project, file]),
+            _ => None,
+        };
+        let mut control = control_tokens(file);
+        control.extend(hole.into_iter().flatten());
+        let name = |key: &str| {
+            let id = u32::try_from(file.number(key).ok()?).ok()?;
+            Some((id, tokenizer.id_to_token(id)?))
+        };
+        let begin = name("tokenizer.ggml.bos_token_id");
+        let end = name("tokenizer.ggml.eos_token_id");
+        let named = ENDS.iter().filter_map(|text| tokenizer.token_to_id(text));
+        let ends = named
+            .filter(|id| control.contains(id))
+            .chain(end.as_ref().map(|(id, _)| *id));
+        let ends = ends.collect();
+        let text = |token: Option<(u32, String)>| token.map(|(_, text)| text).unwrap_or_default();
+        let source = file.text("tokenizer.chat_template").unwrap_or(CHATML);
+        let template =
+            ChatTemplate::new(source.to_owned(), text(begin), text(end)).map_err(Error::wrap)?;
+        let mut guarded: Vec<String> = control
+            .iter()
+            .filter_map(|id| tokenizer.id_to_token(*id))
+            .collect();
+        // Longest first, so that no token hides in a longer one.
+        guarded.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
+        guarded.push(FRAME.to_string());
+        let mut openers: Vec<char> = guarded
+            .iter()
+            .filter_map(|text| text.chars().next())
+            .collect();
+        openers.sort_unstable();
+        openers.dedup();
+        Ok(Self {
+            tokenizer,
+            template,
+            guarded,
+            openers,
+            control,
+            ends,
+            hole,
+            bytes: byte_characters(),
+        })
+    }
+
+    /// The tokens of a text of an answer.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn plain(&self, text: &str) -> Result<Vec<u32>> {
+        let mut tokens = Vec::new();
+        self.encode_framed(&self.guard(text), &mut tokens)?;
+        Ok(tokens)
+    }
+
+    /// The tokens of a prompt that ends where the answer begins.
+    ///
+    /// # Errors
+    /// When the template refuses the messages.
+    pub fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>> {
+        let contents: Vec<String> = messages
+            .iter()
+            .map(|message| self.guard(message.text()))
+            .collect();
+        let text = self
+            .template
+            .render(messages, &contents)
+            .map_err(Error::wrap)?;
+        let mut tokens = Vec::new();
+        self.encode_framed(&text, &mut tokens)?;
+        Ok(tokens)
+    }
+
+    /// The tokens of a text with a hole, which the answer fills, and of the text of a file beside it.
+    /// `None` where the model has no tokens for it.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn hole(&self, beside: &str, before: &str, after: &str) -> Result<Option<Vec<u32>>> {
+        let Some([prefix, suffix, middle, project, file]) = self.hole else {
+            return Ok(None);
+        };
+        let mut tokens = vec![project];
+        self.encode("project\n", &mut tokens)?;
+        for (opens, text) in [
+            (file, format!("beside.py\n{beside}\n")),
+            (file, "code.py\n".to_owned()),
+            (prefix, before.to_owned()),
+            (suffix, after.to_owned()),
+        ] {
+            tokens.push(opens);
+            self.encode_framed(&self.guard(&text), &mut tokens)?;
+        }
+        tokens.push(middle);
+        Ok(Some(tokens))
+    }
+
+    /// Encodes a text whose control tokens are framed.
+    fn encode_framed(&self, text: &str, tokens: &mut Vec<u32>) -> Result<()> {
+        // Odd pieces are the numbers of guarded texts.
+        for (index, piece) in text.split(FRAME).enumerate() {
+            let guarded = piece
+                .parse()
+                .ok()
+                .and_then(|number: usize| self.guarded.get(number));
+            match (index % 2, guarded) {
+                (1, Some(guarded)) => self.encode_plain(guarded, tokens)?,
+                _ => self.encode(piece, tokens)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn guard(&self, text: &str) -> String {
+        let mut safe = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(&self.openers[..]) {
+            safe.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let mut guarded = self.guarded.iter().enumerate();
+            match guarded.find(|(_, guarded)| rest.starts_with(guarded.as_str())) {
+                Some((number, guarded)) => {
+                    safe.push_str(&format!("{FRAME}{number}{FRAME}"));
+                    rest = &rest[guarded.len()..];
+                }
+                None => {
+                    let width = rest.chars().next().map_or(0, char::len_utf8);
+                    safe.push_str(&rest[..width]);
+                    rest = &rest[width..];
+                }
+            }
+        }
+        safe.push_str(rest);
+        safe
+    }
+
+    fn encode(&self, text: &str, tokens: &mut Vec<u32>) -> Result<()> {
+        if !text.is_empty() {
+            let encoding = self
+                .tokenizer
+                .encode_fast(text, false)
+                .map_err(Error::wrap)?;
+            tokens.extend_from_slice(encoding.get_ids());
+        }
+        Ok(())
+    }
+
+    /// Encodes the text of a control token as ordinary text: cut after its first character, it is
+    /// no longer one.
+    fn encode_plain(&self, text: &str, tokens: &mut Vec<u32>) -> Result<()> {
+        let cut = text.chars().next().map_or(0, char::len_utf8);
+        self.encode(&text[..cut], tokens)?;
+        self.encode(&text[cut..], tokens)
+    }
+
+    /// Whether this token ends the answer.
+    pub fn ends(&self, token: u32) -> bool {
+        self.ends.contains(&token) || self.hole.is_some_and(|hole| hole.contains(&token))
+    }
+
+    /// The bytes that a token stands for: none for a control token, and often a part of a character.
+    pub fn bytes(&self, token: u32) -> Vec<u8> {
+        if self.control.contains(&token) {
+            return Vec::new();
+        }
+        let Some(text) = self.tokenizer.id_to_token(token) else {
+            return Vec::new();
+        };
+        let known: Option<Vec<u8>> = text
+            .chars()
+            .map(|character| self.bytes.get(&character).copied())
+            .collect();
+        known.unwrap_or_else(|| text.into_bytes())
+    }
+}
+
+/// Whether a model fills holes: its file has the tokens for it.
+pub fn fills(file: &ModelFile) -> bool {
+    let Some(Value::Array(tokens)) = file.content().metadata.get("tokenizer.ggml.tokens") else {
+        return false;
+    };
+    let has = |wanted: &&str| {
+        let mut texts = tokens
+            .iter()
+            .rev()
+            .filter_map(|token| token.to_string().ok());
+        texts.any(|text| text == wanted)
+    };
+    HOLE.iter().all(has)
+}
+
+fn control_tokens(file: &ModelFile) -> HashSet<u32> {
+    let kinds = file.content().metadata.get("tokenizer.ggml.token_type");
+    let Some(Value::Array(kinds)) = kinds else {
+        return HashSet::new();
+    };
+    let kind = |value: &Value| match value {
+        Value::I32(kind) => i64::from(*kind),
+        Value::U32(kind) => i64::from(*kind),
+        Value::U8(_)
+        | Value::I8(_)
+        | Value::U16(_)
+        | Value::I16(_)
+        | Value::U64(_)
+        | Value::I64(_)
+        | Value::F32(_)
+        | Value::F64(_)
+        | Value::Bool(_)
+        | Value::String(_)
+        | Value::Array(_) => 0,
+    };
+    (0u32..)
+        .zip(kinds)
+        .filter(|(_, value)| NEVER_TEXT.contains(&kind(value)))
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// Byte-level vocabularies write each byte as a printable character: itself where it is printable,
+/// else the next free one from U+0100.
+pub(super) fn byte_characters() -> HashMap<char, u8> {
+    let printable = |byte: &u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+    let others = (0..=u8::MAX).filter(|byte| !printable(byte));
+    let shifted = others
+        .zip('\u{100}'..)
+        .map(|(byte, character)| (character, byte));
+    (0..=u8::MAX)
+        .filter(printable)
+        .map(|byte| (char::from(byte), byte))
+        .chain(shifted)
+        .collect()
+}

@@ -1,0 +1,301 @@
+//! The thread that owns a loaded network and answers one request after another.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use candle_core::Device;
+use tokio::sync::mpsc::{Receiver, UnboundedSender};
+
+use super::answer::{Answer, Flow};
+use super::file::ModelFile;
+use super::network::{Hidden, Network};
+use super::sampler::Sampler;
+use super::sequences::{Sequence, Sequences};
+use super::threads::Pace;
+use super::vocabulary::Vocabulary;
+use starling_core::{
+    ChatReply, ChatRequest, Dollars, Finish, ModelError, ModelNotice, Tokens, Usage,
+};
+
+/// Tokens of a prompt that run in one step, between two looks at whether the caller still waits.
+const STEP: usize = 128;
+
+/// Opens and closes a code block.
+const FENCE: &str = "```";
+
+/// One request and where its answer goes. The caller gave up when `events` is closed.
+pub struct Job {
+    pub request: ChatRequest,
+    pub events: UnboundedSender<Event>,
+}
+
+/// What the worker tells the caller.
+pub enum Event {
+    Notice(ModelNotice),
+    Delta(String),
+    Done(Box<Result<ChatReply, ModelError>>),
+}
+
+/// What the worker needs to know of its model.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pub name: String,
+    pub path: PathBuf,
+    pub window: usize,
+}
+
+/// Why a request ended without a reply.
+enum Halt {
+    /// Nobody waits any more.
+    Abandoned,
+    Refused(ModelError),
+    /// Loading or running the network failed.
+    Broken(candle_core::Error),
+}
+
+impl From<candle_core::Error> for Halt {
+    fn from(error: candle_core::Error) -> Self {
+        Halt::Broken(error)
+    }
+}
+
+/// Everything that is loaded.
+struct Engine {
+    network: Network,
+    vocabulary: Vocabulary,
+    sequences: Sequences,
+}
+
+/// Answers jobs until the last sender is gone.
+pub fn run(source: &Source, mut jobs: Receiver<Job>) {
+    let mut engine = None;
+    while let Some(job) = jobs.blocking_recv() {
+        if job.events.is_closed() {
+            continue;
+        }
+        let outcome = match &mut engine {
+            Some(engine) => answer(source, engine, &job),
+            None => load(source, &job.events)
+                .and_then(|loaded| answer(source, engine.insert(loaded), &job)),
+        };
+        let reply = match outcome {
+            Ok(reply) => Ok(reply),
+            Err(Halt::Refused(error)) => Err(error),
+            Err(Halt::Broken(error)) => Err(source.unavailable("failed", &error)),
+            Err(Halt::Abandoned) => continue,
+        };
+        // The caller may have left in this very moment, which is no one's fault.
+        let _ = job.events.send(Event::Done(Box::new(reply)));
+    }
+}
+
+fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt> {
+    let notice = |message: String| {
+        let model = source.name.clone();
+        events
+            .send(Event::Notice(ModelNotice::Preparing { model, message }))
+            .map_err(|_| Halt::Abandoned)
+    };
+    let started = Instant::now();
+    let file = ModelFile::open(&source.path)?;
+    notice(format!(
+        "loading {:.2} GB of weights",
+        file.bytes() as f64 / 1e9
+    ))?;
+    let device = device();
+    let network = Network::load(&file, source.window, &device)?;
+    let vocabulary = Vocabulary::load(&file)?;
+    // The kernels for prompts repack all weights on first use: better now than within an answer.
+    let mut cache = network.cache()?;
+    network.extend(&[0, 0], &mut cache)?;
+    let place = if device.is_cpu() { "CPU" } else { "GPU" };
+    let seconds = started.elapsed().as_secs_f64();
+    notice(format!("loaded on the {place} in {seconds:.1} s"))?;
+    Ok(Engine {
+        network,
+        vocabulary,
+        sequences: Sequences::default(),
+    })
+}
+
+/// An NVIDIA GPU where the program was built for one and one is present, else the CPU.
+fn device() -> Device {
+    Device::cuda_if_available(0).unwrap_or(Device::Cpu)
+}
+
+fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, Halt> {
+    let Engine {
+        network,
+        vocabulary,
+        sequences,
+    } = engine;
+    let request = &job.request;
+    let known = known(source, vocabulary, request)?;
+    source.check(&known)?;
+    let sequence = sequences.claim(network, &request.conversation, &known)?;
+    let cached = sequence.tokens().len();
+    let mut hidden = None;
+    let mut rest = &known[cached..];
+    while !rest.is_empty() {
+        job.check()?;
+        // No single token is left over: it would take other kernels, which round differently.
+        let step = if rest.len() > STEP + 1 {
+            STEP
+        } else {
+            rest.len()
+        };
+        let (now, later) = rest.split_at(step);
+        hidden = Some(sequence.extend(network, now)?);
+        rest = later;
+    }
+    let hidden = hidden.expect("a claimed sequence leaves at least one token to run");
+    let room = source.window - known.len();
+    let limit = usize::try_from(request.max_output.0)
+        .unwrap_or(room)
+        .clamp(1, room);
+    let written = write(network, vocabulary, sequence, hidden, job, limit)?;
+    let count = |tokens: usize| Tokens(tokens as u64);
+    Ok(ChatReply {
+        model: source.name.clone(),
+        text: written.text,
+        tool_calls: Vec::new(),
+        finish: written.finish,
+        usage: Usage {
+            prompt: count(known.len()),
+            cached: count(cached),
+            output: count(written.tokens),
+        },
+        cost: Dollars(0.0),
+        calls: 1,
+    })
+}
+
+/// What the network reads before it writes.
+fn known(
+    source: &Source,
+    vocabulary: &Vocabulary,
+    request: &ChatRequest,
+) -> Result<Vec<u32>, Halt> {
+    if request.following.is_empty() {
+        let mut known = vocabulary.prompt(&request.messages)?;
+        source.check(&known)?;
+        known.extend(vocabulary.plain(&request.beginning)?);
+        return Ok(known);
+    }
+    let texts: Vec<&str> = request.messages.iter().map(|one| one.text()).collect();
+    let hole = vocabulary.hole(&texts.join("\n"), &request.beginning, &request.following)?;
+    hole.ok_or_else(|| {
+        let error = source.unavailable("fills no holes", &"its file has no tokens for them");
+        Halt::Refused(error)
+    })
+}
+
+/// An answer's text, its length, and why it ended.
+struct Written {
+    text: String,
+    tokens: usize,
+    finish: Finish,
+}
+
+/// Writes an answer of at most `limit` tokens behind the prompt that ended in `hidden`.
+fn write(
+    network: &Network,
+    vocabulary: &Vocabulary,
+    sequence: &mut Sequence,
+    mut hidden: Hidden,
+    job: &Job,
+    limit: usize,
+) -> Result<Written, Halt> {
+    let mut sampler = Sampler::new(job.request.temperature, job.request.seed);
+    let request = &job.request;
+    let fills = !request.following.is_empty();
+    let beginning = if fills { "" } else { &request.beginning };
+    // The backticks of a block that it opens.
+    let plain = beginning.trim_start_matches('`');
+    let fence = &beginning[..beginning.len() - plain.len()];
+    let opens_block = fence.len() >= FENCE.len();
+    let mut stops = request.stop.clone();
+    stops.extend(opens_block.then(|| format!("\n{fence}")));
+    let mut text = Answer::new(&stops, beginning);
+    job.delta(beginning)?;
+    let mut tokens = 0;
+    let mut pace = Pace::default();
+    let (finish, flow) = loop {
+        let token = sampler.pick(&network.scores(&hidden)?) as u32;
+        tokens += 1;
+        if vocabulary.ends(token) {
+            break (Finish::Stop, Flow::Open);
+        }
+        let (certain, flow) = text.push(&vocabulary.bytes(token));
+        job.delta(certain)?;
+        match flow {
+            Flow::Stopped => break (Finish::Stop, flow),
+            Flow::Open if tokens >= limit => break (Finish::Length, flow),
+            Flow::Open => {}
+        }
+        let began = Instant::now();
+        pace.begin();
+        hidden = sequence.extend(network, &[token])?;
+        pace.end(began.elapsed());
+    };
+    drop(pace);
+    let (mut text, mut rest) = text.finish(flow);
+    if opens_block && flow == Flow::Stopped {
+        let closing = format!("\n{fence}");
+        text.push_str(&closing);
+        rest.push_str(&closing);
+    }
+    job.delta(&rest)?;
+    Ok(Written {
+        text,
+        tokens,
+        finish,
+    })
+}
+
+impl Job {
+    fn check(&self) -> Result<(), Halt> {
+        match self.events.is_closed() {
+            true => Err(Halt::Abandoned),
+            false => Ok(()),
+        }
+    }
+
+    fn delta(&self, text: &str) -> Result<(), Halt> {
+        if text.is_empty() {
+            return self.check();
+        }
+        self.events
+            .send(Event::Delta(text.to_owned()))
+            .map_err(|_| Halt::Abandoned)
+    }
+}
+
+impl Source {
+    /// Whether a prompt leaves room for an answer.
+    fn check(&self, prompt: &[u32]) -> Result<(), Halt> {
+        if prompt.is_empty() {
+            let error =
+                self.unavailable("got no prompt", &"the messages and its template are empty");
+            return Err(Halt::Refused(error));
+        }
+        if prompt.len() < self.window {
+            return Ok(());
+        }
+        Err(Halt::Refused(ModelError::TooLong {
+            model: self.name.clone(),
+            prompt: Tokens(prompt.len() as u64),
+            window: Tokens(self.window as u64),
+            message: String::new(),
+        }))
+    }
+
+    /// The model cannot be used, and why.
+    pub fn unavailable(&self, what: &str, error: &dyn std::fmt::Display) -> ModelError {
+        let path = self.path.display();
+        ModelError::Unavailable {
+            model: self.name.clone(),
+            message: format!("the local model in {path} {what}: {error}"),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A tool call whose arguments were cut.
+
+use serde_json::{Deserializer, Value};
+
+use super::join::{LineBreaks, without_repeat};
+use starling_core::ToolCall;
+
+/// The call, as far as it has come.
+#[derive(Debug)]
+pub(super) struct CutCall {
+    call: ToolCall,
+}
+
+/// How far a JSON text has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Json {
+    /// An object, which ends at this byte.
+    Whole(usize),
+    /// An object may still become of it.
+    Open,
+    Broken,
+}
+
+fn state(text: &str) -> Json {
+    let mut values = Deserializer::from_str(text).into_iter::<Value>();
+    match values.next() {
+        Some(Ok(Value::Object(_))) => Json::Whole(values.byte_offset()),
+        Some(Ok(_)) => Json::Broken,
+        Some(Err(error)) if error.is_eof() => Json::Open,
+        Some(Err(_)) => Json::Broken,
+        None => Json::Open,
+    }
+}
+
+impl CutCall {
+    /// Takes the last call where its arguments are not whole.
+    pub fn take(calls: &mut Vec<ToolCall>) -> Option<Self> {
+        let call = calls.pop_if(|call| !matches!(state(&call.arguments), Json::Whole(_)))?;
+        Some(CutCall { call })
+    }
+
+    pub fn call(&self) -> &ToolCall {
+        &self.call
+    }
+
+    pub fn is_whole(&self) -> bool {
+        matches!(state(&self.call.arguments), Json::Whole(_))
+    }
+
+    /// Goes on with a piece: the rest as text, or the call made once more. Says whether that helped.
+    pub fn push(&mut self, text: String, calls: Vec<ToolCall>) -> bool {
+        let before = self.call.arguments.len();
+        let again = calls.into_iter().find(|call| call.name == self.call.name);
+        if let Some(again) = again {
+            let is_better =
+                matches!(state(&again.arguments), Json::Whole(_)) || again.arguments.len() > before;
+            if is_better {
+                self.call.arguments = again.arguments;
+            }
+            return is_better;
+        }
+        self.push_text(without_fence(&text));
+        self.call.arguments.len() > before || self.is_whole()
+    }
+
+    fn push_text(&mut self, piece: &str) {
+        let arguments = &mut self.call.arguments;
+        let from_start = piece.trim_start();
+        if arguments.trim().is_empty() || from_start.starts_with(arguments.as_str()) {
+            *arguments = from_start.to_owned();
+        } else if let Some(rest) = without_repeat(arguments, piece, LineBreaks::Escaped) {
+            arguments.push_str(rest);
+        } else {
+            let joined = format!("{arguments}{piece}");
+            let is_written_anew =
+                state(&joined) == Json::Broken && matches!(state(from_start), Json::Whole(_));
+            *arguments = if is_written_anew {
+                from_start.to_owned()
+            } else {
+                joined
+            };
+        }
+        // A fence or a remark behind the object is no part of it.
+        if let Json::Whole(end) = state(arguments) {
+            arguments.truncate(end);
+        }
+    }
+
+    pub fn into_call(self) -> ToolCall {
+        self.call
+    }
+}
+
+/// The rest of a JSON text never begins with a fence and a true line break.
+fn without_fence(text: &str) -> &str {
+    let opened = text.trim_start().strip_prefix("```");
+    match opened.and_then(|rest| rest.split_once('\n')) {
+        Some((language, rest)) if language.chars().all(char::is_alphanumeric) => rest,
+        Some(_) | None => text,
+    }
+}

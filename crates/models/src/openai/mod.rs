@@ -1,0 +1,212 @@
+//! Any endpoint that speaks OpenAI's chat completions, streamed. Retries, deadlines and fallbacks are
+//! the business of the layers above.
+
+mod answer;
+mod events;
+mod failure;
+mod probe;
+mod secret;
+mod transport;
+mod wire;
+
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+pub use self::probe::{Probe, probe};
+
+use self::answer::Answer;
+use self::failure::Failures;
+use self::transport::{Endpoint, HttpFailure, Transport};
+use super::usage::credible;
+use starling_core::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, ModelError, ModelProfile, Tokens,
+    ToolCalling, WorstCase,
+};
+
+/// How long a server may leave the stream open after it said why it stopped.
+const AFTER_FINISH: Duration = Duration::from_secs(1);
+
+/// A key, never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(pub String);
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}
+
+/// The name of the field that limits an answer; servers know one or the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputLimit {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+/// One model behind one endpoint.
+#[derive(Debug, Clone)]
+pub struct OpenAiOptions {
+    pub profile: ModelProfile,
+    /// The name that the server knows.
+    pub model: String,
+    /// For example `https://api.openai.com/v1`.
+    pub base_url: String,
+    pub key: Option<ApiKey>,
+    pub output_limit: OutputLimit,
+    /// Used in place of the temperature of a request.
+    pub temperature: Option<f32>,
+    /// Fields that the server does not accept and that are left out.
+    pub omit: Vec<String>,
+}
+
+/// The adapter.
+pub struct OpenAiModel {
+    options: OpenAiOptions,
+    /// The same options with tools as text.
+    as_text: OpenAiOptions,
+    /// The server has refused tools.
+    has_no_tools: AtomicBool,
+    transport: Transport,
+    failures: Failures,
+}
+
+impl OpenAiModel {
+    /// Makes ready to call; connects to nothing yet.
+    ///
+    /// # Errors
+    /// [`ModelError::Unavailable`] for an URL or key that cannot be sent.
+    pub fn new(options: OpenAiOptions) -> Result<Self, ModelError> {
+        let name = &options.profile.name;
+        let endpoint = Endpoint::new(name, &options.base_url, options.key.as_ref())?;
+        let secrets = endpoint.secrets(options.key.as_ref());
+        let mut as_text = options.clone();
+        as_text.profile.tool_calling = ToolCalling::Text;
+        Ok(OpenAiModel {
+            as_text,
+            has_no_tools: AtomicBool::new(false),
+            failures: Failures::new(&options.profile, endpoint.address(), secrets),
+            transport: Transport::new(name, endpoint, "/chat/completions")?,
+            options,
+        })
+    }
+
+    /// Whether [`OpenAiModel::new`] would have what it needs.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check(options: &OpenAiOptions) -> Result<(), ModelError> {
+        let name = &options.profile.name;
+        Endpoint::new(name, &options.base_url, options.key.as_ref()).map(drop)
+    }
+
+    fn options(&self) -> &OpenAiOptions {
+        if self.has_no_tools.load(Ordering::Relaxed) {
+            &self.as_text
+        } else {
+            &self.options
+        }
+    }
+
+    async fn read(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<Answer, ModelError> {
+        let body =
+            wire::body(self.options(), request).map_err(|error| ModelError::Unavailable {
+                model: self.options.profile.name.clone(),
+                message: format!("the request cannot be written: {error}"),
+            })?;
+        let events = self.transport.post(&body).await;
+        let mut events = events.map_err(|failure| self.failures.of(failure))?;
+        let mut answer = Answer::default();
+        let most = most_bytes(request.max_output.min(self.options.profile.max_output));
+        loop {
+            let next = if answer.is_finished() {
+                tokio::time::timeout(AFTER_FINISH, events.next())
+                    .await
+                    .unwrap_or(Ok(None))
+            } else {
+                events.next().await
+            };
+            let next = next.map_err(|failure| match failure {
+                // An event without an end is paid for as well.
+                HttpFailure::TooLarge(_) if events.waiting() as u64 > most => {
+                    let waiting = Tokens(events.waiting() as u64);
+                    self.failures.endless(answer.received() + waiting)
+                }
+                other => self.failures.of(other),
+            });
+            let Some(piece) = next? else {
+                return Ok(answer);
+            };
+            let chunk: Value = serde_json::from_str(&piece)
+                .map_err(|error| self.failures.unreadable(&error, &piece))?;
+            if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
+                return Err(self.failures.in_stream(error));
+            }
+            answer.take(&chunk, watch);
+            if answer.received_bytes() > most {
+                return Err(self.failures.endless(answer.received()));
+            }
+        }
+    }
+}
+
+/// Bytes of the longest answer that is read: text and code have about four bytes a token. An answer that
+/// keeps to its limit is never cut, but for one made of long runs of one character.
+fn most_bytes(max_output: Tokens) -> u64 {
+    max_output.0.saturating_mul(8).saturating_add(8 << 10)
+}
+
+#[async_trait]
+impl ChatModel for OpenAiModel {
+    fn profile(&self) -> &ModelProfile {
+        &self.options().profile
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        let worst = WorstCase::of(request, self.profile());
+        let mut answer = self
+            .read(request, watch)
+            .await
+            .map_err(|error| failure::with_prompt(error, worst.prompt))
+            .inspect_err(|error| {
+                if let ModelError::NoTools { .. } = error {
+                    self.has_no_tools.store(true, Ordering::Relaxed);
+                }
+            })?;
+        let Some(finish) = answer.finish() else {
+            return Err(self.failures.cut());
+        };
+        let usage = credible(answer.usage(), &worst, answer.received());
+        Ok(ChatReply {
+            model: self.options.profile.name.clone(),
+            finish,
+            usage,
+            cost: self
+                .options
+                .profile
+                .price
+                .map_or(Dollars(0.0), |price| price.cost(usage)),
+            calls: 1,
+            tool_calls: answer.take_calls(),
+            text: answer.take_text(),
+        })
+    }
+}

@@ -1,0 +1,258 @@
+//! One HTTP exchange: no retries, no redirects, errors with their headers, and a server's whole answer
+//! turned into a stream of one piece.
+
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Response, Url, redirect};
+use serde_json::{Map, Value};
+
+use super::ApiKey;
+use super::events::{Events, MOST_BYTES, too_large};
+use super::failure::causes;
+use super::secret::Secrets;
+use starling_core::ModelError;
+
+/// The most of an error's body that is read.
+const ERROR_BYTES: usize = 64 << 10;
+/// Maximum length of a list of models that is read.
+const LIST_BYTES: usize = 4 << 20;
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// Where requests go, and with which key.
+pub(super) struct Endpoint {
+    base: Url,
+    authorization: Option<HeaderValue>,
+}
+
+impl Endpoint {
+    pub fn new(model: &str, base_url: &str, key: Option<&ApiKey>) -> Result<Self, ModelError> {
+        let unavailable = |message: String| ModelError::Unavailable {
+            model: model.to_owned(),
+            message,
+        };
+        let base = Url::parse(base_url.trim_end_matches('/'))
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .ok_or_else(|| {
+                unavailable(format!(
+                    "base_url {base_url:?} is no address: write it like https://host/v1"
+                ))
+            })?;
+        let authorization = key
+            .map(|ApiKey(key)| {
+                let mut value =
+                    HeaderValue::from_str(&format!("Bearer {}", key.trim())).map_err(|_| {
+                        unavailable("the API key holds characters that no key has".into())
+                    })?;
+                value.set_sensitive(true);
+                Ok(value)
+            })
+            .transpose()?;
+        Ok(Endpoint {
+            base,
+            authorization,
+        })
+    }
+
+    /// The address of one of its services.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base.as_str().trim_end_matches('/'))
+    }
+
+    /// The address as it may be shown: a URL can hold a password or a key.
+    pub fn address(&self) -> String {
+        let mut shown = self.base.clone();
+        // Neither can fail where there is a host.
+        let _ = shown.set_username("");
+        let _ = shown.set_password(None);
+        shown.set_query(None);
+        shown.set_fragment(None);
+        shown.as_str().trim_end_matches('/').to_owned()
+    }
+
+    /// What must not be shown: the key, and a user or password in the address.
+    pub fn secrets(&self, key: Option<&ApiKey>) -> Secrets {
+        let key = key.map(|ApiKey(key)| key.as_str());
+        let password = self.base.password();
+        Secrets::new(
+            key.into_iter()
+                .chain(password)
+                .chain([self.base.username()]),
+        )
+    }
+
+    /// A server on this machine is never reached through a proxy.
+    fn is_local(&self) -> bool {
+        match self.base.host_str() {
+            Some(host) => host == "localhost" || host == "[::1]" || host.starts_with("127."),
+            None => false,
+        }
+    }
+}
+
+/// Why there is no stream to read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HttpFailure {
+    #[error("HTTP {status}")]
+    Status {
+        status: u16,
+        retry_after: Option<Duration>,
+        body: String,
+    },
+    /// The server answers elsewhere.
+    #[error("HTTP {status}")]
+    Redirect { status: u16, location: String },
+    /// Nothing was sent.
+    #[error("{0}")]
+    NoConnection(String),
+    /// It broke on the way.
+    #[error("{0}")]
+    Connection(String),
+    #[error("not a chat completion")]
+    NotChat(String),
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+impl From<reqwest::Error> for HttpFailure {
+    fn from(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        match error.is_connect() {
+            true => HttpFailure::NoConnection(causes(&error)),
+            false => HttpFailure::Connection(causes(&error)),
+        }
+    }
+}
+
+/// Sends each request once, to the address that the user named and to no other.
+pub(super) struct Transport {
+    client: reqwest::Client,
+    url: String,
+    authorization: Option<HeaderValue>,
+}
+
+impl Transport {
+    /// Sends requests to one service of an endpoint.
+    pub fn new(model: &str, endpoint: Endpoint, path: &str) -> Result<Self, ModelError> {
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!("starling/", env!("CARGO_PKG_VERSION")));
+        if endpoint.is_local() {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| ModelError::Unavailable {
+            model: model.to_owned(),
+            message: format!("no HTTP client: {}", causes(&error)),
+        })?;
+        Ok(Transport {
+            client,
+            url: endpoint.url(path),
+            authorization: endpoint.authorization,
+        })
+    }
+
+    /// Status and body of a plain request; of a longer body, its beginning.
+    pub async fn get(&self) -> Result<(u16, String), HttpFailure> {
+        let response = self.send(self.client.get(&self.url)).await?;
+        let status = response.status().as_u16();
+        let (body, _) = read(response, LIST_BYTES).await.unwrap_or_default();
+        Ok((status, body))
+    }
+
+    /// Asks for a chat completion.
+    pub async fn post(&self, body: &Map<String, Value>) -> Result<Events, HttpFailure> {
+        let response = self.send(self.client.post(&self.url).json(body)).await?;
+        as_events(response).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, HttpFailure> {
+        // A server without keys may take offence at an empty one.
+        let request = match &self.authorization {
+            Some(value) => request.header(AUTHORIZATION, value),
+            None => request,
+        };
+        Ok(request.send().await?)
+    }
+}
+
+async fn as_events(response: Response) -> Result<Events, HttpFailure> {
+    let status = response.status();
+    if status.is_redirection() {
+        let location = response.headers().get(LOCATION);
+        let location = location.and_then(|location| location.to_str().ok());
+        return Err(HttpFailure::Redirect {
+            status: status.as_u16(),
+            location: location.unwrap_or_default().to_owned(),
+        });
+    }
+    if !status.is_success() {
+        let retry_after = retry_after(response.headers());
+        let (body, _) = read(response, ERROR_BYTES).await.unwrap_or_default();
+        return Err(HttpFailure::Status {
+            status: status.as_u16(),
+            retry_after,
+            body,
+        });
+    }
+    let kind = response.headers().get(CONTENT_TYPE);
+    let streams = kind
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.starts_with("text/event-stream"));
+    if streams {
+        return Ok(Events::of(response));
+    }
+    let (body, rest) = read(response, MOST_BYTES).await?;
+    if rest == Rest::Unread {
+        return Err(too_large("an answer", MOST_BYTES));
+    }
+    let is_events = ["data:", "event:", "id:", "retry:", ":"]
+        .iter()
+        .any(|start| body.trim_start().starts_with(start));
+    if is_events {
+        return Ok(Events::whole(&body));
+    }
+    match serde_json::from_str::<Value>(&body) {
+        Ok(whole) if whole.is_object() => Ok(Events::whole(&format!("data: {whole}\n\n"))),
+        Ok(_) | Err(_) => Err(HttpFailure::NotChat(body)),
+    }
+}
+
+/// What is left of a body behind the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Rest {
+    #[default]
+    Nothing,
+    Unread,
+}
+
+/// The body up to `limit` bytes.
+async fn read(mut response: Response, limit: usize) -> Result<(String, Rest), HttpFailure> {
+    let mut bytes = Vec::new();
+    let mut rest = Rest::Nothing;
+    while let Some(chunk) = response.chunk().await? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > limit {
+            bytes.truncate(limit);
+            rest = Rest::Unread;
+            break;
+        }
+    }
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), rest))
+}
+
+/// Seconds, or milliseconds where the server gives them. The form with a date is not read: it needs
+/// two clocks that agree.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let number = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|text| text.trim().parse::<f64>().ok())
+    };
+    let seconds = number("retry-after-ms")
+        .map(|millis| millis / 1000.0)
+        .or_else(|| number("retry-after"))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}

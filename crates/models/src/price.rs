@@ -1,0 +1,81 @@
+//! The list prices of well-known models.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use starling_core::Price;
+
+/// The list price of a well-known model, by the name that its provider gives it. A vendor in front
+/// (`openai/gpt-4o`) and a release behind (`gpt-4o-2024-11-20`) make no difference.
+pub fn list_price(model: &str) -> Option<Price> {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    table()
+        .iter()
+        .find(|entry| entry.models.iter().any(|known| is_release(name, known)))
+        .map(|entry| entry.price)
+}
+
+/// The models in the table.
+pub fn priced_models() -> impl Iterator<Item = &'static str> {
+    table()
+        .iter()
+        .flat_map(|entry| entry.models.iter().map(String::as_str))
+}
+
+fn is_release(name: &str, known: &str) -> bool {
+    let Some(rest) = name.strip_prefix(known) else {
+        return false;
+    };
+    let release = rest.strip_prefix(['-', '@', ':']).unwrap_or("");
+    rest.is_empty()
+        || release == "latest"
+        || (release.len() >= 3 && release.chars().all(|c| c.is_ascii_digit() || c == '-'))
+}
+
+#[derive(Deserialize)]
+struct Table {
+    price: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    models: Vec<String>,
+    #[serde(flatten)]
+    price: Price,
+}
+
+fn table() -> &'static [Entry] {
+    static TABLE: OnceLock<Vec<Entry>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        toml::from_str::<Table>(include_str!("prices.toml"))
+            .expect("a test reads the table that is compiled in")
+            .price
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_their_releases_have_a_price_and_neighbours_do_not() {
+        let full = list_price("gpt-4o").unwrap();
+        assert_eq!(list_price("gpt-4o-2024-11-20"), Some(full));
+        assert_eq!(list_price("openai/gpt-4o"), Some(full));
+        assert_eq!(list_price("gpt-4o-latest"), Some(full));
+        assert_ne!(list_price("gpt-4o-mini"), Some(full));
+        assert_eq!(list_price("gpt-4o-something"), None);
+        assert_eq!(list_price("gpt-4o-1"), None);
+        assert_eq!(list_price("qwen2.5-coder"), None);
+    }
+
+    #[test]
+    fn no_model_has_two_prices() {
+        let mut names: Vec<_> = table().iter().flat_map(|entry| &entry.models).collect();
+        names.sort();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}

@@ -1,0 +1,298 @@
+//! Which model plays which part: names and specifications become models, each wrapped in the layers.
+
+mod adapter;
+mod spec;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::continuing::Continuing;
+use super::resilient::{Attempted, Policy, Resilient};
+use super::sampled::Sampled;
+use starling_config::{Config, ModelKind, Network};
+use starling_core::{ChatModel, Dollars, ModelError};
+
+use super::price::priced_models;
+use adapter::served_name;
+pub use adapter::{DEFAULT_BASE_URL, base_url, key_variable, price};
+pub use spec::{ModelSource, RoleSources, resolve, role_sources};
+
+/// Names that are proposed in place of an unknown one.
+const NEAR_MOST: usize = 3;
+
+/// Reads an environment variable.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The models of a run.
+#[derive(Clone)]
+pub struct Models {
+    pub agent: Arc<dyn ChatModel>,
+    pub scout: Arc<dyn ChatModel>,
+    /// Each writes a candidate of its own; empty when the agent writes.
+    pub editors: Vec<Arc<dyn ChatModel>>,
+    pub proxy: Arc<dyn ChatModel>,
+    unpriced: Vec<String>,
+}
+
+/// Why a run has no models.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ModelsError {
+    #[error("{}", unknown(.name, .known))]
+    UnknownName { name: String, known: Vec<String> },
+    #[error("several models are configured ({}): say which in roles.agent, or use --model", .names.join(", "))]
+    Ambiguous { names: Vec<String> },
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(
+        "limits.dollars is set, but the price of {} is unknown: set price_prompt and price_output of the \
+         model, or limit calls and tokens instead",
+        .models.join(", ")
+    )]
+    Unpriced { models: Vec<String> },
+}
+
+fn unknown(name: &str, known: &[String]) -> String {
+    let configured = configured(known);
+    match name.split_once(':') {
+        Some((provider, _)) => format!(
+            "no provider is called {provider:?}: use openai:MODEL with OPENAI_BASE_URL set to the \
+             provider's OpenAI-compatible address, local, gguf:PATH or replay:FILE, or the name of a \
+             configured model ({configured})"
+        ),
+        None => format!(
+            "no model is called {name:?}{}: {configured}; or use local, gguf:PATH, openai:MODEL, \
+             replay:FILE",
+            did_you_mean(&near(name, known))
+        ),
+    }
+}
+
+/// The names that look most like one that is not known, of those that Starling knows.
+fn near(name: &str, configured: &[String]) -> Vec<String> {
+    let mut known: Vec<&str> = configured.iter().map(String::as_str).collect();
+    known.push("local");
+    let mut near: Vec<String> = similar(name, &known);
+    let priced: Vec<&str> = priced_models().collect();
+    let served = similar(name, &priced).into_iter();
+    near.extend(served.map(|model| format!("openai:{model}")));
+    near.truncate(NEAR_MOST);
+    near
+}
+
+fn similar(name: &str, known: &[&str]) -> Vec<String> {
+    let found = similar::get_close_matches(name, known, NEAR_MOST, 0.6);
+    found.into_iter().map(str::to_owned).collect()
+}
+
+fn did_you_mean(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        names => format!(" (did you mean {}?)", names.join(" or ")),
+    }
+}
+
+/// What to know about a model that its endpoint does not list, by what the endpoint lists. `None` where
+/// it lists the model, or nothing.
+pub fn not_listed(source: &ModelSource, listed: &[String]) -> Option<String> {
+    let wanted = served_name(source);
+    let is_same = |name: &String| name == wanted || name.strip_suffix(":latest") == Some(wanted);
+    if listed.is_empty() || listed.iter().any(is_same) {
+        return None;
+    }
+    let names: Vec<&str> = listed.iter().map(String::as_str).collect();
+    let near = similar(wanted, &names);
+    let hint = match (near.as_slice(), listed) {
+        ([], [only]) => format!("; it lists {only} alone"),
+        ([], _) => String::new(),
+        (near, _) => format!("; did you mean {}?", near.join(" or ")),
+    };
+    Some(format!(
+        "the endpoint does not list a model {wanted:?}{hint}"
+    ))
+}
+
+fn configured(names: &[String]) -> String {
+    match names {
+        [] => "none is configured".to_owned(),
+        _ => format!("configured are {}", names.join(", ")),
+    }
+}
+
+impl Models {
+    /// Opens the models of the configuration, or one for all parts where `choice` names it (a
+    /// configured name, `local`, `gguf:PATH`, `openai:MODEL`, `replay:FILE`).
+    ///
+    /// # Errors
+    /// See [`ModelsError`].
+    pub fn open(config: &Config, choice: Option<&str>) -> Result<Models, ModelsError> {
+        Models::open_with(config, choice, &|name| std::env::var(name).ok())
+    }
+
+    /// The same with the environment given.
+    ///
+    /// # Errors
+    /// See [`ModelsError`].
+    pub fn open_with(
+        config: &Config,
+        choice: Option<&str>,
+        variables: Variables<'_>,
+    ) -> Result<Models, ModelsError> {
+        let roles = role_sources(config, choice)?;
+        let mut opening = Opening {
+            network: &config.network,
+            temperature: config.run.temperature,
+            seed: config.run.seed,
+            variables,
+            opened: BTreeMap::new(),
+            unpriced: Vec::new(),
+        };
+        let models = Models {
+            agent: opening.chain(&roles.agent)?,
+            scout: opening.chain(&roles.scout)?,
+            editors: roles
+                .editors
+                .iter()
+                .map(|source| opening.chain(std::slice::from_ref(source)))
+                .collect::<Result<_, _>>()?,
+            proxy: opening.chain(&roles.proxy)?,
+            unpriced: Vec::new(),
+        };
+        Ok(Models {
+            unpriced: opening.unpriced,
+            ..models
+        })
+    }
+
+    /// What would hinder [`Models::open`], as far as it is known without a connection and without
+    /// reading weights; with `limit`, also the prices that it needs.
+    ///
+    /// # Errors
+    /// See [`ModelsError`].
+    pub fn check(
+        config: &Config,
+        choice: Option<&str>,
+        limit: Option<Dollars>,
+        variables: Variables<'_>,
+    ) -> Result<(), ModelsError> {
+        let roles = role_sources(config, choice)?;
+        let mut unpriced = Vec::new();
+        for source in roles.all() {
+            adapter::check(source, variables)?;
+            if adapter::price(source).is_none() && !unpriced.contains(&source.name) {
+                unpriced.push(source.name.clone());
+            }
+        }
+        match limit {
+            Some(_) => priced(unpriced),
+            None => Ok(()),
+        }
+    }
+
+    /// The models whose price is unknown. What they cost is counted as nothing.
+    pub fn unpriced(&self) -> &[String] {
+        &self.unpriced
+    }
+
+    /// A limit in dollars can be kept only where every model has a price.
+    ///
+    /// # Errors
+    /// [`ModelsError::Unpriced`] names the models that have none.
+    pub fn require_prices(&self) -> Result<(), ModelsError> {
+        priced(self.unpriced.clone())
+    }
+}
+
+fn priced(unpriced: Vec<String>) -> Result<(), ModelsError> {
+    match unpriced.is_empty() {
+        true => Ok(()),
+        false => Err(ModelsError::Unpriced { models: unpriced }),
+    }
+}
+
+/// The longest that one answer of a model in the process may take, its turn in the queue included.
+const LOCAL_TIMEOUT: Duration = Duration::from_secs(3600);
+
+fn policy(kind: ModelKind, network: &Network) -> Policy {
+    let idle_timeout = Duration::from_secs(network.idle_seconds);
+    match kind {
+        ModelKind::Openai => Policy {
+            timeout: Duration::from_secs(network.timeout_seconds),
+            idle_timeout,
+            attempts: network.attempts,
+            ..Policy::default()
+        },
+        // What fails here fails again: there is no network in between.
+        ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket => Policy {
+            timeout: LOCAL_TIMEOUT,
+            idle_timeout,
+            attempts: 1,
+            ..Policy::default()
+        },
+    }
+}
+
+/// Opens each model once, whatever the number of its parts: weights are large, and a replay counts.
+struct Opening<'a> {
+    network: &'a Network,
+    temperature: Option<f64>,
+    seed: Option<u32>,
+    variables: Variables<'a>,
+    opened: BTreeMap<String, Arc<dyn ChatModel>>,
+    unpriced: Vec<String>,
+}
+
+impl Opening<'_> {
+    fn chain(&mut self, sources: &[ModelSource]) -> Result<Arc<dyn ChatModel>, ModelsError> {
+        let mut models = Vec::new();
+        for source in sources {
+            models.push(Attempted {
+                model: self.adapter(source)?,
+                policy: policy(source.settings.kind, self.network),
+            });
+        }
+        let mut models = models.into_iter();
+        let first = models.next().ok_or_else(|| ModelError::Unavailable {
+            model: "roles".to_owned(),
+            message: "a role needs at least one model".to_owned(),
+        })?;
+        // A recording holds what the layers made of it; they must not act on it twice.
+        if first.model.profile().replayed {
+            return Ok(first.model);
+        }
+        let resilient = Resilient::of_each(first, models.collect());
+        Ok(Arc::new(Continuing::new(resilient)))
+    }
+
+    fn adapter(&mut self, source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelsError> {
+        if let Some(model) = self.opened.get(&source.name) {
+            return Ok(model.clone());
+        }
+        if adapter::price(source).is_none() {
+            self.unpriced.push(source.name.clone());
+        }
+        let mut asked = source.clone();
+        if self.temperature.is_some() {
+            asked.settings.temperature = None;
+        }
+        let model = self.sampled(adapter::open(&asked, self.variables)?);
+        self.opened.insert(source.name.clone(), model.clone());
+        Ok(model)
+    }
+
+    /// The model as this run asks it. A recording cannot answer otherwise.
+    fn sampled(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
+        let asked_otherwise = self.temperature.is_some() || self.seed.is_some();
+        if model.profile().replayed || !asked_otherwise {
+            return model;
+        }
+        Arc::new(Sampled {
+            model,
+            temperature: self.temperature.map(|value| value as f32),
+            seed: self.seed.unwrap_or_default().into(),
+        })
+    }
+}

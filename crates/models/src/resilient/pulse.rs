@@ -1,0 +1,89 @@
+//! One attempt and its two deadlines.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use tokio::time::{Instant, sleep_until};
+
+use super::Policy;
+use starling_core::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelNotice, Tokens, WorstCase,
+};
+
+/// Passes on what it is told and remembers when that was.
+pub(super) struct Pulse<'a> {
+    watch: &'a dyn ChatWatch,
+    /// When the last sign of life came.
+    seen: Mutex<Option<Instant>>,
+}
+
+impl<'a> Pulse<'a> {
+    pub fn new(watch: &'a dyn ChatWatch) -> Self {
+        Pulse {
+            watch,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Whether any part of an answer has arrived.
+    pub fn answer_began(&self) -> bool {
+        self.seen().is_some()
+    }
+
+    /// One attempt, ended when it is silent or late.
+    pub async fn answer_in_time(
+        &self,
+        model: &dyn ChatModel,
+        request: &ChatRequest,
+        policy: &Policy,
+    ) -> Result<ChatReply, ModelError> {
+        tokio::select! {
+            biased;
+            answer = model.chat(request, self) => answer,
+            after = self.silence(policy) => Err(ModelError::Timeout {
+                model: model.profile().name.clone(),
+                after,
+            }),
+        }
+    }
+
+    /// Returns when a deadline has passed, with how long that was.
+    async fn silence(&self, policy: &Policy) -> std::time::Duration {
+        let end = Instant::now() + policy.timeout;
+        loop {
+            let idle = self.seen().map(|last| last + policy.idle_timeout);
+            let now = Instant::now();
+            match idle {
+                _ if end <= now => return policy.timeout,
+                Some(idle) if idle <= now => return policy.idle_timeout,
+                // Until the first sign of life there is nothing to be idle after; look again in time.
+                None => sleep_until(end.min(now + policy.idle_timeout)).await,
+                Some(idle) => sleep_until(end.min(idle)).await,
+            }
+        }
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl ChatWatch for Pulse<'_> {
+    fn delta(&self, text: &str) {
+        *self.seen() = Some(Instant::now());
+        self.watch.delta(text);
+    }
+
+    fn notice(&self, notice: ModelNotice) {
+        self.watch.notice(notice);
+    }
+
+    fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
+        self.watch.request_ended(end);
+    }
+
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        self.watch.reserve(next).await
+    }
+}

@@ -1,0 +1,314 @@
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use super::*;
+use crate::testing::{profile, reply, request};
+use starling_core::{Finish, NoWatch, Price, Tokens};
+use tokio::time::Instant;
+
+/// What a scripted model does with one request.
+enum Act {
+    Answer(&'static str),
+    Fail(ModelError),
+    /// Says each piece after so many seconds, then nothing more.
+    Mumble(Vec<u64>),
+}
+
+struct Scripted {
+    profile: ModelProfile,
+    acts: Mutex<VecDeque<Act>>,
+    /// The longest answer that each request asked for.
+    asked_for: Mutex<Vec<Tokens>>,
+}
+
+fn scripted(name: &str, acts: Vec<Act>) -> Arc<Scripted> {
+    Arc::new(Scripted {
+        profile: profile(name),
+        acts: Mutex::new(acts.into()),
+        asked_for: Mutex::default(),
+    })
+}
+
+#[async_trait]
+impl ChatModel for Scripted {
+    fn profile(&self) -> &ModelProfile {
+        &self.profile
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        self.asked_for.lock().unwrap().push(request.max_output);
+        let act = self.acts.lock().unwrap().pop_front().expect("no more acts");
+        match act {
+            Act::Answer(text) => Ok(reply(&self.profile.name, text, Finish::Stop)),
+            Act::Fail(error) => Err(error),
+            Act::Mumble(waits) => {
+                for wait in waits {
+                    tokio::time::sleep(Duration::from_secs(wait)).await;
+                    watch.delta("mumble ");
+                }
+                std::future::pending().await
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Notices(Mutex<Vec<ModelNotice>>);
+
+impl ChatWatch for Notices {
+    fn delta(&self, _text: &str) {}
+    fn notice(&self, notice: ModelNotice) {
+        self.0.lock().unwrap().push(notice);
+    }
+}
+
+impl Notices {
+    fn lines(&self) -> Vec<String> {
+        let notices = self.0.lock().unwrap();
+        notices
+            .iter()
+            .map(|notice| match notice {
+                ModelNotice::Retrying { model, attempt, .. } => format!("{model} {attempt}"),
+                ModelNotice::FellBack { from, to, .. } => format!("{from} -> {to}"),
+                ModelNotice::Continued { .. } | ModelNotice::Preparing { .. } => {
+                    panic!("not of this layer: {notice:?}")
+                }
+            })
+            .collect()
+    }
+}
+
+fn server_error() -> Act {
+    Act::Fail(ModelError::Server {
+        model: "m".to_owned(),
+        status: 503,
+        message: "busy".to_owned(),
+    })
+}
+
+fn refused() -> Act {
+    Act::Fail(ModelError::Refused {
+        model: "m".to_owned(),
+        status: 401,
+        message: "no".to_owned(),
+    })
+}
+
+fn resilient(models: Vec<Arc<Scripted>>) -> Resilient {
+    let mut models = models.into_iter().map(|model| model as Arc<dyn ChatModel>);
+    let first = models.next().unwrap();
+    Resilient::new(first, models.collect(), Policy::default()).with_seed(1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_passing_trouble_is_retried_and_counted() {
+    let model = scripted(
+        "a",
+        vec![server_error(), server_error(), Act::Answer("yes")],
+    );
+    let notices = Notices::default();
+    let reply = resilient(vec![model])
+        .chat(&request(), &notices)
+        .await
+        .unwrap();
+    assert_eq!(reply.text, "yes");
+    assert_eq!(reply.calls, 3);
+    assert_eq!(notices.lines(), ["a 2", "a 3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_are_bounded_and_the_next_model_follows() {
+    let first = scripted("a", (0..4).map(|_| server_error()).collect());
+    let second = scripted("b", vec![refused()]);
+    let third = scripted("c", vec![Act::Answer("at last")]);
+    let notices = Notices::default();
+    let reply = resilient(vec![first, second, third])
+        .chat(&request(), &notices)
+        .await
+        .unwrap();
+    assert_eq!((reply.model.as_str(), reply.calls), ("c", 6));
+    assert_eq!(notices.lines(), ["a 2", "a 3", "a 4", "a -> b", "b -> c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_not_asked_again() {
+    let notices = Notices::default();
+    let error = resilient(vec![scripted("a", vec![refused()])])
+        .chat(&request(), &notices)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ModelError::Refused { .. }));
+    assert!(notices.lines().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_wait_is_waited() {
+    let limited = Act::Fail(ModelError::RateLimited {
+        model: "a".to_owned(),
+        retry_after: Some(Duration::from_secs(20)),
+        message: String::new(),
+    });
+    let start = Instant::now();
+    resilient(vec![scripted("a", vec![limited, Act::Answer("yes")])])
+        .chat(&request(), &NoWatch)
+        .await
+        .unwrap();
+    let waited = start.elapsed();
+    assert!((20..=21).contains(&waited.as_secs()), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_model_is_left_after_the_timeout() {
+    let start = Instant::now();
+    let policy = Policy {
+        attempts: 1,
+        ..Policy::default()
+    };
+    let mute = scripted("a", vec![Act::Mumble(Vec::new())]);
+    let error = Resilient::new(mute, Vec::new(), policy)
+        .chat(&request(), &NoWatch)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error,
+        ModelError::Timeout {
+            model: "a".to_owned(),
+            after: policy.timeout,
+        }
+    );
+    assert_eq!(start.elapsed().as_secs(), 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_falls_silent_is_left_after_the_idle_timeout() {
+    let start = Instant::now();
+    let policy = Policy {
+        attempts: 1,
+        ..Policy::default()
+    };
+    // The first word may take its time; the pauses after it may not.
+    let tired = scripted("a", vec![Act::Mumble(vec![200, 100, 100])]);
+    let error = Resilient::new(tired, Vec::new(), policy)
+        .chat(&request(), &NoWatch)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, ModelError::Timeout { after, .. } if after == policy.idle_timeout),
+        "{error:?}"
+    );
+    assert_eq!(start.elapsed().as_secs(), 520);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_lost_in_the_middle_counts_with_its_worst_case() {
+    let model = scripted("a", vec![Act::Mumble(vec![1]), Act::Answer("yes")]);
+    let answered = resilient(vec![model])
+        .chat(&request(), &NoWatch)
+        .await
+        .unwrap();
+    let whole = reply("a", "yes", Finish::Stop);
+    let worst = WorstCase::of(&request(), &profile("a"));
+    assert_eq!(answered.calls, 2);
+    assert_eq!(answered.usage, whole.usage + worst.usage());
+}
+
+/// Has room for so many requests beyond the first, and keeps what was reported and reserved.
+struct Budget {
+    left: Mutex<u32>,
+    told: Mutex<Vec<String>>,
+}
+
+impl Budget {
+    fn of(left: u32) -> Self {
+        Budget {
+            left: Mutex::new(left),
+            told: Mutex::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl ChatWatch for Budget {
+    fn delta(&self, _text: &str) {}
+    fn notice(&self, _notice: ModelNotice) {}
+    fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
+        let end = end.map_or("failed", |_| "answered");
+        self.told.lock().unwrap().push(end.to_owned());
+    }
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        let mut left = self.left.lock().unwrap();
+        *left = left.checked_sub(1)?;
+        let price = next.price.unwrap().output;
+        let reserved = format!("reserved {} at {price}", next.model);
+        self.told.lock().unwrap().push(reserved);
+        Some(Tokens(100))
+    }
+}
+
+/// A model whose answers cost so much.
+fn priced(name: &str, output: f64, acts: Vec<Act>) -> Arc<Scripted> {
+    let mut model = Scripted {
+        profile: profile(name),
+        acts: Mutex::new(acts.into()),
+        asked_for: Mutex::default(),
+    };
+    model.profile.price = Some(Price {
+        output,
+        ..Price::FREE
+    });
+    Arc::new(model)
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_retry_and_fallback_is_reserved_at_the_price_of_its_own_model() {
+    let cheap = priced("cheap", 1.0, vec![server_error(), refused()]);
+    let dear = priced("dear", 9.0, vec![Act::Answer("yes")]);
+    let watch = Budget::of(2);
+    let chain = resilient(vec![Arc::clone(&cheap), Arc::clone(&dear)]);
+    chain.chat(&request(), &watch).await.unwrap();
+    let expected = [
+        "failed",
+        "reserved cheap at 1",
+        "failed",
+        "reserved dear at 9",
+        "answered",
+    ];
+    assert_eq!(*watch.told.lock().unwrap(), expected);
+    let limits = |model: &Scripted| model.asked_for.lock().unwrap().clone();
+    assert_eq!(limits(&cheap), [Tokens(512), Tokens(100)]);
+    assert_eq!(limits(&dear), [Tokens(100)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_room_in_the_budget_is_not_sent() {
+    let first = scripted("a", vec![server_error()]);
+    let second = scripted("b", Vec::new());
+    let watch = Budget::of(0);
+    let error = resilient(vec![first, second])
+        .chat(&request(), &watch)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, ModelError::Server { status: 503, .. }),
+        "{error}"
+    );
+    assert_eq!(*watch.told.lock().unwrap(), ["failed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endless_answer_is_cut_at_the_timeout() {
+    let policy = Policy {
+        attempts: 1,
+        ..Policy::default()
+    };
+    let endless = scripted("a", vec![Act::Mumble(vec![50; 100])]);
+    let error = Resilient::new(endless, Vec::new(), policy)
+        .chat(&request(), &NoWatch)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ModelError::Timeout { after, .. } if after == policy.timeout));
+}

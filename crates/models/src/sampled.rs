@@ -1,0 +1,105 @@
+//! One sample among several: the same model, asked with a temperature and a seed of the sample's own.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use starling_core::{ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile};
+
+/// Keeps the seeds of samples apart from those of the requests in one conversation.
+const APART: u64 = 1_000_003;
+
+pub(super) struct Sampled {
+    pub(super) model: Arc<dyn ChatModel>,
+    /// In place of the temperature of a request.
+    pub(super) temperature: Option<f32>,
+    pub(super) seed: u64,
+}
+
+#[async_trait]
+impl ChatModel for Sampled {
+    fn profile(&self) -> &ModelProfile {
+        self.model.profile()
+    }
+
+    fn fills(&self) -> bool {
+        self.model.fills()
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        let own = self.seed.wrapping_mul(APART);
+        let sampled = ChatRequest {
+            temperature: self.temperature.unwrap_or(request.temperature),
+            seed: request.seed.map(|seed| seed.wrapping_add(own)),
+            beginning: String::new(),
+            following: String::new(),
+            ..request.clone()
+        };
+        self.model.chat(&sampled, watch).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::testing::{profile, reply, request};
+    use starling_core::{Finish, NoWatch};
+
+    /// Keeps what it is asked with.
+    struct Heard {
+        profile: ModelProfile,
+        asked: Mutex<Vec<(f32, Option<u64>)>>,
+    }
+
+    #[async_trait]
+    impl ChatModel for Heard {
+        fn profile(&self) -> &ModelProfile {
+            &self.profile
+        }
+
+        async fn chat(
+            &self,
+            request: &ChatRequest,
+            _watch: &dyn ChatWatch,
+        ) -> Result<ChatReply, ModelError> {
+            let asked = (request.temperature, request.seed);
+            self.asked.lock().unwrap().push(asked);
+            Ok(reply("m", "", Finish::Stop))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_sample_has_its_own_temperature_and_seeds() {
+        let heard = Arc::new(Heard {
+            profile: profile("m"),
+            asked: Mutex::default(),
+        });
+        for (temperature, seed) in [(None, 0), (Some(0.8), 1), (Some(0.8), 2)] {
+            let model: Arc<dyn ChatModel> = heard.clone();
+            let sampled = Sampled {
+                model,
+                temperature,
+                seed,
+            };
+            for turn in 0..2 {
+                let request = ChatRequest {
+                    seed: Some(turn),
+                    beginning: String::new(),
+                    following: String::new(),
+                    ..request()
+                };
+                sampled.chat(&request, &NoWatch).await.unwrap();
+            }
+        }
+        let asked = heard.asked.lock().unwrap();
+        assert_eq!(asked[..2], [(0.0, Some(0)), (0.0, Some(1))]);
+        assert_eq!(asked[2..4], [(0.8, Some(APART)), (0.8, Some(APART + 1))]);
+        assert_eq!(asked[4].1, Some(2 * APART));
+    }
+}

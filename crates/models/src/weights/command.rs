@@ -1,0 +1,131 @@
+//! A client program, run to its end under a deadline.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::WeightsError;
+use starling_workspace::{HostPrograms, Variables};
+
+/// How often a running program is looked at.
+const GLANCE: Duration = Duration::from_millis(100);
+/// How much of a program's complaint is shown.
+const SHOWN: usize = 600;
+
+/// A command that runs an installed program in `directory`, which must be one of ours.
+///
+/// # Errors
+/// The program is not installed.
+pub fn client(program: &str, directory: &Path) -> Result<Command, WeightsError> {
+    let programs = HostPrograms::outside_current_directory();
+    let path = programs.find(program)?;
+    Ok(programs.command(&path, Variables::Clean, directory))
+}
+
+/// Runs the command; `glance` is called now and then while it runs.
+///
+/// # Errors
+/// When it cannot be started, fails, or does not end before the deadline (it is then killed).
+pub fn run(
+    command: &mut Command,
+    deadline: Duration,
+    glance: &mut dyn FnMut(),
+) -> Result<(), WeightsError> {
+    let shown = shown(command);
+    let failed = |output: String| WeightsError::Failed {
+        command: shown.clone(),
+        output,
+    };
+    let spawned = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = spawned.map_err(|error| failed(error.to_string()))?;
+    let stderr = child.stderr.take();
+    // Read on a thread of its own: a full pipe would stop the program.
+    let complaint = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(mut stderr) = stderr {
+            let _ = stderr.read_to_end(&mut text);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let started = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if started.elapsed() < deadline => {}
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(WeightsError::Late {
+                    command: shown,
+                    seconds: deadline.as_secs(),
+                });
+            }
+            Err(error) => return Err(failed(error.to_string())),
+        }
+        glance();
+        std::thread::sleep(GLANCE);
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let complaint = complaint.join().unwrap_or_default();
+    Err(failed(format!("{status}: {}", tail(complaint.trim()))))
+}
+
+fn shown(command: &Command) -> String {
+    let parts = std::iter::once(command.get_program()).chain(command.get_args());
+    parts
+        .map(|part| part.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn tail(text: &str) -> &str {
+    let mut from = text.len().saturating_sub(SHOWN);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, deadline: Duration) -> Result<(), WeightsError> {
+        let mut shell = client("sh", Path::new("/"))?;
+        run(shell.args(["-c", script]), deadline, &mut || {})
+    }
+
+    #[test]
+    fn success_failure_and_absence_are_told_apart() {
+        let minute = Duration::from_secs(60);
+        shell("exit 0", minute).unwrap();
+        let error = shell("echo out of luck >&2; exit 3", minute)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("out of luck") && error.contains('3'),
+            "{error}"
+        );
+        let error = client("no-such-program-here", Path::new("/")).unwrap_err();
+        assert!(matches!(error, WeightsError::NoProgram(_)), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_killed_at_the_deadline() {
+        let error = shell("exec sleep 1000", Duration::ZERO).unwrap_err();
+        assert!(matches!(error, WeightsError::Late { .. }), "{error}");
+    }
+
+    #[test]
+    fn the_end_of_a_long_complaint_is_shown() {
+        let long = "é".repeat(1000);
+        assert_eq!(tail(&long).len(), SHOWN);
+    }
+}

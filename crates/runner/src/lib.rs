@@ -1,0 +1,440 @@
+//! The project's tests, run in a shadow: which they are, how to start them, what they say.
+
+mod candidates;
+mod collect;
+mod command;
+mod detect;
+mod environment;
+mod interpreter;
+mod message;
+mod parse;
+mod redact;
+mod results;
+mod sandbox;
+#[cfg(test)]
+mod tests;
+mod version;
+
+pub use collect::{Collection, Counted};
+pub use command::quote;
+pub use message::frames;
+pub use results::ResultsFrom;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use candidates::Candidates;
+use command::Suite;
+use detect::Framework;
+use redact::SecretValues;
+use results::{Recorder, Reporters};
+use starling_core::{
+    Chosen, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner,
+};
+use starling_sandbox::{Captured, End, ShadowCommand, ShadowError, Shadows};
+use starling_workspace::Snapshot;
+
+/// How much of an output is read for results; its middle is left out when it is longer.
+const READ_BYTES: usize = 8 << 20;
+/// How much of an output a report carries.
+const REPORT_BYTES: usize = 8 << 10;
+
+/// Said where the code under test could print what looks like results.
+const PRINTED: &str =
+    "\nnote: pytest cannot load Starling's plugin; the results are those of the printed text\n";
+
+/// What the user said about the tests, where they said something.
+#[derive(Debug, Clone, Default)]
+pub struct TestSettings {
+    /// Run by a shell in place of a command of ours; `{tests}` in it stands for selected tests, and
+    /// `{files}` for their files.
+    pub command: Option<String>,
+    /// A line for the shell that runs before each command.
+    pub setup: Option<String>,
+    pub python: Option<PathBuf>,
+    /// Environment variables that tests are given besides the harmless ones.
+    pub environment: Vec<String>,
+    /// Directories that tests may read although they lie in the home directory.
+    pub readable: Vec<PathBuf>,
+}
+
+/// The tests of one workspace.
+#[derive(Debug, Clone)]
+pub struct ProjectTests {
+    root: PathBuf,
+    shadows: Shadows,
+    environment: BTreeMap<OsString, OsString>,
+    /// Directories that tests read wherever they lie.
+    keep: Vec<PathBuf>,
+    setup: Option<String>,
+    suites: Result<Candidates, String>,
+    results: ResultsFrom,
+    secrets: SecretValues,
+    /// Whether pytest loads our plugin; unset while nothing told.
+    loads: Arc<OnceLock<bool>>,
+    /// Set when unittest used our reporter.
+    reports: Arc<OnceLock<()>>,
+}
+
+impl ProjectTests {
+    /// Finds the tests of a workspace, or takes the user's command.
+    pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
+        let mut environment = environment::inherited(&settings.environment);
+        let root = snapshot.root().to_owned();
+        let secrets = SecretValues::default();
+        secrets.refresh_in_background(&root);
+        let suites = match settings.command {
+            Some(line) => Ok(Candidates::given(line)),
+            None => {
+                let python = settings.python.as_deref();
+                let suites = own_suites(snapshot, python, &environment, &shadows).await;
+                let sources = detect::sources(snapshot);
+                environment::find_modules_in(&mut environment, &root, &sources);
+                suites
+            }
+        };
+        let mut keep = environment::directories(&environment);
+        let python = suites.as_ref().ok().and_then(|all| all.current().python());
+        let mut pythons = interpreter::candidates(&root, python, &environment);
+        pythons.extend(interpreter::candidates(&root, None, &environment));
+        keep.extend(
+            pythons
+                .iter()
+                .flat_map(|python| interpreter::prefixes(python)),
+        );
+        keep.extend(settings.readable);
+        ProjectTests {
+            root,
+            shadows,
+            environment,
+            keep,
+            setup: settings.setup,
+            suites,
+            results: ResultsFrom::default(),
+            secrets,
+            loads: Arc::default(),
+            reports: Arc::default(),
+        }
+    }
+
+    /// The same tests, with the results of pytest found out in another way.
+    pub fn reading(self, results: ResultsFrom) -> Self {
+        ProjectTests { results, ..self }
+    }
+
+    /// The reporters that a command may use; `None` where there is none for it.
+    fn reporters(&self, suite: &Suite) -> Option<Reporters> {
+        let is_refused = self.loads.get() == Some(&false);
+        let reporters = match suite {
+            Suite::Given(_) if is_refused => Reporters::Unittest,
+            Suite::Given(_) => Reporters::Both,
+            Suite::Own { framework, .. } => match framework {
+                Framework::Pytest if is_refused => return None,
+                Framework::Pytest => Reporters::Pytest,
+                Framework::Unittest { .. } | Framework::ManagePy { .. } | Framework::Django => {
+                    Reporters::Unittest
+                }
+                Framework::SymPy => return None,
+            },
+        };
+        (self.results == ResultsFrom::Plugin).then_some(reporters)
+    }
+
+    /// The report of a command that ran with reporters; `None` where pytest cannot load the plugin.
+    fn recorded_report(
+        &self,
+        suite: &Suite,
+        (recorder, reporters): (&Recorder, Reporters),
+        line: &str,
+        done: Captured,
+    ) -> Option<TestReport> {
+        let (output, recorded) = recorder.part(&done.output);
+        let done = Captured { output, ..done };
+        let recorded = recorded.filter(|recorded| recorded.begun > 0);
+        let is_pytest = reporters == Reporters::Pytest;
+        let Some(recorded) = recorded else {
+            let is_unknown = self.loads.get().is_none() && reporters != Reporters::Unittest;
+            if is_unknown && recorder.is_refused(&done.output) {
+                let _ = self.loads.set(false);
+                return None;
+            }
+            let mut report = self.report(line.to_owned(), &done);
+            let did_report = match is_pytest {
+                true => self.loads.get() == Some(&true),
+                false => self.reports.get().is_some(),
+            };
+            let is_own = matches!(suite, Suite::Own { .. });
+            if is_own && did_report && report.outcome == TestOutcome::Passed {
+                let runner = runner_of(reporters);
+                fail(&mut report, &format!("{runner} did not start its session"));
+            }
+            return Some(report);
+        };
+        if is_pytest {
+            let _ = self.loads.set(true);
+        } else {
+            let _ = self.reports.set(());
+        }
+        let mut cases = parse::Cases::default();
+        recorded.note(&self.root, &mut cases);
+        let mut source = ResultSource::Reporter;
+        if matches!(suite, Suite::Given(_)) && self.add_printed(&done.output, &mut cases) {
+            source = ResultSource::Printed;
+        }
+        let mut report = self.report_of(line.to_owned(), &done, cases.list, source);
+        let stopped_well = matches!(report.outcome, TestOutcome::Passed | TestOutcome::NotRun);
+        if !recorded.is_whole() && stopped_well && done.end == End::Exited(0) {
+            let runner = runner_of(reporters);
+            let why = format!("{runner} did not come to the end of its session");
+            fail(&mut report, &why);
+        }
+        Some(report)
+    }
+
+    /// Adds the tests that a command ran besides those of a reporter, by what it printed; says whether
+    /// there were any.
+    fn add_printed(&self, output: &str, cases: &mut parse::Cases) -> bool {
+        let mut printed = parse::Cases::default();
+        parse::others(output, &self.root, &mut printed);
+        let reported: BTreeSet<String> = cases.list.iter().map(|case| case.id.clone()).collect();
+        let others = printed.list.into_iter();
+        let others: Vec<TestCase> = others.filter(|case| !reported.contains(&case.id)).collect();
+        for case in &others {
+            cases
+                .note(&case.id, case.status)
+                .message
+                .clone_from(&case.message);
+        }
+        !others.is_empty()
+    }
+
+    /// For the user: why the interpreter or the runner that the project is made for is not used.
+    pub fn warnings(&self) -> &[String] {
+        match &self.suites {
+            Ok(suites) => suites.warnings(),
+            Err(_) => &[],
+        }
+    }
+
+    async fn run_with(&self, suite: &Suite, request: &TestRequest) -> TestReport {
+        let line = suite.line(&request.select);
+        if let Some(reporters) = self.reporters(suite) {
+            let recorder = Recorder::new();
+            let recording = recorder.around(&self.with_setup(&line), reporters);
+            let done = match self.capture(suite, recording, request).await {
+                Ok(done) => done,
+                Err(error) => return not_run(line, error.to_string()),
+            };
+            let used = (&recorder, reporters);
+            if let Some(report) = self.recorded_report(suite, used, &line, done) {
+                return self.noted(report);
+            }
+        }
+        match self.capture(suite, self.with_setup(&line), request).await {
+            Ok(done) => {
+                let report = self.report(line, &done);
+                self.noted(report)
+            }
+            Err(error) => not_run(line, error.to_string()),
+        }
+    }
+
+    /// The report, with a note where pytest could not load the plugin.
+    fn noted(&self, mut report: TestReport) -> TestReport {
+        if self.loads.get() == Some(&false) && !report.source.is_reporter() {
+            report.output.push_str(PRINTED);
+        }
+        report
+    }
+
+    fn with_setup(&self, line: &str) -> String {
+        match &self.setup {
+            Some(setup) => format!("{setup}\n{line}"),
+            None => line.to_owned(),
+        }
+    }
+
+    /// Runs a line in a shadow, with the environment of a suite: what it did, without the values of the
+    /// project's secrets in its output.
+    async fn capture(
+        &self,
+        suite: &Suite,
+        line: String,
+        request: &TestRequest,
+    ) -> Result<Captured, ShadowError> {
+        let overlay = request.overlay.iter().cloned().collect();
+        let command = ShadowCommand {
+            line,
+            environment: self.environment_of(suite),
+            keep: self.keep.clone(),
+            deadline: request.deadline,
+            output_cap: READ_BYTES,
+        };
+        // Beside the command: what comes after it then finds little to do.
+        self.secrets.refresh_in_background(&self.root);
+        let done = self.shadows.run(&self.root, &overlay, &command).await?;
+        let (root, secrets) = (self.root.clone(), self.secrets.clone());
+        let text = done.output.clone();
+        let redacted = tokio::task::spawn_blocking(move || secrets.redact(&root, text));
+        // A panic there must not let the values through.
+        let output = redacted.await.unwrap_or_default();
+        Ok(Captured { output, ..done })
+    }
+
+    fn environment_of(&self, suite: &Suite) -> BTreeMap<OsString, OsString> {
+        let mut environment = self.environment.clone();
+        let given = environment.remove(&OsString::from("PYTHONPATH"));
+        if let Some(path) = suite.python_path(&self.root, given.as_ref()) {
+            environment.insert("PYTHONPATH".into(), path);
+        }
+        environment
+    }
+
+    fn report(&self, command: String, done: &Captured) -> TestReport {
+        let cases = parse::cases(&done.output, &self.root);
+        self.report_of(command, done, cases, ResultSource::Printed)
+    }
+
+    fn report_of(
+        &self,
+        command: String,
+        done: &Captured,
+        mut cases: Vec<TestCase>,
+        source: ResultSource,
+    ) -> TestReport {
+        for case in &mut cases {
+            sandbox::explain(&mut case.message, &self.environment);
+        }
+        TestReport {
+            outcome: parse::outcome(done.end, &cases, &done.output),
+            exit: match done.end {
+                End::Exited(status) => Some(status),
+                End::TimedOut
+                | End::OutOfMemory
+                | End::TooManyProcesses
+                | End::OutputTooLong
+                | End::WroteTooMuch => None,
+            },
+            command,
+            cases,
+            source,
+            output: said(&done.output, &self.environment),
+            millis: millis(done.elapsed),
+        }
+    }
+}
+
+async fn own_suites(
+    snapshot: &Snapshot,
+    python: Option<&Path>,
+    environment: &BTreeMap<OsString, OsString>,
+    shadows: &Shadows,
+) -> Result<Candidates, String> {
+    let root = snapshot.root();
+    let Some(interpreter) = interpreter::find(root, python, environment, shadows).await? else {
+        let asked = interpreter::candidates(root, python, environment);
+        return Err(interpreter::unanswered(&asked));
+    };
+    let found = detect::detect(snapshot, &interpreter).map_err(|missing| {
+        let broken = interpreter.warning.iter().cloned();
+        broken.chain([missing]).collect::<Vec<_>>().join("; ")
+    })?;
+    let suites = found.frameworks.into_iter().map(|framework| Suite::Own {
+        framework,
+        python: interpreter.path.clone(),
+    });
+    let warnings = interpreter.warning.iter().cloned().chain(found.warning);
+    Ok(Candidates::of(suites.collect(), warnings.collect()))
+}
+
+/// The end of an output, with what the sandbox has to do with it.
+fn said(output: &str, environment: &BTreeMap<OsString, OsString>) -> String {
+    let mut said = message::last(output, REPORT_BYTES).to_owned();
+    sandbox::explain(&mut said, environment);
+    said
+}
+
+fn runner_of(reporters: Reporters) -> &'static str {
+    match reporters {
+        Reporters::Pytest => "pytest",
+        Reporters::Unittest => "unittest",
+        Reporters::Both => "the test runner",
+    }
+}
+
+/// A run that says that all is well, although the test runner did not say so.
+fn fail(report: &mut TestReport, why: &str) {
+    report.outcome = TestOutcome::Failed;
+    let output = report.output.trim_end();
+    report.output =
+        format!("{output}\nnote: {why}: the code under test may have ended the process\n");
+}
+
+fn millis(elapsed: Duration) -> u64 {
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn not_run(command: String, reason: String) -> TestReport {
+    TestReport {
+        outcome: TestOutcome::NotRun,
+        exit: None,
+        command,
+        cases: Vec::new(),
+        source: ResultSource::default(),
+        output: reason,
+        millis: 0,
+    }
+}
+
+#[async_trait]
+impl TestRunner for ProjectTests {
+    fn command(&self) -> Option<String> {
+        let suites = self.suites.as_ref().ok()?;
+        Some(suites.current().line(&[]))
+    }
+
+    fn missing(&self) -> Option<&str> {
+        self.suites.as_ref().err().map(String::as_str)
+    }
+
+    fn chosen(&self) -> Chosen {
+        match self.suites.as_ref().map(Candidates::current) {
+            Ok(Suite::Given(_)) => Chosen::ByUser,
+            Ok(Suite::Own { .. }) | Err(_) => Chosen::Found,
+        }
+    }
+
+    fn python(&self) -> Option<String> {
+        let path = self.environment.get(&OsString::from("PATH"));
+        let line = self.command()?;
+        let program = version::program_of(&line, &self.root, path.map(OsString::as_os_str));
+        version::of_program(&program?)
+    }
+
+    fn selects(&self) -> bool {
+        let suites = self.suites.as_ref();
+        suites.is_ok_and(|all| all.current().selects())
+    }
+
+    async fn run(&self, request: TestRequest) -> TestReport {
+        let suites = match &self.suites {
+            Ok(suites) => suites,
+            Err(reason) => return not_run(String::new(), reason.clone()),
+        };
+        let mut empty = Vec::new();
+        for suite in suites.to_try(&request.select) {
+            let report = self.run_with(suite, &request).await;
+            if suites.accept(suite, &report) {
+                return report;
+            }
+            empty.push(report);
+        }
+        let report = suites.none_ran(empty);
+        report.unwrap_or_else(|| not_run(String::new(), "no test runner was tried".into()))
+    }
+}

@@ -1,0 +1,160 @@
+//! Tracebacks cut to what concerns the workspace.
+
+use std::path::Path;
+
+use starling_index::{Frame, frame};
+use starling_syntax::FilePath;
+
+/// How long the message of a failing test may be.
+const MESSAGE_BYTES: usize = 1_500;
+/// Directories of code that is installed, not edited.
+const INSTALLED: [&str; 5] = ["site-packages", "dist-packages", ".venv", "venv", ".tox"];
+
+/// The frames of all tracebacks in an output that lie in the workspace, in the order of their
+/// printing, without repeats. Lines count from 1.
+pub fn frames(output: &str, root: &Path) -> Vec<(FilePath, u32)> {
+    let mut found = Vec::new();
+    for frame in starling_index::frames(output) {
+        if let Some(file) = own_file(&frame, root)
+            && !found.contains(&(file.clone(), frame.line))
+        {
+            found.push((file, frame.line));
+        }
+    }
+    found
+}
+
+/// The file of a frame, when it lies in the workspace and is not installed there.
+fn own_file(frame: &Frame<'_>, root: &Path) -> Option<FilePath> {
+    let path = Path::new(frame.path);
+    let relative = if path.is_absolute() {
+        path.strip_prefix(root).ok()?
+    } else {
+        path
+    };
+    let text = relative.to_str()?;
+    let parts = || text.split('/');
+    let foreign = parts().any(|part| INSTALLED.contains(&part) || part == "..");
+    (!foreign && !text.starts_with('<')).then(|| FilePath::new(text))
+}
+
+/// The message of a failing test: frames outside the workspace left out, paths from the root, capped.
+pub(super) fn shorten(body: &str, root: &Path) -> String {
+    let mut kept = String::new();
+    let mut foreign = 0;
+    // Indentation of a frame that is left out; deeper lines are its source.
+    let mut skipping: Option<usize> = None;
+    for line in body.lines() {
+        let depth = line.len() - line.trim_start().len();
+        if skipping.is_some_and(|frame| depth > frame) && frame(line).is_none() {
+            continue;
+        }
+        skipping = None;
+        match frame(line) {
+            Some(found) if own_file(&found, root).is_none() => {
+                foreign += 1;
+                skipping = Some(depth);
+            }
+            Some(_) | None => {
+                note_foreign(&mut kept, &mut foreign);
+                kept.push_str(line.trim_end());
+                kept.push('\n');
+            }
+        }
+    }
+    note_foreign(&mut kept, &mut foreign);
+    let from_root = kept.replace(&format!("{}/", root.display()), "");
+    middle_out(from_root.trim(), MESSAGE_BYTES)
+}
+
+fn note_foreign(kept: &mut String, count: &mut usize) {
+    match std::mem::take(count) {
+        0 => {}
+        1 => kept.push_str("  … 1 frame outside the workspace\n"),
+        n => kept.push_str(&format!("  … {n} frames outside the workspace\n")),
+    }
+}
+
+/// The first third and the end of a text that is too long: a failure ends with what went wrong.
+fn middle_out(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(bytes / 3);
+    format!("{}\n…\n{}", &text[..head], last(text, bytes - bytes / 3))
+}
+
+/// The end of a text, `bytes` at most, from the beginning of a character.
+pub(super) fn last(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = r#"Traceback (most recent call last):
+  File "/w/tests/test_a.py", line 3, in test_x
+    f(1)
+  File "/usr/lib/python3/lib.py", line 9, in wrap
+    return g()
+           ^^^
+  File "/w/.venv/lib/python3/site-packages/x.py", line 1, in y
+    h()
+  File "/w/src/a.py", line 12, in f
+    raise ValueError("no")
+ValueError: no
+"#;
+
+    #[test]
+    fn cuts_a_traceback_to_the_workspace() {
+        let expected = "Traceback (most recent call last):\n  File \"tests/test_a.py\", line 3, in test_x\n    f(1)\n  \
+             … 2 frames outside the workspace\n  File \"src/a.py\", line 12, in f\n    raise ValueError(\"no\")\nValueError: no";
+        assert_eq!(shorten(TRACE, Path::new("/w")), expected);
+    }
+
+    #[test]
+    fn cuts_pytests_short_traceback() {
+        let body = "tests/t.py:3: in test_x\n    f(1)\n/usr/lib/p.py:9: in wrap\n    return g()\nE   ValueError: no\n";
+        let expected = "tests/t.py:3: in test_x\n    f(1)\n  … 1 frame outside the workspace\nE   ValueError: no";
+        assert_eq!(shorten(body, Path::new("/w")), expected);
+    }
+
+    #[test]
+    fn finds_the_frames_of_the_workspace() {
+        let output = format!("{TRACE}{TRACE}x.py:4: in f\n../y.py:4: in f\n");
+        let found = frames(&output, Path::new("/w"));
+        let named: Vec<_> = found.iter().map(|(f, line)| (f.as_str(), *line)).collect();
+        assert_eq!(
+            named,
+            [("tests/test_a.py", 3), ("src/a.py", 12), ("x.py", 4)]
+        );
+    }
+
+    #[test]
+    fn a_long_message_keeps_both_ends() {
+        let body = format!("first é\n{}\nlast: é", "é\n".repeat(3000));
+        let short = shorten(&body, Path::new("/w"));
+        assert!(short.len() <= MESSAGE_BYTES + 8);
+        assert!(short.starts_with("first é") && short.ends_with("last: é"));
+    }
+
+    #[test]
+    fn only_the_projects_own_files_have_frames() {
+        let output = "/w/a.py:1: in f\n/other/b.py:2: in f\n/w/.tox/c.py:3: in f\n<string>.py:4: in f\n\
+                      /work/d.py:5: in f\nlib/site-packages/e.py:6: in f\nE     File \"/w/g.py\", line 7\n./h.py:8: in f\n";
+        let found = frames(output, Path::new("/w"));
+        let named: Vec<_> = found.iter().map(|(f, line)| (f.as_str(), *line)).collect();
+        assert_eq!(named, [("a.py", 1), ("g.py", 7), ("h.py", 8)]);
+    }
+
+    #[test]
+    fn frames_left_out_at_the_end_are_counted_too() {
+        let body = "a.py:1: in f\n    g()\n/usr/lib/x.py:2: in g\n    h()\n/usr/lib/x.py:3: in h\n    i()\n";
+        let expected = "a.py:1: in f\n    g()\n  … 2 frames outside the workspace";
+        assert_eq!(shorten(body, Path::new("/w")), expected);
+        assert_eq!(shorten("", Path::new("/w")), "");
+        assert_eq!(last("éé", 3), "é");
+        assert_eq!(last("ab", 9), "ab");
+    }
+}

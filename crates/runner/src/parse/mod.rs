@@ -1,0 +1,181 @@
+//! Results by test, read from what test runners print.
+
+mod misuse;
+mod pytest;
+mod sympy;
+mod unittest;
+
+use std::path::Path;
+
+use starling_core::{TestCase, TestOutcome, TestStatus};
+use starling_sandbox::End;
+
+/// The tests that an output speaks of, in order of their first mention.
+pub(super) fn cases(output: &str, root: &Path) -> Vec<TestCase> {
+    let mut cases = Cases::default();
+    pytest::read(output, root, &mut cases);
+    others(output, root, &mut cases);
+    cases.list
+}
+
+/// The tests of other runners than pytest that an output speaks of.
+pub(super) fn others(output: &str, root: &Path, cases: &mut Cases) {
+    unittest::read(output, root, cases);
+    sympy::read(output, root, cases);
+}
+
+/// What a finished command says of the tests as a whole.
+pub(super) fn outcome(end: End, cases: &[TestCase], output: &str) -> TestOutcome {
+    let failed = cases
+        .iter()
+        .any(|case| matches!(case.status, TestStatus::Failed | TestStatus::Error));
+    match end {
+        End::TimedOut => TestOutcome::TimedOut,
+        End::OutOfMemory => TestOutcome::OutOfMemory,
+        End::TooManyProcesses => TestOutcome::TooManyProcesses,
+        End::OutputTooLong => TestOutcome::OutputTooLong,
+        End::WroteTooMuch => TestOutcome::WroteTooMuch,
+        End::Exited(_) if misuse::names_no_module(cases) => TestOutcome::NotRun,
+        End::Exited(_) if failed => TestOutcome::Failed,
+        End::Exited(status)
+            if cases.is_empty() && (ran_nothing(output) || misuse::is_misuse(status, output)) =>
+        {
+            TestOutcome::NotRun
+        }
+        End::Exited(0) => TestOutcome::Passed,
+        End::Exited(_) => TestOutcome::Failed,
+    }
+}
+
+fn ran_nothing(output: &str) -> bool {
+    const NOTHING: [&str; 5] = [
+        "no tests ran",
+        "collected 0 items",
+        "NO TESTS RAN",
+        "Ran 0 tests",
+        "tests finished: 0 passed, in",
+    ];
+    let ran = |line: &str| {
+        line.strip_prefix("Ran ")
+            .is_some_and(|rest| rest.starts_with(|c: char| ('1'..='9').contains(&c)))
+    };
+    NOTHING.iter().any(|text| output.contains(text)) && !output.lines().any(ran)
+}
+
+/// Tests by id, each once.
+#[derive(Default)]
+pub(super) struct Cases {
+    pub(super) list: Vec<TestCase>,
+    places: std::collections::HashMap<String, usize>,
+}
+
+impl Cases {
+    /// Notes the status of a test. A failure stays one: a test that fails in a part of it, or whose
+    /// clean-up fails, is reported more than once.
+    pub(super) fn note(&mut self, id: &str, status: TestStatus) -> &mut TestCase {
+        let place = *self.places.entry(id.to_owned()).or_insert_with(|| {
+            self.list.push(TestCase {
+                id: id.to_owned(),
+                status,
+                message: String::new(),
+            });
+            self.list.len() - 1
+        });
+        let case = &mut self.list[place];
+        if !matches!(case.status, TestStatus::Failed | TestStatus::Error) {
+            case.status = status;
+        }
+        case
+    }
+
+    /// Notes a failure with its message; further messages of the same test are left out.
+    pub(super) fn fail(&mut self, id: &str, status: TestStatus, message: String) {
+        let case = self.note(id, status);
+        if case.message.is_empty() {
+            case.message = message;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(status: TestStatus) -> TestCase {
+        TestCase {
+            id: "t".into(),
+            status,
+            message: String::new(),
+        }
+    }
+
+    #[test]
+    fn outcomes() {
+        let passed = [case(TestStatus::Passed)];
+        let failed = [case(TestStatus::Passed), case(TestStatus::Error)];
+        let of = |code, cases: &[TestCase], output| outcome(End::Exited(code), cases, output);
+        assert_eq!(outcome(End::TimedOut, &failed, ""), TestOutcome::TimedOut);
+        assert_eq!(of(0, &passed, ""), TestOutcome::Passed);
+        assert_eq!(of(0, &[], "fine"), TestOutcome::Passed);
+        assert_eq!(of(1, &[], "make: *** [test] Error 1"), TestOutcome::Failed);
+        assert_eq!(of(0, &failed, "piped through tee"), TestOutcome::Failed);
+        assert_eq!(of(127, &[], "sh: nox: not found"), TestOutcome::NotRun);
+        assert_eq!(
+            of(5, &[], "== no tests ran in 0.01s =="),
+            TestOutcome::NotRun
+        );
+        assert_eq!(
+            of(0, &[], "Ran 0 tests in 0.000s\n\nOK"),
+            TestOutcome::NotRun
+        );
+        let second = "Ran 0 tests in 0.000s\nOK\nRan 5 tests in 0.1s\nOK";
+        assert_eq!(of(0, &[], second), TestOutcome::Passed);
+    }
+
+    #[test]
+    fn a_failure_stays_one_and_keeps_its_first_message() {
+        let mut cases = Cases::default();
+        cases.note("a", TestStatus::Passed);
+        cases.fail("b", TestStatus::Failed, "first".into());
+        cases.fail("b", TestStatus::Error, "second".into());
+        cases.note("b", TestStatus::Passed);
+        cases.note("a", TestStatus::Skipped);
+        cases.fail("a", TestStatus::Error, String::new());
+        cases.fail("a", TestStatus::Error, "told later".into());
+        let read: Vec<_> = cases
+            .list
+            .iter()
+            .map(|case| (case.id.as_str(), case.status, case.message.as_str()))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                ("a", TestStatus::Error, "told later"),
+                ("b", TestStatus::Failed, "first")
+            ]
+        );
+    }
+
+    #[test]
+    fn an_output_without_tests_has_no_cases() {
+        for output in [
+            "",
+            "\n\n",
+            "make: Nothing to be done\n",
+            "\u{0}\u{1f426}\n====\n",
+        ] {
+            assert!(
+                super::cases(output, Path::new("/w")).is_empty(),
+                "{output:?}"
+            );
+        }
+        let of = |code, output| outcome(End::Exited(code), &[], output);
+        assert_eq!(of(126, "permission denied"), TestOutcome::NotRun);
+        assert_eq!(of(0, "collected 0 items\n"), TestOutcome::NotRun);
+        assert_eq!(of(2, "usage: pytest\n"), TestOutcome::NotRun);
+        assert_eq!(
+            of(0, "Ran 12 tests in 1s\n\nRan 0 tests in 0s\n"),
+            TestOutcome::Passed
+        );
+    }
+}

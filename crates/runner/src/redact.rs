@@ -1,0 +1,348 @@
+//! Replaces the values of the project's secrets in the output of tests, before a model, a log or a
+//! person sees it. All output of tests goes through `ProjectTests::capture`, which asks this module.
+
+mod files;
+mod values;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use files::{Directories, FILE_BYTES, SecretFile};
+use starling_workspace::read_regular;
+use values::{GIT_CONFIG, SHORTEST, values_of};
+
+/// Limits of what is read.
+const ALL_BYTES: u64 = 4 << 20;
+const VALUES_MOST: usize = 2000;
+
+/// The values of secrets of one project. They are read again when one of their files was changed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SecretValues {
+    read: Arc<Mutex<Read>>,
+}
+
+#[derive(Debug, Default)]
+struct Read {
+    directories: Directories,
+    files: Vec<SecretFile>,
+    /// As they may be printed, the longest first.
+    values: Vec<String>,
+    /// The number of each value, for as long as the project is known: two tests whose ids hold
+    /// different secrets must not get one id.
+    numbers: HashMap<String, usize>,
+}
+
+impl Read {
+    fn set_values(&mut self, mut values: Vec<String>) {
+        for value in &values {
+            let next = self.numbers.len() + 1;
+            self.numbers.entry(value.clone()).or_insert(next);
+        }
+        values.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+        values.dedup();
+        self.values = values;
+    }
+
+    /// The text that stands for a value: `[secret]` for the first value, `[secret 2]` for the second.
+    fn replacement(&self, value: &str) -> String {
+        match self.numbers.get(value) {
+            Some(1) | None => "[secret]".to_owned(),
+            Some(number) => format!("[secret {number}]"),
+        }
+    }
+}
+
+impl SecretValues {
+    /// Looks for the secret files of `root` and below it on another thread: who needs them waits for what
+    /// is left of the look.
+    pub(super) fn refresh_in_background(&self, root: &Path) {
+        let (root, secrets) = (root.to_owned(), self.clone());
+        drop(tokio::task::spawn_blocking(move || {
+            drop(secrets.refreshed(&root));
+        }));
+    }
+
+    /// Whether the files were looked for at least once.
+    #[cfg(test)]
+    pub(super) fn were_looked_for(&self) -> bool {
+        let read = self.read.try_lock();
+        read.is_ok_and(|read| read.directories.are_known())
+    }
+
+    /// `text` without the values that stand in the secret files of `root` and below it. Different values
+    /// are replaced by different texts, and one value always by the same.
+    pub(super) fn redact(&self, root: &Path, text: String) -> String {
+        let read = self.refreshed(root);
+        let found = read.values.iter().filter(|value| text.contains(*value));
+        let found: Vec<&String> = found.collect();
+        let replace =
+            |text: String, value: &&String| text.replace(value.as_str(), &read.replacement(value));
+        found.iter().fold(text, replace)
+    }
+
+    fn refreshed(&self, root: &Path) -> MutexGuard<'_, Read> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = read.directories.secret_files(root);
+        if read.files != files {
+            read.set_values(all_values(&files));
+            read.files = files;
+        }
+        read
+    }
+}
+
+/// The values in the files, as they stand there and as they are written in JSON and by Python's `repr`,
+/// in the order of the files.
+fn all_values(files: &[SecretFile]) -> Vec<String> {
+    let mut values = Vec::new();
+    let mut bytes = 0;
+    for file in files {
+        bytes += file.bytes;
+        if bytes > ALL_BYTES || values.len() >= VALUES_MOST {
+            break;
+        }
+        let Ok(text) = read_regular(&file.path, FILE_BYTES) else {
+            continue;
+        };
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = match file.is_git_config {
+            true => GIT_CONFIG,
+            false => &name,
+        };
+        values.extend(values_of(name, &decoded(&text)));
+    }
+    values.truncate(VALUES_MOST);
+    let read: Vec<String> = values.iter().filter_map(|value| unescaped(value)).collect();
+    values.extend(read);
+    let escaped: Vec<String> = values.iter().flat_map(|value| escaped(value)).collect();
+    values.extend(escaped);
+    values
+}
+
+/// A text with `\u` escapes for all that is not ASCII, as JSON has it and as Python has it.
+fn in_ascii(text: &str) -> Vec<String> {
+    if text.is_ascii() {
+        return Vec::new();
+    }
+    let units = |c: char| {
+        let mut units = [0; 2];
+        let units = c.encode_utf16(&mut units).iter();
+        units
+            .map(|unit| format!("\\u{unit:04x}"))
+            .collect::<String>()
+    };
+    let of_python = |c: char| match u32::from(c) {
+        code @ 0..=0xff => format!("\\x{code:02x}"),
+        code @ 0x100..=0xffff => format!("\\u{code:04x}"),
+        code => format!("\\U{code:08x}"),
+    };
+    let with = |escape: &dyn Fn(char) -> String| -> String {
+        let each = text.chars().map(|c| match c.is_ascii() {
+            true => c.to_string(),
+            false => escape(c),
+        });
+        each.collect()
+    };
+    vec![with(&units), with(&of_python)]
+}
+
+/// A text in UTF-8, or in UTF-16 by its mark.
+fn decoded(bytes: &[u8]) -> String {
+    let unit: fn([u8; 2]) -> u16 = match bytes {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return String::from_utf8_lossy(bytes).into_owned(),
+    };
+    let units = bytes[2..]
+        .chunks_exact(2)
+        .map(|pair| unit([pair[0], pair[1]]));
+    let units: Vec<u16> = units.collect();
+    String::from_utf16_lossy(&units)
+}
+
+/// A value as a program reads it that knows escapes, where that is another text: of shells, TOML and YAML.
+fn unescaped(value: &str) -> Option<String> {
+    let mut read = String::new();
+    let mut rest = value.chars();
+    while let Some(c) = rest.next() {
+        let escaped = if c == '\\' { rest.next() } else { None };
+        match escaped {
+            None => read.push(c),
+            Some('n') => read.push('\n'),
+            Some('t') => read.push('\t'),
+            Some(other) => read.push(other),
+        }
+    }
+    let read = read.replace("''", "'");
+    (read != value && read.len() >= SHORTEST).then_some(read)
+}
+
+/// A value as it stands in quotation marks, where that is another text.
+fn escaped(value: &str) -> Vec<String> {
+    let json = serde_json::to_string(value).unwrap_or_default();
+    let json = json.get(1..json.len().saturating_sub(1));
+    let json = json.unwrap_or_default().to_owned();
+    let by_python = value.replace('\\', "\\\\").replace('\n', "\\n");
+    let ascii = [json.as_str(), by_python.as_str()].map(in_ascii);
+    let bytes = value.bytes().map(|byte| match byte.is_ascii() {
+        true => char::from(byte).to_string(),
+        false => format!("\\x{byte:02x}"),
+    });
+    let mut forms = vec![by_python.replace('\'', "\\'"), by_python, json];
+    forms.extend(ascii.into_iter().flatten());
+    if !value.is_ascii() {
+        forms.push(bytes.collect());
+    }
+    forms.retain(|form| form != value);
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A text with the same replacement for all secrets.
+    fn unnumbered(text: &str) -> String {
+        let (first, rest) = text.split_once("[secret ").unwrap_or((text, ""));
+        match rest.split_once(']') {
+            Some((_, rest)) => format!("{first}[secret]{}", unnumbered(rest)),
+            None => text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn different_values_stay_different() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |text: &str| fs::write(dir.path().join(".env"), text).unwrap();
+        write("A_TOKEN=sekret-alpha-11\nB_TOKEN=sekret-bravo-22\n");
+        let values = SecretValues::default();
+        let redact = |text: &str| values.redact(dir.path(), text.to_owned());
+        // In any order, and alone.
+        assert_eq!(
+            redact("sekret-bravo-22 sekret-alpha-11"),
+            "[secret 2] [secret]"
+        );
+        assert_eq!(redact("t[sekret-bravo-22]"), "t[[secret 2]]");
+        // A value keeps its number when others come and go.
+        write("C_TOKEN=sekret-charlie-33\nB_TOKEN=sekret-bravo-22\n");
+        assert_eq!(
+            redact("sekret-bravo-22 sekret-charlie-33"),
+            "[secret 2] [secret 3]"
+        );
+    }
+
+    #[test]
+    fn values_are_replaced_and_read_again_when_their_file_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let path = dir.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(".env", "TOKEN=abcd1234\nLONG_TOKEN=abcd1234efgh\n");
+        write("api/secrets.yml", "password: zyxw9876\n");
+        write("a/b/c/d/.netrc", "machine x login me password deep4567\n");
+        write("a/.ssh/config_of_mine", "Token = inside789\n");
+        write("a/venv/pyvenv.cfg", "");
+        write("a/venv/.env", "TOKEN=installed1\n");
+        write(".env.example", "OTHER=example99\n");
+        write("code.py", "SHOWN = 'visible11'\n");
+        let values = SecretValues::default();
+        let redact = |text: &str| unnumbered(&values.redact(dir.path(), text.to_owned()));
+        let told = redact("abcd1234efgh abcd1234 zyxw9876 example99 visible11");
+        assert_eq!(told, "[secret] [secret] [secret] example99 visible11");
+        let told = redact("deep4567 inside789 installed1");
+        assert_eq!(told, "[secret] [secret] installed1");
+        assert_eq!(redact("newer55555"), "newer55555");
+        write(".env", "TOKEN=newer55555\n");
+        assert_eq!(redact("newer55555 abcd1234"), "[secret] abcd1234");
+        fs::remove_file(dir.path().join(".env")).unwrap();
+        write("plain.txt", "TOKEN=linked666\n");
+        std::os::unix::fs::symlink("plain.txt", dir.path().join(".env")).unwrap();
+        write(
+            "b/secrets.yaml",
+            "db: {user: u, pw: flow7777x}\nkeys: [item8888y, b]\n",
+        );
+        let utf16: Vec<u8> = "\u{feff}TOKEN=wide9999z\r\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        fs::write(dir.path().join("b/.env"), utf16).unwrap();
+        write("c/.env", "A=1\rTOKEN=carriage1z\rB=2\r");
+        assert_eq!(
+            redact("linked666 flow7777x item8888y wide9999z carriage1z"),
+            "[secret] [secret] [secret] [secret] [secret]"
+        );
+    }
+
+    #[test]
+    fn a_value_is_recognized_as_programs_read_and_print_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let env =
+            "A_PASSWORD=\"ab\\\"cd-Pw-991\"\nB_TOKEN=x\\ y-tok-77z\nUNI_PASSWORD=pässwörd-Ωmega\n";
+        fs::write(dir.path().join(".env"), env).unwrap();
+        let yaml = "a: 'it''s-Pw-4455'\nb: \"q\\\"x-Pw-6677\"\n";
+        fs::write(dir.path().join("secrets.yml"), yaml).unwrap();
+        let redact = |text: &str| {
+            let values = SecretValues::default();
+            unnumbered(&values.redact(dir.path(), text.to_owned()))
+        };
+        for printed in [
+            "ab\"cd-Pw-991",
+            "x y-tok-77z",
+            "it's-Pw-4455",
+            "q\"x-Pw-6677",
+            "pässwörd-Ωmega",
+            "p\\u00e4ssw\\u00f6rd-\\u03a9mega",
+            "p\\xe4ssw\\xf6rd-\\u03a9mega",
+            "p\\xc3\\xa4ssw\\xc3\\xb6rd-\\xce\\xa9mega",
+        ] {
+            assert_eq!(redact(&format!("<{printed}>")), "<[secret]>", "{printed}");
+        }
+    }
+
+    #[test]
+    fn logins_in_git_s_configuration_are_values() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("repository");
+        let project = root.join("app");
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::create_dir_all(&project).unwrap();
+        let config = "[remote \"origin\"]\n\turl = https://bob:ghp_abc123DEF@host/x/y.git\n\
+                      \tfetch = +refs/heads/*:refs/remotes/origin/*\n\
+                      [http \"https://host/\"]\n\textraheader = AUTHORIZATION: basic eDp0b2tlbg==\n";
+        fs::write(root.join(".git/config"), config).unwrap();
+        let redact = |text: &str| {
+            let values = SecretValues::default();
+            unnumbered(&values.redact(&project, text.to_owned()))
+        };
+        let printed = "ghp_abc123DEF basic eDp0b2tlbg== +refs/heads/*:refs/remotes/origin/*";
+        assert_eq!(
+            redact(printed),
+            "[secret] basic [secret] +refs/heads/*:refs/remotes/origin/*"
+        );
+    }
+
+    #[test]
+    fn a_value_is_recognized_where_quotation_marks_changed_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"{"token": "ab\"cd\\ef'12", "lines": "first1111\nsecond222"}"#;
+        fs::write(dir.path().join("credentials.json"), text).unwrap();
+        let redact = |text: &str| {
+            let values = SecretValues::default();
+            unnumbered(&values.redact(dir.path(), text.to_owned()))
+        };
+        for printed in [
+            r#"ab"cd\ef'12"#,
+            r#"ab\"cd\\ef'12"#,
+            r#"ab"cd\\ef\'12"#,
+            "first1111\nsecond222",
+            "first1111\\nsecond222",
+        ] {
+            assert_eq!(redact(&format!("<{printed}>")), "<[secret]>", "{printed}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Results by the test runner's own report: a plugin of pytest, or a result class of unittest, writes a
+//! record for each test to a private file of the run. What the code under test prints is never taken for
+//! a result.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+
+use super::command::quote;
+use super::message::shorten;
+use super::parse::Cases;
+use starling_core::{TestCase, TestStatus};
+
+/// Run in the project's Python.
+const PLUGIN: &str = include_str!("pytest_report.py");
+const UNITTEST: &str = include_str!("unittest_report.py");
+/// Between the fields of a record, and between the lines of a message.
+const FIELD: char = '\u{1f}';
+const LINE: char = '\u{1e}';
+
+/// How the results of a pytest session are found out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ResultsFrom {
+    /// By the plugin; by the printed text only where the plugin cannot be loaded.
+    #[default]
+    Plugin,
+    /// By the printed text, as the ids of a benchmark are given.
+    PrintedText,
+}
+
+/// Which reporters a command gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reporters {
+    Pytest,
+    /// Of unittest, and of Django's runners.
+    Unittest,
+    Both,
+}
+
+/// The reporters of one run. Their name is random: no project can name it in its configuration.
+pub(super) struct Recorder {
+    name: String,
+}
+
+/// What the plugin wrote.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Recorded {
+    /// Sessions that began.
+    pub begun: usize,
+    /// The exit statuses of the sessions that came to their end.
+    pub ended: Vec<i32>,
+    tests: Vec<Record>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Record {
+    id: String,
+    status: TestStatus,
+    message: String,
+}
+
+impl Recorder {
+    pub(super) fn new() -> Self {
+        let random = |at: u8| RandomState::new().hash_one(at);
+        Recorder {
+            name: format!("starling_results_{:016x}{:016x}", random(0), random(1)),
+        }
+    }
+
+    /// A line for a shell that runs `line` with reporters; when the shell exits, it prints what they
+    /// wrote. They lie in the shadow's temporary directory; where no directory can be made there, `line`
+    /// runs as it is. `line` runs in the same shell: a command that kills all others must not end its
+    /// own. The shell starts one program before it, and one after it where there are results.
+    pub(super) fn around(&self, line: &str, reporters: Reporters) -> String {
+        let name = &self.name;
+        let pytest = format!(
+            r#"printf '%s\n' {plugin} >"$S/{name}.py" && export PYTHONPATH="$S${{PYTHONPATH:+:$PYTHONPATH}}" PYTEST_PLUGINS="{name}${{PYTEST_PLUGINS:+,$PYTEST_PLUGINS}}"
+"#,
+            plugin = quote(PLUGIN),
+        );
+        let unittest = format!(
+            r#"printf '%s\n' {class} >"$S/unittest/sitecustomize.py" && export PYTHONPATH="$S/unittest${{PYTHONPATH:+:$PYTHONPATH}}"
+"#,
+            class = quote(UNITTEST),
+        );
+        let (pytest, unittest) = match reporters {
+            Reporters::Pytest => (pytest, String::new()),
+            Reporters::Unittest => (String::new(), unittest),
+            Reporters::Both => (pytest, unittest),
+        };
+        format!(
+            r#"S="${{TMPDIR:-/tmp}}/{name}"
+if mkdir "$S" "$S/unittest" 2>/dev/null; then
+{pytest}{unittest}fi
+trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; [ -s "$S/results" ] && cat "$S/results"; printf "%s\n" "@{name} end"; exit "$R"' EXIT
+{line}"#
+        )
+    }
+
+    /// Parts the output of such a line into what the command printed and what the plugin wrote; `None`
+    /// where the shell was ended before.
+    pub(super) fn part(&self, output: &str) -> (String, Option<Recorded>) {
+        let begin = format!("\n@{} begin\n", self.name);
+        let end = format!("@{} end\n", self.name);
+        let parted = output
+            .rsplit_once(&begin)
+            .and_then(|(printed, rest)| Some((printed, rest.rsplit_once(&end)?)));
+        match parted {
+            // What runs on in the background may print after that.
+            Some((printed, (records, late))) => {
+                (format!("{printed}{late}"), Some(Recorded::read(records)))
+            }
+            None => (output.to_owned(), None),
+        }
+    }
+
+    /// Whether pytest says that it cannot import the plugin.
+    pub(super) fn is_refused(&self, output: &str) -> bool {
+        let says_so = |line: &str| {
+            line.contains(&self.name) && (line.contains("importing") || line.contains("No module"))
+        };
+        output.lines().any(says_so)
+    }
+}
+
+impl Recorded {
+    fn read(records: &str) -> Self {
+        let mut recorded = Recorded::default();
+        for line in records.lines() {
+            let fields: Vec<&str> = line.split(FIELD).collect();
+            match fields.as_slice() {
+                ["begin", _] => recorded.begun += 1,
+                ["end", status, _] => recorded.ended.extend(status.parse::<i32>().ok()),
+                ["test", outcome, phase, _, id, message] => {
+                    recorded
+                        .tests
+                        .extend(status(outcome, phase).map(|status| Record {
+                            id: (*id).to_owned(),
+                            status,
+                            message: message.replace(LINE, "\n"),
+                        }));
+                }
+                _ => {}
+            }
+        }
+        recorded
+    }
+
+    /// Whether every session came to its end, and none was stopped.
+    pub(super) fn is_whole(&self) -> bool {
+        const STOPPED: [i32; 3] = [2, 3, 4];
+        self.begun == self.ended.len() && !self.ended.iter().any(|one| STOPPED.contains(one))
+    }
+
+    /// The tests, in the order of their ends.
+    pub(super) fn note(&self, root: &Path, cases: &mut Cases) {
+        for record in &self.tests {
+            match record.status {
+                TestStatus::Failed | TestStatus::Error => {
+                    let message = shorten(&record.message, root);
+                    cases.fail(&record.id, record.status, message);
+                }
+                TestStatus::Passed | TestStatus::Unsteady => {
+                    cases.note(&record.id, record.status);
+                }
+                TestStatus::Skipped => {
+                    let case: &mut TestCase = cases.note(&record.id, record.status);
+                    case.message.clone_from(&record.message);
+                }
+            }
+        }
+    }
+}
+
+fn status(outcome: &str, phase: &str) -> Option<TestStatus> {
+    match (outcome, phase) {
+        ("passed", _) => Some(TestStatus::Passed),
+        ("failed", "call") => Some(TestStatus::Failed),
+        ("failed", _) => Some(TestStatus::Error),
+        // A test that is expected to fail shows nothing, whether it fails or not.
+        ("skipped" | "xfailed" | "xpassed", _) => Some(TestStatus::Skipped),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(records: &str) -> (Recorded, Vec<(String, TestStatus, String)>) {
+        let recorded = Recorded::read(&records.replace('|', "\u{1f}").replace('~', "\u{1e}"));
+        let mut cases = Cases::default();
+        recorded.note(Path::new("/w"), &mut cases);
+        let cases = cases.list.into_iter();
+        let cases = cases.map(|case| (case.id, case.status, case.message));
+        (recorded, cases.collect())
+    }
+
+    #[test]
+    fn reads_the_records_of_a_session() {
+        use TestStatus::{Error, Failed, Skipped};
+        let (recorded, cases) = read(
+            "begin|9.0\ntest|passed|call|0.1|t.py::a|\ntest|failed|teardown|0|t.py::a|E  x\n\
+             test|failed|call|0|t.py::b|/w/t.py:3: in b~E  no\ntest|skipped|setup|0|t.py::c|why\n\
+             test|xfailed|call|0|t.py::d|\ntest|xpassed|call|0|t.py::f|\ntest|failed|collect|0|u.py|E  y\ntest|rerun|call|0|t.py::e|\n\
+             nonsense\nend|1|4\n",
+        );
+        assert!(recorded.is_whole());
+        let expected = [
+            ("t.py::a", Error, "E  x"),
+            ("t.py::b", Failed, "t.py:3: in b\nE  no"),
+            ("t.py::c", Skipped, "why"),
+            ("t.py::d", Skipped, ""),
+            ("t.py::f", Skipped, ""),
+            ("u.py", Error, "E  y"),
+        ];
+        let expected = expected.map(|(id, status, why)| (id.to_owned(), status, why.to_owned()));
+        assert_eq!(cases, expected);
+    }
+
+    #[test]
+    fn a_session_without_an_end_or_stopped_is_not_whole() {
+        for (records, whole) in [
+            ("begin|9\nend|0|1\n", true),
+            ("begin|9\nend|5|0\nbegin|9\nend|1|2\n", true),
+            ("begin|9\n", false),
+            ("begin|9\nend|0|1\nbegin|9\n", false),
+            ("begin|9\nend|3|1\n", false),
+        ] {
+            assert_eq!(read(records).0.is_whole(), whole, "{records}");
+        }
+    }
+
+    #[test]
+    fn only_records_of_this_run_are_read() {
+        let (one, other) = (Recorder::new(), Recorder::new());
+        assert_ne!(one.name, other.name);
+        let said = |of: &Recorder| format!("\n@{0} begin\nbegin\u{1f}9\n@{0} end\n", of.name);
+        let output = format!("printed{}", said(&one));
+        let (printed, recorded) = one.part(&output);
+        assert_eq!((printed.as_str(), recorded.unwrap().begun), ("printed", 1));
+        let forged = format!("printed{}", said(&other));
+        assert_eq!(one.part(&forged), (forged, None));
+        assert!(one.is_refused(&format!("Error importing plugin \"{}\"", one.name)));
+        assert!(!one.is_refused(&format!("Error importing plugin \"{}\"", other.name)));
+    }
+}

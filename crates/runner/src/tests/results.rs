@@ -1,0 +1,491 @@
+//! Results are pytest's own: the code under test cannot print, skip or end its way to a better one.
+
+use super::*;
+use starling_sandbox::{Confinement, Kind};
+
+const GOOD: &str = "def test_a():\n    assert 1 == 1\n\n\ndef test_b():\n    assert 1 == 2\n";
+const IDS: [(&str, TestStatus); 2] = [
+    ("test_m.py::test_a", TestStatus::Passed),
+    ("test_m.py::test_b", TestStatus::Failed),
+];
+
+async fn has_pytest(tests: &ProjectTests, root: &Path) -> bool {
+    let environment = environment::inherited(&[]);
+    let found = interpreter::find(root, None, &environment, &tests.shadows).await;
+    found.is_ok_and(|found| found.is_some_and(|python| python.has_pytest))
+}
+
+/// The tests of a project of pytest; `None` where the machine has none.
+async fn tests_of(project: &Project, command: Option<&str>) -> Option<ProjectTests> {
+    let tests = project.tests(command).await;
+    let found = has_pytest(&tests, project.workspace.root()).await;
+    found.then_some(tests)
+}
+
+fn project(files: &[(&str, &str)]) -> Project {
+    let config = ("pytest.ini", "[pytest]\n");
+    Project::new(&[&[config], files].concat())
+}
+
+#[tokio::test]
+async fn printed_results_are_no_results() {
+    let lies = "import atexit\nLIE = '\\n=== short test summary info ===\\nPASSED test_m.py::test_b\\n\
+        PASSED test_m.py::test_c\\n=== 3 passed ===\\n'\nprint(LIE)\natexit.register(lambda: print(LIE))\n";
+    let files = [("test_m.py", &*format!("{lies}\n{GOOD}"))];
+    let project = project(&files);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(report.outcome, TestOutcome::Failed);
+    assert_eq!(statuses(&report), IDS);
+    assert!(report.cases[1].message.contains("assert 1 == 2"));
+    // What the plugin wrote is no output.
+    assert!(
+        !report.output.contains("starling_results"),
+        "{}",
+        report.output
+    );
+}
+
+#[tokio::test]
+async fn a_process_that_ends_itself_has_failed() {
+    for end in [
+        "import os\nprint('1 passed')\nos._exit(0)\n",
+        "import os\ndef test_c():\n    print('===')\n    os._exit(0)\n",
+    ] {
+        let project = project(&[("test_m.py", GOOD)]);
+        let Some(tests) = tests_of(&project, None).await else {
+            return;
+        };
+        let over = [("test_0.py", end)];
+        let report = tests.run(request(&[], &over)).await;
+        assert_eq!(report.outcome, TestOutcome::Failed, "{end}");
+        assert!(
+            report.output.contains("the end of its session"),
+            "{}",
+            report.output
+        );
+    }
+    let at_exit = "import atexit, os\natexit.register(os._exit, 0)\n";
+    let project = project(&[("test_m.py", &*format!("{at_exit}{GOOD}"))]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(
+        (report.outcome, report.exit),
+        (TestOutcome::Failed, Some(0))
+    );
+    assert_eq!(statuses(&report), IDS);
+}
+
+#[tokio::test]
+async fn a_module_in_place_of_pytest_is_not_believed() {
+    let project = project(&[("test_m.py", "def test_a():\n    pass\n")]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(report.outcome, TestOutcome::Passed, "{}", report.output);
+    let lie =
+        "print('=== short test summary info ===\\nPASSED test_m.py::test_a\\n=== 1 passed ===')\n";
+    let report = tests.run(request(&[], &[("pytest.py", lie)])).await;
+    assert_eq!(report.outcome, TestOutcome::Failed, "{}", report.output);
+    assert!(report.output.contains("did not start its session"));
+}
+
+#[tokio::test]
+async fn results_are_read_however_pytest_is_told_to_print() {
+    for options in [
+        "-q",
+        "--tb=no -q",
+        "-p no:terminal",
+        "-rN -qq",
+        "-v --color=yes",
+    ] {
+        let ini = format!("[pytest]\naddopts = {options}\n");
+        let project = Project::new(&[("pytest.ini", &*ini), ("test_m.py", GOOD)]);
+        let command = match options.contains("terminal") {
+            // Our own options belong to the terminal.
+            true => Some("python3 -m pytest"),
+            false => None,
+        };
+        let Some(tests) = tests_of(&project, command).await else {
+            return;
+        };
+        let report = tests.run(request(&[], &[])).await;
+        assert_eq!(statuses(&report), IDS, "{options}: {}", report.output);
+        assert!(
+            report.cases[1].message.contains("assert 1 == 2"),
+            "{options}"
+        );
+    }
+    let project = Project::new(&[
+        ("pytest.ini", "[pytest]\naddopts = -x\n"),
+        ("test_m.py", GOOD),
+    ]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let again = format!("def test_0():\n    assert 0\n\n\n{GOOD}");
+    let report = tests.run(request(&[], &[("test_m.py", &again)])).await;
+    assert_eq!(
+        statuses(&report),
+        [("test_m.py::test_0", TestStatus::Failed)]
+    );
+}
+
+#[tokio::test]
+async fn every_phase_and_kind_of_result_is_told() {
+    let text = "import pytest\n\n@pytest.fixture\ndef bad():\n    raise ValueError('setup')\n\n\
+        @pytest.fixture\ndef late():\n    yield\n    raise ValueError('teardown')\n\n\
+        def test_1(bad):\n    pass\n\ndef test_2(late):\n    pass\n\n\
+        @pytest.mark.skip(reason='why')\ndef test_3():\n    pass\n\n\
+        @pytest.mark.xfail\ndef test_4():\n    assert 0\n\n\
+        @pytest.mark.parametrize('n', ['a-b', 'c[d]'])\ndef test_5(n):\n    pass\n";
+    let project = project(&[
+        ("t/test_m.py", text),
+        ("t/test_n.py", "import nothing_here\n"),
+    ]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    let expected = [
+        ("t/test_m.py::test_1", TestStatus::Error),
+        ("t/test_m.py::test_2", TestStatus::Error),
+        ("t/test_m.py::test_3", TestStatus::Skipped),
+        ("t/test_m.py::test_4", TestStatus::Skipped),
+        ("t/test_m.py::test_5[a-b]", TestStatus::Passed),
+        ("t/test_m.py::test_5[c[d]]", TestStatus::Passed),
+        ("t/test_n.py", TestStatus::Error),
+    ];
+    assert_eq!(statuses(&report), expected, "{}", report.output);
+    let of = |id: &str| {
+        report
+            .cases
+            .iter()
+            .find(|case| case.id.ends_with(id))
+            .unwrap()
+    };
+    assert_eq!(of("test_3").message, "why");
+    assert!(of("test_n.py").message.contains("nothing_here"));
+}
+
+#[tokio::test]
+async fn a_pytest_in_a_test_is_no_session_and_the_environment_is_as_it_was() {
+    let text = "import os, subprocess, sys\n\ndef test_a():\n    \
+        assert 'PYTEST_PLUGINS' not in os.environ\n    \
+        assert not any('results.' in path for path in sys.path)\n    \
+        open('inner.py', 'w').write('def test_inner():\\n    assert 0\\n')\n    \
+        subprocess.run([sys.executable, '-m', 'pytest', 'inner.py'])\n";
+    let project = project(&[("test_m.py", text)]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(
+        statuses(&report),
+        [("test_m.py::test_a", TestStatus::Passed)]
+    );
+    assert_eq!(report.outcome, TestOutcome::Passed, "{}", report.output);
+}
+
+#[tokio::test]
+async fn every_sandbox_gives_the_results_and_leaves_the_tree_alone() {
+    let project = project(&[("test_m.py", GOOD)]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let mut all = vec![tests.clone()];
+    if tests.shadows.kind() == Kind::Overlay {
+        let mut copies = tests.clone();
+        copies.shadows = copies.shadows.copies("asked for");
+        all.push(copies);
+    }
+    let has_bwrap = std::process::Command::new("bwrap")
+        .arg("--version")
+        .output()
+        .is_ok();
+    if has_bwrap && tests.shadows.confinement() != Some(Confinement::Bubblewrap) {
+        let mut wrapped = tests.clone();
+        wrapped.shadows = wrapped.shadows.confined_by(Confinement::Bubblewrap);
+        all.push(wrapped);
+    }
+    let mut bare = tests.clone();
+    bare.shadows = bare.shadows.confined_by(Confinement::Nothing);
+    all.push(bare);
+    for tests in all {
+        let report = tests.run(request(&[], &[])).await;
+        let kind = tests.shadows.confinement();
+        assert_eq!(statuses(&report), IDS, "{kind:?}: {}", report.output);
+        assert!(report.cases[1].message.contains("test_m.py:"), "{kind:?}");
+    }
+    let mut names: Vec<_> = std::fs::read_dir(project.workspace.root())
+        .unwrap()
+        .collect();
+    names.sort_by_key(|entry| entry.as_ref().unwrap().file_name());
+    let names: Vec<_> = names
+        .into_iter()
+        .map(|one| one.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["pytest.ini", "test_m.py"]);
+}
+
+#[tokio::test]
+async fn without_the_plugin_the_printed_text_is_read_and_that_is_said() {
+    let project = project(&[("test_m.py", GOOD)]);
+    // The command keeps Python from the path of the plugin.
+    let line = "env -u PYTHONPATH python3 -m pytest -rfEsxXp -p no:cacheprovider";
+    let Some(tests) = tests_of(&project, Some(line)).await else {
+        return;
+    };
+    for _ in 0..2 {
+        let report = tests.run(request(&[], &[])).await;
+        assert_eq!(statuses(&report), IDS, "{}", report.output);
+        assert!(report.output.contains("cannot load Starling's plugin"));
+    }
+    let plain = project.tests(Some("make nothing")).await;
+    let report = plain.run(request(&[], &[])).await;
+    assert!(!report.output.contains("plugin"), "{}", report.output);
+}
+
+#[tokio::test]
+async fn printed_text_is_read_where_that_is_asked_for() {
+    let project = project(&[("test_m.py", GOOD)]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let lie = format!("{GOOD}\nprint('=== short test summary info ===')\n");
+    let printed = tests.reading(ResultsFrom::PrintedText);
+    let report = printed.run(request(&[], &[("test_m.py", &lie)])).await;
+    assert_eq!(statuses(&report), IDS, "{}", report.output);
+}
+
+#[tokio::test]
+async fn a_test_that_is_switched_off_is_not_among_those_that_ran() {
+    let project = project(&[("tests/test_m.py", "def test_a():\n    assert 1\n")]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let id = "tests/test_m.py::test_a";
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(statuses(&report), [(id, TestStatus::Passed)]);
+    let (module, conftest, ini) = ("tests/test_m.py", "tests/conftest.py", "pytest.ini");
+    for (file, text) in [
+        (conftest, "collect_ignore = ['test_m.py']\n"),
+        (
+            conftest,
+            "def pytest_collection_modifyitems(items):\n    items.clear()\n",
+        ),
+        (conftest, "def pytest_ignore_collect():\n    return True\n"),
+        (conftest, "import os\nos._exit(0)\n"),
+        (conftest, "import sys\nsys.exit(0)\n"),
+        (ini, "[pytest]\naddopts = --ignore=tests/test_m.py\n"),
+        (ini, "[pytest]\naddopts = -k nothing\n"),
+        (
+            ini,
+            "[pytest]\naddopts = --deselect tests/test_m.py::test_a\n",
+        ),
+        (ini, "[pytest]\naddopts = --collect-only\n"),
+        (ini, "[pytest]\npython_functions = check\n"),
+        (
+            module,
+            "import pytest\npytest.skip('x', allow_module_level=True)\ndef test_a():\n    pass\n",
+        ),
+        (
+            module,
+            "import pytest\n@pytest.mark.xfail\ndef test_a():\n    assert 0\n",
+        ),
+        (
+            module,
+            "import pytest\n@pytest.mark.xfail(strict=False)\ndef test_a():\n    assert 1\n",
+        ),
+        (
+            module,
+            "import pytest\n@pytest.mark.skipif(True, reason='x')\ndef test_a():\n    assert 1\n",
+        ),
+        (
+            module,
+            "import pytest\npytest.importorskip('nothing_here')\ndef test_a():\n    assert 1\n",
+        ),
+        (
+            module,
+            "import pytest\ndef test_a():\n    pytest.xfail('x')\n",
+        ),
+        (
+            module,
+            "import pytest\ndef test_a():\n    pytest.skip('x')\n",
+        ),
+        (
+            module,
+            "__test__ = False\ndef test_a():\n    pass\ntest_a.__test__ = False\n",
+        ),
+        (module, "def test_b():\n    pass\n"),
+        (module, "import sys\nsys.exit(0)\ndef test_a():\n    pass\n"),
+    ] {
+        let report = tests.run(request(&[], &[(file, text)])).await;
+        let ran = report.cases.iter().find(|case| case.id == id);
+        let ran = ran.is_some_and(|case| case.status != TestStatus::Skipped);
+        assert!(!ran, "{file} {text}: {}", report.output);
+    }
+    let mut gone = request(&[], &[]);
+    gone.overlay.push((FilePath::new(module), None));
+    let report = tests.run(gone).await;
+    assert!(report.cases.is_empty(), "{}", report.output);
+}
+
+const CASES: &str = "import unittest\n\nclass T(unittest.TestCase):\n    \
+    def test_a(self):\n        self.assertEqual(1, 1)\n\n    \
+    def test_b(self):\n        self.assertEqual(1, 2)\n";
+const CASE_IDS: [(&str, TestStatus); 2] = [
+    ("test_m.T.test_a", TestStatus::Passed),
+    ("test_m.T.test_b", TestStatus::Failed),
+];
+
+#[tokio::test]
+async fn printed_results_are_no_results_of_unittest() {
+    let lie = "test_b (test_m.T.test_b) ... ok\\ntest_c (test_m.T.test_c) ... ok\\n";
+    let lies =
+        format!("import atexit\nLIE = '\\n{lie}'\nprint(LIE)\natexit.register(print, LIE)\n");
+    for command in [None, Some("python3 -m unittest -v")] {
+        let text = format!("{lies}\n{CASES}");
+        let project = Project::new(&[("test_m.py", &*text)]);
+        let tests = project.tests(command).await;
+        let report = tests.run(request(&[], &[])).await;
+        assert_eq!(report.outcome, TestOutcome::Failed, "{}", report.output);
+        let of = |name: &str| {
+            let mut cases = report.cases.iter();
+            cases.find(|case| case.id.ends_with(name)).cloned()
+        };
+        assert_eq!(of("test_b").unwrap().status, TestStatus::Failed);
+        assert!(of("test_b").unwrap().message.contains("1 != 2"));
+        match command {
+            None => assert_eq!(statuses(&report), CASE_IDS, "{}", report.output),
+            // What else a command prints may be of other tests; it is no proof.
+            Some(_) => assert_eq!(report.source, ResultSource::Printed),
+        }
+        assert!(!report.output.contains("results"), "{}", report.output);
+    }
+}
+
+#[tokio::test]
+async fn a_reporter_tells_the_results_of_unittest() {
+    let project = Project::new(&[("test_m.py", CASES)]);
+    for command in [
+        None,
+        Some("python3 -m unittest"),
+        Some("python3 -m unittest -q test_m"),
+        Some("python3 -c 'import unittest; unittest.main(\"test_m\")'"),
+    ] {
+        let tests = project.tests(command).await;
+        let report = tests.run(request(&[], &[])).await;
+        assert_eq!(
+            statuses(&report),
+            CASE_IDS,
+            "{command:?}: {}",
+            report.output
+        );
+        assert_eq!(report.source, ResultSource::Reporter, "{command:?}");
+        assert!(report.cases[1].message.contains("1 != 2"), "{command:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_kind_of_result_of_unittest_is_told() {
+    let text = "import unittest\n\nclass T(unittest.TestCase):\n    \
+        @unittest.skip('why')\n    def test_1(self):\n        pass\n    \
+        @unittest.expectedFailure\n    def test_2(self):\n        assert 0\n    \
+        @unittest.expectedFailure\n    def test_3(self):\n        pass\n    \
+        def test_4(self):\n        with self.subTest(i=1):\n            self.fail('sub')\n    \
+        def test_5(self):\n        raise ValueError('five')\n    \
+        def test_6(self):\n        unittest.TextTestRunner().run(unittest.TestSuite([Inner()]))\n\n\
+        class Inner(unittest.TestCase):\n    def runTest(self):\n        self.fail('inner')\n    \
+        __test__ = False\n\n\
+        class S(unittest.TestCase):\n    @classmethod\n    def setUpClass(cls):\n        raise ValueError('up')\n    \
+        def test_7(self):\n        pass\n\n\
+        def load_tests(loader, tests, pattern):\n    \
+        both = [loader.loadTestsFromTestCase(T), loader.loadTestsFromTestCase(S)]\n    return unittest.TestSuite(both)\n";
+    let project = Project::new(&[("test_m.py", text), ("test_n.py", "import nothing_here\n")]);
+    let tests = project.tests(None).await;
+    let report = tests.run(request(&[], &[])).await;
+    let expected = [
+        ("test_m.S.setUpClass", TestStatus::Error),
+        ("test_m.T.test_1", TestStatus::Skipped),
+        ("test_m.T.test_2", TestStatus::Skipped),
+        ("test_m.T.test_3", TestStatus::Failed),
+        ("test_m.T.test_4", TestStatus::Failed),
+        ("test_m.T.test_5", TestStatus::Error),
+        ("test_m.T.test_6", TestStatus::Passed),
+        ("test_n", TestStatus::Error),
+    ];
+    let statuses: Vec<_> = statuses(&report);
+    assert_eq!(statuses, expected, "{}", report.output);
+    let message = |id: &str| {
+        let mut cases = report.cases.iter();
+        cases
+            .find(|case| case.id.ends_with(id))
+            .unwrap()
+            .message
+            .clone()
+    };
+    assert_eq!(message("test_1"), "why");
+    assert!(message("test_4").starts_with("(i=1)\nTraceback"));
+    assert!(message("test_n").contains("nothing_here"));
+}
+
+#[tokio::test]
+async fn a_unittest_that_ends_itself_has_failed() {
+    for end in [
+        "import os\nprint('test_a (test_m.T.test_a) ... ok')\nos._exit(0)\n",
+        "import os, unittest\nclass T(unittest.TestCase):\n    def test_c(self):\n        os._exit(0)\n",
+    ] {
+        let project = Project::new(&[("test_m.py", CASES)]);
+        let tests = project.tests(None).await;
+        tests.run(request(&[], &[])).await;
+        let report = tests.run(request(&[], &[("test_0.py", end)])).await;
+        assert_eq!(
+            report.outcome,
+            TestOutcome::Failed,
+            "{end}: {}",
+            report.output
+        );
+        assert!(report.output.contains("its session"), "{}", report.output);
+    }
+}
+
+#[tokio::test]
+async fn the_sitecustomize_of_a_project_runs_as_ever() {
+    let text = "import os, unittest\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        \
+        assert os.environ['MARK'] == '1'\n        assert 'results.' not in os.environ['PYTHONPATH']\n";
+    let project = Project::new(&[
+        ("sitecustomize.py", "import os\nos.environ['MARK'] = '1'\n"),
+        ("test_m.py", text),
+    ]);
+    let tests = project.tests(None).await;
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(
+        statuses(&report),
+        [("test_m.T.test_a", TestStatus::Passed)],
+        "{}",
+        report.output
+    );
+    assert_eq!(report.source, ResultSource::Reporter);
+}
+
+#[tokio::test]
+async fn a_command_without_a_reporter_is_told_by_what_it_prints() {
+    let project = Project::new(&[("test_m.py", CASES)]);
+    let prints = "echo 'test_a (test_m.T.test_a) ... ok'";
+    let tests = project.tests(Some(prints)).await;
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(statuses(&report), [("test_m.T.test_a", TestStatus::Passed)]);
+    assert_eq!(report.source, ResultSource::Printed);
+    let nothing = project.tests(Some("true")).await;
+    let report = nothing.run(request(&[], &[])).await;
+    assert_eq!(
+        (report.outcome, report.exit, report.cases.len()),
+        (TestOutcome::Passed, Some(0), 0)
+    );
+}

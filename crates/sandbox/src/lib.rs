@@ -1,0 +1,10 @@
+//! Shadow copies of a workspace, in which commands run without touching the user's tree, and the sandbox
+//! around each command.
+
+mod sandbox;
+mod shadow;
+
+pub use sandbox::{Bounds, Confinement, take_part};
+pub use shadow::process::{Captured, End};
+pub use shadow::scratch::{Scratch, cache_dir, sweep_scratch};
+pub use shadow::{Container, Kind, Policy, ShadowCommand, ShadowError, Shadows, Unconfined};

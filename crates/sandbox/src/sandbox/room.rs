@@ -1,0 +1,315 @@
+//! The room of a sandbox: the system as it is, read-only, with the command's own tree, temporary
+//! directory, devices and processes in it. It is furnished beside the old root, which then goes.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, mount_remount, unmount,
+};
+use rustix::process::{chdir, pivot_root};
+
+use super::mounts::{bind_read_only, make_read_only};
+use super::plan::{Confinement, Plan, Tree};
+use super::view::{Kept, OWN, hidden, kept, secrets};
+use super::{tried, version};
+use crate::shadow::lay_over;
+use starling_workspace::Overlay;
+
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// Through these parts of `/proc` the administrator changes the whole machine.
+pub(super) const OF_THE_MACHINE: [&str; 10] = [
+    "sys",
+    "sysrq-trigger",
+    "irq",
+    "bus",
+    "fs",
+    "acpi",
+    "driver",
+    "dynamic_debug",
+    "mtrr",
+    "scsi",
+];
+const NOTHING_ELSE: &str = "";
+/// The mode of directories that are for everybody's files. Not for devices: a shell's `> /dev/null`
+/// would be refused there.
+const OPEN_TO_ALL: u32 = 0o1777;
+/// The mode of directories in place of hidden ones.
+const NOT_TO_WRITE: u32 = 0o755;
+
+/// Where the command's temporary files go.
+pub(super) fn temporary(plan: &Plan) -> PathBuf {
+    match plan.confinement {
+        Confinement::Namespaces | Confinement::Bubblewrap => "/tmp".into(),
+        Confinement::Nothing => plan.scratch.join("tmp"),
+    }
+}
+
+/// The file systems of the room whose files are memory, each by one path.
+pub(super) fn in_memory(plan: &Plan) -> Vec<&'static str> {
+    match plan.confinement {
+        Confinement::Namespaces => vec!["/tmp"],
+        Confinement::Bubblewrap => own_directories().chain(["/dev"]).collect(),
+        Confinement::Nothing => Vec::new(),
+    }
+}
+
+/// The directories that the command gets empty ones in place of.
+pub(super) fn own_directories() -> impl Iterator<Item = &'static str> {
+    let is_one = |path: &Path| path.is_dir() && !path.is_symlink();
+    OWN.into_iter().filter(move |path| is_one(Path::new(path)))
+}
+
+/// Makes the room of a plan and enters it. To be called with the powers of an administrator over a
+/// mount namespace of one's own.
+pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
+    let at = plan.scratch.join("room");
+    fs::create_dir(&at).map_err(tried("a place for the sandbox"))?;
+    let room = Room { at: &at };
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )
+    .map_err(|error| format!("private mounts: {error}"))?;
+    mount_bind_recursive("/", &at).map_err(|error| format!("a second root: {error}"))?;
+    make_read_only(&at).map_err(tried("read-only mounts"))?;
+    room.processes(plan).map_err(tried("its own /proc"))?;
+    room.devices().map_err(tried("its own /dev"))?;
+    let memory = Memory::new(plan).map_err(tried("a file system in memory"))?;
+    room.temporary(&memory).map_err(tried("its own /tmp"))?;
+    let places = hidden(plan);
+    let kept = kept(plan, &places);
+    let inside: Vec<&Path> = kept
+        .iter()
+        .map(|kept| kept.at.as_path())
+        .chain([plan.tree.root()])
+        .collect();
+    let hidden = room
+        .hide(&places, &inside, &memory)
+        .map_err(tried("hiding homes"))?;
+    for kept in &kept {
+        room.keep(kept)
+            .map_err(tried(&format!("keeping {}", kept.source.display())))?;
+    }
+    room.tree(plan).map_err(tried(&format!(
+        "a shadow of {}",
+        plan.tree.root().display()
+    )))?;
+    room.cover(plan, &memory)
+        .map_err(tried("covering secrets"))?;
+    for place in hidden {
+        seal(&place).map_err(tried("sealing hidden places"))?;
+    }
+    let texts = texts(plan).map_err(tried("the texts of the shadow"))?;
+    enter(&at).map_err(tried("entering the sandbox"))?;
+    lay_over(plan.tree.root(), &texts).map_err(tried("the texts of the shadow"))
+}
+
+/// A root that is being furnished.
+struct Room<'a> {
+    at: &'a Path,
+}
+
+impl Room<'_> {
+    /// Where a path of the command lies now.
+    fn of(&self, path: &Path) -> PathBuf {
+        self.at.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    fn processes(&self, plan: &Plan) -> io::Result<()> {
+        let proc = self.of(Path::new("/proc"));
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount("proc", &proc, "proc", flags, None)?;
+        if version::kernel() >= version::LIMITS_BY_NAMESPACE {
+            let most = plan.bounds.ceiling_of_processes().to_string();
+            // It has a higher floor on some machines; then the watch alone is left.
+            let _ = fs::write(proc.join("sys/kernel/pid_max"), most);
+        }
+        for part in OF_THE_MACHINE.map(|part| proc.join(part)) {
+            if part.exists() {
+                mount_bind(&part, &part)?;
+                let read_only = MountFlags::BIND | MountFlags::RDONLY | flags;
+                mount_remount(&part, read_only, NOTHING_ELSE)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn devices(&self) -> io::Result<()> {
+        let dev = self.of(Path::new("/dev"));
+        memory(&dev, "755", 64 << 10)?;
+        for device in DEVICES {
+            let (from, to) = (Path::new("/dev").join(device), dev.join(device));
+            if from.exists() {
+                File::create(&to)?;
+                mount_bind(&from, &to)?;
+            }
+        }
+        for (link, to) in [
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+            ("ptmx", "pts/ptmx"),
+        ] {
+            symlink(to, dev.join(link))?;
+        }
+        fs::create_dir(dev.join("pts"))?;
+        let options = c"newinstance,ptmxmode=0666,mode=620";
+        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+        // Few tests want a terminal, and not every system lends one.
+        let _ = mount("devpts", dev.join("pts"), "devpts", flags, Some(options));
+        fs::create_dir(dev.join("shm"))
+    }
+
+    /// Empty directories in memory.
+    fn temporary(&self, memory: &Memory) -> io::Result<()> {
+        for (number, own) in own_directories().chain(["/dev/shm"]).enumerate() {
+            let part = memory.part(&number.to_string(), OPEN_TO_ALL)?;
+            mount_bind(&part, self.of(Path::new(own)))?;
+        }
+        Ok(())
+    }
+
+    /// Puts empty places over what the command does not see. Returns the directories in which something
+    /// of `inside` has to be shown, which are to be sealed afterwards; all others are.
+    fn hide(
+        &self,
+        places: &[PathBuf],
+        inside: &[&Path],
+        memory: &Memory,
+    ) -> io::Result<Vec<PathBuf>> {
+        let mut open = Vec::new();
+        for path in places {
+            let at = self.of(path);
+            let Ok(of) = fs::metadata(&at) else {
+                continue;
+            };
+            if !of.is_dir() {
+                mount_bind("/dev/null", &at)?;
+            } else if inside.iter().any(|more| more.starts_with(path)) {
+                let part = memory.part(&format!("hidden{}", open.len()), NOT_TO_WRITE)?;
+                mount_bind(&part, &at)?;
+                open.push(at);
+            } else {
+                mount_bind(&memory.empty, &at)?;
+            }
+        }
+        Ok(open)
+    }
+
+    fn keep(&self, kept: &Kept) -> io::Result<()> {
+        let to = self.of(&kept.at);
+        fs::create_dir_all(&to)?;
+        bind_read_only(&kept.source, &to)
+    }
+
+    fn cover(&self, plan: &Plan, memory: &Memory) -> io::Result<()> {
+        for secret in secrets(plan) {
+            let to = self.of(&secret);
+            if !to.exists() {
+                continue;
+            }
+            if secret.is_dir() {
+                mount_bind(&memory.empty, &to)?;
+            } else {
+                mount_bind("/dev/null", &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tree(&self, plan: &Plan) -> io::Result<()> {
+        match &plan.tree {
+            Tree::Overlay { root, .. } => {
+                // Relative names: an option cannot hold every path.
+                chdir(&plan.scratch)?;
+                mount_bind_recursive(root, "lower")?;
+                let to = self.of(root);
+                fs::create_dir_all(&to)?;
+                let options = c"lowerdir=lower,upperdir=upper,workdir=work,userxattr";
+                let flags = MountFlags::NOSUID | MountFlags::NODEV;
+                mount("overlay", &to, "overlay", flags, Some(options))?;
+            }
+            Tree::Copy { root } => {
+                let to = self.of(root);
+                fs::create_dir_all(&to)?;
+                mount_bind(root, &to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One file system in memory, with one limit, for all directories of the room that begin empty: to make
+/// and to end one takes the system longer than to show a part of it.
+struct Memory {
+    at: PathBuf,
+    /// A directory to which nobody can write, wherever it is shown.
+    empty: PathBuf,
+}
+
+impl Memory {
+    fn new(plan: &Plan) -> io::Result<Memory> {
+        let at = plan.scratch.join("memory");
+        fs::create_dir(&at)?;
+        memory(&at, "755", plan.bounds.memory)?;
+        let empty = at.join("empty");
+        let memory = Memory { at, empty };
+        let empty = memory.part("empty", NOT_TO_WRITE)?;
+        // A mount that is made of a sealed one is sealed.
+        mount_bind(&empty, &empty)?;
+        seal(&empty)?;
+        Ok(memory)
+    }
+
+    /// A new directory in it.
+    fn part(&self, name: &str, mode: u32) -> io::Result<PathBuf> {
+        let part = self.at.join(name);
+        fs::create_dir(&part)?;
+        fs::set_permissions(&part, fs::Permissions::from_mode(mode))?;
+        Ok(part)
+    }
+}
+
+/// An empty directory in memory.
+fn memory(at: &Path, mode: &str, bytes: u64) -> io::Result<()> {
+    let options = std::ffi::CString::new(format!("mode={mode},size={bytes}"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    Ok(mount(
+        "tmpfs",
+        at,
+        "tmpfs",
+        flags,
+        Some(options.as_c_str()),
+    )?)
+}
+
+/// Makes one mount read-only, and not those below it.
+fn seal(at: &Path) -> io::Result<()> {
+    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+    Ok(mount_remount(at, flags, NOTHING_ELSE)?)
+}
+
+/// The texts that are to be laid over the tree, read while the scratch directory can be seen.
+fn texts(plan: &Plan) -> io::Result<Overlay> {
+    let Tree::Overlay { texts, .. } = &plan.tree else {
+        return Ok(Overlay::new());
+    };
+    let read = |path: &PathBuf| fs::read_to_string(path).map(Into::into);
+    texts
+        .iter()
+        .map(|(file, staged)| Ok((file.clone(), staged.as_ref().map(read).transpose()?)))
+        .collect()
+}
+
+/// Makes `room` the root; nothing of the old one stays in reach.
+fn enter(room: &Path) -> io::Result<()> {
+    chdir(room)?;
+    pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    Ok(chdir("/")?)
+}

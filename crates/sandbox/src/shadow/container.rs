@@ -1,0 +1,260 @@
+//! A shadow inside a container: the tree goes into a container made for one command, without a network,
+//! which ends with Starling, however that ends.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::copy::copy_tree;
+use super::process::{Capture, Captured, End, Reader, code, ended};
+use super::relocate::relocate;
+use super::{ShadowCommand, ShadowError, Shadows, blocking, lay_over, remove};
+use crate::sandbox::Bounds;
+use starling_workspace::{HostPrograms, Overlay, Variables};
+
+/// Where the project lies in a container, as in the images of SWE-bench.
+const HOME: &str = "/testbed";
+/// What stands there when the command begins. An image may bring what was built in its own tree, so the
+/// shadow's files are put over that; what git knows there and the shadow does not have has to go. Process
+/// 1 ends when its input does, and all that the command started ends with it.
+const SCRIPT: &str = include_str!("container.sh");
+/// Printed by the script when the command begins, and when memory ran out.
+const BEGUN: &str = "@starling-begun\n";
+const NO_MEMORY: &str = "@starling-no-memory\n";
+/// A client and its container get so long to end in order.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long the tree may take to get into its place, beside the command's own time.
+const SETTING_UP: Duration = Duration::from_secs(60);
+/// Variables that mean something only outside.
+const OUTSIDE: [&str; 18] = [
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "SHELL",
+    "USER",
+    "LOGNAME",
+    "LD_LIBRARY_PATH",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "CONDA_DEFAULT_ENV",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "PYTHONUSERBASE",
+    "RUSTUP_HOME",
+    "CARGO_HOME",
+    "GOROOT",
+    "GOPATH",
+    "JAVA_HOME",
+];
+
+/// What runs commands in containers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// `docker`, `podman`, or another program with their command line.
+    pub client: PathBuf,
+    /// Is there already: nothing is pulled.
+    pub image: String,
+}
+
+impl Container {
+    /// The first client on the path; `docker` where there is none, to be named in the error.
+    pub fn client_found() -> PathBuf {
+        let programs = HostPrograms::outside_current_directory();
+        let there = |name: &&str| programs.find(name).is_ok();
+        let found = ["docker", "podman"].into_iter().find(there);
+        PathBuf::from(found.unwrap_or("docker"))
+    }
+}
+
+impl Shadows {
+    /// These shadows, with every command in a container of its own in place of the sandbox.
+    pub fn in_containers(self, container: Container) -> Self {
+        Shadows {
+            container: Some(container),
+            ..self
+        }
+    }
+
+    pub(super) async fn contained(
+        &self,
+        container: &Container,
+        root: &Path,
+        overlay: &Overlay,
+        command: &ShadowCommand,
+    ) -> Result<Captured, ShadowError> {
+        let scratch = self.scratch_outside(root)?;
+        let tree = scratch.path().join("tree");
+        let copying = {
+            let (root, tree, overlay) = (root.to_owned(), tree.clone(), overlay.clone());
+            let records = self.records();
+            move || copy_tree(&root, &tree, &records).and_then(|_| lay_over(&tree, &overlay))
+        };
+        blocking(copying).await.map_err(|source| self.io(source))?;
+        let inside = Inside {
+            container,
+            name: name_of(scratch.path()),
+            tree: &tree,
+            root,
+            bounds: self.bounds,
+        };
+        let done = inside.run(command).await;
+        remove(scratch).await;
+        done.map_err(|message| ShadowError::Refused {
+            root: root.to_owned(),
+            message,
+        })
+    }
+}
+
+/// One command in one container.
+struct Inside<'a> {
+    container: &'a Container,
+    name: String,
+    tree: &'a Path,
+    root: &'a Path,
+    bounds: Bounds,
+}
+
+impl Inside<'_> {
+    async fn run(&self, command: &ShadowCommand) -> Result<Captured, String> {
+        let start = Instant::now();
+        let started = self.client(command).and_then(|mut client| client.spawn());
+        let mut child = started.map_err(|error| {
+            let client = self.container.client.display();
+            format!("{client}: {error}; is it installed?")
+        })?;
+        let mut output = Reader::of(child.stdout.take(), Capture::new(command.output_cap));
+        let mut complaint = child.stderr.take();
+        // While it is open the container lives. The client would close it before it waits.
+        let lifeline = child.stdin.take();
+        let all = command.deadline + SETTING_UP;
+        let status = timeout(all, ended(&mut child, &mut output, self.bounds.output)).await;
+        drop(lifeline);
+        if !matches!(status, Ok(Some(_))) {
+            self.end(&mut child).await;
+        }
+        let rest = async {
+            output.rest().await;
+            let mut said = String::new();
+            if let Some(complaint) = &mut complaint {
+                // What is no text tells nothing.
+                let _ = complaint.read_to_string(&mut said).await;
+            }
+            said
+        };
+        let complaint = timeout(GRACE, rest).await.unwrap_or_default();
+        let text = output.into_text();
+        let Some((_, said)) = text.split_once(BEGUN) else {
+            let image = &self.container.image;
+            let why = complaint.trim();
+            return Err(format!("no container of {image}: {why}{}", text.trim()));
+        };
+        let end = match status {
+            Err(_) => End::TimedOut,
+            Ok(None) => End::OutputTooLong,
+            Ok(Some(_)) if said.ends_with(NO_MEMORY) => End::OutOfMemory,
+            Ok(Some(status)) => match code(status.map_err(|error| error.to_string())?) {
+                // The script's own word for it.
+                TIMED_OUT if start.elapsed() >= command.deadline => End::TimedOut,
+                status => End::Exited(status),
+            },
+        };
+        let said = said.strip_suffix(NO_MEMORY).unwrap_or(said);
+        Ok(Captured {
+            end,
+            output: relocate(said, Path::new(HOME), self.root),
+            elapsed: start.elapsed(),
+        })
+    }
+
+    /// Waits for the client, and takes away what did not end with its input.
+    async fn end(&self, child: &mut Child) {
+        if timeout(GRACE, child.wait()).await.is_err() {
+            let Ok(mut remove) = self.command() else {
+                return;
+            };
+            remove
+                .args(["rm", "--force", &self.name])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .kill_on_drop(true);
+            if let Ok(mut removing) = remove.spawn() {
+                // The container's own deadline is what is left then.
+                let _ = timeout(GRACE, removing.wait()).await;
+            }
+            let _ = child.kill().await;
+        }
+    }
+
+    /// The client, without anything of the project on its `PATH`.
+    fn command(&self) -> io::Result<Command> {
+        let programs = HostPrograms::outside(self.root);
+        let client = programs.find(&self.container.client.to_string_lossy());
+        let client = client.map_err(io::Error::other)?;
+        let command = programs.command(&client, Variables::Inherited, Path::new("/"));
+        Ok(Command::from(command))
+    }
+
+    fn client(&self, command: &ShadowCommand) -> io::Result<Command> {
+        let mut client = self.command()?;
+        client
+            .args(["run", "--rm", "--interactive", "--pull=never"])
+            .args(["--network=none", "--security-opt=no-new-privileges"])
+            // Where SELinux is, it would keep the tree from the container.
+            .args(["--security-opt=label=disable", "--name", &self.name])
+            .arg(format!("--memory={}", self.bounds.memory))
+            .arg(format!("--memory-swap={}", self.bounds.memory))
+            .arg(format!("--pids-limit={}", self.bounds.processes))
+            .arg(format!(
+                "--mount=type=bind,source={},target=/starling,readonly",
+                self.tree.display()
+            ));
+        for (name, value) in variables(&command.environment, self.root) {
+            client.arg(format!("--env={name}={value}"));
+        }
+        let line = relocate(&command.line, self.root, Path::new(HOME));
+        client
+            .args(["--entrypoint=/bin/sh", &self.container.image])
+            .args(["-c", SCRIPT, "starling", HOME])
+            .arg(command.deadline.as_secs().max(1).to_string())
+            .arg(line)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        Ok(client)
+    }
+}
+
+/// The status of a command that the script ended at its deadline.
+const TIMED_OUT: i32 = 124;
+
+/// What a command is given besides the image's own variables.
+fn variables(environment: &BTreeMap<OsString, OsString>, root: &Path) -> Vec<(String, String)> {
+    let kept = environment.iter().filter_map(|(name, value)| {
+        let (name, value) = (name.to_str()?, value.to_str()?);
+        let outside = OUTSIDE.contains(&name) || name.starts_with("LC_");
+        let value = || relocate(value, root, Path::new(HOME));
+        (!outside).then(|| (name.to_owned(), value()))
+    });
+    kept.collect()
+}
+
+/// Scratch directories have names of their own, and so have containers.
+fn name_of(scratch: &Path) -> String {
+    let own = scratch.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let own: String = own.chars().filter(|c| plain(*c)).collect();
+    format!("starling-{own}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! A shadow as a copy of the tree, where overlays are refused.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, FileTimes, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::process::{self, Captured};
+use super::relocate::relocate;
+use super::{ShadowCommand, ShadowError, Shadows, blocking, lay_over, remove};
+use crate::sandbox::{Confinement, Tree};
+use starling_workspace::Overlay;
+use starling_workspace::is_environment;
+
+/// A larger tree is not copied for every command.
+const MAX_BYTES: u64 = 2 << 30;
+
+impl Shadows {
+    pub(super) async fn copied(
+        &self,
+        root: &Path,
+        overlay: &Overlay,
+        command: &ShadowCommand,
+        confinement: Confinement,
+    ) -> Result<Captured, ShadowError> {
+        let scratch = self.scratch_outside(root)?;
+        let tree = scratch.path().join("tree");
+        let copying = {
+            let (root, tree, overlay) = (root.to_owned(), tree.clone(), overlay.clone());
+            let records = self.records();
+            move || {
+                let linked = copy_tree(&root, &tree, &records)?;
+                lay_over(&tree, &overlay).map(|()| linked)
+            }
+        };
+        let linked = blocking(copying).await.map_err(|source| self.io(source))?;
+        let moved = ShadowCommand {
+            line: relocate(&command.line, root, &tree),
+            environment: copy_environment(command, root, &tree),
+            keep: command.keep.iter().cloned().chain(linked).collect(),
+            ..command.clone()
+        };
+        let program = self.program(
+            &scratch,
+            confinement,
+            Tree::Copy { root: tree.clone() },
+            &moved,
+        );
+        let done = process::run(program).await;
+        remove(scratch).await;
+        let done = done.map_err(|error| self.not_run(error, root))?;
+        Ok(Captured {
+            output: relocate(&done.output, &tree, root),
+            ..done
+        })
+    }
+}
+
+/// Paths into the workspace lead into the copy. The copy comes first on Python's path, because an
+/// installation in editable mode names the workspace; git finds no repository above it.
+fn copy_environment(
+    command: &ShadowCommand,
+    root: &Path,
+    tree: &Path,
+) -> BTreeMap<OsString, OsString> {
+    let mut environment = command.environment.clone();
+    for value in environment.values_mut() {
+        if let Some(text) = value.to_str() {
+            *value = relocate(text, root, tree).into();
+        }
+    }
+    let given = environment.remove(OsStr::new("PYTHONPATH"));
+    let mut path = vec![tree.join("src"), tree.to_owned()];
+    path.extend(given.iter().flat_map(std::env::split_paths));
+    if let Ok(joined) = std::env::join_paths(path) {
+        environment.insert("PYTHONPATH".into(), joined);
+    }
+    environment.insert("GIT_CEILING_DIRECTORIES".into(), tree.into());
+    environment
+}
+
+/// Copies the tree `from` to the new directory `to`, times and permissions included; a file system
+/// that can share blocks does. `.git` is left out; Python environments are linked, as they are
+/// installed, not edited; absolute links into `from` lead into `to`. What is at one of the paths `without`
+/// is left out. Returns the environments.
+pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let without = without.iter().filter_map(|path| path.canonicalize().ok());
+    let mut copy = Copy {
+        from,
+        to,
+        left: MAX_BYTES,
+        linked: Vec::new(),
+        without: without.collect(),
+    };
+    copy.directory(from, to)?;
+    Ok(copy.linked)
+}
+
+struct Copy<'a> {
+    from: &'a Path,
+    to: &'a Path,
+    left: u64,
+    /// Directories of `from` that are linked in place of being copied.
+    linked: Vec<PathBuf>,
+    /// Real paths of what is left out.
+    without: Vec<PathBuf>,
+}
+
+impl Copy<'_> {
+    fn directory(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::create_dir(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let (path, target) = (entry.path(), to.join(entry.file_name()));
+            let found = entry.metadata()?;
+            if self.without.contains(&path) {
+                continue;
+            }
+            if found.is_symlink() {
+                self.link(&path, &target)?;
+            } else if found.is_dir() {
+                self.subdirectory(&entry.file_name(), &path, &target)?;
+            } else if found.is_file() {
+                self.file(&path, &target, &found)?;
+            }
+        }
+        same_times(to, &fs::metadata(from)?)
+    }
+
+    fn subdirectory(&mut self, name: &OsStr, from: &Path, to: &Path) -> io::Result<()> {
+        if name == ".git" {
+            Ok(())
+        } else if is_environment(from) {
+            self.linked.push(from.to_owned());
+            std::os::unix::fs::symlink(from, to)
+        } else {
+            self.directory(from, to)
+        }
+    }
+
+    fn file(&mut self, from: &Path, to: &Path, found: &Metadata) -> io::Result<()> {
+        self.left = self.left.checked_sub(found.len()).ok_or_else(|| {
+            io::Error::other("the workspace is over 2 GiB: too large to copy for every command")
+        })?;
+        fs::copy(from, to)?;
+        same_times(to, found)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let leads = fs::read_link(from)?;
+        let leads = match leads.strip_prefix(self.from) {
+            Ok(inside) => self.to.join(inside),
+            Err(_) => leads,
+        };
+        std::os::unix::fs::symlink(leads, to)
+    }
+}
+
+fn same_times(path: &Path, found: &Metadata) -> io::Result<()> {
+    let times = FileTimes::new()
+        .set_modified(found.modified()?)
+        .set_accessed(found.accessed()?);
+    match fs::File::open(path).and_then(|file| file.set_times(times)) {
+        // A file that even its owner may not open keeps the time of the copy.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn copies_a_tree_with_its_times_modes_and_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        for sub in ["pkg", ".git", "venv", "records"] {
+            fs::create_dir_all(from.join(sub)).unwrap();
+        }
+        fs::write(from.join("pkg/a.py"), "a").unwrap();
+        fs::write(from.join("run.sh"), "r").unwrap();
+        fs::write(from.join("venv/pyvenv.cfg"), "").unwrap();
+        fs::set_permissions(from.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let file = fs::File::options()
+            .write(true)
+            .open(from.join("pkg/a.py"))
+            .unwrap();
+        file.set_modified(then).unwrap();
+        symlink(from.join("pkg/a.py"), from.join("absolute")).unwrap();
+        symlink("pkg/a.py", from.join("relative")).unwrap();
+        symlink("/dev/null", from.join("outside")).unwrap();
+
+        fs::write(from.join("records/1"), "").unwrap();
+        copy_tree(&from, &to, &[from.join("records")]).unwrap();
+
+        assert!(!to.join("records").exists());
+        let link = |name: &str| fs::read_link(to.join(name)).unwrap();
+        assert_eq!(link("absolute"), to.join("pkg/a.py"));
+        assert_eq!(link("relative"), Path::new("pkg/a.py"));
+        assert_eq!(link("outside"), Path::new("/dev/null"));
+        assert_eq!(link("venv"), from.join("venv"));
+        assert!(!to.join(".git").exists());
+        let copied = fs::metadata(to.join("pkg/a.py")).unwrap();
+        assert_eq!(copied.modified().unwrap(), then);
+        let mode = fs::metadata(to.join("run.sh"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o755);
+    }
+}

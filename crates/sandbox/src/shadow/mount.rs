@@ -1,0 +1,51 @@
+//! A shadow as an overlay file system over the root, in namespaces of the command's own.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::process::{self, Captured};
+use super::scratch::Scratch;
+use super::{ShadowCommand, ShadowError, Shadows, remove};
+use crate::sandbox::{Confinement, Tree};
+use starling_workspace::Overlay;
+
+impl Shadows {
+    pub(super) async fn mounted(
+        &self,
+        root: &Path,
+        overlay: &Overlay,
+        command: &ShadowCommand,
+    ) -> Result<Captured, ShadowError> {
+        let scratch = self.scratch_outside(root)?;
+        let tree = staged(&scratch, root, overlay).map_err(|source| self.io(source))?;
+        let program = self.program(&scratch, Confinement::Namespaces, tree, command);
+        let done = process::run(program).await;
+        remove(scratch).await;
+        done.map_err(|error| self.not_run(error, root))
+    }
+}
+
+/// Makes the directories of an overlay, and files of the texts that are to be laid over it.
+fn staged(scratch: &Scratch, root: &Path, overlay: &Overlay) -> io::Result<Tree> {
+    let path = scratch.path();
+    for directory in ["lower", "upper", "work", "stage"] {
+        fs::create_dir(path.join(directory))?;
+    }
+    let mut texts = Vec::new();
+    for (at, (file, text)) in overlay.iter().enumerate() {
+        let staged = match text {
+            Some(text) => {
+                let to = path.join("stage").join(at.to_string());
+                fs::write(&to, text.as_bytes())?;
+                Some(to)
+            }
+            None => None,
+        };
+        texts.push((file.clone(), staged));
+    }
+    Ok(Tree::Overlay {
+        root: root.to_owned(),
+        texts,
+    })
+}

@@ -1,0 +1,301 @@
+//! Scratch directories: one for each shadow, locked while its process lives, swept when it died.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use etcetera::BaseStrategy;
+
+use super::process::kill_marked;
+
+/// Overrides where caches and scratch directories lie.
+const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
+const LOCK: &str = "lock";
+/// A directory may be swept between its making and its locking; then the next number is tried.
+const ATTEMPTS: usize = 16;
+
+/// Where Starling keeps what it can make again: `$STARLING_CACHE_DIR`, else `starling` in the
+/// user's cache directory; `None` without a home.
+pub fn cache_dir() -> Option<PathBuf> {
+    match std::env::var_os(CACHE_VARIABLE) {
+        Some(path) if !path.is_empty() => Some(path.into()),
+        Some(_) | None => etcetera::choose_base_strategy()
+            .ok()
+            .map(|base| base.cache_dir().join("starling")),
+    }
+}
+
+/// The directory of all scratch directories below a cache directory.
+fn shadows_of(cache: &Path) -> PathBuf {
+    cache.join("shadows")
+}
+
+/// Stands in for a cache directory that lies in the workspace. The user's own: others have theirs.
+fn substitute() -> PathBuf {
+    let user = rustix::process::getuid().as_raw();
+    std::env::temp_dir().join(format!("starling-{user}"))
+}
+
+/// A directory of this process's own, removed when dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    /// The lock that says that we live; the system lets go of it however we end.
+    _lock: File,
+    at_end: AtEnd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtEnd {
+    Remove,
+    Keep,
+}
+
+impl Scratch {
+    /// A scratch directory below the system's temporary directory, swept as the others are.
+    ///
+    /// # Errors
+    /// The directory cannot be made.
+    pub fn temporary() -> io::Result<Self> {
+        Self::create(&substitute())
+    }
+
+    /// Leaves the directory to the user: neither the end of this process nor a sweep takes it.
+    ///
+    /// # Errors
+    /// Its lock cannot be taken away; it will be removed as if this had not been asked.
+    pub fn keep(mut self) -> io::Result<PathBuf> {
+        fs::remove_file(self.path.join(LOCK))?;
+        self.at_end = AtEnd::Keep;
+        Ok(self.path.clone())
+    }
+
+    /// A scratch directory below `cache`; below its substitute when `cache` lies in `root`.
+    pub(super) fn create_outside(root: &Path, cache: &Path) -> io::Result<Self> {
+        let scratch = Self::create(cache)?;
+        if !scratch.path.starts_with(root) {
+            return Ok(scratch);
+        }
+        let scratch = Self::create(&substitute())?;
+        if scratch.path.starts_with(root) {
+            return Err(io::Error::other(
+                "the cache directory lies in the workspace; set STARLING_CACHE_DIR to one outside",
+            ));
+        }
+        Ok(scratch)
+    }
+
+    pub(super) fn create(cache: &Path) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let base = shadows_of(cache);
+        fs::create_dir_all(&base)?;
+        let base = base.canonicalize()?;
+        if fs::metadata(&base)?.uid() != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other(format!(
+                "{} belongs to another user; set STARLING_CACHE_DIR",
+                base.display()
+            )));
+        }
+        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+        for _ in 0..ATTEMPTS {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = base.join(format!("{}-{number}", std::process::id()));
+            match lock_new(&path) {
+                Ok(lock) => {
+                    return Ok(Scratch {
+                        path,
+                        _lock: lock,
+                        at_end: AtEnd::Remove,
+                    });
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        match self.at_end {
+            AtEnd::Keep => {}
+            // What stays is swept by the next process.
+            AtEnd::Remove => drop(remove_scratch(&self.path)),
+        }
+    }
+}
+
+fn lock_new(path: &Path) -> io::Result<File> {
+    fs::create_dir(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    let lock = File::create_new(path.join(LOCK))?;
+    lock.try_lock()?;
+    // Gone when a sweep took the directory before it was locked.
+    fs::metadata(path.join(LOCK))?;
+    Ok(lock)
+}
+
+/// Removes the scratch directories of dead processes below `cache` and its substitute, ends what
+/// still runs in them, and says which they were.
+pub fn sweep_scratch(cache: &Path) -> Vec<PathBuf> {
+    let caches = [cache.to_owned(), substitute()];
+    let bases = caches.iter().map(|cache| fs::read_dir(shadows_of(cache)));
+    let entries = bases.flatten().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| sweep_one(path))
+        .collect()
+}
+
+fn sweep_one(path: &Path) -> bool {
+    let Ok(lock) = File::open(path.join(LOCK)) else {
+        // Just made, or half removed: only an empty one goes.
+        return fs::remove_dir(path).is_ok();
+    };
+    if lock.try_lock().is_err() {
+        return false;
+    }
+    kill_marked(path);
+    remove_scratch(path).is_ok()
+}
+
+/// Removes a scratch directory, its lock last: should this process die meanwhile, the next sweep still
+/// knows what it is.
+fn remove_scratch(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_tree(&entry.path())?;
+        } else if entry.file_name() != LOCK {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    remove_tree(path)
+}
+
+/// Removes a directory, read-only ones inside it as well. Links are removed, not followed.
+fn remove_tree(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_directories(path)?;
+            fs::remove_dir_all(path)
+        }
+        done => done,
+    }
+}
+
+fn open_directories(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_directories(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_directory_goes_when_dropped() {
+        let cache = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(cache.path()).unwrap();
+        let path = scratch.path().to_owned();
+        let locked = path.join("a/b");
+        fs::create_dir_all(&locked).unwrap();
+        fs::write(locked.join("file"), "").unwrap();
+        fs::set_permissions(path.join("a"), fs::Permissions::from_mode(0o000)).unwrap();
+        drop(scratch);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_kept_is_the_users_own() {
+        let cache = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(cache.path()).unwrap();
+        fs::write(scratch.path().join("file"), "").unwrap();
+        let path = scratch.keep().unwrap();
+        assert!(sweep_scratch(cache.path()).is_empty());
+        assert!(path.join("file").exists());
+        assert!(!path.join(LOCK).exists());
+    }
+
+    #[test]
+    fn sweeps_only_what_nobody_holds() {
+        let cache = tempfile::tempdir().unwrap();
+        let alive = Scratch::create(cache.path()).unwrap();
+        let base = alive.path().parent().unwrap().to_owned();
+        let dead = base.join("1-0");
+        fs::create_dir_all(dead.join("upper")).unwrap();
+        fs::write(dead.join(LOCK), "").unwrap();
+        let unlocked = base.join("1-1");
+        fs::create_dir_all(unlocked.join("kept")).unwrap();
+        assert_eq!(sweep_scratch(cache.path()), [dead]);
+        assert!(alive.path().exists() && unlocked.exists());
+    }
+
+    /// In the environment of a copy of this test, which is to hold a scratch directory there.
+    const HOLDER: &str = "STARLING_TEST_HOLDER";
+
+    #[test]
+    fn sweeps_after_a_process_that_was_killed() {
+        match std::env::var_os(HOLDER) {
+            Some(cache) => hold(Path::new(&cache)),
+            None => kill_a_holder_and_sweep(),
+        }
+    }
+
+    fn hold(cache: &Path) {
+        let scratch = Scratch::create(cache).unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .env(super::super::process::MARKER, scratch.path())
+            .spawn()
+            .unwrap();
+        println!("\nheld {} {}", child.id(), scratch.path().display());
+        // Until killed.
+        child.wait().unwrap();
+    }
+
+    fn kill_a_holder_and_sweep() {
+        use std::io::{BufRead, BufReader};
+        use std::process::{Command, Stdio};
+        let cache = tempfile::tempdir().unwrap();
+        let name = "shadow::scratch::tests::sweeps_after_a_process_that_was_killed";
+        let mut holder = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(HOLDER, cache.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+        let held = lines.find_map(|line| Some(line.unwrap().strip_prefix("held ")?.to_owned()));
+        let held = held.unwrap();
+        let (child, path) = held.split_once(' ').unwrap();
+        assert!(sweep_scratch(cache.path()).is_empty());
+
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        assert_eq!(sweep_scratch(cache.path()), [PathBuf::from(path)]);
+        assert!(!Path::new(path).exists());
+        // Its pipe is closed when the orphan, too, is dead.
+        assert_eq!(lines.count(), 0);
+        let state = fs::read_to_string(format!("/proc/{child}/stat"));
+        assert!(state.is_err() || state.is_ok_and(|stat| stat.contains(") Z ")));
+    }
+
+    #[test]
+    fn nothing_to_sweep_is_fine() {
+        let cache = tempfile::tempdir().unwrap();
+        assert!(sweep_scratch(&cache.path().join("none")).is_empty());
+    }
+}

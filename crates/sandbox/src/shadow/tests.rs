@@ -1,0 +1,245 @@
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::time::Instant;
+
+use super::*;
+use starling_workspace::Workspace;
+
+const LONG: Duration = Duration::from_secs(60);
+
+struct Fixture {
+    dir: tempfile::TempDir,
+    root: PathBuf,
+}
+
+fn fixture() -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("the root, with: odd name");
+    fs::create_dir_all(root.join("pkg")).unwrap();
+    for (path, text) in [
+        ("pkg/a.py", "disk"),
+        ("gone.py", "g"),
+        ("run.sh", "#!/bin/sh\n"),
+    ] {
+        fs::write(root.join(path), text).unwrap();
+    }
+    fs::create_dir(root.join(".git")).unwrap();
+    fs::write(root.join(".git/index"), "index").unwrap();
+    let root = Workspace::open(root).unwrap().root().to_owned();
+    Fixture { dir, root }
+}
+
+/// Both kinds, as far as this system has them.
+async fn kinds(fixture: &Fixture) -> Vec<Shadows> {
+    let shadows = Shadows::open(&fixture.dir.path().join("cache"), Policy::default())
+        .await
+        .unwrap();
+    let copies = shadows.clone().copies("asked for");
+    match shadows.kind() {
+        Kind::Overlay => vec![shadows, copies],
+        Kind::Copy => vec![copies],
+    }
+}
+
+fn command(line: &str) -> ShadowCommand {
+    ShadowCommand {
+        line: line.into(),
+        environment: std::env::vars_os().collect(),
+        keep: Vec::new(),
+        deadline: LONG,
+        output_cap: 10_000,
+    }
+}
+
+fn overlay() -> Overlay {
+    Overlay::from([
+        (FilePath::new("pkg/a.py"), Some("buffer".into())),
+        (FilePath::new("new/b.py"), Some("new".into())),
+        (FilePath::new("gone.py"), None),
+    ])
+}
+
+/// Every path below `root` with what a change of it would change.
+fn state(root: &Path) -> BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for entry in ignore::WalkBuilder::new(root)
+        .standard_filters(false)
+        .build()
+    {
+        let path = entry.unwrap().into_path();
+        let of = path.metadata().unwrap();
+        let bytes = fs::read(&path).unwrap_or_default();
+        found.insert(path, (of.mtime(), of.mtime_nsec(), of.mode(), bytes));
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_command_sees_the_texts_laid_over_the_tree() {
+    let fixture = fixture();
+    for shadows in kinds(&fixture).await {
+        let line = "cat pkg/a.py new/b.py run.sh; test -e gone.py || echo no gone.py; pwd";
+        let done = shadows
+            .run(&fixture.root, &overlay(), &command(line))
+            .await
+            .unwrap();
+        let expected = format!(
+            "buffernew#!/bin/sh\nno gone.py\n{}\n",
+            fixture.root.display()
+        );
+        assert_eq!((done.end, done.output), (End::Exited(0), expected));
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_a_command_does_reaches_the_tree() {
+    let fixture = fixture();
+    let before = state(&fixture.root);
+    for shadows in kinds(&fixture).await {
+        let root = fixture.root.display();
+        let line = format!(
+            "echo x > made; rm -rf pkg; touch run.sh; chmod 777 run.sh; echo y > '{root}/gone.py'; \
+             mkdir -p .git && echo z > .git/index; umount '{root}' 2>/dev/null; echo x > '{root}/made2'; cat made made2"
+        );
+        let done = shadows
+            .run(&fixture.root, &overlay(), &command(&line))
+            .await
+            .unwrap();
+        assert_eq!((done.end, &*done.output), (End::Exited(0), "x\nx\n"));
+        assert_eq!(state(&fixture.root), before, "{:?}", shadows.kind());
+    }
+    let shadows = fixture.dir.path().join("cache/shadows");
+    assert_eq!(fs::read_dir(shadows).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_command_keeps_the_users_identity_and_its_signals() {
+    let fixture = fixture();
+    for shadows in kinds(&fixture).await {
+        let run = async |line| {
+            let (overlay, command) = (Overlay::new(), command(line));
+            let run = shadows.run(&fixture.root, &overlay, &command);
+            run.await.unwrap()
+        };
+        let user = rustix::process::getuid().as_raw().to_string();
+        assert_eq!(run("id -u").await.output.trim(), user);
+        assert_eq!(run("exit 7").await.end, End::Exited(7));
+        assert_eq!(run("kill -TERM $$").await.end, End::Exited(143));
+    }
+}
+
+#[tokio::test]
+async fn refuses_texts_outside_the_root() {
+    let fixture = fixture();
+    for shadows in kinds(&fixture).await {
+        let outside = Overlay::from([(FilePath::new("../x.py"), Some("x".into()))]);
+        let refused = shadows.run(&fixture.root, &outside, &command("true")).await;
+        assert!(matches!(refused, Err(ShadowError::Path(_))));
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_around_the_cache_directory_is_no_loop() {
+    let fixture = fixture();
+    let shadows = Shadows::open(&fixture.root.join("cache"), Policy::default())
+        .await
+        .unwrap();
+    let copies = shadows.clone().copies("asked for");
+    for shadows in [shadows, copies] {
+        let done = shadows
+            .run(&fixture.root, &overlay(), &command("cat pkg/a.py"))
+            .await
+            .unwrap();
+        assert_eq!(done.output, "buffer");
+    }
+}
+
+#[tokio::test]
+async fn the_deadline_and_a_drop_end_everything() {
+    let fixture = fixture();
+    for shadows in kinds(&fixture).await {
+        let mut late = command("echo started; setsid sleep 1000 & sleep 1000");
+        late.deadline = Duration::from_millis(500);
+        let done = shadows
+            .run(&fixture.root, &Overlay::new(), &late)
+            .await
+            .unwrap();
+        assert_eq!((done.end, &*done.output), (End::TimedOut, "started\n"));
+
+        let mark = fixture.dir.path().display();
+        let line = format!("setsid sh -c ': {mark}; sleep 1000; :' & sleep 1000; :");
+        let long = command(&line);
+        let overlay = Overlay::new();
+        let run = shadows.run(&fixture.root, &overlay, &long);
+        let started = async {
+            while running(fixture.dir.path()) < 2 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            done = run => panic!("ended by itself: {done:?}"),
+            () = started => {}
+        }
+        let start = Instant::now();
+        while running(fixture.dir.path()) > 0 {
+            assert!(
+                start.elapsed() < LONG,
+                "a process of the command still lives"
+            );
+        }
+    }
+}
+
+/// How many processes name a directory among their arguments.
+fn running(directory: &Path) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let arguments = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    let name = directory.to_str().unwrap();
+    arguments
+        .filter(|arguments| String::from_utf8_lossy(arguments).contains(&format!(": {name};")))
+        .count()
+}
+
+#[tokio::test]
+async fn a_text_below_a_file_is_an_error() {
+    let fixture = fixture();
+    for shadows in kinds(&fixture).await {
+        let broken = Overlay::from([(FilePath::new("run.sh/x.py"), Some("x".into()))]);
+        let refused = shadows.run(&fixture.root, &broken, &command("true")).await;
+        assert!(refused.is_err(), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn says_why_shadows_are_what_they_are() {
+    let fixture = fixture();
+    let shadows = Shadows::open(&fixture.dir.path().join("cache"), Policy::default())
+        .await
+        .unwrap();
+    assert!(!shadows.reason().is_empty());
+    let copies = shadows.copies("asked for");
+    assert_eq!((copies.kind(), copies.reason()), (Kind::Copy, "asked for"));
+}
+
+#[tokio::test]
+async fn without_a_sandbox_nothing_runs_unless_it_is_allowed() {
+    let fixture = fixture();
+    let mut shadows = kinds(&fixture).await.remove(0).copies("asked for");
+    (shadows.confinement, shadows.reason) = (None, "no namespaces".into());
+    let line = command("cat pkg/a.py; echo x > made; echo \" $HOME $TMPDIR\"");
+    let refused = shadows.run(&fixture.root, &overlay(), &line).await;
+    let why = refused.unwrap_err().to_string();
+    assert!(
+        why.contains("(no namespaces)") && why.contains("sandbox.missing"),
+        "{why}"
+    );
+
+    shadows.confinement = Some(Confinement::Nothing);
+    let before = state(&fixture.root);
+    let done = shadows.run(&fixture.root, &overlay(), &line).await.unwrap();
+    assert_eq!(done.end, End::Exited(0));
+    let own = fixture.dir.path().join("cache/shadows");
+    let homes: Vec<&str> = done.output.split_whitespace().skip(1).collect();
+    assert!(homes.iter().all(|home| Path::new(home).starts_with(&own)));
+    assert_eq!((homes.len(), state(&fixture.root)), (2, before));
+}

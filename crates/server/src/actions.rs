@@ -1,0 +1,372 @@
+//! `textDocument/codeAction`: what can be asked for at a place. Each is a command; no model is asked to
+//! make it.
+
+use ropey::Rope;
+use serde_json::{Value, json};
+use tower_lsp::lsp_types::{
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Command, Diagnostic,
+    NumberOrString, Position as LspPosition, Range,
+};
+
+use super::board::short;
+use super::documents::Sight;
+use super::offers::{Offer, command};
+use super::protocol::{ClientCommand, REJECT, RUN};
+use super::runs::reviews::REASONS;
+use super::settings::Settings;
+use starling_syntax::{FilePath, SymbolPath};
+use starling_text::{Position, offset_of};
+
+/// What Starling alone does.
+pub const KIND: CodeActionKind = CodeActionKind::new("starling");
+
+/// A comment further down in a selection is not looked for.
+const LINES: u32 = 100;
+
+pub fn actions(
+    params: &CodeActionParams,
+    file: &FilePath,
+    (offers, again): (&[Offer], Vec<Command>),
+    sight: &Sight,
+    client: &Settings,
+) -> Vec<CodeActionOrCommand> {
+    let place = Place {
+        file,
+        sight,
+        client,
+    };
+    let symbol = place.symbol(params.range.start);
+    let mut actions = Vec::new();
+    for diagnostic in &params.context.diagnostics {
+        actions.push(place.fix(diagnostic));
+    }
+    actions.extend(place.comment(params.range, &symbol));
+    for offer in offers.iter().filter(|offer| offer.symbol.encloses(&symbol)) {
+        let commands = offer.commands(client);
+        let about = commands.first().map(|first| first.title.clone());
+        let about = about.unwrap_or_default();
+        // The first of several is the name of the matter.
+        let named = usize::from(commands.len() > 1);
+        let commands = commands.into_iter().skip(named);
+        let commands = commands.flat_map(|one| with_reasons(one, client));
+        actions.extend(commands.map(|one| {
+            let title = match named {
+                0 => one.title.clone(),
+                _ => format!("{} ({about})", one.title),
+            };
+            action(title, KIND, one)
+        }));
+    }
+    actions.extend(again.into_iter().map(|one| action_of(KIND, one)));
+    actions.extend(place.on_symbol(&symbol, params));
+    let wanted = params.context.only.as_deref();
+    actions
+        .into_iter()
+        .filter(|action| wanted.is_none_or(|kinds| is_wanted(action, kinds)))
+        .filter_map(|action| match client.action_literals {
+            true => Some(CodeActionOrCommand::CodeAction(action)),
+            // An older client; the title of an action says more than that of its command.
+            false => action.command.map(|command| {
+                let title = action.title;
+                CodeActionOrCommand::Command(Command { title, ..command })
+            }),
+        })
+        .collect()
+}
+
+/// Where the client shows no questions, each reason to reject is an action of its own.
+fn with_reasons(command: Command, client: &Settings) -> Vec<Command> {
+    let argument = command.arguments.as_ref().and_then(|all| all.first());
+    let is_about_proposal = argument.is_some_and(|one| one.get("proposal").is_some());
+    if command.command != REJECT || client.questions || !is_about_proposal {
+        return vec![command];
+    }
+    let with = |reason: &&str| {
+        let mut one = command.clone();
+        one.title = format!("Reject: {reason}");
+        if let Some(argument) = one.arguments.iter_mut().flatten().next() {
+            argument["reason"] = json!(reason);
+        }
+        one
+    };
+    REASONS.iter().map(with).collect()
+}
+
+/// A kind stands for all that begin with it.
+fn is_wanted(action: &CodeAction, kinds: &[CodeActionKind]) -> bool {
+    let own = action.kind.as_ref().map_or("", CodeActionKind::as_str);
+    kinds.iter().any(|kind| {
+        let rest = own.strip_prefix(kind.as_str());
+        rest.is_some_and(|rest| {
+            rest.is_empty() || rest.starts_with('.') || kind.as_str().is_empty()
+        })
+    })
+}
+
+struct Place<'a> {
+    file: &'a FilePath,
+    sight: &'a Sight,
+    client: &'a Settings,
+}
+
+impl Place<'_> {
+    fn symbol(&self, at: LspPosition) -> SymbolPath {
+        let position = Position {
+            line: at.line,
+            column: at.character,
+        };
+        let offset = offset_of(&self.sight.text, position, self.client.encoding);
+        let name = self.sight.marks.at(offset).map(|mark| mark.name.clone());
+        SymbolPath::new(self.file.clone(), name.unwrap_or_default())
+    }
+
+    fn on_symbol(&self, symbol: &SymbolPath, params: &CodeActionParams) -> Vec<CodeAction> {
+        let about = json!({
+            "symbol": symbol, "uri": self.sight.uri, "range": params.range,
+        });
+        let mut actions = Vec::new();
+        if self.client.brings(ClientCommand::Change) {
+            let name = ClientCommand::Change.name();
+            let change = command("Starling: change…", name, about.clone());
+            actions.push(action_of(CodeActionKind::REFACTOR_REWRITE, change));
+        }
+        if self.client.brings(ClientCommand::Ask) {
+            let ask = command("Starling: ask…", ClientCommand::Ask.name(), about);
+            actions.push(action_of(KIND, ask));
+        }
+        if !symbol.is_module() {
+            let task = format!(
+                "Write tests for `{symbol}`: what it should do, and its border cases. Put them where \
+                 the project keeps its tests of it. Do not change `{symbol}` itself."
+            );
+            let test = command("Starling: write a test", RUN, json!({"task": task}));
+            actions.push(action_of(CodeActionKind::REFACTOR, test));
+        }
+        actions
+    }
+
+    fn fix(&self, diagnostic: &Diagnostic) -> CodeAction {
+        let symbol = self.symbol(diagnostic.range.start);
+        let line = diagnostic.range.start.line + 1;
+        let source = diagnostic.source.as_deref().unwrap_or_default();
+        let code = match &diagnostic.code {
+            Some(NumberOrString::String(code)) => code.clone(),
+            Some(NumberOrString::Number(code)) => code.to_string(),
+            None => String::new(),
+        };
+        let from = format!("{source} {code}");
+        let from = match from.trim() {
+            "" => String::new(),
+            from => format!(" (from {from})"),
+        };
+        let task = format!(
+            "Fix this problem at {}:{line}, in `{symbol}`{from}:\n{}",
+            self.file, diagnostic.message
+        );
+        let title = format!("Starling: fix: {}", short(&diagnostic.message));
+        let run = command(title, RUN, beginning(&task, &symbol));
+        let mut action = action_of(CodeActionKind::QUICKFIX, run);
+        action.diagnostics = Some(vec![diagnostic.clone()]);
+        action
+    }
+
+    /// What the first such comment in the range says is to be done.
+    fn comment(&self, range: Range, symbol: &SymbolPath) -> Option<CodeAction> {
+        let first = range.start.line;
+        let last = range.end.line.min(first.saturating_add(LINES));
+        (first..=last).find_map(|line| {
+            let end = LspPosition::new(line, u32::MAX);
+            let symbol = match line == first {
+                true => symbol,
+                false => &self.symbol(end),
+            };
+            self.comment_on(line, symbol)
+        })
+    }
+
+    fn comment_on(&self, number: u32, symbol: &SymbolPath) -> Option<CodeAction> {
+        let line = line_of(&self.sight.text, number)?;
+        let wish = wish(&line)?;
+        let task = format!(
+            "Do what this comment at {}:{}, in `{symbol}`, asks for, and remove the comment:\n{wish}",
+            self.file,
+            number + 1,
+        );
+        let title = format!("Starling: do: {}", short(wish));
+        let run = command(title, RUN, beginning(&task, symbol));
+        Some(action_of(CodeActionKind::REFACTOR_REWRITE, run))
+    }
+}
+
+fn beginning(task: &str, symbol: &SymbolPath) -> Value {
+    json!({"task": task, "begin": [symbol]})
+}
+
+fn line_of(text: &Rope, line: u32) -> Option<String> {
+    text.get_line(line as usize).map(|line| line.to_string())
+}
+
+/// The text behind TODO or FIXME in the comment of a line.
+fn wish(line: &str) -> Option<&str> {
+    let comment = ["#", "//"]
+        .iter()
+        .filter_map(|mark| line.find(mark).map(|at| &line[at + mark.len()..]))
+        .max_by_key(|comment| comment.len())?;
+    let comment = comment.trim();
+    let rest = ["TODO", "FIXME"]
+        .iter()
+        .find_map(|word| comment.strip_prefix(word))?;
+    let rest = match rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((_who, rest)) => rest,
+        None => rest,
+    };
+    let wish = rest.trim_start_matches(':').trim();
+    (!wish.is_empty()).then_some(wish)
+}
+
+fn action_of(kind: CodeActionKind, command: Command) -> CodeAction {
+    action(command.title.clone(), kind, command)
+}
+
+fn action(title: String, kind: CodeActionKind, command: Command) -> CodeAction {
+    CodeAction {
+        title,
+        kind: Some(kind),
+        command: Some(command),
+        ..CodeAction::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{BASE, client, doing, offers, sight, waiting};
+    use starling_swarm::RunId;
+
+    fn asked(
+        text: &str,
+        context: Value,
+        at: (u32, u32),
+        offers: &[Offer],
+        brings: &[ClientCommand],
+    ) -> Vec<CodeAction> {
+        let position = json!({"line": at.0, "character": at.1});
+        let params = json!({
+            "textDocument": {"uri": "file:///w/a.py"},
+            "range": {"start": position, "end": position}, "context": context,
+        });
+        let params: CodeActionParams = serde_json::from_value(params).unwrap();
+        let file = FilePath::new("a.py");
+        let found = actions(
+            &params,
+            &file,
+            (offers, Vec::new()),
+            &sight(text),
+            &client(brings),
+        );
+        let plain = |action| match action {
+            CodeActionOrCommand::CodeAction(action) => action,
+            CodeActionOrCommand::Command(command) => panic!("{command:?}"),
+        };
+        found.into_iter().map(plain).collect()
+    }
+
+    fn shown(actions: &[CodeAction]) -> String {
+        let line = |action: &CodeAction| {
+            let command = action.command.as_ref().unwrap();
+            let kind = action.kind.as_ref().unwrap().as_str();
+            let argument = &command.arguments.as_ref().unwrap()[0];
+            format!(
+                "{kind} | {} | {} {argument}\n",
+                action.title, command.command
+            )
+        };
+        actions.iter().map(line).collect()
+    }
+
+    #[test]
+    fn what_can_be_asked_for_at_a_place() {
+        let none = json!({"diagnostics": []});
+        let problem = json!({"diagnostics": [{
+            "range": {"start": {"line": 6, "character": 8}, "end": {"line": 6, "character": 14}},
+            "message": "Name `x` is not defined\nReally.", "source": "ty", "code": "unresolved",
+        }]});
+        let todo = BASE.replace("return 3", "return 3  # TODO(me): return four, not three");
+        insta::assert_snapshot!(
+            [
+                (
+                    "with a plugin, in a method",
+                    asked(BASE, none.clone(), (6, 10), &[], &ClientCommand::ALL)
+                ),
+                (
+                    "without one, in the module",
+                    asked(BASE, none.clone(), (3, 0), &[], &[])
+                ),
+                ("on a problem", asked(BASE, problem, (0, 0), &[], &[])),
+                ("on a comment", asked(&todo, none, (10, 0), &[], &[])),
+            ]
+            .map(|(what, actions)| format!("{what}\n{}", shown(&actions)))
+            .join("\n")
+        );
+    }
+
+    #[test]
+    fn editors_without_lenses_find_the_offers_here() {
+        let mut board = waiting(&[(1, "a.py::C")]);
+        doing(&mut board, "a.py::g");
+        let offers = offers(&RunId("r".to_owned()), &board, &FilePath::new("a.py"));
+        let titles = |at| -> Vec<String> {
+            let actions = asked(BASE, json!({"diagnostics": []}), at, &offers, &[]);
+            actions.into_iter().map(|action| action.title).collect()
+        };
+        assert_eq!(
+            titles((6, 10)),
+            [
+                "Accept (Starling #1: reason 1)",
+                "Reject: It is not needed (Starling #1: reason 1)",
+                "Reject: The approach is wrong (Starling #1: reason 1)",
+                "Reject: It changes too much (Starling #1: reason 1)",
+                "Why (Starling #1: reason 1)",
+                "Diff (Starling #1: reason 1)",
+                "Starling: write a test",
+            ],
+            "of the class, in its method"
+        );
+        let at_work = titles((10, 0));
+        assert_eq!(at_work[0], "Starling: m: loads — stop the run");
+        assert_eq!(titles((0, 0)), ["Starling: write a test"]);
+    }
+
+    #[test]
+    fn only_wanted_kinds_are_answered() {
+        let kinds = |only: &[&str]| -> Vec<String> {
+            let context = json!({"diagnostics": [], "only": only});
+            let actions = asked(BASE, context, (6, 10), &[], &ClientCommand::ALL);
+            actions.into_iter().map(|action| action.title).collect()
+        };
+        assert_eq!(kinds(&["quickfix"]), [""; 0]);
+        assert_eq!(
+            kinds(&["refactor"]),
+            ["Starling: change…", "Starling: write a test"]
+        );
+        assert_eq!(kinds(&["refactor.rewrite"]), ["Starling: change…"]);
+        assert_eq!(kinds(&["star"]), [""; 0]);
+        assert_eq!(kinds(&[""]).len(), 3);
+    }
+
+    #[test]
+    fn a_wish_is_read_from_a_comment() {
+        for (line, found) in [
+            ("x = 1  # TODO: more", Some("more")),
+            ("# FIXME(ann): ö\n", Some("ö")),
+            ("// TODO later", Some("later")),
+            ("# todo: small", None),
+            ("# TODO", None),
+            ("# what TODO", None),
+            ("TODO: no comment", None),
+            ("", None),
+        ] {
+            assert_eq!(wish(line), found, "{line}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Reviews that wait for a person, and the approver that waits for them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::oneshot;
+
+use super::outgoing::Plugin;
+use super::protocol::{IntentNotification, IntentParams};
+use super::pulse::Pulse;
+use super::windows::Windows;
+use starling_core::{Approver, IntentView, ProposalView, Reviewed, Verdict};
+use starling_swarm::{Event, ProposalId, RunId};
+use starling_syntax::SymbolPath;
+
+/// What a verdict is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Review {
+    Proposal(ProposalId),
+    Intent(SymbolPath),
+}
+
+/// The reviews of one run that wait for an answer.
+#[derive(Debug, Clone, Default)]
+pub struct Approvals {
+    slots: Arc<Mutex<HashMap<Review, Slot>>>,
+}
+
+/// `verdict` is there until the answer comes, `answer` until the approver waits for it.
+#[derive(Debug)]
+struct Slot {
+    verdict: Option<oneshot::Sender<Reviewed>>,
+    answer: Option<oneshot::Receiver<Reviewed>>,
+    /// What is meant, of an intent.
+    view: Option<IntentView>,
+    /// How often it was claimed: tells the waiters of one review apart.
+    claims: u32,
+}
+
+impl Slot {
+    fn new() -> Slot {
+        let (verdict, answer) = oneshot::channel();
+        Slot {
+            verdict: Some(verdict),
+            answer: Some(answer),
+            view: None,
+            claims: 0,
+        }
+    }
+}
+
+impl Approvals {
+    /// Answers a review. Gives the answer back when nothing waits for it.
+    ///
+    /// # Errors
+    /// The answer itself.
+    pub fn answer(&self, review: &Review, answer: impl Into<Reviewed>) -> Result<(), Reviewed> {
+        let sender = self
+            .lock()
+            .get_mut(review)
+            .and_then(|slot| slot.verdict.take());
+        match sender {
+            Some(sender) => sender.send(answer.into()),
+            None => Err(answer.into()),
+        }
+    }
+
+    /// The intents that wait for an answer.
+    pub fn intents(&self) -> Vec<IntentView> {
+        let slots = self.lock();
+        let open = slots.values().filter(|slot| slot.verdict.is_some());
+        let mut intents: Vec<IntentView> = open.filter_map(|slot| slot.view.clone()).collect();
+        intents.sort_by(|one, other| one.symbol.cmp(&other.symbol));
+        intents
+    }
+
+    /// Follows the log of a run whose proposals a person reviews. An event reaches the client only
+    /// after this: the answer may come before the swarm has begun to wait for it.
+    pub fn note(&self, event: &Event) {
+        if let Event::ReviewAsked { proposal, .. } = event {
+            self.lock()
+                .entry(Review::Proposal(*proposal))
+                .or_insert_with(Slot::new);
+        } else if let Event::ProposalReviewed { proposal, .. } = event {
+            self.forget_unclaimed(&Review::Proposal(*proposal));
+        }
+    }
+
+    /// Waits for the answer; the review is forgotten when the future is dropped.
+    pub async fn wait(&self, review: Review) -> Reviewed {
+        let (answer, claim) = self.claim(&review);
+        let _forget = Forget {
+            approvals: self,
+            review,
+            claim,
+        };
+        match answer.await {
+            Ok(answer) => answer,
+            Err(_) => {
+                let reason = "the same was asked again, and only that is answered".to_owned();
+                Verdict::Reject { reason }.into()
+            }
+        }
+    }
+
+    fn claim(&self, review: &Review) -> (oneshot::Receiver<Reviewed>, u32) {
+        let mut slots = self.lock();
+        let slot = slots.entry(review.clone()).or_insert_with(Slot::new);
+        slot.claims += 1;
+        if let Some(answer) = slot.answer.take() {
+            return (answer, slot.claims);
+        }
+        // Asked twice at the same time: the later one is what the person sees.
+        let (verdict, answer) = oneshot::channel();
+        slot.verdict = Some(verdict);
+        (answer, slot.claims)
+    }
+
+    fn forget_unclaimed(&self, review: &Review) {
+        let mut slots = self.lock();
+        if slots.get(review).is_some_and(|slot| slot.answer.is_some()) {
+            slots.remove(review);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Review, Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Forget<'a> {
+    approvals: &'a Approvals,
+    review: Review,
+    claim: u32,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        let mut slots = self.approvals.lock();
+        if slots
+            .get(&self.review)
+            .is_some_and(|slot| slot.claims == self.claim)
+        {
+            slots.remove(&self.review);
+        }
+    }
+}
+
+/// The verdict on what cannot be edited.
+async fn verdict(answer: impl Future<Output = Reviewed>) -> Verdict {
+    let verdict = answer.await.verdict();
+    verdict.unwrap_or_else(|| Verdict::Reject {
+        reason: "only a proposal can be edited".to_owned(),
+    })
+}
+
+/// The person at the client.
+#[derive(Debug)]
+pub struct Person {
+    pub run: RunId,
+    pub approvals: Approvals,
+    pub plugin: Plugin,
+    pub windows: Arc<Windows>,
+    pub pulse: Pulse,
+}
+
+#[async_trait]
+impl Approver for Person {
+    async fn intent(&self, view: IntentView) -> Verdict {
+        let review = Review::Intent(view.symbol.clone());
+        let wait = verdict(self.approvals.wait(review.clone()));
+        let mut wait = std::pin::pin!(wait);
+        // The first poll opens the review, then the client hears of it.
+        if let std::task::Poll::Ready(verdict) = futures::poll!(&mut wait) {
+            return verdict;
+        }
+        if let Some(slot) = self.approvals.lock().get_mut(&review) {
+            slot.view = Some(view.clone());
+        }
+        self.pulse.beat();
+        let run = self.run.clone();
+        if self.plugin.is_there() {
+            let params = IntentParams { run, view };
+            self.plugin.notify::<IntentNotification>(params).await;
+        } else {
+            let text = format!(
+                "Starling: {} asks before it begins; code actions there answer",
+                view.symbol
+            );
+            self.windows.say(&text).await;
+        }
+        wait.await
+    }
+
+    async fn proposal(&self, view: ProposalView) -> Reviewed {
+        self.approvals
+            .wait(Review::Proposal(ProposalId(view.id)))
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steer(text: &str) -> Reviewed {
+        let text = text.to_owned();
+        Verdict::Steer { text }.into()
+    }
+
+    fn asked(id: u32) -> Event {
+        Event::ReviewAsked {
+            proposal: ProposalId(id),
+            agent: starling_swarm::Party::Solo,
+            symbol: "a.py::f".parse().unwrap(),
+            diff: String::new(),
+            reason: String::new(),
+            evidence: crate::testing::evidence(),
+            with: Vec::new(),
+            parts: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_reaches_the_one_who_waits() {
+        let approvals = Approvals::default();
+        let review = Review::Proposal(ProposalId(1));
+        let waiting = tokio::spawn({
+            let (approvals, review) = (approvals.clone(), review.clone());
+            async move { approvals.wait(review).await }
+        });
+        let mut answer = approvals.answer(&review, Verdict::Accept);
+        while answer.is_err() {
+            tokio::task::yield_now().await;
+            answer = approvals.answer(&review, Verdict::Accept);
+        }
+        assert_eq!(waiting.await.unwrap(), Verdict::Accept.into());
+        assert_eq!(
+            approvals.answer(&review, Verdict::Accept),
+            Err(Verdict::Accept.into()),
+            "an answered review is closed"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_may_come_before_the_swarm_waits() {
+        let approvals = Approvals::default();
+        let review = Review::Proposal(ProposalId(7));
+        assert!(approvals.answer(&review, steer("early")).is_err());
+        approvals.note(&asked(7));
+        approvals.answer(&review, steer("x")).unwrap();
+        assert!(approvals.answer(&review, steer("twice")).is_err());
+        assert_eq!(approvals.wait(review).await, steer("x"));
+    }
+
+    #[tokio::test]
+    async fn a_review_that_is_over_is_forgotten() {
+        let approvals = Approvals::default();
+        let review = Review::Proposal(ProposalId(7));
+        drop(futures::poll!(std::pin::pin!(
+            approvals.wait(review.clone())
+        )));
+        assert!(approvals.answer(&review, Verdict::Accept).is_err());
+        // The log is behind: the deadline has passed already.
+        approvals.note(&asked(7));
+        approvals.note(&Event::ProposalReviewed {
+            proposal: ProposalId(7),
+            by: starling_swarm::Party::User,
+            verdict: Verdict::Accept,
+        });
+        assert!(approvals.answer(&review, Verdict::Accept).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_review_asked_twice_keeps_the_later_one_open() {
+        let approvals = Approvals::default();
+        let review = Review::Intent("a.py::f".parse().unwrap());
+        let mut first = Box::pin(approvals.wait(review.clone()));
+        assert!(futures::poll!(&mut first).is_pending());
+        let mut second = Box::pin(approvals.wait(review.clone()));
+        assert!(futures::poll!(&mut second).is_pending());
+        let Reviewed::Verdict(Verdict::Reject { reason }) = first.await else {
+            panic!("nobody answered the first");
+        };
+        assert!(!reason.contains("editor"), "the editor is there: {reason}");
+        approvals.answer(&review, steer("the later")).unwrap();
+        assert_eq!(second.await, steer("the later"));
+        assert!(approvals.answer(&review, Verdict::Accept).is_err());
+    }
+
+    #[tokio::test]
+    async fn reviews_of_one_run_do_not_mix() {
+        let approvals = Approvals::default();
+        let intent = Review::Intent("a.py::f".parse().unwrap());
+        for id in [1, 2] {
+            approvals.note(&asked(id));
+        }
+        let proposal = |id| Review::Proposal(ProposalId(id));
+        assert!(approvals.answer(&intent, Verdict::Accept).is_err());
+        approvals.answer(&proposal(2), steer("two")).unwrap();
+        approvals.answer(&proposal(1), steer("one")).unwrap();
+        assert_eq!(approvals.wait(proposal(1)).await, steer("one"));
+        assert_eq!(approvals.wait(proposal(2)).await, steer("two"));
+    }
+}

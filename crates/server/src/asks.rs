@@ -1,0 +1,301 @@
+//! Questions about the code: begun at once, answered by notifications, never with an edit.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::documents::Desk;
+use super::outgoing::Plugin;
+use super::protocol::{
+    AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply, AskState,
+};
+use super::pulse::{Around, Pulse};
+use super::runs::{RunError, overlay};
+use super::services::{Opened, Opening, Services};
+use super::settings::Settings;
+use super::windows::Windows;
+use starling_ask::session::Session;
+use starling_ask::step::Step;
+use starling_ask::{self, Answer, Models, Query};
+
+/// How many ended questions, and sessions, are kept.
+const KEPT: usize = 32;
+
+/// All questions of one client.
+#[derive(Clone)]
+pub struct Asks {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    services: Services,
+    plugin: Plugin,
+    desk: Desk,
+    pulse: Pulse,
+    windows: Arc<Windows>,
+    tasks: TaskTracker,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: Vec<Entry>,
+    /// What was learnt, by the client's names.
+    sessions: BTreeMap<String, Session>,
+}
+
+struct Entry {
+    id: AskId,
+    question: String,
+    session: Option<String>,
+    /// `None` when it has ended.
+    cancel: Option<CancellationToken>,
+}
+
+/// A question on its way.
+struct Plan {
+    id: AskId,
+    params: AskParams,
+    settings: Settings,
+    buffers: oneshot::Receiver<Vec<(std::path::PathBuf, Arc<str>)>>,
+}
+
+impl Asks {
+    pub fn new(services: Services, desk: Desk, around: Around) -> Asks {
+        let Around {
+            pulse,
+            windows,
+            plugin,
+        } = around;
+        let shared = Shared {
+            services,
+            plugin,
+            desk,
+            pulse,
+            windows,
+            tasks: TaskTracker::new(),
+            state: Mutex::default(),
+        };
+        Asks {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Begins to answer over the buffers as they are at this place in the order of messages.
+    ///
+    /// # Errors
+    /// No folder is open.
+    pub fn begin(&self, params: AskParams, settings: &Settings) -> Result<AskReply, RunError> {
+        let buffers = self.shared.desk.read_all();
+        if settings.root.is_none() {
+            return Err(RunError::NoRoot);
+        }
+        let (id, cancel) = (next_id(), CancellationToken::new());
+        self.lock().add(Entry {
+            id: id.clone(),
+            question: params.question.clone(),
+            session: params.session.clone(),
+            cancel: Some(cancel.clone()),
+        });
+        let plan = Plan {
+            id: id.clone(),
+            params,
+            settings: settings.clone(),
+            buffers,
+        };
+        let asks = self.clone();
+        let answered = async move { asks.answer(plan, cancel).await };
+        let workers = &self.shared.services.workers;
+        self.shared.tasks.spawn_on(answered, workers);
+        self.shared.pulse.beat();
+        Ok(AskReply { ask: id })
+    }
+
+    /// Ends a question; one that has ended stays as it is.
+    ///
+    /// # Errors
+    /// There is no such question.
+    pub fn cancel(&self, id: &AskId) -> Result<(), RunError> {
+        let state = self.lock();
+        let entry = state.entries.iter().find(|entry| entry.id == *id);
+        let entry = entry.ok_or_else(|| RunError::UnknownAsk(id.0.clone()))?;
+        if let Some(cancel) = &entry.cancel {
+            cancel.cancel();
+        }
+        Ok(())
+    }
+
+    /// How many are being answered.
+    pub fn going(&self) -> usize {
+        let state = self.lock();
+        let going = state.entries.iter().filter(|entry| entry.cancel.is_some());
+        going.count()
+    }
+
+    pub fn state(&self) -> Vec<AskState> {
+        let state = self.lock();
+        let of = |entry: &Entry| AskState {
+            ask: entry.id.clone(),
+            question: entry.question.clone(),
+            session: entry.session.clone(),
+            ended: entry.cancel.is_none(),
+        };
+        state.entries.iter().map(of).collect()
+    }
+
+    /// Ends all.
+    pub fn farewell(&self) {
+        for entry in &self.lock().entries {
+            entry.cancel.iter().for_each(CancellationToken::cancel);
+        }
+    }
+
+    async fn answer(self, plan: Plan, cancel: CancellationToken) {
+        let (id, shows) = (plan.id.clone(), !plan.settings.has_plugin());
+        let (steps, told) = mpsc::unbounded_channel();
+        let answered = async {
+            let end = tokio::select! {
+                end = self.answered(plan, steps) => end,
+                () = cancel.cancelled() => Err("the question was stopped".to_owned()),
+            };
+            end.map_or_else(AnswerNews::Error, |answer| {
+                AnswerNews::Answer(Box::new(answer))
+            })
+        };
+        let (end, ()) = tokio::join!(answered, self.forward(&id, told));
+        if let Some(entry) = self.lock().find(&id) {
+            entry.cancel = None;
+        }
+        self.shared.pulse.beat();
+        let shown = match (&end, shows) {
+            (AnswerNews::Answer(answer), true) => Some(answer.answer.clone()),
+            (AnswerNews::Error(error), true) => Some(error.clone()),
+            (AnswerNews::Step(_), true) | (_, false) => None,
+        };
+        self.tell(&id, end).await;
+        if let Some(text) = shown {
+            self.shared
+                .windows
+                .open(&format!("{}.md", id.0), &text)
+                .await;
+        }
+    }
+
+    /// Sends steps in their order; ends when no more can come.
+    async fn forward(&self, id: &AskId, mut steps: mpsc::UnboundedReceiver<Step>) {
+        while let Some(step) = steps.recv().await {
+            self.tell(id, AnswerNews::Step(step)).await;
+        }
+    }
+
+    async fn tell(&self, id: &AskId, news: AnswerNews) {
+        let params = AnswerParams {
+            ask: id.clone(),
+            news,
+        };
+        let plugin = &self.shared.plugin;
+        plugin.notify::<AnswerNotification>(params).await;
+    }
+
+    async fn answered(
+        &self,
+        plan: Plan,
+        steps: mpsc::UnboundedSender<Step>,
+    ) -> Result<Answer, String> {
+        let AskParams {
+            question,
+            symbol,
+            session: name,
+            model,
+            limits,
+        } = plan.params;
+        let buffers = plan.buffers.await.unwrap_or_default();
+        let root = plan.settings.root.unwrap_or_default();
+        let opening = Opening {
+            overlay: overlay(&root, buffers),
+            root,
+            test: None,
+            limits: limits.clone(),
+            model,
+        };
+        let opened = (self.shared.services.open)(opening).await;
+        let Opened {
+            defaults,
+            models,
+            index,
+            ..
+        } = opened.map_err(|error| format!("{error:#}"))?;
+        let files = index.snapshot();
+        let known = name.as_ref().and_then(|name| self.session(name));
+        let session = known
+            .and_then(|known| known.resumed(files).ok())
+            .unwrap_or_else(|| Session::new(files));
+        let query = Query {
+            text: match symbol {
+                Some(symbol) => format!("About `{symbol}`: {question}"),
+                None => question,
+            },
+            limits: limits.over(&defaults.limits),
+        };
+        let models = Models {
+            reader: models.scout,
+            owner: models.agent,
+        };
+        let watcher = Box::new(move |step: &Step| {
+            if let Step::Writing { .. } = step {
+                return;
+            }
+            // Who stopped listening needs no more steps.
+            let _ = steps.send(step.clone());
+        });
+        let answered = starling_ask::ask(query, index, models, session, watcher).await;
+        let (answer, session) = answered.map_err(|error| error.to_string())?;
+        if let Some(name) = name {
+            self.keep(name, session);
+        }
+        Ok(answer)
+    }
+
+    fn session(&self, name: &str) -> Option<Session> {
+        self.lock().sessions.get(name).cloned()
+    }
+
+    fn keep(&self, name: String, session: Session) {
+        let mut state = self.lock();
+        if state.sessions.len() >= KEPT && !state.sessions.contains_key(&name) {
+            state.sessions.pop_first();
+        }
+        state.sessions.insert(name, session);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        let state = self.shared.state.lock();
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Adds a question, and forgets the oldest of those that have ended.
+    fn add(&mut self, entry: Entry) {
+        if self.entries.len() >= KEPT
+            && let Some(old) = self.entries.iter().position(|one| one.cancel.is_none())
+        {
+            self.entries.remove(old);
+        }
+        self.entries.push(entry);
+    }
+
+    fn find(&mut self, id: &AskId) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|entry| entry.id == *id)
+    }
+}
+
+fn next_id() -> AskId {
+    static COUNT: AtomicU32 = AtomicU32::new(1);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    AskId(format!("{}-ask-{count:03}", std::process::id()))
+}

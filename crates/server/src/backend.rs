@@ -1,0 +1,405 @@
+//! The handlers. Each posts or answers first; none waits for a model or a person, and only what must
+//! show a file that is not open reads the disk.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+use tokio_util::task::AbortOnDropHandle;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::lsp_types::{
+    CodeActionKind, CodeActionOptions, CodeActionParams, CodeActionProviderCapability,
+    CodeActionResponse, CodeLens, CodeLensOptions, CodeLensParams, DidChangeTextDocumentParams,
+    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, ExecuteCommandOptions, ExecuteCommandParams, Hover, HoverContents,
+    HoverParams, HoverProviderCapability, InitializeParams, InitializeResult, InitializedParams,
+    MarkupContent, MarkupKind, SaveOptions, ServerCapabilities, ServerInfo,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    TextDocumentSyncSaveOptions, Url, WorkDoneProgressCancelParams,
+};
+use tower_lsp::{Client, LanguageServer};
+
+use super::actions::{self, actions};
+use super::asks::Asks;
+use super::commands::Command;
+use super::documents::{Desk, Post, Sight};
+use super::editor::ClientEditor;
+use super::follow::run_of;
+use super::lenses::{is_on_head, lenses};
+use super::mentions::Mentions;
+use super::paths::file_of;
+use super::protocol::{
+    COMMANDS, EventsParams, EventsReply, MentionsParams, MentionsReply, ModelsReply,
+    ProposalParams, ProposalReply, StateReply,
+};
+use super::runs::{RunError, Runs};
+use super::services::ModelList;
+use super::settings::Settings;
+use super::why;
+use starling_core::DocVersion;
+use starling_syntax::{FilePath, SymbolPath};
+use starling_text::Encoding;
+
+/// One client's session.
+pub struct Backend {
+    client: Client,
+    desk: Desk,
+    runs: Runs,
+    asks: Asks,
+    compose: Compose,
+    agreed: OnceLock<Agreed>,
+    pulse: OnceLock<AbortOnDropHandle<()>>,
+}
+
+/// Completion and models for the view in which a task is written.
+pub struct Compose {
+    pub mentions: Mentions,
+    pub models: ModelList,
+}
+
+/// What is known after `initialize`.
+struct Agreed {
+    settings: Settings,
+    editor: Arc<ClientEditor>,
+}
+
+impl Backend {
+    pub fn new(
+        client: Client,
+        desk: Desk,
+        (runs, asks): (Runs, Asks),
+        compose: Compose,
+    ) -> Backend {
+        Backend {
+            client,
+            desk,
+            runs,
+            asks,
+            compose,
+            agreed: OnceLock::new(),
+            pulse: OnceLock::new(),
+        }
+    }
+
+    pub fn asks(&self) -> Asks {
+        self.asks.clone()
+    }
+
+    pub fn runs(&self) -> Runs {
+        self.runs.clone()
+    }
+
+    fn encoding(&self) -> Encoding {
+        self.agreed
+            .get()
+            .map_or(Encoding::Utf16, |agreed| agreed.settings.encoding)
+    }
+
+    /// `window/workDoneProgress/cancel`, which tower-lsp does not know.
+    pub async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
+        let cancelled = run_of(&params.token).map(|run| self.runs.cancel(&run, false));
+        if !matches!(cancelled, Some(Ok(()))) {
+            tracing::info!(token = ?params.token, "no run has this progress token");
+        }
+    }
+
+    /// `starling/state`
+    pub async fn state(&self) -> Result<StateReply> {
+        if self.agreed.get().is_some() {
+            self.runs.restored().await;
+        }
+        Ok(StateReply {
+            runs: self.runs.state(),
+            asks: self.asks.state(),
+        })
+    }
+
+    /// `starling/events`
+    pub async fn events(&self, params: EventsParams) -> Result<EventsReply> {
+        let events = self.runs.events(&params.run, params.after);
+        let events = events.map_err(refusal)?;
+        Ok(EventsReply { events })
+    }
+
+    /// `starling/proposal`
+    pub async fn proposal(&self, params: ProposalParams) -> Result<ProposalReply> {
+        self.runs.proposal(&params).await.map_err(refusal)
+    }
+
+    /// `starling/mentions`
+    pub async fn mentions(&self, params: MentionsParams) -> Result<MentionsReply> {
+        let root = self.root()?;
+        let found = self.compose.mentions.complete(&root, &params.mention);
+        found.await.map_err(|error| failure(&error))
+    }
+
+    /// `starling/models`
+    pub async fn models(&self) -> Result<ModelsReply> {
+        let (root, models) = (self.root()?, Arc::clone(&self.compose.models));
+        let listed = tokio::task::spawn_blocking(move || models(&root)).await;
+        let listed = listed
+            .map_err(anyhow::Error::from)
+            .and_then(|listed| listed);
+        listed.map_err(|error| failure(&error))
+    }
+
+    fn root(&self) -> Result<std::path::PathBuf> {
+        let agreed = self.agreed.get();
+        let root = agreed.and_then(|agreed| agreed.settings.root.clone());
+        root.ok_or_else(|| refusal(RunError::NoRoot))
+    }
+
+    /// A file of the workspace, with what was agreed.
+    fn place(&self, uri: &Url) -> Option<(&Settings, FilePath)> {
+        let settings = &self.agreed.get()?.settings;
+        let file = file_of(settings.root.as_deref()?, uri)?;
+        Some((settings, file))
+    }
+
+    async fn see(&self, uri: &Url) -> Option<Sight> {
+        self.desk.see(uri.to_file_path().ok()?).await.ok()?
+    }
+
+    async fn execute(&self, command: Command) -> std::result::Result<Option<Value>, RunError> {
+        let nothing = |()| None;
+        match command {
+            Command::Run(params) => {
+                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
+                let reply = self.runs.begin(*params, &agreed.settings, &agreed.editor)?;
+                Ok(Some(serde_json::json!(reply)))
+            }
+            Command::Answer {
+                run,
+                review,
+                verdict,
+            } => self.runs.answer(&run, &review, verdict).map(nothing),
+            Command::Edit(params) => self.runs.edit(&params).await.map(nothing),
+            Command::AcceptAll(run) => {
+                let reply = self.runs.accept_all(run.as_ref())?;
+                Ok(Some(serde_json::json!(reply)))
+            }
+            Command::AskReason { run, review } => self.runs.ask_reason(run, review).map(nothing),
+            Command::Ask(params) => {
+                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
+                let reply = self.asks.begin(*params, &agreed.settings)?;
+                Ok(Some(serde_json::json!(reply)))
+            }
+            Command::CancelAsk(ask) => self.asks.cancel(&ask).map(nothing),
+            Command::Review(params) => self.runs.review(params).map(nothing),
+            Command::Diff(params) => self.runs.diff(&params).map(nothing),
+            Command::Why(params) => self.runs.why(&params).map(nothing),
+            Command::Steer { run, to, text } => self.runs.steer(&run, to, text).map(nothing),
+            Command::Cancel { run, keep_reviews } => {
+                self.runs.cancel(&run, keep_reviews).map(nothing)
+            }
+            Command::Forget => {
+                self.runs.forget();
+                Ok(None)
+            }
+            Command::Retry(params) => {
+                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
+                let reply = self.runs.retry(&params, &agreed.settings, &agreed.editor)?;
+                Ok(Some(serde_json::json!(reply)))
+            }
+            Command::Undo { run, proposal } => self.runs.undo(&run, proposal).map(nothing),
+        }
+    }
+}
+
+impl Backend {
+    /// What waits for the symbols whose heads stand on a line.
+    fn hover_at(
+        &self,
+        line: u32,
+        file: &FilePath,
+        sight: &Sight,
+        settings: &Settings,
+    ) -> Option<Hover> {
+        let heads = sight
+            .marks
+            .iter()
+            .filter(|mark| is_on_head(line, mark, &sight.text));
+        let symbols = heads.map(|mark| SymbolPath::new(file.clone(), mark.name.clone()));
+        let texts: Vec<String> = symbols
+            .flat_map(|symbol| self.runs.waiting_at(&symbol))
+            .map(|(id, proposal)| why::hover(id, &proposal))
+            .collect();
+        (!texts.is_empty()).then(|| Hover {
+            contents: HoverContents::Markup(MarkupContent {
+                kind: match settings.markdown {
+                    true => MarkupKind::Markdown,
+                    false => MarkupKind::PlainText,
+                },
+                value: texts.join("\n---\n"),
+            }),
+            range: None,
+        })
+    }
+}
+
+#[tower_lsp::async_trait]
+impl LanguageServer for Backend {
+    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let settings = Settings::negotiate(&params);
+        let capabilities = capabilities(&settings);
+        let editor = ClientEditor::new(self.client.clone(), self.desk.clone(), &settings);
+        let editor = Arc::new(editor);
+        self.runs.agree(&settings, &editor);
+        let agreed = Agreed { settings, editor };
+        if self.agreed.set(agreed).is_err() {
+            return Err(Error::invalid_request());
+        }
+        Ok(InitializeResult {
+            capabilities,
+            server_info: Some(ServerInfo {
+                name: "starling".to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            }),
+        })
+    }
+
+    async fn initialized(&self, _params: InitializedParams) {
+        let Some(agreed) = self.agreed.get() else {
+            return;
+        };
+        self.runs.restore(&agreed.editor);
+        self.runs.tell_ignored();
+        self.pulse.get_or_init(|| {
+            let carried = self.runs.pulse().carry(
+                self.client.clone(),
+                self.desk.clone(),
+                self.runs.clone(),
+                self.asks.clone(),
+                agreed.settings.clone(),
+            );
+            AbortOnDropHandle::new(tokio::spawn(carried))
+        });
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        let uri = params.text_document.uri;
+        let Some((settings, file)) = self.place(&uri) else {
+            return Ok(None);
+        };
+        let offers = self.runs.offers(&file);
+        if offers.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let sight = self.see(&uri).await;
+        Ok(sight.map(|sight| lenses(&offers, &sight, settings)))
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        let uri = &params.text_document.uri;
+        let Some((settings, file)) = self.place(uri) else {
+            return Ok(None);
+        };
+        let offers = self.runs.offers(&file);
+        let sight = self.see(uri).await;
+        let again = self.runs.again();
+        let all = |sight: Sight| actions(&params, &file, (&offers, again), &sight, settings);
+        Ok(sight.map(all))
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let place = params.text_document_position_params;
+        let uri = &place.text_document.uri;
+        let Some((settings, file)) = self.place(uri) else {
+            return Ok(None);
+        };
+        let offers = self.runs.offers(&file);
+        if offers.iter().all(|offer| offer.proposal().is_none()) {
+            return Ok(None);
+        }
+        let sight = self.see(uri).await;
+        Ok(sight.and_then(|sight| self.hover_at(place.position.line, &file, &sight, settings)))
+    }
+
+    /// Noted by the gate in front.
+    async fn shutdown(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams) {
+        let document = params.text_document;
+        self.desk.post(Post::Opened {
+            uri: document.uri,
+            version: DocVersion(document.version),
+            text: document.text,
+        });
+    }
+
+    async fn did_change(&self, params: DidChangeTextDocumentParams) {
+        self.desk.post(Post::Changed {
+            uri: params.text_document.uri,
+            version: DocVersion(params.text_document.version),
+            changes: params.content_changes,
+            encoding: self.encoding(),
+        });
+    }
+
+    async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        self.desk.post(Post::Closed {
+            uri: params.text_document.uri,
+        });
+    }
+
+    /// The buffer is what counts, saved or not.
+    async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
+
+    /// Files that are not open changed: what waits for them may fit no more, or fit again.
+    async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
+        self.runs.pulse().beat();
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        let command = Command::parse(&params.command, params.arguments)
+            .map_err(|error| Error::invalid_params(error.to_string()))?;
+        self.execute(command).await.map_err(refusal)
+    }
+}
+
+fn refusal(error: RunError) -> Error {
+    failure(&error.into())
+}
+
+fn failure(error: &anyhow::Error) -> Error {
+    Error {
+        code: ErrorCode::ServerError(-32000),
+        message: format!("{error:#}").into(),
+        data: None,
+    }
+}
+
+fn capabilities(settings: &Settings) -> ServerCapabilities {
+    ServerCapabilities {
+        position_encoding: Some(settings.encoding_kind()),
+        text_document_sync: Some(TextDocumentSyncCapability::Options(
+            TextDocumentSyncOptions {
+                open_close: Some(true),
+                change: Some(TextDocumentSyncKind::INCREMENTAL),
+                save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions {
+                    include_text: Some(false),
+                })),
+                ..TextDocumentSyncOptions::default()
+            },
+        )),
+        execute_command_provider: Some(ExecuteCommandOptions {
+            commands: COMMANDS.map(str::to_owned).to_vec(),
+            ..ExecuteCommandOptions::default()
+        }),
+        code_lens_provider: Some(CodeLensOptions {
+            resolve_provider: Some(false),
+        }),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![
+                CodeActionKind::QUICKFIX,
+                CodeActionKind::REFACTOR,
+                CodeActionKind::REFACTOR_REWRITE,
+                actions::KIND,
+            ]),
+            ..CodeActionOptions::default()
+        })),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        ..ServerCapabilities::default()
+    }
+}

@@ -1,0 +1,239 @@
+//! The editor's own providers as a language service: asked through the client's plugin about texts that
+//! the editor shows. What they cannot tell, a language server of our own is asked for.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ropey::Rope;
+use serde_json::Value;
+use tower_lsp::Client;
+use tower_lsp::lsp_types::request::Request;
+use tower_lsp::lsp_types::{Position, TextDocumentIdentifier, Url};
+
+use super::documents::Desk;
+use super::outgoing::{NoAnswer, ask};
+use super::paths::{disk_text, path_of};
+use super::protocol::{
+    BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
+    Provider,
+};
+use super::settings::Settings;
+use starling_core::{
+    Answer, Diagnostics, DocVersion, Effort, LanguageService, Problem, Relation, Spot, TextRequest,
+};
+use starling_lang::{problems_of, spots_of};
+use starling_syntax::FilePath;
+use starling_text::position_of;
+use starling_workspace::PathPolicy;
+
+/// How long the editor has: there is always another who can be asked.
+const DEADLINE: Duration = Duration::from_secs(2);
+/// Who answers, as it is told.
+const TOOL: &str = "the editor";
+
+/// The service of a run, with the editor's providers before the servers of our own.
+pub fn bridged(
+    own: Arc<dyn LanguageService>,
+    client: &Client,
+    desk: &Desk,
+    settings: &Settings,
+) -> Arc<dyn LanguageService> {
+    match &settings.root {
+        Some(root) if !settings.bridge.is_empty() => Arc::new(Bridged {
+            own,
+            client: client.clone(),
+            desk: desk.clone(),
+            root: root.clone(),
+            policy: PathPolicy::of(root),
+            settings: settings.clone(),
+        }),
+        Some(_) | None => own,
+    }
+}
+
+struct Bridged {
+    own: Arc<dyn LanguageService>,
+    client: Client,
+    desk: Desk,
+    root: PathBuf,
+    policy: PathPolicy,
+    settings: Settings,
+}
+
+/// A file as the editor has it.
+struct Shown {
+    text: Option<String>,
+    version: Option<DocVersion>,
+}
+
+impl Bridged {
+    fn offers(&self, provider: Provider) -> bool {
+        self.settings.bridge.contains(&provider)
+    }
+
+    async fn shown(&self, file: &FilePath) -> Option<Shown> {
+        let path = path_of(&self.root, file)?;
+        self.policy.may_read(file).ok()?;
+        let open = self.desk.read(path.clone()).await.ok()?;
+        Some(match open {
+            Some(current) => Shown {
+                text: Some(current.text.to_string()),
+                version: current.version,
+            },
+            None => Shown {
+                text: disk_text(path).await.ok(),
+                version: None,
+            },
+        })
+    }
+
+    /// What the editor is asked about a request, when it shows exactly its texts.
+    async fn question(&self, request: &TextRequest, at: Option<usize>) -> Option<BridgeParams> {
+        let own = self.shown(&request.file).await?;
+        if own.text.as_deref() != Some(&*request.text) {
+            return None;
+        }
+        for (file, text) in &request.overlay {
+            if self.shown(file).await?.text.as_deref() != text.as_deref() {
+                return None;
+            }
+        }
+        let position = at.map(|at| {
+            let text = Rope::from_str(&request.text);
+            let place = position_of(&text, at, self.settings.encoding);
+            Position::new(place.line, place.column)
+        });
+        let uri = Url::from_file_path(path_of(&self.root, &request.file)?).ok()?;
+        Some(BridgeParams {
+            text_document: TextDocumentIdentifier { uri },
+            version: own.version.map(|version| version.0),
+            position,
+        })
+    }
+
+    async fn send<R>(&self, params: BridgeParams) -> Option<Value>
+    where
+        R: Request<Params = BridgeParams, Result = Value> + 'static,
+    {
+        let answer: Result<Value, NoAnswer> = ask::<R>(&self.client, params, DEADLINE).await;
+        match answer {
+            Ok(answer) => (!answer.is_null()).then_some(answer),
+            Err(error) => {
+                tracing::debug!(method = R::METHOD, %error, "the editor does not tell");
+                None
+            }
+        }
+    }
+
+    async fn editor_spots(
+        &self,
+        request: &TextRequest,
+        at: usize,
+        relation: Relation,
+    ) -> Option<Vec<Spot>> {
+        let provider = match relation {
+            Relation::Definitions => Provider::Definition,
+            Relation::References => Provider::References,
+            Relation::Implementations => Provider::Implementation,
+        };
+        if !self.offers(provider) {
+            return None;
+        }
+        let params = self.question(request, Some(at)).await?;
+        let answer = match relation {
+            Relation::Definitions => self.send::<BridgeDefinition>(params).await,
+            Relation::References => self.send::<BridgeReferences>(params).await,
+            Relation::Implementations => self.send::<BridgeImplementation>(params).await,
+        }?;
+        let (asked, root, encoding) = (request.clone(), self.root.clone(), self.settings.encoding);
+        let read = move || spots_of(answer, &asked, &root, encoding);
+        match tokio::task::spawn_blocking(read).await.ok()? {
+            // What is asked about uses nothing itself.
+            Ok(mut spots) if relation == Relation::References => {
+                spots.retain(|spot| spot.file != request.file || !spot.range.contains(at));
+                Some(spots)
+            }
+            Ok(spots) => Some(spots),
+            Err(error) => {
+                tracing::info!(error, "what the editor told makes no sense");
+                None
+            }
+        }
+    }
+
+    async fn editor_problems(&self, request: &TextRequest) -> Option<Vec<Problem>> {
+        if !self.offers(Provider::Diagnostics) {
+            return None;
+        }
+        let params = self.question(request, None).await?;
+        let answer = self.send::<BridgeDiagnostics>(params).await?;
+        let items = answer.as_array()?;
+        problems_of(items, &request.file, &request.text, self.settings.encoding).ok()
+    }
+}
+
+#[async_trait]
+impl LanguageService for Bridged {
+    /// Proposals are compared before and after by one tool: the editor is asked only where that fails.
+    async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
+        match self.own.diagnostics(request.clone()).await {
+            Diagnostics::Unknown { reason } => match self.editor_problems(&request).await {
+                Some(problems) => Diagnostics::Known {
+                    tool: TOOL.to_owned(),
+                    problems,
+                },
+                None => Diagnostics::Unknown { reason },
+            },
+            known @ Diagnostics::Known { .. } => known,
+        }
+    }
+
+    fn has(&self, effort: Effort, file: &FilePath) -> bool {
+        self.own.has(effort, file)
+    }
+
+    fn knows_names(&self, file: &FilePath) -> bool {
+        let of_names = [
+            Provider::Definition,
+            Provider::References,
+            Provider::Implementation,
+        ];
+        of_names.into_iter().any(|one| self.offers(one)) || self.own.knows_names(file)
+    }
+
+    fn prepare(&self, request: TextRequest) {
+        self.own.prepare(request);
+    }
+
+    async fn imports(&self, request: TextRequest, problem: &Problem) -> Vec<String> {
+        self.own.imports(request, problem).await
+    }
+
+    async fn spots(
+        &self,
+        request: TextRequest,
+        at: usize,
+        relation: Relation,
+    ) -> Answer<Vec<Spot>> {
+        match self.editor_spots(&request, at, relation).await {
+            Some(value) => Answer::Known {
+                tool: TOOL.to_owned(),
+                value,
+            },
+            None => self.own.spots(request, at, relation).await,
+        }
+    }
+
+    async fn hover(&self, request: TextRequest, at: usize) -> Answer<String> {
+        self.own.hover(request, at).await
+    }
+
+    fn news(&self) -> Vec<String> {
+        self.own.news()
+    }
+}

@@ -1,0 +1,163 @@
+use serde_json::{Value, json};
+
+use crate::Starter;
+use crate::testing::*;
+use starling_core::{Answer, Effort, Relation, TextRequest};
+use starling_rpc::Incoming;
+use starling_swarm::StopReason;
+use starling_text::ContentHash;
+
+/// Open in the editor; the disk has another.
+const TEXT: &str = "def höher(): pass\nhöher()\n";
+
+/// Asks who uses the function of a text, and says what it hears.
+fn asks_about(text: &'static str) -> Starter {
+    scripted(async move |scene: Scene| {
+        let request = TextRequest {
+            file: file("a.py"),
+            text: text.into(),
+            overlay: Vec::new(),
+            effort: Effort::Fast,
+            deadline: std::time::Duration::from_secs(5),
+        };
+        let language = &scene.outside.language;
+        let told = match language.spots(request, 4, Relation::References).await {
+            Answer::Known { tool, value } => {
+                let spot = |spot: &starling_core::Spot| {
+                    assert_eq!(spot.of, ContentHash::of(text));
+                    format!("{} {:?}", spot.file, spot.range)
+                };
+                let spots: Vec<String> = value.iter().map(spot).collect();
+                format!("{tool}: {}", spots.join(", "))
+            }
+            Answer::Unknown { reason } => reason,
+        };
+        scene.log.event(said(&told));
+        scene.log.event(finished(StopReason::Settled));
+    })
+}
+
+/// How an editor answers.
+enum Says {
+    This(Value),
+    No,
+    Nothing,
+}
+
+/// What the run hears, and what the editor was asked.
+async fn heard(text: &'static str, bridge: Value, says: Says) -> (String, Vec<Value>) {
+    let mut client = Client::new(asks_about(text));
+    client
+        .initialize(json!({"experimental": {"starling": {"bridge": bridge}}}))
+        .await;
+    let document = json!({"uri": client.uri(), "languageId": "python", "version": 7, "text": TEXT});
+    let open = json!({ "textDocument": document });
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let mut asked = Vec::new();
+    loop {
+        match client.next().await {
+            Incoming::Request { id, method, params } => {
+                asked.push(json!({"method": method, "params": params}));
+                match &says {
+                    Says::This(answer) => client.connection.reply(id, Ok(answer.clone())),
+                    Says::No => client.connection.reply(id, Err("modified".to_owned())),
+                    Says::Nothing => {}
+                }
+            }
+            Incoming::Notification { method, params } if method == "starling/event" => {
+                if let Some(text) = params["event"]["text"].as_str() {
+                    return (text.to_owned(), asked);
+                }
+            }
+            Incoming::Notification { .. } => {}
+        }
+    }
+}
+
+fn range(line: u32, start: u32, end: u32) -> Value {
+    json!({"start": {"line": line, "character": start}, "end": {"line": line, "character": end}})
+}
+
+#[tokio::test]
+async fn the_editor_is_asked_about_the_text_that_it_shows() {
+    let elsewhere = json!({"uri": "file:///elsewhere/b.py", "range": range(0, 0, 1)});
+    let (told, asked) = heard(TEXT, json!(["references"]), Says::This(json!([elsewhere]))).await;
+    assert_eq!(
+        told, "the editor: ",
+        "what lies outside of the folder is left out"
+    );
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert_eq!(asked[0]["method"], "starling/references");
+    let params = &asked[0]["params"];
+    assert_eq!(params["version"], 7);
+    assert_eq!(params["position"], json!({"line": 0, "character": 4}));
+    let asked_uri = params["textDocument"]["uri"].as_str().unwrap();
+    assert!(asked_uri.ends_with("/a.py"), "{asked_uri}");
+}
+
+#[tokio::test]
+async fn places_are_read_in_the_text_that_is_shown_and_the_definition_is_no_use() {
+    let mut client = Client::new(asks_about(TEXT));
+    client
+        .initialize(json!({"experimental": {"starling": {"bridge": ["references"]}}}))
+        .await;
+    let document = json!({"uri": client.uri(), "languageId": "python", "version": 7, "text": TEXT});
+    let open = json!({ "textDocument": document });
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (id, _) = client.next_of("starling/references").await;
+    let places = json!([
+        {"uri": client.uri(), "range": range(0, 4, 9)},
+        {"uri": client.uri(), "range": range(1, 0, 5)},
+    ]);
+    client.connection.reply(id, Ok(places));
+    let (_, params) = client.next_of("starling/event").await;
+    let told = params["event"]["text"].as_str().unwrap();
+    // `ö` is two bytes and one unit of UTF-16.
+    assert_eq!(
+        told,
+        format!(
+            "the editor: a.py {:?}",
+            starling_text::ByteRange::new(19, 25)
+        )
+    );
+}
+
+#[tokio::test]
+async fn who_cannot_tell_leaves_it_to_the_servers_of_our_own() {
+    let own = "there is no language server";
+    for says in [
+        Says::This(Value::Null),
+        Says::No,
+        Says::This(json!([{"colour": 3}])),
+    ] {
+        let (told, asked) = heard(TEXT, json!(["references"]), says).await;
+        assert_eq!((told.as_str(), asked.len()), (own, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_editor_that_says_nothing_is_waited_for_two_seconds() {
+    let (told, asked) = heard(TEXT, json!(["references"]), Says::Nothing).await;
+    assert_eq!(
+        (told.as_str(), asked.len()),
+        ("there is no language server", 1)
+    );
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_another_text_or_for_what_is_not_offered() {
+    let places = || Says::This(json!([]));
+    for (text, bridge) in [
+        ("def f(): pass\n", json!(["references"])),
+        (TEXT, json!(["definition", "diagnostics"])),
+        (TEXT, json!([])),
+    ] {
+        let (told, asked) = heard(text, bridge, places()).await;
+        assert_eq!(
+            (told.as_str(), asked.len()),
+            ("there is no language server", 0)
+        );
+    }
+}

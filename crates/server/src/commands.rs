@@ -1,0 +1,404 @@
+//! `workspace/executeCommand`: names and arguments as values.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::approvals::Review;
+use super::protocol::{
+    ACCEPT, ACCEPT_ALL, ASK, AcceptAllParams, AcceptParams, AskId, AskParams, CANCEL, COMMANDS,
+    CancelParams, DIFF, EDIT, EditParams, FORGET, ForgetParams, ProposalParams, REJECT, RETRY,
+    REVIEW, RUN, RejectParams, RetryParams, RunParams, STEER, SteerParams, Target, UNDO,
+    UndoParams, WHY,
+};
+use starling_core::Verdict;
+use starling_swarm::{ProposalId, RunId};
+use starling_syntax::SymbolPath;
+
+/// A command that was understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    Run(Box<RunParams>),
+    Answer {
+        run: RunId,
+        review: Review,
+        verdict: Verdict,
+    },
+    Steer {
+        run: RunId,
+        to: Option<SymbolPath>,
+        text: String,
+    },
+    Edit(Box<EditParams>),
+    AcceptAll(Option<RunId>),
+    /// To be rejected, but why?
+    AskReason {
+        run: RunId,
+        review: Review,
+    },
+    Cancel {
+        run: RunId,
+        keep_reviews: bool,
+    },
+    CancelAsk(AskId),
+    Ask(Box<AskParams>),
+    /// Of a client without views of its own.
+    Review(ProposalParams),
+    Diff(ProposalParams),
+    Why(ProposalParams),
+    Undo {
+        run: RunId,
+        proposal: Option<ProposalId>,
+    },
+    Retry(RetryParams),
+    Forget,
+}
+
+/// A command that was not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadCommand {
+    #[error("there is no command `{0}`; there are {list}", list = COMMANDS.join(", "))]
+    Unknown(String),
+    #[error("{command} takes one object as its argument, not {found}")]
+    NotOneObject { command: String, found: usize },
+    #[error("{command}: {message}")]
+    Arguments { command: String, message: String },
+}
+
+impl Command {
+    /// Reads a command with its arguments.
+    ///
+    /// # Errors
+    /// See [`BadCommand`].
+    pub fn parse(name: &str, arguments: Vec<Value>) -> Result<Command, BadCommand> {
+        if !COMMANDS.contains(&name) {
+            return Err(BadCommand::Unknown(name.to_owned()));
+        }
+        let found = arguments.len();
+        let arguments = match (name, arguments) {
+            (ACCEPT_ALL | FORGET, none) if none.is_empty() => {
+                vec![Value::Object(Default::default())]
+            }
+            (_, arguments) => arguments,
+        };
+        let Ok([argument]) = <[Value; 1]>::try_from(arguments) else {
+            let command = name.to_owned();
+            return Err(BadCommand::NotOneObject { command, found });
+        };
+        read(name, argument).map_err(|message| BadCommand::Arguments {
+            command: name.to_owned(),
+            message,
+        })
+    }
+}
+
+fn read(name: &str, argument: Value) -> Result<Command, String> {
+    match name {
+        RUN => {
+            let params: RunParams = from(argument)?;
+            if params.task.trim().is_empty() {
+                return Err("`task` is empty: say what to do".to_owned());
+            }
+            params.limits.check()?;
+            Ok(Command::Run(Box::new(params)))
+        }
+        ACCEPT => {
+            let AcceptParams { run, target } = from(argument)?;
+            let review = review(target)?;
+            let verdict = Verdict::Accept;
+            Ok(Command::Answer {
+                run,
+                review,
+                verdict,
+            })
+        }
+        REJECT => {
+            let RejectParams {
+                run,
+                target,
+                reason,
+            } = from(argument)?;
+            let review = review(target)?;
+            let reason = reason.filter(|reason| !reason.trim().is_empty());
+            Ok(match reason {
+                Some(reason) => Command::Answer {
+                    run,
+                    review,
+                    verdict: Verdict::Reject { reason },
+                },
+                None => Command::AskReason { run, review },
+            })
+        }
+        STEER => steer(from(argument)?),
+        EDIT => {
+            let params: EditParams = from(argument)?;
+            if params.files.is_empty() {
+                return Err("`files` is empty: give the files as you want them".to_owned());
+            }
+            Ok(Command::Edit(Box::new(params)))
+        }
+        ACCEPT_ALL => Ok(Command::AcceptAll(from::<AcceptAllParams>(argument)?.run)),
+        ASK => {
+            let params: AskParams = from(argument)?;
+            if params.question.trim().is_empty() {
+                return Err("`question` is empty: say what you want to know".to_owned());
+            }
+            params.limits.check()?;
+            Ok(Command::Ask(Box::new(params)))
+        }
+        REVIEW => Ok(Command::Review(from(argument)?)),
+        DIFF => Ok(Command::Diff(from(argument)?)),
+        WHY => Ok(Command::Why(from(argument)?)),
+        FORGET => from::<ForgetParams>(argument).map(|ForgetParams {}| Command::Forget),
+        RETRY => Ok(Command::Retry(from(argument)?)),
+        CANCEL => match from(argument)? {
+            CancelParams {
+                run: Some(run),
+                ask: None,
+                keep_reviews,
+            } => Ok(Command::Cancel { run, keep_reviews }),
+            CancelParams {
+                run: None,
+                ask: Some(ask),
+                ..
+            } => Ok(Command::CancelAsk(ask)),
+            CancelParams {
+                run: Some(_),
+                ask: Some(_),
+                ..
+            } => Err("give `run` or `ask`, not both".to_owned()),
+            CancelParams {
+                run: None,
+                ask: None,
+                ..
+            } => Err("`run` (or `ask`) is missing".to_owned()),
+        },
+        UNDO => {
+            let UndoParams { run, proposal } = from(argument)?;
+            Ok(Command::Undo { run, proposal })
+        }
+        other => Err(format!("`{other}` is announced but not read")),
+    }
+}
+
+fn steer(params: SteerParams) -> Result<Command, String> {
+    let SteerParams { run, target, text } = params;
+    if text.trim().is_empty() {
+        return Err("`text` is empty: say what to do differently".to_owned());
+    }
+    match target {
+        Target {
+            proposal: None,
+            symbol,
+        } => Ok(Command::Steer {
+            run,
+            to: symbol,
+            text,
+        }),
+        target @ Target {
+            proposal: Some(_), ..
+        } => Ok(Command::Answer {
+            run,
+            review: review(target)?,
+            verdict: Verdict::Steer { text },
+        }),
+    }
+}
+
+fn review(target: Target) -> Result<Review, String> {
+    match (target.proposal, target.symbol) {
+        (Some(proposal), None) => Ok(Review::Proposal(proposal)),
+        (None, Some(symbol)) => Ok(Review::Intent(symbol)),
+        (Some(_), Some(_)) => Err("give `proposal` or `symbol`, not both".to_owned()),
+        (None, None) => Err("`proposal` (or `symbol`, for an intent) is missing".to_owned()),
+    }
+}
+
+fn from<T: DeserializeOwned>(argument: Value) -> Result<T, String> {
+    serde_json::from_value(argument).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(name: &str, argument: Value) -> Result<Command, String> {
+        Command::parse(name, vec![argument]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn commands_are_read() {
+        let run = || RunId("r1".to_owned());
+        assert_eq!(
+            parse(ACCEPT, json!({"run": "r1", "proposal": 2})),
+            Ok(Command::Answer {
+                run: run(),
+                review: Review::Proposal(ProposalId(2)),
+                verdict: Verdict::Accept,
+            })
+        );
+        assert_eq!(
+            parse(
+                REJECT,
+                json!({"run": "r1", "symbol": "a.py::f", "reason": "no"})
+            ),
+            Ok(Command::Answer {
+                run: run(),
+                review: Review::Intent("a.py::f".parse().unwrap()),
+                verdict: Verdict::Reject {
+                    reason: "no".to_owned()
+                },
+            })
+        );
+        for reasonless in [
+            json!({"run": "r1", "proposal": 2}),
+            json!({"run": "r1", "proposal": 2, "reason": " "}),
+        ] {
+            assert_eq!(
+                parse(REJECT, reasonless),
+                Ok(Command::AskReason {
+                    run: run(),
+                    review: Review::Proposal(ProposalId(2))
+                })
+            );
+        }
+        let all = Command::parse(ACCEPT_ALL, vec![]);
+        assert_eq!(all, Ok(Command::AcceptAll(None)));
+        assert_eq!(
+            parse(CANCEL, json!({"ask": "a1"})),
+            Ok(Command::CancelAsk(AskId("a1".to_owned())))
+        );
+        assert_eq!(
+            parse(STEER, json!({"run": "r1", "text": "shorter"})),
+            Ok(Command::Steer {
+                run: run(),
+                to: None,
+                text: "shorter".to_owned()
+            })
+        );
+        assert_eq!(
+            parse(UNDO, json!({"run": "r1"})),
+            Ok(Command::Undo {
+                run: run(),
+                proposal: None
+            })
+        );
+        let Ok(Command::Run(params)) = parse(
+            RUN,
+            json!({"task": "fix it", "approve": "auto", "limits": {"calls": 3, "dollars": 0.5}}),
+        ) else {
+            panic!("not read");
+        };
+        assert_eq!(params.limits.calls, Some(3));
+        assert_eq!(params.approve, Some(starling_core::Approval::Auto));
+    }
+
+    #[test]
+    fn a_bad_command_is_told_what_is_wrong() {
+        let wrong = |name, argument| parse(name, argument).unwrap_err();
+        insta::assert_snapshot!(
+            [
+                wrong("starling.fly", json!({})),
+                wrong(RUN, json!({})),
+                wrong(RUN, json!({"task": " "})),
+                wrong(RUN, json!({"task": "x", "limit": {}})),
+                wrong(RUN, json!({"task": "x", "approve": "maybe"})),
+                wrong(RUN, json!({"task": "x", "begin": ["nowhere"]})),
+                wrong(ACCEPT, json!({"run": "r"})),
+                wrong(
+                    ACCEPT,
+                    json!({"run": "r", "proposal": 1, "symbol": "a.py::f"})
+                ),
+                wrong(ACCEPT, json!({"run": "r", "proposal": "one"})),
+                wrong(REJECT, json!({"run": "r", "proposal": 1, "reason": 2})),
+                wrong(ACCEPT_ALL, json!({"runs": []})),
+                wrong(ASK, json!({"question": " "})),
+                wrong(REVIEW, json!({"run": "r"})),
+                wrong(STEER, json!({"run": "r", "text": ""})),
+                wrong(CANCEL, json!({})),
+                wrong(CANCEL, json!({"run": "r", "ask": "a"})),
+                Command::parse(CANCEL, vec![]).unwrap_err().to_string(),
+            ]
+            .join("\n")
+        );
+    }
+
+    #[test]
+    fn a_limit_in_dollars_is_an_amount() {
+        for dollars in [-2.0, 0.0] {
+            for command in [
+                (RUN, json!({"task": "x", "limits": {"dollars": dollars}})),
+                (
+                    ASK,
+                    json!({"question": "x", "limits": {"dollars": dollars}}),
+                ),
+            ] {
+                let wrong = parse(command.0, command.1).unwrap_err();
+                assert!(wrong.contains("`limits.dollars` is"), "{wrong}");
+            }
+        }
+        let right = json!({"task": "x", "limits": {"dollars": 0.25}});
+        assert!(parse(RUN, right).is_ok());
+    }
+
+    #[test]
+    fn a_steer_goes_to_a_proposal_to_a_symbol_or_to_all() {
+        let text = || "shorter".to_owned();
+        let run = || RunId("r".to_owned());
+        let base = |extra: Value| {
+            let mut argument = json!({"run": "r", "text": "shorter"});
+            argument
+                .as_object_mut()
+                .unwrap()
+                .extend(extra.as_object().unwrap().clone());
+            parse(STEER, argument)
+        };
+        assert_eq!(
+            base(json!({"proposal": 3})),
+            Ok(Command::Answer {
+                run: run(),
+                review: Review::Proposal(ProposalId(3)),
+                verdict: Verdict::Steer { text: text() },
+            })
+        );
+        assert_eq!(
+            base(json!({"symbol": "a.py::"})),
+            Ok(Command::Steer {
+                run: run(),
+                to: Some("a.py::".parse().unwrap()),
+                text: text(),
+            })
+        );
+        let both = base(json!({"proposal": 3, "symbol": "a.py::f"}));
+        assert!(both.unwrap_err().contains("not both"));
+        assert!(base(json!({"symbol": 3})).is_err());
+    }
+
+    #[test]
+    fn arguments_of_a_wrong_shape_are_refused() {
+        for (name, argument) in [
+            (RUN, json!(null)),
+            (RUN, json!([{"task": "x"}])),
+            (RUN, json!("x")),
+            (RUN, json!({"task": "x", "limits": {"calls": -1}})),
+            (RUN, json!({"task": "x", "limits": {"call": 1}})),
+            (RUN, json!({"task": "x", "driver": "herd"})),
+            (RUN, json!({"task": "x", "begin": "a.py::f"})),
+            (ACCEPT, json!({"proposal": 1})),
+            (ACCEPT, json!({"run": 1, "proposal": 1})),
+            (ACCEPT, json!({"run": "r", "proposal": -1})),
+            (ACCEPT, json!({"run": "r", "proposal": 1.5})),
+            (REJECT, json!({"run": "r", "reason": "no"})),
+            (STEER, json!({"run": "r"})),
+            (CANCEL, json!({"run": "r", "proposal": 1})),
+            (UNDO, json!({"run": "r", "symbol": "a.py::f"})),
+        ] {
+            let error = parse(name, argument.clone()).expect_err(&argument.to_string());
+            assert!(error.starts_with(&format!("{name}: ")), "{error}");
+        }
+        let two = Command::parse(CANCEL, vec![json!({"run": "r"}), json!({})]);
+        let expected = "starling.cancel takes one object as its argument, not 2";
+        assert_eq!(two.unwrap_err().to_string(), expected);
+    }
+}

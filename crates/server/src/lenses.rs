@@ -1,0 +1,104 @@
+//! `textDocument/codeLens`: offers on the first lines of their symbols, already resolved.
+
+use ropey::Rope;
+use tower_lsp::lsp_types::{CodeLens, Position, Range};
+
+use super::documents::Sight;
+use super::marks::Mark;
+use super::offers::Offer;
+use super::settings::Settings;
+use starling_text::{Encoding, position_of};
+
+pub fn lenses(offers: &[Offer], sight: &Sight, client: &Settings) -> Vec<CodeLens> {
+    let mut lenses = Vec::new();
+    for offer in offers {
+        let Some(mark) = sight.marks.find(&offer.symbol.name) else {
+            continue;
+        };
+        let line = first_line(mark, &sight.text);
+        let before = lenses.iter().filter(|lens| is_on(line, lens)).count();
+        // Some clients order the lenses of a line by their places.
+        let lens = |(place, command)| {
+            let place = Position::new(line, place);
+            CodeLens {
+                range: Range::new(place, place),
+                command: Some(command),
+                data: None,
+            }
+        };
+        let places = u32::try_from(before).unwrap_or(u32::MAX)..;
+        let mut commands = offer.commands(client);
+        // What can be done comes first: a narrow window cuts the end.
+        if commands.len() > 1 {
+            commands.rotate_left(1);
+        }
+        lenses.extend(places.zip(commands).map(lens));
+    }
+    lenses
+}
+
+fn is_on(line: u32, lens: &CodeLens) -> bool {
+    lens.range.start.line == line
+}
+
+/// The first line of a symbol's definition.
+pub fn first_line(mark: &Mark, text: &Rope) -> u32 {
+    position_of(text, mark.top, Encoding::Utf8).line
+}
+
+/// The lines from the first of a symbol's definition to that with its name.
+pub fn is_on_head(line: u32, mark: &Mark, text: &Rope) -> bool {
+    (first_line(mark, text)..=position_of(text, mark.head, Encoding::Utf8).line).contains(&line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{BASE, client, offers, sight, waiting};
+    use starling_swarm::RunId;
+    use starling_syntax::FilePath;
+
+    #[test]
+    fn lenses_stand_on_the_first_lines_of_their_symbols() {
+        let board = waiting(&[(1, "a.py::f"), (2, "a.py::C.m"), (3, "a.py::g")]);
+        let offers = offers(&RunId("r".to_owned()), &board, &FilePath::new("a.py"));
+        let lines = |text: &str| {
+            let lenses = lenses(&offers, &sight(text), &client(&[]));
+            assert!(lenses.iter().all(|lens| lens.command.is_some()), "resolved");
+            let mut lines: Vec<u32> = lenses.iter().map(|lens| lens.range.start.line).collect();
+            lines.dedup();
+            lines
+        };
+        assert_eq!(lines(BASE), [0, 5, 9]);
+        let decorated = BASE.replace("    def m", "    # why\n    @property\n    def m");
+        assert_eq!(lines(&decorated), [0, 6, 11]);
+        let gone = BASE.replace("    def m(self):\n        return 2\n", "    pass\n");
+        assert_eq!(lines(&gone), [0, 4, 8], "what is gone: where it belongs");
+    }
+
+    #[test]
+    fn what_can_be_done_comes_before_what_it_is_about() {
+        let board = waiting(&[(1, "a.py::f"), (2, "a.py::f.gone")]);
+        let offers = offers(&RunId("r".to_owned()), &board, &FilePath::new("a.py"));
+        let lenses = lenses(&offers, &sight(BASE), &client(&[]));
+        let titles: Vec<&str> = lenses
+            .iter()
+            .filter_map(|lens| lens.command.as_ref())
+            .map(|command| command.title.as_str())
+            .collect();
+        assert_eq!(titles[..4], ["Accept all 2", "Reject", "Why", "Diff"]);
+        assert_eq!(titles[4], "Starling #1 with #2: reason 1");
+        assert_eq!(titles[9], "Starling #2 with #1: reason 2");
+        let places: Vec<u32> = lenses.iter().map(|one| one.range.start.character).collect();
+        assert_eq!(places, (0..10).collect::<Vec<u32>>(), "in this order");
+    }
+
+    #[test]
+    fn the_head_of_a_symbol_is_its_first_lines() {
+        let text = "@one\n@two\ndef f():\n    pass\n";
+        let sight = sight(text);
+        let mark = sight.marks.find("f").unwrap();
+        let on = [0, 1, 2, 3].map(|line| is_on_head(line, mark, &sight.text));
+        assert_eq!(on, [true, true, true, false]);
+    }
+}

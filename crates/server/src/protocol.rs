@@ -1,0 +1,408 @@
+//! What Starling adds to the LSP: the arguments of its commands and its notifications. Both sides of
+//! the pipe use these types; `docs/protocol.md` describes them for other clients.
+
+mod ask;
+mod bridge;
+mod client;
+mod compose;
+mod state;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tower_lsp::lsp_types::Url;
+use tower_lsp::lsp_types::notification::Notification;
+
+pub use super::remedy::Remedy;
+use starling_core::{Approval, AskIntent, Dollars, Driver, IntentView, Limits, Tokens};
+use starling_swarm::{Event, ProposalId, RunId};
+use starling_syntax::SymbolPath;
+
+pub use ask::{AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply};
+pub use bridge::{
+    BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
+    Provider,
+};
+pub use client::ClientCommand;
+pub use compose::{
+    MENTIONS, MODELS, MentionItem, MentionsParams, MentionsReply, ModelItem, ModelsReply,
+    ProviderKey,
+};
+pub use state::{
+    AgentState, AskState, EVENTS, EventsParams, EventsReply, FileState, PROPOSAL, ProposalReply,
+    ProposalState, RunStage, RunState, STATE, StateReply, StatusNotification, StatusParams,
+};
+
+pub const RUN: &str = "starling.run";
+pub const ACCEPT: &str = "starling.accept";
+pub const REJECT: &str = "starling.reject";
+pub const STEER: &str = "starling.steer";
+pub const EDIT: &str = "starling.edit";
+pub const CANCEL: &str = "starling.cancel";
+pub const UNDO: &str = "starling.undo";
+pub const ACCEPT_ALL: &str = "starling.acceptAll";
+pub const ASK: &str = "starling.ask";
+pub const REVIEW: &str = "starling.review";
+pub const DIFF: &str = "starling.diff";
+pub const WHY: &str = "starling.why";
+pub const RETRY: &str = "starling.retry";
+pub const FORGET: &str = "starling.forget";
+
+/// All commands, as the server announces them.
+pub const COMMANDS: [&str; 14] = [
+    RUN, ACCEPT, ACCEPT_ALL, REJECT, STEER, EDIT, CANCEL, UNDO, ASK, REVIEW, DIFF, WHY, RETRY,
+    FORGET,
+];
+
+/// Arguments of `starling.run`. What is left out comes from the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunParams {
+    pub task: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<Driver>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approve: Option<Approval>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_intent: Option<AskIntent>,
+    #[serde(default)]
+    pub limits: LimitsPatch,
+    /// Begin at these symbols instead of asking the scout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub begin: Vec<SymbolPath>,
+    /// The model for every part, as `--model` takes it; else the one that the server was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The test command, in place of the one that is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
+    /// Without a person who approves, a change that no test proves is not applied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub require_tests: bool,
+}
+
+/// The limits that a request changes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsPatch {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dollars: Option<Dollars>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<u32>,
+}
+
+impl LimitsPatch {
+    /// # Errors
+    /// A limit that is no amount, in words.
+    pub fn check(&self) -> Result<(), String> {
+        match self.dollars {
+            Some(Dollars(dollars)) if !(dollars.is_finite() && dollars > 0.0) => Err(format!(
+                "`limits.dollars` is {dollars}: write an amount over 0, for example 0.25"
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub fn over(&self, base: &Limits) -> Limits {
+        Limits {
+            calls: self.calls.unwrap_or(base.calls),
+            tokens: self.tokens.unwrap_or(base.tokens),
+            dollars: self.dollars.or(base.dollars),
+            seconds: self.seconds.unwrap_or(base.seconds),
+            messages: self.messages.unwrap_or(base.messages),
+            agents: self.agents.unwrap_or(base.agents),
+            depth: self.depth.unwrap_or(base.depth),
+            turns: self.turns.unwrap_or(base.turns),
+            repairs: self.repairs.unwrap_or(base.repairs),
+        }
+    }
+}
+
+/// The answer to `starling.run`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunReply {
+    pub run: RunId,
+    /// Where the trajectory is written.
+    pub trajectory: PathBuf,
+}
+
+/// Arguments of `starling.accept`: a proposal that waits for review, or by `symbol` an intent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptParams {
+    pub run: RunId,
+    #[serde(flatten)]
+    pub target: Target,
+}
+
+/// Arguments of `starling.reject`. Without a reason the user is asked for one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectParams {
+    pub run: RunId,
+    #[serde(flatten)]
+    pub target: Target,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Arguments of `starling.acceptAll`: one run, or all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptAllParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+}
+
+/// The answer to `starling.acceptAll`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptAllReply {
+    pub accepted: Vec<ProposalParams>,
+}
+
+/// Arguments of `starling.steer`: a proposal that waits for review, the agent of a symbol (or its
+/// waiting intent), or without either all agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SteerParams {
+    pub run: RunId,
+    #[serde(flatten)]
+    pub target: Target,
+    pub text: String,
+}
+
+/// Arguments of `starling.edit`: a proposal that waits for review, as the user wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EditParams {
+    pub run: RunId,
+    pub proposal: ProposalId,
+    /// Files that it or its set changes; those that are left out stay as proposed.
+    pub files: Vec<EditedDocument>,
+}
+
+/// A whole file of a proposal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EditedDocument {
+    pub uri: Url,
+    /// Without the change: `before` of the answer to `starling/proposal` that was edited.
+    pub before: String,
+    /// With the change as the user wants it.
+    pub text: String,
+}
+
+/// What an answer is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<ProposalId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<SymbolPath>,
+}
+
+/// Arguments of `starling.cancel`: a run or a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CancelParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<AskId>,
+    /// Proposals of the run that wait for review are offered again later, instead of being rejected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_reviews: bool,
+}
+
+/// Arguments of `starling.undo`: one applied proposal, or all of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UndoParams {
+    pub run: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<ProposalId>,
+}
+
+/// Arguments of `starling.retry`: the task of a run is begun again as a new run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetryParams {
+    pub run: RunId,
+    /// Fetch the weights of the local model first, which the run did not find.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub download: bool,
+    /// The model for every part, in place of the one that the run was begun with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// Arguments of `starling.forget`: an empty object, or nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForgetParams {}
+
+/// `starling/remedy`: a run ended because its model could not be asked. The task is kept:
+/// `starling.retry` begins it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemedyParams {
+    pub run: RunId,
+    pub task: String,
+    /// What went wrong.
+    pub message: String,
+    #[serde(flatten)]
+    pub remedy: Remedy,
+}
+
+/// `starling/download`: how far the weights are that a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DownloadParams {
+    pub run: RunId,
+    pub model: String,
+    pub bytes: u64,
+    pub total: u64,
+}
+
+/// `starling/event`: one thing that happened in a run. `seq` rises within a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventParams {
+    pub run: RunId,
+    pub seq: u64,
+    pub at_ms: u64,
+    pub event: Event,
+}
+
+/// `starling/intent`: an agent waits for the answer to its intent (accept, reject or steer by
+/// `symbol`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntentParams {
+    pub run: RunId,
+    #[serde(flatten)]
+    pub view: IntentView,
+}
+
+/// `starling/undone`: how a `starling.undo` ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoneParams {
+    pub run: RunId,
+    /// What was taken back.
+    pub proposals: Vec<ProposalId>,
+    /// What was not taken back, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What may be broken, because a proposal was taken back alone that others belong to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+/// Names a proposal: the argument of `starling.review`, `starling.diff`, `starling.why` and
+/// `starling/proposal`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProposalParams {
+    pub run: RunId,
+    pub proposal: ProposalId,
+}
+
+#[derive(Debug)]
+pub enum EventNotification {}
+impl Notification for EventNotification {
+    type Params = EventParams;
+    const METHOD: &'static str = "starling/event";
+}
+
+#[derive(Debug)]
+pub enum RemedyNotification {}
+impl Notification for RemedyNotification {
+    type Params = RemedyParams;
+    const METHOD: &'static str = "starling/remedy";
+}
+
+#[derive(Debug)]
+pub enum DownloadNotification {}
+impl Notification for DownloadNotification {
+    type Params = DownloadParams;
+    const METHOD: &'static str = "starling/download";
+}
+
+#[derive(Debug)]
+pub enum IntentNotification {}
+impl Notification for IntentNotification {
+    type Params = IntentParams;
+    const METHOD: &'static str = "starling/intent";
+}
+
+#[derive(Debug)]
+pub enum UndoneNotification {}
+impl Notification for UndoneNotification {
+    type Params = UndoneParams;
+    const METHOD: &'static str = "starling/undone";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANUAL: &str = include_str!("../../../docs/protocol.md");
+
+    /// All events, as serde knows them.
+    fn event_names() -> Vec<String> {
+        let unknown = serde_json::json!({"event": "?"});
+        let error = serde_json::from_value::<Event>(unknown)
+            .unwrap_err()
+            .to_string();
+        let names = error.split('`').skip(3).step_by(2);
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_manual_names_everything() {
+        let events = event_names();
+        assert!(events.len() > 20, "{events:?}");
+        let sent = [
+            EventNotification::METHOD,
+            IntentNotification::METHOD,
+            UndoneNotification::METHOD,
+            RemedyNotification::METHOD,
+            DownloadNotification::METHOD,
+            AnswerNotification::METHOD,
+            StatusNotification::METHOD,
+            STATE,
+            EVENTS,
+            PROPOSAL,
+            MENTIONS,
+            MODELS,
+        ];
+        let names = events
+            .iter()
+            .map(String::as_str)
+            .chain(COMMANDS)
+            .chain(ClientCommand::ALL.map(ClientCommand::name))
+            .chain(sent);
+        let missing: Vec<&str> = names
+            .filter(|name| !MANUAL.contains(&format!("`{name}`")))
+            .collect();
+        assert_eq!(missing, [""; 0], "not in docs/protocol.md");
+    }
+
+    #[test]
+    fn a_request_is_as_small_as_its_wishes() {
+        let params = RunParams {
+            task: "x".to_owned(),
+            ..RunParams::default()
+        };
+        let sent = serde_json::to_value(&params).unwrap();
+        assert_eq!(sent, serde_json::json!({"task": "x", "limits": {}}));
+        assert_eq!(serde_json::from_value::<RunParams>(sent).unwrap(), params);
+    }
+}

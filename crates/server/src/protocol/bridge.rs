@@ -1,0 +1,84 @@
+//! What a plugin asks the editor's own providers for, on behalf of the server.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tower_lsp::lsp_types::request::Request;
+use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
+
+/// A provider of the editor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Provider {
+    Definition,
+    References,
+    Implementation,
+    Diagnostics,
+}
+
+impl Provider {
+    pub const ALL: [Provider; 4] = [
+        Provider::Definition,
+        Provider::References,
+        Provider::Implementation,
+        Provider::Diagnostics,
+    ];
+
+    /// Its name in `experimental.starling.bridge`; its request has `starling/` before it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Provider::Definition => "definition",
+            Provider::References => "references",
+            Provider::Implementation => "implementation",
+            Provider::Diagnostics => "diagnostics",
+        }
+    }
+}
+
+/// The parameters of all of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BridgeParams {
+    pub text_document: TextDocumentIdentifier,
+    /// Of the open document; `None` for a file that is not open.
+    pub version: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
+}
+
+macro_rules! request {
+    ($name:ident, $method:literal) => {
+        #[derive(Debug)]
+        pub enum $name {}
+        impl Request for $name {
+            type Params = BridgeParams;
+            /// As the editor writes it; null: nobody can tell.
+            type Result = Value;
+            const METHOD: &'static str = $method;
+        }
+    };
+}
+
+request!(BridgeDefinition, "starling/definition");
+request!(BridgeReferences, "starling/references");
+request!(BridgeImplementation, "starling/implementation");
+request!(BridgeDiagnostics, "starling/diagnostics");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANUAL: &str = include_str!("../../../../docs/protocol.md");
+
+    #[test]
+    fn requests_are_named_after_their_providers_and_described() {
+        let methods = [
+            BridgeDefinition::METHOD,
+            BridgeReferences::METHOD,
+            BridgeImplementation::METHOD,
+            BridgeDiagnostics::METHOD,
+        ];
+        for (provider, method) in Provider::ALL.into_iter().zip(methods) {
+            assert_eq!(method, format!("starling/{}", provider.name()));
+            assert!(MANUAL.contains(&format!("`{method}`")), "{method}");
+        }
+    }
+}

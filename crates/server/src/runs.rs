@@ -1,0 +1,510 @@
+//! The runs of a session: opening, answering, ending. Every call returns at once.
+
+mod editing;
+mod noticing;
+mod opening;
+mod restoring;
+pub mod reviews;
+mod views;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower_lsp::Client;
+
+use super::approvals::{Approvals, Review};
+use super::board::Board;
+use super::documents::Desk;
+use super::editor::ClientEditor;
+use super::outgoing::Plugin;
+use super::protocol::{Remedy, RetryParams, RunParams, RunReply, UndoneNotification, UndoneParams};
+use super::pulse::{Around, Pulse};
+use super::restore::{self, Interrupted};
+use super::services::{Run, Services};
+use super::settings::Settings;
+use super::windows::Windows;
+use opening::Plan;
+use starling_core::Verdict;
+use starling_swarm::{Event, Party, ProposalId, RunId, UndoError, broken_in_words};
+use starling_syntax::{FilePath, SymbolPath};
+
+pub use opening::overlay;
+
+/// How long trajectories may take to be written at the end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Why a command about a run cannot be followed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    #[error("no folder is open: open the folder of the project first")]
+    NoRoot,
+    #[error("there is no run `{0}`")]
+    UnknownRun(String),
+    #[error("run `{run}`: {what} does not wait for an answer")]
+    NotWaiting { run: String, what: String },
+    #[error("proposal {proposal} stays as it was: {why}")]
+    NotEdited { proposal: ProposalId, why: String },
+    #[error("run `{run}` has no proposal {proposal}")]
+    UnknownProposal { run: String, proposal: ProposalId },
+    #[error("there is no question `{0}`")]
+    UnknownAsk(String),
+    #[error("run `{0}` has ended")]
+    Ended(String),
+    #[error(
+        "the agents of run `{0}` ended with the server before this one: accept or reject what waits, or \
+         run the task again"
+    )]
+    AgentsGone(String),
+    #[error("run `{run}`: nobody was told: {why}")]
+    NobodyToSteer { run: String, why: String },
+    #[error("run `{0}` still goes: stop it before you run it again")]
+    StillGoing(String),
+    #[error("run `{0}` misses no weights that could be fetched")]
+    NothingToFetch(String),
+    #[error("run `{0}` has changed nothing yet")]
+    NotStarted(String),
+}
+
+/// Where a run stands.
+enum Stage {
+    /// Being made ready; holds what it was told meanwhile.
+    Opening(Vec<(Option<SymbolPath>, String)>),
+    Going(Arc<dyn Run>),
+    Ended(Option<Arc<dyn Run>>),
+}
+
+struct Entry {
+    stage: Stage,
+    cancel: CancellationToken,
+    approvals: Approvals,
+    /// What the run was begun with, for *Run again*.
+    params: RunParams,
+    board: Board,
+    origin: Origin,
+    /// Whether the task was begun again, as another run.
+    again: bool,
+    /// Of an interrupted run: its trajectory, which ends when the run is run again or forgotten.
+    interrupted: Option<Interrupted>,
+    /// Fired when the trajectory is written to its end and unlocked; `None` if this server does not
+    /// write it.
+    written: Option<CancellationToken>,
+}
+
+/// Where a run comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Begun,
+    /// Of an earlier server: what waited for review then waits again.
+    Restored,
+    /// Of an earlier server, and ended there: for the history.
+    Past,
+}
+
+/// All runs of one client. The key is the id, which sorts by time.
+#[derive(Clone)]
+pub struct Runs {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    services: Services,
+    client: Client,
+    desk: Desk,
+    pulse: Pulse,
+    windows: Arc<Windows>,
+    plugin: Plugin,
+    tasks: TaskTracker,
+    /// Fired when the client goes.
+    closing: CancellationToken,
+    agreed: OnceLock<Settings>,
+    editor: OnceLock<Arc<ClientEditor>>,
+    /// What of the project's settings is not followed.
+    ignored: OnceLock<Vec<String>>,
+    entries: Mutex<BTreeMap<String, Entry>>,
+    /// Fired when the runs of earlier servers are known.
+    restored: CancellationToken,
+    /// The texts of files with applied changes, as they were compared last.
+    compared: Mutex<BTreeMap<FilePath, Arc<str>>>,
+}
+
+impl Runs {
+    pub fn new(services: Services, client: Client, desk: Desk, around: Around) -> Runs {
+        let Around {
+            pulse,
+            windows,
+            plugin,
+        } = around;
+        let shared = Shared {
+            services,
+            client,
+            desk,
+            pulse,
+            windows,
+            plugin,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            agreed: OnceLock::new(),
+            editor: OnceLock::new(),
+            ignored: OnceLock::new(),
+            entries: Mutex::default(),
+            compared: Mutex::default(),
+            restored: CancellationToken::new(),
+        };
+        Runs {
+            shared: Arc::new(shared),
+        }
+    }
+
+    pub fn pulse(&self) -> Pulse {
+        self.shared.pulse.clone()
+    }
+
+    pub fn plugin(&self) -> Plugin {
+        self.shared.plugin.clone()
+    }
+
+    /// What was agreed with the client.
+    pub fn agree(&self, settings: &Settings, editor: &Arc<ClientEditor>) {
+        self.shared.editor.get_or_init(|| Arc::clone(editor));
+        self.shared.agreed.get_or_init(|| settings.clone());
+        let windows = &self.shared.windows;
+        windows.agree(settings.documents, settings.has_plugin());
+        self.shared.plugin.agree(settings.has_plugin());
+    }
+
+    /// Begins a run over the buffers as they are at this place in the order of messages.
+    pub fn begin(
+        &self,
+        params: RunParams,
+        settings: &Settings,
+        editor: &Arc<ClientEditor>,
+    ) -> Result<RunReply, RunError> {
+        self.begin_after(params, None, settings, editor)
+    }
+
+    /// Begins the task of a run that has ended once more, as a new run.
+    pub fn retry(
+        &self,
+        asked: &RetryParams,
+        settings: &Settings,
+        editor: &Arc<ClientEditor>,
+    ) -> Result<RunReply, RunError> {
+        let run = &asked.run;
+        let (mut params, remedy) = {
+            let entries = self.lock();
+            let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+            if !matches!(entry.stage, Stage::Ended(_)) {
+                return Err(RunError::StillGoing(run.0.clone()));
+            }
+            (entry.params.clone(), entry.board.remedy())
+        };
+        let download = match remedy {
+            Some((Remedy::Download { model, .. }, _)) if asked.download => Some(model),
+            _ if asked.download => return Err(RunError::NothingToFetch(run.0.clone())),
+            _ => None,
+        };
+        params.model = asked.model.clone().or(params.model);
+        let reply = self.begin_after(params, download, settings, editor)?;
+        if let Some(entry) = self.lock().get_mut(&run.0) {
+            entry.again = true;
+            close(entry);
+        }
+        Ok(reply)
+    }
+
+    /// Forgets the runs that have ended and of which nothing waits.
+    pub fn forget(&self) {
+        self.lock().retain(|id, entry| {
+            let is_over = matches!(entry.stage, Stage::Ended(_));
+            if is_over {
+                close(entry);
+                restore::forget(&self.trajectory(&RunId(id.clone())));
+            }
+            !is_over
+        });
+        self.shared.pulse.beat();
+    }
+
+    /// Begins a run, if need be after the weights of a model were fetched.
+    fn begin_after(
+        &self,
+        params: RunParams,
+        download: Option<String>,
+        settings: &Settings,
+        editor: &Arc<ClientEditor>,
+    ) -> Result<RunReply, RunError> {
+        let buffers = self.shared.desk.read_all();
+        let root = settings.root.clone().ok_or(RunError::NoRoot)?;
+        let plan = Plan {
+            id: next_id(),
+            params,
+            download,
+            progress: settings.progress,
+            root,
+            approvals: Approvals::default(),
+            cancel: CancellationToken::new(),
+            editor: Arc::clone(editor),
+            buffers,
+            written: CancellationToken::new(),
+        };
+        let reply = RunReply {
+            run: plan.id.clone(),
+            trajectory: self.trajectory(&plan.id),
+        };
+        let entry = Entry {
+            stage: Stage::Opening(Vec::new()),
+            cancel: plan.cancel.clone(),
+            approvals: plan.approvals.clone(),
+            params: plan.params.clone(),
+            board: Board::default(),
+            origin: Origin::Begun,
+            again: false,
+            interrupted: None,
+            written: Some(plan.written.clone()),
+        };
+        self.lock().insert(plan.id.0.clone(), entry);
+        self.shared.tasks.spawn(self.clone().carry(plan));
+        Ok(reply)
+    }
+
+    /// Tells an agent, or all. An intent of the symbol that waits is answered by it.
+    pub fn steer(&self, run: &RunId, to: Option<SymbolPath>, text: String) -> Result<(), RunError> {
+        let mut entries = self.lock();
+        let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
+        if entry.origin == Origin::Restored {
+            return Err(RunError::AgentsGone(run.0.clone()));
+        }
+        if let Some(symbol) = &to {
+            let verdict = Verdict::Steer { text: text.clone() };
+            let review = Review::Intent(symbol.clone());
+            if entry.approvals.answer(&review, verdict).is_ok() {
+                return Ok(());
+            }
+        }
+        match &mut entry.stage {
+            Stage::Opening(told) => told.push((to, text)),
+            Stage::Going(handle) => {
+                let why = to
+                    .as_ref()
+                    .and_then(|symbol| handle.why_nobody_owns(symbol));
+                if let Some(why) = why {
+                    let run = run.0.clone();
+                    return Err(RunError::NobodyToSteer { run, why });
+                }
+                handle.steer(to, text);
+            }
+            Stage::Ended(_) => return Err(RunError::Ended(run.0.clone())),
+        }
+        Ok(())
+    }
+
+    /// Ends a run; a run that has ended already stays as it is. What waited for review is rejected by
+    /// it, so that nothing of a run that the user stopped comes again, unless it is to be kept.
+    pub fn cancel(&self, run: &RunId, keep_reviews: bool) -> Result<(), RunError> {
+        let entries = self.lock();
+        let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+        let is_first = !entry.cancel.is_cancelled() && !keep_reviews;
+        if let (Stage::Going(handle), true) = (&entry.stage, is_first) {
+            for (proposal, _) in entry.board.leading() {
+                handle.log().event(Event::ProposalReviewed {
+                    proposal,
+                    by: Party::User,
+                    verdict: Verdict::Reject {
+                        reason: "the run was stopped".to_owned(),
+                    },
+                });
+            }
+        }
+        stop(entry);
+        Ok(())
+    }
+
+    /// Takes back what a run applied; `starling/undone` tells how it went.
+    pub fn undo(&self, run: &RunId, proposal: Option<ProposalId>) -> Result<(), RunError> {
+        let handle = match &self.lock().get(&run.0).ok_or_else(|| unknown(run))?.stage {
+            Stage::Going(handle) | Stage::Ended(Some(handle)) => Arc::clone(handle),
+            Stage::Opening(_) | Stage::Ended(None) => {
+                return Err(RunError::NotStarted(run.0.clone()));
+            }
+        };
+        let (run, runs) = (run.clone(), self.clone());
+        self.shared.tasks.spawn(async move {
+            let changes = starling_history::changes(handle.log().events());
+            let dependencies = starling_history::dependencies(&changes);
+            let (proposals, error) = match handle.undo(proposal).await {
+                Ok(proposals) => (proposals, None),
+                Err(error) => {
+                    let why = error.to_string();
+                    let undone = if let UndoError::Stay { undone, .. } = error {
+                        undone
+                    } else {
+                        Vec::new()
+                    };
+                    (undone, Some(why))
+                }
+            };
+            let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
+            let warning = broken_in_words(&dependencies.broken_without(&gone));
+            if let Some(entry) = runs.lock().get_mut(&run.0) {
+                proposals.iter().for_each(|id| entry.board.undone(*id));
+            }
+            runs.shared.pulse.beat();
+            runs.record_undone(&run, handle.as_ref()).await;
+            let told = match (&error, proposals.len()) {
+                (Some(error), 0) => format!("Starling: not undone: {error}"),
+                (Some(error), 1) => format!("Starling: 1 change undone; {error}"),
+                (Some(error), many) => format!("Starling: {many} changes undone; {error}"),
+                (None, 1) => "Starling: 1 change undone".to_owned(),
+                (None, many) => format!("Starling: {many} changes undone"),
+            };
+            let warned = warning.as_ref().map(|warning| format!("; {warning}"));
+            let told = told + &warned.unwrap_or_default();
+            runs.say_without_plugin(&told).await;
+            let params = UndoneParams {
+                run,
+                proposals,
+                error,
+                warning,
+            };
+            let plugin = &runs.shared.plugin;
+            plugin.notify::<UndoneNotification>(params).await;
+        });
+        Ok(())
+    }
+
+    /// Tells the user of a client without a plugin, which hears of it by a notification of its own.
+    async fn say_without_plugin(&self, text: &str) {
+        if !self.shared.plugin.is_there() {
+            self.shared.windows.say(text).await;
+        }
+    }
+
+    /// Records what is undone after the log of a run was closed, so that `starling undo` does not undo it
+    /// again. Before that, the writer of the trajectory records it.
+    async fn record_undone(&self, run: &RunId, handle: &dyn Run) {
+        if !handle.log().is_closed() {
+            return;
+        }
+        let changes = starling_history::changes(handle.log().events());
+        let undone = changes
+            .iter()
+            .filter(|one| one.state == starling_history::State::Undone);
+        let undone = undone.map(|one| Event::ProposalUndone {
+            proposal: one.proposal,
+        });
+        let undone: Vec<Event> = undone.collect();
+        if undone.is_empty() {
+            return;
+        }
+        if let Err(error) = self.record(run, undone).await {
+            tracing::warn!(%error, "an undo is not recorded");
+        }
+    }
+
+    /// Adds events to the trajectory of a run whose log is closed.
+    async fn record(&self, run: &RunId, events: Vec<Event>) -> anyhow::Result<()> {
+        let entry = |entry: &Entry| (entry.written.clone(), entry.interrupted.clone());
+        let entry = self.lock().get(&run.0).map(entry);
+        let (written, interrupted) = entry.unwrap_or_default();
+        let found = starling_history::Found {
+            id: run.clone(),
+            path: self.trajectory(run),
+        };
+        let record = match interrupted {
+            Some(interrupted) => {
+                tokio::task::spawn_blocking(move || interrupted.record(events)).await
+            }
+            None => {
+                // The writer has the trajectory locked, and may still be behind the log.
+                if let Some(written) = written {
+                    written.cancelled().await;
+                }
+                tokio::task::spawn_blocking(move || starling_history::record(&found, events)).await
+            }
+        };
+        Ok(record??)
+    }
+
+    /// Ends all runs, and gives their trajectories a moment to be written.
+    pub async fn farewell(&self) {
+        self.shared.closing.cancel();
+        for (id, entry) in self.lock().iter() {
+            let is_over = matches!(entry.stage, Stage::Ended(_)) || entry.cancel.is_cancelled();
+            if !is_over && entry.origin == Origin::Begun {
+                restore::mark_interrupted(&self.trajectory(&RunId(id.clone())));
+            }
+            stop(entry);
+        }
+        self.shared.tasks.close();
+        if tokio::time::timeout(FAREWELL, self.shared.tasks.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!("a run did not end in time");
+        }
+        self.shared.windows.clean();
+    }
+
+    fn trajectory(&self, id: &RunId) -> PathBuf {
+        let directory: &Path = &self.shared.services.trajectories;
+        directory.join(format!("{}.jsonl", id.0))
+    }
+
+    fn compared(&self) -> MutexGuard<'_, BTreeMap<FilePath, Arc<str>>> {
+        let compared = self.shared.compared.lock();
+        compared.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.shared
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stop(entry: &Entry) {
+    entry.cancel.cancel();
+    if let Stage::Going(run) = &entry.stage {
+        run.cancel();
+    }
+}
+
+/// Ends the trajectory of an interrupted run.
+fn close(entry: &mut Entry) {
+    if let (Some(interrupted), Stage::Ended(run)) = (entry.interrupted.take(), &entry.stage) {
+        let events = run.as_ref().map(|run| run.log().events());
+        let is_end = |event: &Event| matches!(event, Event::RunFinished { .. });
+        let end = events.and_then(|events| events.into_iter().rfind(is_end));
+        interrupted.close(end);
+    }
+}
+
+fn unknown(run: &RunId) -> RunError {
+    RunError::UnknownRun(run.0.clone())
+}
+
+/// Sorts by time.
+fn next_id() -> RunId {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    RunId(format!("{millis}-{}-{count:03}", std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_and_sort_by_time() {
+        let ids: Vec<String> = (0..50).map(|_| next_id().0).collect();
+        assert!(ids.is_sorted_by(|one, next| one < next), "{ids:?}");
+    }
+}

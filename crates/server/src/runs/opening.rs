@@ -1,0 +1,415 @@
+//! A run from its opening to its end, with all who follow its log.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tower_lsp::lsp_types::Url;
+
+use super::{Entry, Origin, Runs, Stage};
+use crate::approvals::{Approvals, Person};
+use crate::bridge::bridged;
+use crate::editor::ClientEditor;
+use crate::follow;
+use crate::paths::file_of;
+use crate::protocol::{DownloadNotification, DownloadParams, RunParams};
+use crate::services::{Defaults, Opened, Opening, Run};
+use starling_core::Approval;
+use starling_swarm::{
+    Cursor, Ending, Event, EventLog, Outside, RunId, Spent, StopReason, Task, Writing,
+};
+use starling_syntax::FilePath;
+
+/// How many ended runs can still be undone.
+const ENDED_KEPT: usize = 16;
+/// The least time between two words about a download.
+const DOWNLOAD_PAUSE: Duration = Duration::from_millis(250);
+
+/// What a run is opened with.
+pub(super) struct Plan {
+    pub id: RunId,
+    pub params: RunParams,
+    /// The model whose weights are fetched first.
+    pub download: Option<String>,
+    /// Show a progress bar.
+    pub progress: bool,
+    pub root: PathBuf,
+    pub approvals: Approvals,
+    pub cancel: CancellationToken,
+    pub editor: Arc<ClientEditor>,
+    pub buffers: oneshot::Receiver<Vec<(PathBuf, Arc<str>)>>,
+    /// Fired when the trajectory is written to its end and unlocked.
+    pub written: CancellationToken,
+}
+
+impl Runs {
+    /// A run from its opening to its end, with all who follow its log.
+    pub(super) async fn carry(self, plan: Plan) {
+        let id = plan.id.clone();
+        let progress = plan.progress;
+        let title = title(&plan.params.task);
+        let end_of_writing = plan.written.clone().drop_guard();
+        let workers = self.shared.services.workers.clone();
+        let runs = self.clone();
+        let opened = workers.spawn(async move { runs.open(plan).await }).await;
+        let (log, records, approval) = opened.unwrap_or_else(|error| {
+            let error = error.to_string();
+            ended(StopReason::Failed { error })
+        });
+        let trajectory = self.trajectory(&id);
+        let written = workers.spawn(async move {
+            let _fired_at_the_end = end_of_writing;
+            match follow::begin(&trajectory) {
+                Ok(file) => follow::write(records, file, &trajectory).await,
+                Err(error) => follow::not_written(&trajectory, &error),
+            }
+        });
+        let (_, (), ()) = tokio::join!(
+            written,
+            self.tell(&id, log.follow(), 0, approval),
+            self.show(&id, log.follow(), progress.then_some(title))
+        );
+    }
+
+    /// Tells the client of all events, then notes the end.
+    pub(super) async fn tell(
+        &self,
+        id: &RunId,
+        cursor: Cursor,
+        earlier: usize,
+        approval: Approval,
+    ) {
+        let note = |seq, event: &Event| self.note(id, seq, event, approval);
+        follow::notify(cursor, id, &self.shared.plugin, earlier, note).await;
+        self.ended(id);
+        self.offer_remedy(id).await;
+        self.say_end(id).await;
+    }
+
+    async fn show(&self, id: &RunId, cursor: Cursor, title: Option<String>) {
+        if let Some(title) = title {
+            follow::progress(cursor, id, title, &self.shared.client).await;
+        }
+    }
+
+    /// Takes in an event, before the client hears of it.
+    fn note(&self, id: &RunId, seq: u64, event: &Event, approval: Approval) {
+        if let Some(entry) = self.lock().get_mut(&id.0) {
+            entry.board.note(seq, event);
+            match entry.origin {
+                Origin::Begun | Origin::Past => {}
+                Origin::Restored => entry.board.nobody_works(),
+            }
+            if approval == Approval::Ask {
+                entry.approvals.note(event);
+            }
+        }
+        if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
+            // What the texts say of it is not known yet.
+            self.compared().clear();
+        }
+        self.shared.pulse.beat();
+        if let Event::ReviewAsked { proposal, .. } = event {
+            self.point_at(id, *proposal);
+        }
+    }
+
+    /// Makes a run ready and starts it; when that fails, its log says why.
+    async fn open(&self, plan: Plan) -> (EventLog, Writing, Approval) {
+        let (id, editor, approvals) =
+            (plan.id.clone(), plan.editor.clone(), plan.approvals.clone());
+        let (opened, params) = match self.prepare(plan).await {
+            Ok(ready) => ready,
+            Err(stop_reason) => return ended(stop_reason),
+        };
+        let Opened {
+            defaults,
+            models,
+            tests,
+            language,
+            index,
+        } = opened;
+        let language = match self.shared.agreed.get() {
+            Some(agreed) => bridged(language, &self.shared.client, &self.shared.desk, agreed),
+            None => language,
+        };
+        let approver = Person {
+            run: id.clone(),
+            approvals,
+            plugin: self.shared.plugin.clone(),
+            windows: Arc::clone(&self.shared.windows),
+            pulse: self.shared.pulse.clone(),
+        };
+        let outside = Outside {
+            models,
+            editor,
+            approver: Arc::new(approver),
+            tests,
+            language,
+            index,
+        };
+        let mut task = task(params, &defaults);
+        task.patch = Some(self.trajectory(&id).with_extension("kept.patch"));
+        let approval = task.approval;
+        let run = (self.shared.services.start)(id.clone(), task, outside);
+        // At once: no edit may be sent before the trajectory holds it.
+        let records = run.log().write_from(0);
+        self.started(&id, Arc::clone(&run));
+        (run.log(), records, approval)
+    }
+
+    async fn prepare(&self, plan: Plan) -> Result<(Opened, RunParams), StopReason> {
+        let Ok(buffers) = plan.buffers.await else {
+            return Err(StopReason::Cancelled);
+        };
+        if let Some(model) = &plan.download {
+            tokio::select! {
+                fetched = self.fetch(&plan.id, model) => fetched?,
+                () = plan.cancel.cancelled() => return Err(StopReason::Cancelled),
+            }
+        }
+        let opening = Opening {
+            overlay: overlay(&plan.root, buffers),
+            root: plan.root,
+            test: plan.params.test.clone(),
+            limits: plan.params.limits.clone(),
+            model: plan.params.model.clone(),
+        };
+        let opened = tokio::select! {
+            opened = (self.shared.services.open)(opening) => opened,
+            () = plan.cancel.cancelled() => return Err(StopReason::Cancelled),
+        };
+        match opened {
+            Ok(opened) => Ok((opened, plan.params)),
+            Err(error) => Err(StopReason::Failed {
+                error: format!("{error:#}"),
+            }),
+        }
+    }
+
+    /// Fetches the weights of a model, and tells the client how far it is.
+    async fn fetch(&self, id: &RunId, model: &str) -> Result<(), StopReason> {
+        let (tell, mut told) = tokio::sync::watch::channel((0, 0));
+        let (fetch, name) = (Arc::clone(&self.shared.services.fetch), model.to_owned());
+        let fetching = tokio::task::spawn_blocking(move || {
+            fetch(&name, &mut |bytes, total| {
+                tell.send_replace((bytes, total));
+            })
+        });
+        while told.changed().await.is_ok() {
+            let (bytes, total) = *told.borrow_and_update();
+            let params = DownloadParams {
+                run: id.clone(),
+                model: model.to_owned(),
+                bytes,
+                total,
+            };
+            let plugin = &self.shared.plugin;
+            plugin.notify::<DownloadNotification>(params).await;
+            tokio::time::sleep(DOWNLOAD_PAUSE).await;
+        }
+        let failed = |error: String| StopReason::Failed { error };
+        let fetched = fetching.await.map_err(|error| failed(error.to_string()))?;
+        fetched.map_err(|error| failed(format!("{error:#}")))
+    }
+
+    fn started(&self, id: &RunId, run: Arc<dyn Run>) {
+        let mut entries = self.lock();
+        let Some(entry) = entries.get_mut(&id.0) else {
+            return;
+        };
+        let before = std::mem::replace(&mut entry.stage, Stage::Going(Arc::clone(&run)));
+        if let Stage::Opening(told) = before {
+            for (to, text) in told {
+                run.steer(to, text);
+            }
+        }
+        if entry.cancel.is_cancelled() {
+            run.cancel();
+        }
+    }
+
+    pub(super) fn ended(&self, id: &RunId) {
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get_mut(&id.0) {
+            let stage = std::mem::replace(&mut entry.stage, Stage::Ended(None));
+            if let Stage::Going(run) = stage {
+                entry.stage = Stage::Ended(Some(run));
+            }
+        }
+        let ended = |entry: &Entry| matches!(entry.stage, Stage::Ended(_));
+        let old: Vec<String> = entries
+            .iter()
+            .filter(|(_, entry)| ended(entry))
+            .map(|(id, _)| id.clone())
+            .rev()
+            .skip(ENDED_KEPT)
+            .collect();
+        for id in old {
+            entries.remove(&id);
+        }
+        drop(entries);
+        self.shared.pulse.beat();
+    }
+}
+
+/// What the request says, and for the rest the defaults.
+fn task(params: RunParams, defaults: &Defaults) -> Task {
+    Task {
+        text: params.task,
+        driver: params.driver.unwrap_or(defaults.driver),
+        approval: params.approve.unwrap_or(defaults.approval),
+        ask_intent: params.ask_intent.unwrap_or(defaults.ask_intent),
+        limits: params.limits.over(&defaults.limits),
+        test_deadline: defaults.test_deadline,
+        begin: params.begin,
+        require_tests: params.require_tests,
+        patch: None,
+    }
+}
+
+/// The buffers that belong to the workspace.
+pub fn overlay(root: &Path, buffers: Vec<(PathBuf, Arc<str>)>) -> Vec<(FilePath, Arc<str>)> {
+    let inside = |(path, text): (PathBuf, Arc<str>)| {
+        let uri = Url::from_file_path(path).ok()?;
+        Some((file_of(root, &uri)?, text))
+    };
+    buffers.into_iter().filter_map(inside).collect()
+}
+
+/// A run that ended before it began.
+fn ended(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
+    let log = over(stop_reason);
+    let records = log.write_from(0);
+    (log, records, Approval::Auto)
+}
+
+/// The log of a run that ended before it began.
+fn over(stop_reason: StopReason) -> EventLog {
+    let log = EventLog::new();
+    let summary = match &stop_reason {
+        StopReason::Failed { error } => format!("the run could not begin: {error}"),
+        StopReason::Settled
+        | StopReason::NothingChanged { .. }
+        | StopReason::TestsFail { .. }
+        | StopReason::ProblemsRemain { .. }
+        | StopReason::LedgerEmpty { .. }
+        | StopReason::Cancelled => "the run was stopped before it began".to_owned(),
+    };
+    log.event(Event::RunFinished {
+        ending: Some(Ending::before_start(&stop_reason)),
+        stop_reason,
+        applied: Vec::new(),
+        diff: String::new(),
+        spent: Spent::default(),
+        summary,
+        tally: Vec::new(),
+    });
+    log.close();
+    log
+}
+
+/// The first line of the task, for a progress bar.
+fn title(task: &str) -> String {
+    let task = task.trim();
+    let line = task.lines().next().unwrap_or_default();
+    let mut title: String = line.chars().take(60).collect();
+    if title.len() < task.len() {
+        title.push('…');
+    }
+    title
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use crate::protocol::LimitsPatch;
+    use starling_core::{AskIntent, Driver, Limits};
+
+    #[test]
+    fn a_title_is_one_short_line() {
+        assert_eq!(title(" tidy up \n"), "tidy up");
+        assert_eq!(title("tidy\nup"), "tidy…");
+        assert_eq!(title(""), "");
+        let exact = "ä".repeat(60);
+        assert_eq!(title(&exact), exact);
+        assert_eq!(title(&format!("{exact}b")), format!("{exact}…"));
+    }
+
+    #[test]
+    fn only_buffers_of_the_folder_lie_over_it() {
+        let text: Arc<str> = "x".into();
+        let buffers = ["/w/pkg/a.py", "/w2/b.py", "/w/../c.py", "/d.py"]
+            .map(|path| (PathBuf::from(path), Arc::clone(&text)));
+        let inside = overlay(Path::new("/w"), buffers.to_vec());
+        let files: Vec<FilePath> = inside.into_iter().map(|(file, _)| file).collect();
+        assert_eq!(files, [FilePath::new("pkg/a.py")]);
+    }
+
+    #[test]
+    fn a_request_says_what_the_defaults_say_otherwise() {
+        let defaults = Defaults {
+            driver: Driver::Single,
+            approval: Approval::Proxy,
+            ask_intent: AskIntent::Always,
+            limits: Limits::default(),
+            test_deadline: Duration::from_secs(7),
+        };
+        let plain = task(RunParams::default(), &defaults);
+        assert_eq!(plain.driver, Driver::Single);
+        assert_eq!(plain.approval, Approval::Proxy);
+        assert_eq!(plain.ask_intent, AskIntent::Always);
+        assert_eq!(plain.limits, Limits::default());
+        assert_eq!(plain.test_deadline, Duration::from_secs(7));
+        let limits = LimitsPatch {
+            calls: Some(1),
+            dollars: Some(starling_core::Dollars(0.5)),
+            depth: Some(0),
+            ..LimitsPatch::default()
+        };
+        let wishes = RunParams {
+            driver: Some(Driver::Swarm),
+            approve: Some(Approval::Ask),
+            limits,
+            ..RunParams::default()
+        };
+        let own = task(wishes, &defaults);
+        assert_eq!((own.driver, own.approval), (Driver::Swarm, Approval::Ask));
+        assert_eq!(own.ask_intent, AskIntent::Always);
+        let expected = Limits {
+            calls: 1,
+            dollars: Some(starling_core::Dollars(0.5)),
+            depth: 0,
+            ..Limits::default()
+        };
+        assert_eq!(own.limits, expected);
+    }
+
+    #[test]
+    fn a_run_that_did_not_begin_has_a_log_with_an_end() {
+        let said = |reason: StopReason| {
+            let events = over(reason.clone()).events();
+            let [
+                Event::RunFinished {
+                    stop_reason,
+                    summary,
+                    ..
+                },
+            ] = &events[..]
+            else {
+                panic!("{events:?}");
+            };
+            assert_eq!(*stop_reason, reason);
+            summary.clone()
+        };
+        let error = "no model".to_owned();
+        let failed = said(StopReason::Failed { error });
+        assert_eq!(failed, "the run could not begin: no model");
+        let stopped = said(StopReason::Cancelled);
+        assert_eq!(stopped, "the run was stopped before it began");
+    }
+}

@@ -1,0 +1,366 @@
+//! Answers to what waits for review, and the windows of clients without views of their own.
+
+use tower_lsp::lsp_types::Command;
+
+use super::{Origin, RunError, Runs, Stage, unknown};
+use crate::approvals::Review;
+use crate::board::{Proposal, State, short};
+use crate::offers::command;
+use crate::protocol::{
+    AcceptAllReply, ProposalParams, RETRY, Remedy, RemedyNotification, RemedyParams,
+};
+use crate::remedy::size;
+use crate::why;
+use starling_core::{Reviewed, Verdict};
+use starling_swarm::{ProposalId, RunId, ids};
+
+/// What may be wrong with a proposal, for those who cannot write it.
+pub const REASONS: [&str; 3] = [
+    "It is not needed",
+    "The approach is wrong",
+    "It changes too much",
+];
+
+/// The reason of a user who was not asked for one.
+const NO_REASON: &str = "The user gave no reason";
+
+/// The answers of a window.
+const ACCEPT: &str = "Accept";
+const REJECT: &str = "Reject";
+const LATER: &str = "Later";
+
+impl Runs {
+    /// Answers a proposal (any of its set) or an intent.
+    pub fn answer(
+        &self,
+        run: &RunId,
+        review: &Review,
+        answer: impl Into<Reviewed>,
+    ) -> Result<(), RunError> {
+        let answer = answer.into();
+        let mut entries = self.lock();
+        let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
+        let needs_agent = match answer {
+            Reviewed::Verdict(Verdict::Steer { .. }) | Reviewed::Edited(_) => true,
+            Reviewed::Verdict(Verdict::Accept | Verdict::Reject { .. }) => false,
+        };
+        if entry.origin == Origin::Restored && needs_agent {
+            return Err(RunError::AgentsGone(run.0.clone()));
+        }
+        let asked = match review {
+            Review::Proposal(proposal) => Review::Proposal(entry.board.lead_of(*proposal)),
+            Review::Intent(symbol) => Review::Intent(symbol.clone()),
+        };
+        // What needs other proposals is accepted with them, after them.
+        let first = match (&asked, &answer) {
+            (Review::Proposal(lead), Reviewed::Verdict(Verdict::Accept)) => {
+                entry.board.accepted_with(*lead)
+            }
+            (Review::Proposal(_) | Review::Intent(_), _) => Vec::new(),
+        };
+        for needed in first
+            .into_iter()
+            .filter(|one| asked != Review::Proposal(*one))
+        {
+            let review = Review::Proposal(needed);
+            if entry.approvals.answer(&review, answer.clone()).is_ok() {
+                entry.board.answered(needed, &answer);
+            }
+        }
+        let answered = entry.approvals.answer(&asked, answer.clone());
+        answered.map_err(|_| RunError::NotWaiting {
+            run: run.0.clone(),
+            what: match review {
+                Review::Proposal(proposal) => format!("proposal {proposal}"),
+                Review::Intent(symbol) => format!("the intent of {symbol}"),
+            },
+        })?;
+        if let Review::Proposal(lead) = asked {
+            entry.board.answered(lead, &answer);
+        }
+        drop(entries);
+        self.shared.pulse.beat();
+        Ok(())
+    }
+
+    /// Accepts everything that waits and fits the user's text, of one run or of all; what needs a yes of
+    /// its own stays.
+    pub fn accept_all(&self, run: Option<&RunId>) -> Result<AcceptAllReply, RunError> {
+        let waiting: Vec<ProposalParams> = {
+            let entries = self.lock();
+            if let Some(run) = run {
+                entries.get(&run.0).ok_or_else(|| unknown(run))?;
+            }
+            let wanted = entries
+                .iter()
+                .filter(|(id, _)| run.is_none_or(|run| run.0 == **id));
+            let fitting = wanted.flat_map(|(id, entry)| {
+                let leads = entry.board.leading();
+                leads
+                    .filter(|(lead, one)| entry.board.fits(*lead) && !one.needs_own_yes())
+                    .map(|(proposal, _)| ProposalParams {
+                        run: RunId(id.clone()),
+                        proposal,
+                    })
+            });
+            fitting.collect()
+        };
+        let accept = |one: &ProposalParams| {
+            let review = Review::Proposal(one.proposal);
+            self.answer(&one.run, &review, Verdict::Accept).is_ok()
+        };
+        let accepted = waiting.into_iter().filter(accept).collect();
+        Ok(AcceptAllReply { accepted })
+    }
+
+    /// Rejects with a reason that the user picks in a window; without one where the client shows no
+    /// questions.
+    ///
+    /// # Errors
+    /// The review does not wait.
+    pub fn ask_reason(&self, run: RunId, review: Review) -> Result<(), RunError> {
+        if !self.shows_questions() {
+            let reason = NO_REASON.to_owned();
+            return self.answer(&run, &review, Verdict::Reject { reason });
+        }
+        let runs = self.clone();
+        self.in_window(async move {
+            let question = "Starling: why do you reject it?";
+            let Some(reason) = runs.shared.windows.choose(question, &REASONS).await else {
+                return;
+            };
+            let reason = reason.to_owned();
+            if let Err(error) = runs.answer(&run, &review, Verdict::Reject { reason }) {
+                runs.shared.windows.warn(&error.to_string()).await;
+            }
+        });
+        Ok(())
+    }
+
+    fn shows_questions(&self) -> bool {
+        self.shared.agreed.get().is_some_and(|one| one.questions)
+    }
+
+    /// Opens the diff of a proposal and asks for a verdict; a client that shows no questions has lenses
+    /// or code actions for it.
+    ///
+    /// # Errors
+    /// There is no such proposal, or it does not wait.
+    pub fn review(&self, params: ProposalParams) -> Result<(), RunError> {
+        let proposal = self.waiting(&params)?;
+        let needs = {
+            let entries = self.lock();
+            let entry = entries.get(&params.run.0);
+            entry.map_or_else(Vec::new, |entry| entry.board.needs(proposal.lead))
+        };
+        self.diff(&params)?;
+        if !self.shows_questions() {
+            return Ok(());
+        }
+        let runs = self.clone();
+        self.in_window(async move {
+            let question = format!(
+                "Starling {} for {}{}: {}",
+                params.proposal,
+                proposal.symbol,
+                match needs.as_slice() {
+                    [] => String::new(),
+                    needs => format!(", needs {}, which is accepted with it", ids(needs)),
+                },
+                short(&proposal.reason)
+            );
+            let choices = [ACCEPT, REJECT, LATER];
+            let chosen = runs.shared.windows.choose(&question, &choices).await;
+            let review = Review::Proposal(params.proposal);
+            match chosen {
+                Some(ACCEPT) => {
+                    if let Err(error) = runs.answer(&params.run, &review, Verdict::Accept) {
+                        runs.shared.windows.warn(&error.to_string()).await;
+                    }
+                }
+                Some(REJECT) => {
+                    if let Err(error) = runs.ask_reason(params.run, review) {
+                        runs.shared.windows.warn(&error.to_string()).await;
+                    }
+                }
+                Some(_) | None => {}
+            }
+        });
+        Ok(())
+    }
+
+    /// Opens the diff of a proposal, as accepting it would change the text now.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub fn diff(&self, params: &ProposalParams) -> Result<(), RunError> {
+        self.known(params)?;
+        let (runs, params) = (self.clone(), params.clone());
+        self.in_window(async move {
+            let diff = match runs.proposal(&params).await {
+                Ok(reply) => reply.diff,
+                Err(error) => error.to_string(),
+            };
+            let name = format!("{}-{}.diff", params.run.0, params.proposal.0);
+            runs.shared.windows.open(&name, &diff).await;
+        });
+        Ok(())
+    }
+
+    /// Opens reason and evidence of a proposal.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub fn why(&self, params: &ProposalParams) -> Result<(), RunError> {
+        let proposal = self.known(params)?;
+        let (runs, params) = (self.clone(), params.clone());
+        self.in_window(async move {
+            let name = format!("{}-{}.md", params.run.0, params.proposal.0);
+            let text = why::summary(params.proposal, &proposal);
+            runs.shared.windows.open(&name, &text).await;
+        });
+        Ok(())
+    }
+
+    /// Tells the user of a client without lenses and without a plugin where a proposal waits. Never a
+    /// question: in some editors a question takes the keyboard from whoever types.
+    pub(super) fn point_at(&self, run: &RunId, proposal: ProposalId) {
+        let is_plain = self.shared.agreed.get().is_some_and(|one| one.is_plain());
+        let params = ProposalParams {
+            run: run.clone(),
+            proposal,
+        };
+        let Ok(waiting) = self.waiting(&params) else {
+            return;
+        };
+        if is_plain {
+            let runs = self.clone();
+            self.in_window(async move {
+                let symbol = &waiting.symbol;
+                let text = format!("Starling {proposal} waits at {symbol}: code actions decide");
+                runs.shared.windows.say(&text).await;
+            });
+        }
+    }
+
+    /// Tells the user of a client without a plugin how a run ended.
+    pub(super) async fn say_end(&self, run: &RunId) {
+        let headline = self.lock().get(&run.0).and_then(|entry| {
+            let end = entry.board.end.as_ref()?;
+            let is_told = entry.origin == Origin::Begun && entry.board.remedy().is_none();
+            is_told.then(|| end.headline.clone().unwrap_or_else(|| end.summary.clone()))
+        });
+        if let Some(headline) = headline {
+            self.say_without_plugin(&format!("Starling: {headline}"))
+                .await;
+        }
+    }
+
+    /// Says what can be done about a run whose model could not be asked. A client with a plugin offers
+    /// it itself; in others a code action does.
+    pub(super) async fn offer_remedy(&self, run: &RunId) {
+        let found = self.lock().get(&run.0).and_then(|entry| {
+            let (remedy, message) = entry.board.remedy()?;
+            (entry.origin == Origin::Begun).then(|| RemedyParams {
+                run: run.clone(),
+                task: entry.params.task.clone(),
+                message,
+                remedy,
+            })
+        });
+        let Some(params) = found else {
+            return;
+        };
+        let (task, remedy) = (&params.task, Some(&params.remedy));
+        let titles: Vec<String> = again_titles(task, remedy)
+            .into_iter()
+            .map(|(title, _)| format!("`{title}`"))
+            .collect();
+        let text = format!(
+            "Starling: {}. The task is kept: code action {}",
+            params.message,
+            titles.join(" or ")
+        );
+        self.say_without_plugin(&text).await;
+        let plugin = &self.shared.plugin;
+        plugin.notify::<RemedyNotification>(params).await;
+    }
+
+    /// The code actions that run a task again, for clients without a plugin.
+    pub fn again(&self) -> Vec<Command> {
+        if self.shared.plugin.is_there() {
+            return Vec::new();
+        }
+        let mut actions = Vec::new();
+        for (id, entry) in self.lock().iter() {
+            let remedy = entry.board.remedy().map(|(remedy, _)| remedy);
+            let is_past = entry.origin == Origin::Past;
+            let is_over = matches!(entry.stage, Stage::Ended(_)) && !entry.again && !is_past;
+            if is_over && (remedy.is_some() || entry.interrupted.is_some()) {
+                for (title, download) in again_titles(&entry.params.task, remedy.as_ref()) {
+                    let run = RunId(id.clone());
+                    let about = serde_json::json!({"run": run, "download": download});
+                    actions.push(command(title, RETRY, about));
+                }
+            }
+        }
+        actions
+    }
+
+    pub(super) fn known(&self, params: &ProposalParams) -> Result<Proposal, RunError> {
+        let entries = self.lock();
+        let run = &params.run;
+        let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+        let proposal = entry.board.proposals.get(&params.proposal);
+        proposal.cloned().ok_or_else(|| RunError::UnknownProposal {
+            run: run.0.clone(),
+            proposal: params.proposal,
+        })
+    }
+
+    pub(super) fn waiting(&self, params: &ProposalParams) -> Result<Proposal, RunError> {
+        let proposal = self.known(params)?;
+        match proposal.state {
+            State::Waiting => Ok(proposal),
+            State::Checking
+            | State::Accepted
+            | State::Rejected
+            | State::Applied
+            | State::Conflicted
+            | State::Undone
+            | State::Dropped => Err(RunError::NotWaiting {
+                run: params.run.0.clone(),
+                what: format!("proposal {}", params.proposal),
+            }),
+        }
+    }
+
+    /// Does something that may wait for a person, for as long as the client is there.
+    fn in_window(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let closing = self.shared.closing.clone();
+        self.shared.tasks.spawn(async move {
+            tokio::select! {
+                () = closing.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+}
+
+/// The titles of what begins a task again, each with whether weights are fetched first.
+fn again_titles(task: &str, remedy: Option<&Remedy>) -> Vec<(String, bool)> {
+    let task = short(task);
+    match remedy {
+        None => vec![(format!("Starling: run again: {task}"), false)],
+        Some(Remedy::Key | Remedy::Endpoint | Remedy::Model) => {
+            vec![(format!("Starling: try again: {task}"), false)]
+        }
+        Some(Remedy::Download { bytes, .. }) => vec![
+            (
+                format!("Starling: download ({}), then: {task}", size(*bytes)),
+                true,
+            ),
+            (format!("Starling: try again: {task}"), false),
+        ],
+    }
+}

@@ -1,0 +1,360 @@
+//! How runs stand, for lenses, hovers, status lines and clients with views of their own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tower_lsp::lsp_types::Url;
+
+use super::{Entry, Origin, RunError, Runs, Stage, unknown};
+use crate::board::Proposal;
+use crate::follow::told;
+use crate::offers::{self, Offer};
+use crate::paths::{disk_text, path_of};
+use crate::protocol::{
+    AgentState, EventParams, FileState, ProposalParams, ProposalReply, ProposalState, RunStage,
+    RunState, StatusParams,
+};
+use crate::shown::{self, Now};
+use crate::why;
+use starling_core::{Dollars, EditorError};
+use starling_swarm::{EventLog, Part, ProposalId, RunId};
+use starling_syntax::{FilePath, SymbolPath};
+use starling_text::Encoding;
+use starling_workspace::{PathPolicy, ReadError};
+
+impl Runs {
+    /// What can be done about the symbols of a file.
+    pub fn offers(&self, file: &FilePath) -> Vec<Offer> {
+        let mut offers = self.all_offers();
+        offers.retain(|offer| offer.symbol.file == *file);
+        offers
+    }
+
+    /// What can be done about all symbols: when it is other than before, lenses are.
+    pub fn all_offers(&self) -> Vec<Offer> {
+        let has_plugin = self.shared.plugin.is_there();
+        let entries = self.lock();
+        let of = |(id, entry): (&String, &Entry)| {
+            let run = RunId(id.clone());
+            let offers = offers::all_offers(&run, &entry.board);
+            if has_plugin {
+                return offers;
+            }
+            offers::with_intents(offers, &run, entry.approvals.intents())
+        };
+        entries.iter().flat_map(of).collect()
+    }
+
+    /// The proposals of a file that wait, for a hover.
+    pub fn waiting_at(&self, symbol: &SymbolPath) -> Vec<(ProposalId, Proposal)> {
+        let offers = self.offers(&symbol.file);
+        let entries = self.lock();
+        let at = |offer: &Offer| {
+            let id = offer.proposal().filter(|_| offer.symbol == *symbol)?;
+            let entry = entries.get(&offer.run.0)?;
+            Some((id, entry.board.proposals.get(&id)?.clone()))
+        };
+        offers.iter().filter_map(at).collect()
+    }
+
+    /// All runs as they stand.
+    pub fn state(&self) -> Vec<RunState> {
+        let root = self.root();
+        let entries = self.lock();
+        let state = |(id, entry): (&String, &Entry)| {
+            let run = RunId(id.clone());
+            RunState {
+                trajectory: self.trajectory(&run),
+                run,
+                task: entry.params.task.clone(),
+                stage: match entry.stage {
+                    Stage::Opening(_) => RunStage::Opening,
+                    Stage::Going(_) => RunStage::Going,
+                    Stage::Ended(_) => RunStage::Ended,
+                },
+                restored: entry.origin == Origin::Restored,
+                seq: entry.board.seq,
+                agents: agents(entry),
+                proposals: proposals(entry, root.as_deref()),
+                intents: entry.approvals.intents(),
+                spent: entry.board.spent,
+                limits: entry.board.limits.clone(),
+                stop_reason: entry.board.end.as_ref().map(|end| end.stop_reason.clone()),
+                summary: entry.board.end.as_ref().map(|end| end.summary.clone()),
+                headline: entry
+                    .board
+                    .end
+                    .as_ref()
+                    .and_then(|end| end.headline.clone()),
+                remedy: entry.board.remedy().map(|(remedy, _)| remedy),
+            }
+        };
+        entries.iter().map(state).collect()
+    }
+
+    /// The events of a run after a number.
+    ///
+    /// # Errors
+    /// There is no such run.
+    pub fn events(&self, run: &RunId, after: Option<u64>) -> Result<Vec<EventParams>, RunError> {
+        let log: Option<EventLog> = {
+            let entries = self.lock();
+            match &entries.get(&run.0).ok_or_else(|| unknown(run))?.stage {
+                Stage::Going(handle) | Stage::Ended(Some(handle)) => Some(handle.log()),
+                Stage::Opening(_) | Stage::Ended(None) => None,
+            }
+        };
+        let from = after.map_or(0, |after| after.saturating_add(1));
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let records = log.map(|log| log.records(from)).unwrap_or_default();
+        Ok(records.iter().filter_map(|one| told(run, one)).collect())
+    }
+
+    /// A proposal against the text as it is.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub async fn proposal(&self, params: &ProposalParams) -> Result<ProposalReply, RunError> {
+        let proposal = self.known(params)?;
+        let root = self.root();
+        let parts = self.parts(params);
+        let mut files: Vec<(FilePath, FileState)> = Vec::new();
+        for part in &parts {
+            if files.iter().any(|(file, _)| *file == part.file) {
+                continue;
+            }
+            let own: Vec<&Part> = parts.iter().filter(|one| one.file == part.file).collect();
+            if let Some(now) = self.now(root.as_deref(), &part.file).await {
+                let state = shown::file_state(now, &own, self.encoding());
+                files.push((part.file.clone(), state));
+            }
+        }
+        let now = shown::diff(files.iter().map(|(file, state)| (file.as_str(), state)));
+        let diff = match now.is_empty() {
+            true => proposal.diff.clone(),
+            false => now,
+        };
+        Ok(ProposalReply {
+            summary: why::summary(params.proposal, &proposal),
+            evidence: proposal.evidence.clone(),
+            diff,
+            files: files.into_iter().map(|(_, state)| state).collect(),
+            state: proposal_state(params.proposal, &proposal, root.as_deref()),
+        })
+    }
+
+    /// The changes of a proposal and its set, in the order in which they are applied.
+    pub(super) fn parts(&self, params: &ProposalParams) -> Vec<Part> {
+        let entries = self.lock();
+        let Some(entry) = entries.get(&params.run.0) else {
+            return Vec::new();
+        };
+        let lead = entry.board.lead_of(params.proposal);
+        let members = entry
+            .board
+            .proposals
+            .values()
+            .filter(|one| one.lead == lead);
+        members.filter_map(|one| one.part.clone()).collect()
+    }
+
+    /// A file as the user has it: the buffer, or the disk.
+    pub(super) async fn now(&self, root: Option<&Path>, file: &FilePath) -> Option<Now> {
+        let path = path_of(root?, file)?;
+        PathPolicy::of(root?).may_read(file).ok()?;
+        let open = self.shared.desk.read(path.clone()).await.ok()?;
+        let uri = Url::from_file_path(&path).ok()?;
+        Some(match open {
+            Some(current) => Now {
+                uri,
+                version: current.version.map(|version| version.0),
+                text: Some(current.text),
+            },
+            None => Now {
+                uri,
+                version: None,
+                text: disk_text(path).await.ok().map(Into::into),
+            },
+        })
+    }
+
+    /// The text of an open document.
+    pub(super) async fn open_text(&self, file: &FilePath) -> Option<Arc<str>> {
+        let path = path_of(self.root().as_deref()?, file)?;
+        let open = self.shared.desk.read(path).await.ok()?;
+        open.map(|current| current.text)
+    }
+
+    /// Compares what waits, and what was applied, with the texts of open documents.
+    pub async fn compare(&self) {
+        let files: Vec<FilePath> = {
+            let entries = self.lock();
+            let mut files: Vec<FilePath> = entries
+                .values()
+                .flat_map(|entry| entry.board.waiting_files().cloned())
+                .collect();
+            files.sort();
+            files.dedup();
+            files
+        };
+        let root = self.root();
+        for file in files {
+            let now = self.now(root.as_deref(), &file).await;
+            let text = now.and_then(|now| now.text);
+            let lost = text.is_none().then(|| lost(root.as_deref(), &file));
+            for entry in self.lock().values_mut() {
+                match (&text, &lost) {
+                    (Some(text), _) => entry.board.compare(&file, text),
+                    (None, Some(error)) => entry.board.lose(&file, error),
+                    (None, None) => false,
+                };
+            }
+        }
+        self.notice_undone().await;
+    }
+
+    /// Everything in one line; the questions are counted elsewhere.
+    pub fn status(&self, asks: usize) -> StatusParams {
+        let entries = self.lock();
+        let mut status = StatusParams {
+            asks,
+            ignored: self.shared.ignored.get().cloned().unwrap_or_default(),
+            ..StatusParams::default()
+        };
+        for entry in entries.values() {
+            status.runs += usize::from(!matches!(entry.stage, Stage::Ended(_)));
+            let working = entry.board.agents.values().filter(|agent| agent.working);
+            status.working += working.count();
+            status.waiting += entry.board.leading().count() + entry.approvals.intents().len();
+            if entry.origin == Origin::Past {
+                continue;
+            }
+            status.calls += entry.board.spent.calls;
+            status.tokens += entry.board.spent.tokens;
+            if let Some(dollars) = entry.board.spent.dollars {
+                status.dollars = Some(status.dollars.unwrap_or_default() + dollars);
+            }
+        }
+        status.text = status_text(&status);
+        status
+    }
+
+    pub(super) fn root(&self) -> Option<std::path::PathBuf> {
+        self.shared.agreed.get()?.root.clone()
+    }
+
+    pub(super) fn encoding(&self) -> Encoding {
+        let agreed = self.shared.agreed.get();
+        agreed.map_or(Encoding::Utf16, |agreed| agreed.encoding)
+    }
+}
+
+fn agents(entry: &Entry) -> Vec<AgentState> {
+    let agents = entry.board.agents.iter();
+    agents
+        .map(|(agent, one)| AgentState {
+            agent: agent.clone(),
+            doing: one.doing.clone(),
+            working: one.working,
+            seconds: match one.working {
+                true => one.since.elapsed().as_secs(),
+                false => 0,
+            },
+            looked: one.looked.clone(),
+        })
+        .collect()
+}
+
+fn proposals(entry: &Entry, root: Option<&Path>) -> Vec<ProposalState> {
+    let proposals = entry.board.proposals.iter();
+    proposals
+        .map(|(id, one)| proposal_state(*id, one, root))
+        .collect()
+}
+
+fn proposal_state(id: ProposalId, proposal: &Proposal, root: Option<&Path>) -> ProposalState {
+    let mut files: Vec<&FilePath> = proposal.symbols.iter().map(|one| &one.file).collect();
+    files.dedup();
+    let uri = |file: &FilePath| Url::from_file_path(path_of(root?, file)?).ok();
+    ProposalState {
+        proposal: id,
+        agent: proposal.agent.clone(),
+        symbol: proposal.symbol.clone(),
+        symbols: proposal.symbols.clone(),
+        reason: proposal.reason.clone(),
+        with: proposal.with.clone(),
+        revises: proposal.revises,
+        uris: files.into_iter().filter_map(uri).collect(),
+        state: proposal.state,
+        conflict: proposal.conflict.clone(),
+    }
+}
+
+/// As it stands in a status line.
+fn status_text(status: &StatusParams) -> String {
+    let mut words = Vec::new();
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    if status.waiting > 0 {
+        words.push(format!("{} to review", status.waiting));
+    }
+    if status.working > 0 {
+        words.push(format!(
+            "{} agent{} at work",
+            status.working,
+            plural(status.working)
+        ));
+    } else if status.runs > 0 && status.waiting == 0 {
+        words.push("at work".to_owned());
+    }
+    if status.asks > 0 {
+        words.push("answering".to_owned());
+    }
+    if words.is_empty() {
+        return String::new();
+    }
+    if let Some(dollars) = status.dollars.filter(|dollars| *dollars > Dollars(0.0)) {
+        words.push(format!("${:.2}", dollars.0));
+    } else if status.tokens.0 > 0 {
+        words.push(format!("{}k tokens", status.tokens.0.div_ceil(1000)));
+    }
+    words.join(" · ")
+}
+
+/// Why a file has no text.
+fn lost(root: Option<&Path>, file: &FilePath) -> EditorError {
+    let read = root.map(|root| PathPolicy::of(root).may_read(file));
+    match read {
+        Some(Err(error @ ReadError::Outside(_))) => EditorError::Forbidden {
+            why: error.to_string(),
+        },
+        Some(Ok(_) | Err(_)) | None => EditorError::Missing { file: file.clone() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_core::Tokens;
+
+    #[test]
+    fn a_status_says_what_matters() {
+        let said = |runs, working, waiting, asks, tokens, dollars| {
+            status_text(&StatusParams {
+                runs,
+                working,
+                waiting,
+                asks,
+                tokens: Tokens(tokens),
+                dollars: Some(Dollars(dollars)),
+                ..StatusParams::default()
+            })
+        };
+        assert_eq!(said(0, 0, 0, 0, 9000, 1.0), "", "nothing goes on");
+        assert_eq!(said(1, 0, 0, 0, 0, 0.0), "at work");
+        assert_eq!(said(1, 1, 0, 0, 1200, 0.0), "1 agent at work · 2k tokens");
+        assert_eq!(
+            said(1, 2, 3, 1, 5, 0.25),
+            "3 to review · 2 agents at work · answering · $0.25"
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Values for the tests of this module.
+
+use serde_json::json;
+
+use super::board::Board;
+use super::offers::{Offer, all_offers};
+use super::protocol::ClientCommand;
+use super::settings::Settings;
+use starling_core::ModelNotice;
+use starling_swarm::{
+    Cause, DiagnosticEvidence, Event, Evidence, Part, Party, ProposalId, RunId, TestEvidence,
+};
+use starling_syntax::{FilePath, SymbolPath};
+use starling_text::ChangeSet;
+
+pub fn evidence() -> Evidence {
+    let reason = "not looked at".to_owned();
+    Evidence {
+        tests: TestEvidence::Unknown {
+            reason: reason.clone(),
+        },
+        diagnostics: DiagnosticEvidence::Unknown { reason },
+        imports: Default::default(),
+        losses: Vec::new(),
+        contract: Vec::new(),
+        callers: Vec::new(),
+        callers_in_set: Vec::new(),
+        test_callers: 0,
+        needs_person: Vec::new(),
+        together: None,
+        texts: Default::default(),
+        overridden: None,
+        millis: 0,
+    }
+}
+
+/// A client that shows lenses and brings these commands.
+pub fn client(commands: &[ClientCommand]) -> Settings {
+    let names: Vec<&str> = commands.iter().map(|command| command.name()).collect();
+    let params = json!({"rootUri": "file:///w", "capabilities": {
+        "textDocument": {"codeLens": {}}, "experimental": {"starling": {"commands": names}},
+    }});
+    Settings::negotiate(&serde_json::from_value(params).unwrap())
+}
+
+/// The text that [`waiting`] proposals are made for.
+pub const BASE: &str = "def f():\n    return 1\n\n\nclass C:\n    def m(self):\n        return 2\n\n\ndef g():\n    return 3\n";
+
+/// The events of proposals that wait together; each makes `return` of its symbol a `yield`.
+pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
+    let symbol = |path: &str| -> SymbolPath { path.parse().unwrap() };
+    let part = |(id, path): &(u32, &str)| {
+        let symbol = symbol(path);
+        let marks = super::marks::Marks::read("a.py".as_ref(), BASE);
+        let head = marks.find(&symbol.name).unwrap().head;
+        let (before, after) = BASE.split_at(head);
+        let text = format!("{before}{}", after.replacen("return", "yield", 1));
+        Part {
+            proposal: ProposalId(*id),
+            symbols: vec![symbol.clone()],
+            reason: format!("reason {id}"),
+            file: symbol.file.clone(),
+            symbol,
+            base: BASE.into(),
+            changes: ChangeSet::between(BASE, &text),
+        }
+    };
+    let parts: Vec<Part> = proposals.iter().map(part).collect();
+    let mut events: Vec<Event> = parts
+        .iter()
+        .map(|part| Event::ProposalMade {
+            proposal: part.proposal,
+            agent: Party::Agent(part.symbol.clone()),
+            symbols: part.symbols.clone(),
+            reason: part.reason.clone(),
+            diff: String::new(),
+            revises: None,
+        })
+        .collect();
+    let last = parts.last().unwrap().clone();
+    let others = parts.iter().map(|part| part.proposal);
+    events.push(Event::ReviewAsked {
+        proposal: last.proposal,
+        agent: Party::Agent(last.symbol.clone()),
+        symbol: last.symbol,
+        diff: "-    return\n+    yield\n".to_owned(),
+        reason: "all of them".to_owned(),
+        evidence: evidence(),
+        with: others.filter(|other| *other != last.proposal).collect(),
+        parts,
+    });
+    events
+}
+
+/// A run with proposals that wait together.
+pub fn waiting(proposals: &[(u32, &str)]) -> Board {
+    let mut board = Board::default();
+    for (seq, event) in asked(proposals).iter().enumerate() {
+        board.note(seq as u64, event);
+    }
+    board
+}
+
+/// An agent of a run is at work.
+pub fn doing(board: &mut Board, path: &str) {
+    let agent = Party::Agent(path.parse().unwrap());
+    let woken = Event::AgentWoken {
+        agent: agent.clone(),
+        cause: Cause::Steered {
+            text: "go".to_owned(),
+        },
+    };
+    let notice = ModelNotice::Preparing {
+        model: "m".to_owned(),
+        message: "loads".to_owned(),
+    };
+    board.note(90, &woken);
+    board.note(91, &Event::Notice { agent, notice });
+}
+
+/// `a.py` open with a text.
+pub fn sight(text: &str) -> super::documents::Sight {
+    super::documents::Sight {
+        uri: tower_lsp::lsp_types::Url::parse("file:///w/a.py").unwrap(),
+        text: ropey::Rope::from_str(text),
+        marks: super::marks::Marks::read("a.py".as_ref(), text),
+    }
+}
+
+/// The offers of one run about one file.
+pub fn offers(run: &RunId, board: &Board, file: &FilePath) -> Vec<Offer> {
+    let mut offers = all_offers(run, board);
+    offers.retain(|offer| offer.symbol.file == *file);
+    offers
+}

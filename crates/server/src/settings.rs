@@ -1,0 +1,305 @@
+//! What was agreed with the client at `initialize`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use tower_lsp::lsp_types::{
+    InitializeParams, MarkupKind, PositionEncodingKind, ResourceOperationKind,
+};
+
+use super::protocol::{ClientCommand, Provider};
+use starling_text::Encoding;
+
+/// The client's capabilities as far as the server asks for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The first workspace folder.
+    pub root: Option<PathBuf>,
+    pub encoding: Encoding,
+    /// `workspace/applyEdit` takes `documentChanges` with versions.
+    pub versioned_edits: bool,
+    pub annotations: bool,
+    /// It can make and delete files.
+    pub creates: bool,
+    pub deletes: bool,
+    pub progress: bool,
+    /// It shows lenses, and takes a request to ask for them again.
+    pub lenses: bool,
+    pub lens_refresh: bool,
+    /// It opens documents when asked to.
+    pub documents: bool,
+    /// It shows a question with buttons (`window/showMessageRequest`).
+    pub questions: bool,
+    /// It takes code actions that are more than commands.
+    pub action_literals: bool,
+    /// It shows hovers in Markdown.
+    pub markdown: bool,
+    /// The commands that it brings; `None` for a client without a Starling plugin: it gets standard
+    /// LSP alone, none of the `starling/*` notifications.
+    pub commands: Option<BTreeSet<ClientCommand>>,
+    /// What it asks the editor's own providers for.
+    pub bridge: BTreeSet<Provider>,
+}
+
+impl Settings {
+    /// Takes the first position encoding of the client's list that is known here; UTF-16 without one.
+    pub fn negotiate(params: &InitializeParams) -> Settings {
+        let capabilities = &params.capabilities;
+        let workspace = capabilities.workspace.as_ref();
+        let text_document = capabilities.text_document.as_ref();
+        let edit = workspace.and_then(|workspace| workspace.workspace_edit.as_ref());
+        let kinds = edit
+            .and_then(|edit| edit.resource_operations.as_deref())
+            .unwrap_or_default();
+        let encodings = capabilities
+            .general
+            .as_ref()
+            .and_then(|general| general.position_encodings.as_deref())
+            .unwrap_or_default();
+        let lens_refresh = workspace
+            .and_then(|workspace| workspace.code_lens.as_ref())
+            .and_then(|lens| lens.refresh_support)
+            == Some(true);
+        Settings {
+            root: root_of(params),
+            encoding: encodings
+                .iter()
+                .find_map(encoding_of)
+                .unwrap_or(Encoding::Utf16),
+            versioned_edits: takes_versioned_edits(params),
+            annotations: edit.is_some_and(|edit| edit.change_annotation_support.is_some()),
+            creates: kinds.contains(&ResourceOperationKind::Create),
+            deletes: kinds.contains(&ResourceOperationKind::Delete),
+            progress: capabilities
+                .window
+                .as_ref()
+                .and_then(|window| window.work_done_progress)
+                == Some(true),
+            // lsp-mode announces its lenses by the refresh alone.
+            lenses: lens_refresh
+                || text_document.is_some_and(|document| document.code_lens.is_some()),
+            lens_refresh,
+            documents: capabilities
+                .window
+                .as_ref()
+                .and_then(|window| window.show_document.as_ref())
+                .is_some_and(|show| show.support),
+            questions: capabilities
+                .window
+                .as_ref()
+                .is_some_and(|window| window.show_message.is_some()),
+            action_literals: text_document
+                .and_then(|document| document.code_action.as_ref())
+                .is_none_or(|action| action.code_action_literal_support.is_some()),
+            markdown: text_document
+                .and_then(|document| document.hover.as_ref()?.content_format.as_ref())
+                .is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),
+            commands: commands_of(capabilities.experimental.as_ref()),
+            bridge: bridge_of(capabilities.experimental.as_ref()),
+        }
+    }
+
+    pub fn brings(&self, command: ClientCommand) -> bool {
+        self.commands.iter().flatten().any(|own| *own == command)
+    }
+
+    /// Whether the client announced `experimental.starling`.
+    pub fn has_plugin(&self) -> bool {
+        self.commands.is_some()
+    }
+
+    /// Whether nothing but a message tells its user of a proposal.
+    pub fn is_plain(&self) -> bool {
+        !self.lenses && !self.has_plugin()
+    }
+
+    pub fn encoding_kind(&self) -> PositionEncodingKind {
+        match self.encoding {
+            Encoding::Utf8 => PositionEncodingKind::UTF8,
+            Encoding::Utf16 => PositionEncodingKind::UTF16,
+            Encoding::Utf32 => PositionEncodingKind::UTF32,
+        }
+    }
+}
+
+/// Neovim takes versions of edits seriously and does not say so.
+fn takes_versioned_edits(params: &InitializeParams) -> bool {
+    let is_neovim = |name: &str| name == "Neovim";
+    let silent = params
+        .client_info
+        .as_ref()
+        .is_some_and(|client| is_neovim(&client.name));
+    let Some(workspace) = &params.capabilities.workspace else {
+        return silent;
+    };
+    let edit = workspace.workspace_edit.as_ref();
+    let said = edit.and_then(|edit| edit.document_changes) == Some(true);
+    workspace.apply_edit != Some(false) && (said || silent)
+}
+
+/// Providers that are not known here are of a newer plugin.
+fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<Provider> {
+    let named = experimental.and_then(|all| all.get("starling")?.get("bridge")?.as_array());
+    let named = named.map_or(&[][..], Vec::as_slice);
+    let is_named = |provider: &Provider| named.iter().any(|name| name == provider.name());
+    Provider::ALL.into_iter().filter(is_named).collect()
+}
+
+/// Commands that are not known here are of a newer plugin.
+fn commands_of(experimental: Option<&serde_json::Value>) -> Option<BTreeSet<ClientCommand>> {
+    let starling = experimental?.get("starling")?;
+    let named = starling["commands"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let is_named = |command: &ClientCommand| named.iter().any(|name| name == command.name());
+    Some(ClientCommand::ALL.into_iter().filter(is_named).collect())
+}
+
+fn encoding_of(kind: &PositionEncodingKind) -> Option<Encoding> {
+    match kind.as_str() {
+        "utf-8" => Some(Encoding::Utf8),
+        "utf-16" => Some(Encoding::Utf16),
+        "utf-32" => Some(Encoding::Utf32),
+        _ => None,
+    }
+}
+
+#[allow(deprecated, reason = "older clients send only rootUri or rootPath")]
+fn root_of(params: &InitializeParams) -> Option<PathBuf> {
+    let folders = params.workspace_folders.iter().flatten();
+    folders
+        .map(|folder| &folder.uri)
+        .chain(&params.root_uri)
+        .find_map(|uri| uri.to_file_path().ok())
+        .or_else(|| params.root_path.as_ref().map(PathBuf::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn negotiate(params: serde_json::Value) -> Settings {
+        Settings::negotiate(&serde_json::from_value(params).unwrap())
+    }
+
+    #[test]
+    fn the_first_known_encoding_of_the_client_wins() {
+        let ask = |list: serde_json::Value| {
+            negotiate(json!({"capabilities": {"general": {"positionEncodings": list}}})).encoding
+        };
+        assert_eq!(ask(json!(["utf-32", "utf-8"])), Encoding::Utf32);
+        assert_eq!(ask(json!(["utf-7", "utf-8", "utf-16"])), Encoding::Utf8);
+        assert_eq!(ask(json!(["utf-7"])), Encoding::Utf16);
+        assert_eq!(ask(json!([])), Encoding::Utf16);
+        assert_eq!(
+            negotiate(json!({"capabilities": {}})).encoding,
+            Encoding::Utf16
+        );
+    }
+
+    #[test]
+    fn the_root_is_the_first_folder_then_the_root_uri() {
+        let folder = |path: &str| json!({"uri": format!("file://{path}"), "name": "x"});
+        let with = negotiate(json!({
+            "capabilities": {}, "rootUri": "file:///old",
+            "workspaceFolders": [folder("/a%20b"), folder("/c")],
+        }));
+        assert_eq!(with.root, Some(PathBuf::from("/a b")));
+        let old = negotiate(json!({"capabilities": {}, "rootUri": "file:///old"}));
+        assert_eq!(old.root, Some(PathBuf::from("/old")));
+        assert_eq!(negotiate(json!({"capabilities": {}})).root, None);
+    }
+
+    #[test]
+    fn nothing_is_assumed_of_a_silent_client() {
+        let silent = negotiate(json!({"capabilities": {}}));
+        assert!(!silent.versioned_edits && !silent.annotations && !silent.progress);
+        assert!(!silent.creates && !silent.deletes);
+        assert!(!silent.lenses && !silent.lens_refresh && !silent.documents);
+        assert!(silent.is_plain() && !silent.questions && !silent.has_plugin());
+        let full = negotiate(json!({"capabilities": {
+            "workspace": {
+                "workspaceEdit": {
+                    "documentChanges": true, "changeAnnotationSupport": {},
+                    "resourceOperations": ["rename", "create", "delete"],
+                },
+                "codeLens": {"refreshSupport": true},
+            },
+            "window": {"workDoneProgress": true, "showDocument": {"support": true}},
+            "textDocument": {"codeLens": {}},
+        }}));
+        assert!(full.lenses && full.lens_refresh && full.documents && !full.is_plain());
+        assert!(full.versioned_edits && full.annotations && full.progress);
+        assert!(full.creates && full.deletes);
+    }
+
+    #[test]
+    fn lenses_and_questions_of_lsp_mode_are_read_from_what_it_announces() {
+        let lsp_mode = negotiate(json!({"capabilities": {
+            "workspace": {"codeLens": {"refreshSupport": true}},
+            "textDocument": {},
+            "window": {"workDoneProgress": true, "showMessage": null, "showDocument": null},
+        }}));
+        assert!(lsp_mode.lenses && lsp_mode.lens_refresh && !lsp_mode.is_plain());
+        assert!(!lsp_mode.questions && !lsp_mode.documents && !lsp_mode.has_plugin());
+        let asks = json!({"window": {"showMessage": {"messageActionItem": {}}}});
+        assert!(negotiate(json!({"capabilities": asks})).questions);
+    }
+
+    #[test]
+    fn versioned_edits_are_for_those_who_say_so_and_for_neovim() {
+        let takes = |client: &str, edit: serde_json::Value| {
+            let client = json!({"name": client});
+            let capabilities = json!({"workspace": {"applyEdit": edit, "workspaceEdit": {}}});
+            negotiate(json!({"clientInfo": client, "capabilities": capabilities})).versioned_edits
+        };
+        assert!(takes("Neovim", json!(true)) && takes("Neovim", json!(null)));
+        assert!(!takes("Neovim", json!(false)) && !takes("Another", json!(true)));
+    }
+
+    #[test]
+    fn actions_and_hovers_are_as_the_client_takes_them() {
+        let silent = negotiate(json!({"capabilities": {}}));
+        assert!(silent.action_literals && silent.markdown);
+        let old = negotiate(json!({"capabilities": {"textDocument": {
+            "codeAction": {}, "hover": {"contentFormat": ["plaintext"]},
+        }}}));
+        assert!(!old.action_literals && !old.markdown);
+    }
+
+    #[test]
+    fn a_plugin_says_what_it_bridges_to() {
+        let bridge = |value: serde_json::Value| {
+            negotiate(json!({"capabilities": {"experimental": value}})).bridge
+        };
+        let named = json!({"starling": {"bridge": ["references", "colour", "definition"]}});
+        assert_eq!(
+            bridge(named),
+            [Provider::Definition, Provider::References].into()
+        );
+        for none in [
+            json!({"starling": {"bridge": true}}),
+            json!({"starling": {}}),
+            json!(3),
+        ] {
+            assert_eq!(bridge(none), [].into());
+        }
+    }
+
+    #[test]
+    fn a_plugin_says_what_it_brings() {
+        let brought = |value: serde_json::Value| {
+            negotiate(json!({"capabilities": {"experimental": value}})).commands
+        };
+        let named = json!({"starling": {"commands": ["starling.client.why", "starling.fly", 3]}});
+        assert_eq!(brought(named), Some([ClientCommand::Why].into()));
+        assert_eq!(
+            brought(json!({"starling": {"commands": "all"}})),
+            Some([].into())
+        );
+        assert_eq!(brought(json!({"starling": {}})), Some([].into()));
+        assert_eq!(brought(json!(true)), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! A client that we play by hand.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::{folder, services};
+use crate::{Leave, Services, Starter, serve};
+use starling_rpc::{Connection, Incoming};
+
+/// A client without manners of its own.
+pub struct Client {
+    pub connection: Connection,
+    pub incoming: mpsc::UnboundedReceiver<Incoming>,
+    pub server: JoinHandle<Leave>,
+    pub folder: tempfile::TempDir,
+}
+
+impl Client {
+    pub fn new(start: Starter) -> Client {
+        let folder = folder(&[("a.py", "old\n")]);
+        let services = services(start, &folder.path().join(".trajectories"));
+        Client::over(services, folder)
+    }
+
+    /// A client of a server with these services.
+    pub fn over(services: Services, folder: tempfile::TempDir) -> Client {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (input, output): (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) =
+            tokio::io::split(theirs);
+        let server = tokio::spawn(serve(input, output, services));
+        let (tell, incoming) = mpsc::unbounded_channel();
+        let (input, output) = tokio::io::split(ours);
+        let connection = Connection::open(input, output, move |_, message, _| {
+            let _ = tell.send(message);
+        });
+        Client {
+            connection,
+            incoming,
+            server,
+            folder,
+        }
+    }
+
+    /// Initializes as a client with a Starling plugin, unless the capabilities say otherwise.
+    pub async fn initialize(&self, mut capabilities: Value) -> Value {
+        if capabilities.get("experimental").is_none() {
+            capabilities["experimental"] = json!({"starling": {}});
+        }
+        self.initialize_as(capabilities).await
+    }
+
+    /// Initializes with exactly these capabilities.
+    pub async fn initialize_as(&self, capabilities: Value) -> Value {
+        let root = tower_lsp::lsp_types::Url::from_directory_path(self.folder.path()).unwrap();
+        let params = json!({"rootUri": root, "capabilities": capabilities});
+        let answer = self.connection.request("initialize", params).await.unwrap();
+        self.connection.notify("initialized", json!({}));
+        answer
+    }
+
+    pub async fn execute(&self, command: &str, argument: Value) -> Value {
+        let params = json!({"command": command, "arguments": [argument]});
+        let request = self.connection.request("workspace/executeCommand", params);
+        request.await.unwrap()
+    }
+
+    pub async fn next(&mut self) -> Incoming {
+        // Longer than the server waits for anything that is tested here.
+        let next = tokio::time::timeout(Duration::from_secs(90), self.incoming.recv());
+        next.await
+            .expect("nothing came")
+            .expect("the server is gone")
+    }
+
+    /// The next message with this method; others pass by.
+    pub async fn next_of(&mut self, wanted: &str) -> (Value, Value) {
+        loop {
+            match self.next().await {
+                Incoming::Request { id, method, params } if method == wanted => {
+                    return (id, params);
+                }
+                Incoming::Notification { method, params } if method == wanted => {
+                    return (Value::Null, params);
+                }
+                Incoming::Request { .. } | Incoming::Notification { .. } => {}
+            }
+        }
+    }
+
+    pub fn uri(&self) -> Value {
+        json!(tower_lsp::lsp_types::Url::from_file_path(self.folder.path().join("a.py")).unwrap())
+    }
+
+    pub async fn ended(self) -> Leave {
+        let ended = tokio::time::timeout(Duration::from_secs(30), self.server);
+        ended.await.expect("the server goes on").unwrap()
+    }
+}

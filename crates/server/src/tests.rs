@@ -1,0 +1,445 @@
+//! The server as a client sees it, its runs scripted.
+
+mod asking;
+mod composing;
+mod disk;
+mod editing;
+mod keystrokes;
+mod late;
+mod lenses;
+mod plain;
+mod restart;
+mod retry;
+mod undoing;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::{Leave, Services, Starter};
+use crate::testing::*;
+use starling_core::{Effect, FileEdit};
+use starling_swarm::StopReason;
+use starling_text::ChangeSet;
+
+fn silent() -> Value {
+    json!({})
+}
+
+/// Says some things, then waits for its cancel.
+fn chatty() -> Starter {
+    scripted(async |scene: Scene| {
+        for word in ["one", "two", "three"] {
+            scene
+                .log
+                .event(said(&format!("{word} {}", scene.task.text)));
+            tokio::task::yield_now().await;
+        }
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    })
+}
+
+/// Ends at once.
+fn brief() -> Starter {
+    scripted(async |scene: Scene| scene.log.event(finished(StopReason::Settled)))
+}
+
+async fn begin(client: &Client, task: &str) -> String {
+    let reply = client.execute("starling.run", json!({"task": task})).await;
+    reply["run"].as_str().unwrap().to_owned()
+}
+
+async fn refusal(client: &Client, command: &str, argument: Value) -> String {
+    let params = json!({"command": command, "arguments": [argument]});
+    let request = client
+        .connection
+        .request("workspace/executeCommand", params);
+    request.await.unwrap_err().to_string()
+}
+
+/// Says it until it is refused.
+async fn refused_at_last(client: &Client, command: &str, argument: Value) -> String {
+    let params = json!({"command": command, "arguments": [argument]});
+    loop {
+        let connection = &client.connection;
+        let asked = connection.request("workspace/executeCommand", params.clone());
+        if let Err(error) = asked.await {
+            return error.to_string();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The next event of a run; those of others pass by.
+async fn next_event(client: &mut Client, run: &str) -> Value {
+    loop {
+        let (_, params) = client.next_of("starling/event").await;
+        if params["run"] == run {
+            return params;
+        }
+    }
+}
+
+/// The records of a trajectory.
+fn story_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
+    let path = folder.join(format!(".trajectories/{run}.jsonl"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+#[tokio::test]
+async fn edits_are_counted_in_the_encoding_that_was_agreed() {
+    for (wanted, agreed, column) in [
+        (json!(["utf-8", "utf-16"]), "utf-8", 4),
+        (json!(["utf-7", "utf-32"]), "utf-32", 1),
+        (json!(["utf-7"]), "utf-16", 2),
+        (json!(null), "utf-16", 2),
+    ] {
+        let mut client = Client::new(scripted(async |scene: Scene| {
+            let editor = &scene.outside.editor;
+            let base = editor.current(&file("a.py")).await.unwrap();
+            let edit = FileEdit {
+                file: file("a.py"),
+                changes: ChangeSet::between(&base.text, &base.text.replace("old", "new")),
+                base,
+                label: "a.py::f".to_owned(),
+                effect: Effect::Change,
+            };
+            let _ = editor.apply(edit).await;
+        }));
+        let answer = client
+            .initialize(json!({
+                "general": {"positionEncodings": wanted},
+                "workspace": {"workspaceEdit": {"documentChanges": true}},
+            }))
+            .await;
+        assert_eq!(answer["capabilities"]["positionEncoding"], agreed);
+        let open = json!({"textDocument": {
+            "uri": client.uri(), "languageId": "python", "version": 1, "text": "\r\n🙂old\r\n",
+        }});
+        client.connection.notify("textDocument/didOpen", open);
+        begin(&client, "x").await;
+        let (_, params) = client.next_of("workspace/applyEdit").await;
+        let edit = &params["edit"]["documentChanges"][0]["edits"][0];
+        let start = json!({"line": 1, "character": column});
+        assert_eq!(edit["range"]["start"], start, "{agreed}");
+        let end = json!({"line": 1, "character": column + 3});
+        assert_eq!(edit["range"]["end"], end, "{agreed}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_done_before_the_handshake() {
+    let client = Client::new(brief());
+    let said = refusal(&client, "starling.run", json!({"task": "x"})).await;
+    assert!(said.contains("not initialized"), "{said}");
+    client.initialize(silent()).await;
+    begin(&client, "x").await;
+}
+
+#[tokio::test]
+async fn events_of_several_runs_rise_within_each_and_reach_their_trajectories() {
+    let mut client = Client::new(chatty());
+    client.initialize(silent()).await;
+    let mut runs = Vec::new();
+    for task in ["a", "b", "c"] {
+        runs.push((task, begin(&client, task).await));
+    }
+    let mut told: Vec<(String, u64, String)> = Vec::new();
+    while told.len() < 9 {
+        let (_, params) = client.next_of("starling/event").await;
+        told.push((
+            params["run"].as_str().unwrap().to_owned(),
+            params["seq"].as_u64().unwrap(),
+            params["event"]["text"].as_str().unwrap().to_owned(),
+        ));
+    }
+    for (task, run) in &runs {
+        let own = told.iter().filter(|(of, ..)| of == run);
+        let texts: Vec<_> = own.map(|(_, seq, text)| (*seq, text.clone())).collect();
+        let expected = ["one", "two", "three"].map(|word| format!("{word} {task}"));
+        let expected: Vec<_> = (0..).zip(expected).collect();
+        assert_eq!(texts, expected, "{task}");
+    }
+    // Only the one that is cancelled ends.
+    let (_, second) = &runs[1];
+    client
+        .execute("starling.cancel", json!({"run": second}))
+        .await;
+    let (_, end) = client.next_of("starling/event").await;
+    assert_eq!(end["run"], json!(second));
+    assert_eq!(end["event"]["stop_reason"]["reason"], "cancelled");
+}
+
+#[tokio::test]
+async fn at_the_farewell_runs_end_and_their_trajectories_are_whole() {
+    let mut client = Client::new(chatty());
+    client.initialize(silent()).await;
+    let run = begin(&client, "x").await;
+    next_event(&mut client, &run).await;
+    client
+        .connection
+        .request("shutdown", Value::Null)
+        .await
+        .unwrap();
+    client.connection.notify("exit", Value::Null);
+    let Client {
+        server,
+        folder,
+        connection,
+        ..
+    } = client;
+    assert_eq!(server.await.unwrap(), Leave::Taken);
+    let story = story_of(folder.path(), &run);
+    assert_eq!(story.len(), 4);
+    let last = &story[3]["event"];
+    assert_eq!(last["event"], "run_finished");
+    assert_eq!(last["stop_reason"]["reason"], "cancelled");
+    drop(connection);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_farewell_does_not_wait_for_a_deaf_run() {
+    let client = Client::new(scripted(async |_scene: Scene| {
+        std::future::pending::<()>().await;
+    }));
+    client.initialize(silent()).await;
+    begin(&client, "x").await;
+    let began = tokio::time::Instant::now();
+    client.connection.notify("exit", Value::Null);
+    let kept_open = client.connection.clone();
+    assert_eq!(client.ended().await, Leave::Abrupt);
+    assert!(began.elapsed() < Duration::from_secs(5));
+    drop(kept_open);
+}
+
+#[tokio::test]
+async fn progress_tells_what_happens_and_how_it_ended() {
+    let mut client = Client::new(scripted(async |scene: Scene| {
+        scene.log.event(said("no news for a bar"));
+        scene.log.event(review_asked(1, "a.py::f"));
+        scene.log.event(finished(StopReason::Settled));
+    }));
+    client
+        .initialize(json!({"window": {"workDoneProgress": true}}))
+        .await;
+    let run = begin(&client, "tidy").await;
+    let (id, create) = client.next_of("window/workDoneProgress/create").await;
+    assert_eq!(create["token"], format!("starling/{run}"));
+    client.connection.reply(id, Ok(Value::Null));
+    let mut values = Vec::new();
+    for _ in 0..3 {
+        let (_, progress) = client.next_of("$/progress").await;
+        assert_eq!(progress["token"], create["token"]);
+        values.push(progress["value"].clone());
+    }
+    assert_eq!(
+        json!(values),
+        json!([
+            {"kind": "begin", "title": "Starling: tidy", "cancellable": true},
+            {"kind": "report", "cancellable": true, "message": "a.py::f waits for your review"},
+            {"kind": "end", "message": "over"},
+        ])
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_refuses_the_bar_gets_none() {
+    let mut client = Client::new(chatty());
+    client
+        .initialize(json!({"window": {"workDoneProgress": true}}))
+        .await;
+    let run = begin(&client, "x").await;
+    let (id, _) = client.next_of("window/workDoneProgress/create").await;
+    client.connection.reply(id, Err("no bars here".to_owned()));
+    client.execute("starling.cancel", json!({"run": run})).await;
+    loop {
+        match client.next().await {
+            starling_rpc::Incoming::Notification { method, params } => {
+                assert_ne!(method, "$/progress");
+                if params["event"]["event"] == "run_finished" {
+                    break;
+                }
+            }
+            starling_rpc::Incoming::Request { method, .. } => panic!("asked for {method}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_no_run_cancels_nothing() {
+    let mut client = Client::new(chatty());
+    client.initialize(silent()).await;
+    let run = begin(&client, "x").await;
+    for token in [json!(7), json!(run), json!("starling/no-such"), json!("")] {
+        let params = json!({ "token": token });
+        client
+            .connection
+            .notify("window/workDoneProgress/cancel", params);
+    }
+    // The run still listens.
+    for _ in 0..3 {
+        let params = next_event(&mut client, &run).await;
+        assert_eq!(params["event"]["event"], "steered");
+    }
+    client.execute("starling.cancel", json!({"run": run})).await;
+    let end = next_event(&mut client, &run).await;
+    assert_eq!(end["event"]["event"], "run_finished");
+}
+
+#[tokio::test]
+async fn an_ended_run_takes_no_more_words() {
+    let mut client = Client::new(brief());
+    client.initialize(silent()).await;
+    let run = begin(&client, "x").await;
+    next_event(&mut client, &run).await;
+    // It counts as ended a moment after its last event was sent.
+    let said = refused_at_last(&client, "starling.steer", json!({"run": run, "text": "t"})).await;
+    assert!(said.contains("has ended"), "{said}");
+    let accept = json!({"run": run, "proposal": 1});
+    let said = refusal(&client, "starling.accept", accept).await;
+    assert!(said.contains("#1 does not wait for an answer"), "{said}");
+    let cancelled = client.execute("starling.cancel", json!({"run": run})).await;
+    assert_eq!(cancelled, Value::Null, "a second cancel does no harm");
+}
+
+#[tokio::test]
+async fn a_steer_of_a_symbol_that_is_not_there_is_refused() {
+    let mut client = Client::new(chatty());
+    client.initialize(silent()).await;
+    let run = begin(&client, "x").await;
+    next_event(&mut client, &run).await;
+    let steer = json!({"run": run, "symbol": "a.py::missing", "text": "t"});
+    let said = refusal(&client, "starling.steer", steer).await;
+    assert!(said.contains("There is no symbol a.py::missing"), "{said}");
+    let steer = json!({"run": run, "symbol": "a.py::f", "text": "t"});
+    client.execute("starling.steer", steer).await;
+}
+
+#[tokio::test]
+async fn what_was_taken_back_is_told() {
+    let mut client = Client::new(chatty());
+    client.initialize(silent()).await;
+    let run = begin(&client, "x").await;
+    next_event(&mut client, &run).await;
+    for (argument, proposals) in [
+        (json!({"run": run}), json!([2, 1])),
+        (json!({"run": run, "proposal": 1}), json!([1])),
+    ] {
+        assert_eq!(client.execute("starling.undo", argument).await, Value::Null);
+        let (_, undone) = client.next_of("starling/undone").await;
+        assert_eq!(undone, json!({"run": run, "proposals": proposals}));
+    }
+    let unknown = json!({"run": run, "proposal": 9});
+    client.execute("starling.undo", unknown).await;
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([]));
+    let error = undone["error"].as_str().unwrap();
+    assert!(error.contains("no applied proposal #9"), "{error}");
+}
+
+#[tokio::test]
+async fn old_runs_are_forgotten() {
+    let mut client = Client::new(brief());
+    client.initialize(silent()).await;
+    let mut runs = Vec::new();
+    for _ in 0..20 {
+        let run = begin(&client, "x").await;
+        next_event(&mut client, &run).await;
+        runs.push(run);
+    }
+    let oldest = json!({"run": runs[0]});
+    let said = refused_at_last(&client, "starling.undo", oldest).await;
+    let expected = format!("there is no run `{}`", runs[0]);
+    assert!(said.contains(&expected), "{said}");
+    let kept = json!({"run": runs[10]});
+    client.execute("starling.undo", kept).await;
+}
+
+/// A client of a server that opens runs only when it is told to.
+fn slow(start: Starter) -> (Client, Arc<Notify>) {
+    let folder = folder(&[("a.py", "old\n")]);
+    let services = services(start, &folder.path().join(".trajectories"));
+    let gate = Arc::new(Notify::new());
+    let (open, at_gate) = (Arc::clone(&services.open), Arc::clone(&gate));
+    let services = Services {
+        open: Arc::new(move |opening| {
+            let (opened, gate) = (open(opening), Arc::clone(&at_gate));
+            Box::pin(async move {
+                gate.notified().await;
+                opened.await
+            })
+        }),
+        ..services
+    };
+    (Client::over(services, folder), gate)
+}
+
+#[tokio::test]
+async fn what_is_said_while_a_run_opens_reaches_it() {
+    let (mut client, gate) = slow(scripted(async |mut scene: Scene| {
+        for _ in 0..2 {
+            let (to, text) = scene.steered.recv().await.unwrap();
+            let to = to.map_or("all".to_owned(), |symbol| symbol.to_string());
+            scene.log.event(said(&format!("{to}: {text}")));
+        }
+    }));
+    client.initialize(silent()).await;
+    let run = begin(&client, "x").await;
+    let said = refusal(&client, "starling.undo", json!({"run": run})).await;
+    assert!(said.contains("has changed nothing yet"), "{said}");
+    for argument in [
+        json!({"run": run, "text": "gently"}),
+        json!({"run": run, "text": "faster", "symbol": "a.py::f"}),
+    ] {
+        client.execute("starling.steer", argument).await;
+    }
+    gate.notify_one();
+    for expected in ["all: gently", "a.py::f: faster"] {
+        let told = next_event(&mut client, &run).await;
+        assert_eq!(told["event"]["text"], expected);
+    }
+}
+
+#[tokio::test]
+async fn a_run_can_be_cancelled_while_it_opens() {
+    let (mut client, _shut) = slow(scripted(async |_scene: Scene| panic!("it was started")));
+    client.initialize(silent()).await;
+    let run = begin(&client, "x").await;
+    client.execute("starling.cancel", json!({"run": run})).await;
+    let end = next_event(&mut client, &run).await;
+    assert_eq!(end["event"]["stop_reason"]["reason"], "cancelled");
+    let summary = end["event"]["summary"].as_str().unwrap();
+    assert!(summary.contains("before it began"), "{summary}");
+}
+
+#[tokio::test]
+async fn a_run_sees_the_buffers_of_its_folder_as_they_were_when_it_was_asked_for() {
+    let (mut client, gate) = slow(scripted(async |scene: Scene| {
+        let snapshot = scene.outside.index.snapshot();
+        let text = snapshot.read(&file("a.py")).unwrap();
+        scene.log.event(said(&text));
+    }));
+    client.initialize(silent()).await;
+    let open = |uri: Value, text: &str| {
+        let document = json!({"uri": uri, "languageId": "python", "version": 1, "text": text});
+        let params = json!({ "textDocument": document });
+        client.connection.notify("textDocument/didOpen", params);
+    };
+    open(json!("untitled:Untitled-1"), "of no folder");
+    open(json!("file:///elsewhere/a.py"), "of another folder");
+    open(client.uri(), "typed, not saved\n");
+    let run = begin(&client, "x").await;
+    let change = json!({
+        "textDocument": {"uri": client.uri(), "version": 2},
+        "contentChanges": [{"text": "typed later\n"}],
+    });
+    client.connection.notify("textDocument/didChange", change);
+    gate.notify_one();
+    let told = next_event(&mut client, &run).await;
+    assert_eq!(told["event"]["text"], "typed, not saved\n");
+}

@@ -1,0 +1,190 @@
+//! Questions: answered by notifications, stopped, gone on with.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::lenses::{full, project};
+use crate::Services;
+use crate::testing::*;
+use starling_core::*;
+
+/// Says one thing; what it is asked is kept.
+struct Speaker {
+    says: Option<&'static str>,
+    profile: ModelProfile,
+    asked: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl ChatModel for Speaker {
+    fn profile(&self) -> &ModelProfile {
+        &self.profile
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        let texts = request.messages.iter().map(Message::text);
+        let prompt: Vec<&str> = texts.collect();
+        self.asked.lock().unwrap().push(prompt.join("\n"));
+        let Some(text) = self.says else {
+            return std::future::pending().await;
+        };
+        watch.delta(text);
+        Ok(ChatReply {
+            model: "speaker".to_owned(),
+            text: text.to_owned(),
+            tool_calls: Vec::new(),
+            finish: Finish::Stop,
+            usage: Usage::default(),
+            cost: Dollars(0.0),
+            calls: 1,
+        })
+    }
+}
+
+fn client(says: Option<&'static str>) -> (Client, Arc<Speaker>) {
+    let profile = ModelProfile {
+        name: "speaker".to_owned(),
+        context_window: Tokens(50_000),
+        max_output: Tokens(2_000),
+        tool_calling: ToolCalling::Native,
+        replayed: false,
+        price: Some(Price::FREE),
+    };
+    let speaker = Arc::new(Speaker {
+        says,
+        profile,
+        asked: Mutex::default(),
+    });
+    let folder = project();
+    let start = scripted(async |_scene: Scene| {});
+    let services = services(start, &folder.path().join(".trajectories"));
+    let (open, model) = (services.open, Arc::clone(&speaker));
+    let services = Services {
+        open: Arc::new(move |opening| {
+            let (opened, model) = (open(opening), Arc::clone(&model));
+            Box::pin(async move {
+                let mut opened = opened.await?;
+                (opened.models.scout, opened.models.agent) = (model.clone(), model);
+                Ok(opened)
+            })
+        }),
+        ..services
+    };
+    (Client::over(services, folder), speaker)
+}
+
+async fn ask(client: &Client, argument: Value) -> String {
+    let reply = client.execute("starling.ask", argument).await;
+    reply["ask"].as_str().unwrap().to_owned()
+}
+
+/// What is told of a question up to its end.
+async fn told(client: &mut Client, ask: &str) -> Vec<Value> {
+    let mut told = Vec::new();
+    loop {
+        let (_, params) = client.next_of("starling/answer").await;
+        if params["ask"] != ask {
+            continue;
+        }
+        let is_end = params.get("step").is_none();
+        told.push(params);
+        if is_end {
+            return told;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_comes_in_pieces_and_then_whole() {
+    let (mut client, speaker) = client(Some("`f` returns 1 [a.py:2].\n"));
+    client.initialize(full()).await;
+    let argument = json!({"question": "What?", "symbol": "a.py::f", "session": "panel"});
+    let id = ask(&client, argument.clone()).await;
+    let news = told(&mut client, &id).await;
+    let steps: Vec<&Value> = news
+        .iter()
+        .filter_map(|one| one["step"].get("step"))
+        .collect();
+    assert_eq!(steps[0], "located");
+    assert!(steps.contains(&&json!("said")), "{steps:?}");
+    let answer = &news[news.len() - 1]["answer"];
+    assert!(
+        answer["answer"].as_str().unwrap().contains("returns 1"),
+        "{answer}"
+    );
+    assert_eq!(answer["question"], "About `a.py::f`: What?");
+    let state = client
+        .connection
+        .request("starling/state", Value::Null)
+        .await
+        .unwrap();
+    let known = json!([{"ask": id, "question": "What?", "session": "panel", "ended": true}]);
+    assert_eq!(state["asks"], known);
+    // The next question of the session knows of the first, that of another does not.
+    let calls = speaker.asked.lock().unwrap().len();
+    let second = ask(
+        &client,
+        json!({"question": "And then?", "session": "panel"}),
+    )
+    .await;
+    told(&mut client, &second).await;
+    let third = ask(&client, json!({"question": "And then?"})).await;
+    told(&mut client, &third).await;
+    let asked = speaker.asked.lock().unwrap();
+    assert!(asked[calls].contains("About `a.py::f`"), "{}", asked[calls]);
+    let last = &asked[asked.len() - 1];
+    assert!(!last.contains("About `a.py::f`"), "{last}");
+}
+
+#[tokio::test]
+async fn a_question_can_be_stopped() {
+    let (mut client, speaker) = client(None);
+    client.initialize(full()).await;
+    let id = ask(&client, json!({"question": "What?"})).await;
+    while speaker.asked.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    client.execute("starling.cancel", json!({"ask": id})).await;
+    let news = told(&mut client, &id).await;
+    assert_eq!(news[news.len() - 1]["error"], "the question was stopped");
+    assert_eq!(speaker.asked.lock().unwrap().len(), 1, "no call after it");
+    client.execute("starling.cancel", json!({"ask": id})).await;
+    let said = super::refusal(&client, "starling.cancel", json!({"ask": "x"})).await;
+    assert!(said.contains("there is no question `x`"), "{said}");
+}
+
+#[tokio::test]
+async fn a_plain_client_gets_its_answer_as_a_document() {
+    let (mut client, _) = client(Some("`f` returns 1 [a.py:2].\n"));
+    client
+        .initialize_as(json!({"window": {"showDocument": {"support": true}}}))
+        .await;
+    ask(&client, json!({"question": "What?"})).await;
+    let (id, params) = client.next_of("window/showDocument").await;
+    assert!(params["uri"].as_str().unwrap().ends_with(".md"));
+    client.connection.reply(id, Ok(json!({"success": true})));
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_the_end() {
+    let folder = project();
+    let services = services(
+        scripted(async |_scene: Scene| {}),
+        &folder.path().join(".trajectories"),
+    );
+    let mut client = Client::over(services, folder);
+    client.initialize(full()).await;
+    let id = ask(&client, json!({"question": "What?"})).await;
+    let news = told(&mut client, &id).await;
+    let error = &news[news.len() - 1];
+    assert!(
+        error["error"].as_str().is_some() || error["answer"]["ended"].is_object(),
+        "{error}"
+    );
+}

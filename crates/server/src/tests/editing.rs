@@ -1,0 +1,137 @@
+//! A client sends its own version of what waits.
+
+use serde_json::{Value, json};
+
+use super::lenses::{client, full, open, project};
+use crate::Starter;
+use crate::samples::{BASE, asked};
+use crate::testing::*;
+use starling_core::{ProposalView, Reviewed};
+use starling_swarm::{Event, ProposalId, StopReason};
+
+const SET: &[(u32, &str)] = &[(1, "a.py::f"), (2, "a.py::g")];
+
+/// Asks about a set, tells which texts come in place of it, and asks again.
+fn asking_twice() -> Starter {
+    scripted(move |scene: Scene| async move {
+        for event in asked(SET) {
+            scene.log.event(event);
+        }
+        let view = |id| ProposalView {
+            id,
+            symbol: symbol("a.py::g"),
+            symbols: vec![symbol("a.py::g")],
+            reason: String::new(),
+            diff: String::new(),
+            evidence: String::new(),
+        };
+        let Reviewed::Edited(parts) = scene.outside.approver.proposal(view(2)).await else {
+            panic!("it was not edited");
+        };
+        for part in parts {
+            scene.log.event(Event::ProposalEdited {
+                proposal: ProposalId(part.proposal),
+                symbols: Vec::new(),
+                diff: part.text.to_string(),
+            });
+        }
+        for event in asked(&SET[1..]) {
+            scene.log.event(event);
+        }
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    })
+}
+
+/// A client with a set that waits.
+async fn waiting() -> (Client, String) {
+    let mut client = client(asking_twice(), project());
+    client.initialize(full()).await;
+    open(&client, BASE);
+    let run = super::begin(&client, "x").await;
+    next_event(&mut client, "review_asked").await;
+    (client, run)
+}
+
+async fn next_event(client: &mut Client, name: &str) -> Value {
+    loop {
+        let (_, params) = client.next_of("starling/event").await;
+        if params["event"]["event"] == name {
+            return params["event"].clone();
+        }
+    }
+}
+
+async fn edit(client: &Client, run: &str, files: Value) -> Result<Value, String> {
+    let argument = json!({"run": run, "proposal": 1, "files": files});
+    let params = json!({"command": "starling.edit", "arguments": [argument]});
+    let reply = client
+        .connection
+        .request("workspace/executeCommand", params);
+    reply.await.map_err(|error| error.to_string())
+}
+
+fn file(client: &Client, text: &str) -> Value {
+    json!([{"uri": client.uri(), "before": BASE, "text": text}])
+}
+
+#[tokio::test]
+async fn each_proposal_of_a_set_gets_its_own_part_of_the_text() {
+    let (mut client, run) = waiting().await;
+    let of_f = BASE.replace("return 1", "return 10");
+    let wanted = of_f.replace("return 3", "return 30");
+    let reply = edit(&client, &run, file(&client, &wanted)).await;
+    assert_eq!(reply, Ok(Value::Null));
+    let state = client.connection.request("starling/state", json!({})).await;
+    let state = state.unwrap();
+    let first = &state["runs"][0]["proposals"][0];
+    assert!(first["state"] != "rejected", "{first}");
+    let (first, second) = (
+        next_event(&mut client, "proposal_edited").await,
+        next_event(&mut client, "proposal_edited").await,
+    );
+    assert_eq!(
+        (&first["proposal"], &first["diff"]),
+        (&json!(1), &json!(of_f))
+    );
+    let of_g = BASE.replace("return 3", "return 30");
+    assert_eq!(
+        (&second["proposal"], &second["diff"]),
+        (&json!(2), &json!(of_g))
+    );
+    assert_eq!(next_event(&mut client, "review_asked").await["proposal"], 2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_taken_says_why_and_the_proposal_waits_on() {
+    let (client, run) = waiting().await;
+    let why = async |text: &str| edit(&client, &run, file(&client, text)).await.unwrap_err();
+    let as_proposed = BASE
+        .replace("return 1", "yield 1")
+        .replace("return 3", "yield 3");
+    assert!(why(&as_proposed).await.contains("accept it as it is"));
+    assert!(why(BASE).await.contains("reject it instead"));
+    assert!(why("def f(:\n").await.contains("syntax error in line 1"));
+    let other = json!([{"uri": "file:///etc/passwd", "before": "", "text": "x"}]);
+    let outside = edit(&client, &run, other).await.unwrap_err();
+    assert!(outside.contains("lies outside of the project"), "{outside}");
+    let none = edit(&client, &run, json!([])).await.unwrap_err();
+    assert!(none.contains("`files` is empty"), "{none}");
+    // Typed since: the same line is another.
+    let stale = BASE.replace("return 1", "return 0");
+    let text = stale.replace("return 0", "return 5");
+    let files = json!([{"uri": client.uri(), "before": stale, "text": text}]);
+    let conflict = edit(&client, &run, files).await.unwrap_err();
+    assert!(conflict.contains("changed in the same place"), "{conflict}");
+    let state = client.connection.request("starling/state", json!({})).await;
+    assert_eq!(
+        state.unwrap()["runs"][0]["proposals"][0]["state"],
+        "waiting"
+    );
+    let wanted = BASE.replace("return 1", "return 10");
+    assert!(edit(&client, &run, file(&client, &wanted)).await.is_ok());
+    let twice = edit(&client, &run, file(&client, &wanted))
+        .await
+        .unwrap_err();
+    assert!(twice.contains("does not wait"), "{twice}");
+}

@@ -1,0 +1,158 @@
+//! The editor's own undo and redo of what was applied.
+
+use serde_json::{Value, json};
+
+use super::begin;
+use super::lenses::{client, full, open, project};
+use crate::samples::{BASE, asked};
+use crate::testing::*;
+use starling_core::{Exchange, ModelError, Role};
+use starling_swarm::{AppliedChange, Cause, Event, Party, ProposalId, StopReason};
+use starling_text::ChangeSet;
+
+fn after() -> String {
+    BASE.replace("return 1", "yield 1")
+}
+
+fn applied() -> Event {
+    Event::ProposalApplied {
+        proposal: ProposalId(1),
+        symbols: vec![symbol("a.py::f")],
+        diff: String::new(),
+        change: Some(AppliedChange {
+            file: file("a.py"),
+            before: BASE.into(),
+            changes: ChangeSet::between(BASE, &after()),
+            created: false,
+            directories: Vec::new(),
+            dependencies: Default::default(),
+        }),
+    }
+}
+
+/// Replaces the whole text of `a.py`.
+fn set(client: &Client, version: i32, text: &str) {
+    let change = json!({
+        "textDocument": {"uri": client.uri(), "version": version},
+        "contentChanges": [{"text": text}],
+    });
+    client.connection.notify("textDocument/didChange", change);
+}
+
+async fn event_of(client: &mut Client, name: &str) -> Value {
+    loop {
+        let (_, params) = client.next_of("starling/event").await;
+        if params["event"]["event"] == name {
+            return params;
+        }
+    }
+}
+
+async fn proposal_state(client: &Client) -> String {
+    let state = client.connection.request("starling/state", Value::Null);
+    let state = state.await.unwrap();
+    assert_eq!(state["runs"][0]["agents"][0]["working"], false, "{state}");
+    let state = state["runs"][0]["proposals"][0]["state"].clone();
+    state.as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
+    let start = scripted(async |scene: Scene| {
+        let agent = Party::Agent(symbol("a.py::f"));
+        scene.log.event(Event::AgentWoken {
+            agent: agent.clone(),
+            cause: Cause::Steered {
+                text: "go".to_owned(),
+            },
+        });
+        for event in asked(&[(1, "a.py::f")]) {
+            scene.log.event(event);
+        }
+        scene.log.event(Event::AgentFinished {
+            agent,
+            outcome: starling_swarm::AgentOutcome::Changed,
+            summary: String::new(),
+        });
+        scene.log.event(applied());
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    });
+    let mut client = client(start, project());
+    client.initialize(full()).await;
+    open(&client, &after());
+    let run = begin(&client, "x").await;
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(proposal_state(&client).await, "applied");
+
+    set(&client, 2, BASE);
+    let undone = event_of(&mut client, "proposal_undone").await;
+    assert_eq!(undone["event"]["proposal"], 1);
+    assert_eq!(proposal_state(&client).await, "undone");
+    set(&client, 3, &after());
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(proposal_state(&client).await, "applied");
+
+    client.execute("starling.cancel", json!({"run": run})).await;
+    event_of(&mut client, "run_finished").await;
+    set(&client, 4, BASE);
+    event_of(&mut client, "proposal_undone").await;
+    assert_eq!(proposal_state(&client).await, "undone");
+    set(&client, 5, &format!("# mine\n{}", after()));
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(proposal_state(&client).await, "applied");
+    set(&client, 6, BASE);
+    event_of(&mut client, "proposal_undone").await;
+
+    // A later `starling undo` reads it from the trajectory.
+    let path = client.folder.path().join(".trajectories");
+    let path = path.join(format!("{run}.jsonl"));
+    for _ in 0..200 {
+        let past = starling_history::PastRun::read(&path).unwrap();
+        let states: Vec<_> = past.changes.iter().map(|one| one.state).collect();
+        let wanted = [starling_history::State::Undone];
+        if states == wanted {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("the undo is not in the trajectory");
+}
+
+#[tokio::test]
+async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_of_it() {
+    let start = scripted(async |scene: Scene| {
+        scene.log.event(applied());
+        // The client does not get these, so it is far ahead of the disk.
+        for _ in 0..300 {
+            scene.log.exchange(Exchange {
+                conversation: "x".repeat(20_000),
+                role: Role::Agent,
+                ordinal: 0,
+                prompt: Vec::new(),
+                tools: Vec::new(),
+                capability: None,
+                reply: Err(ModelError::Malformed {
+                    model: "m".into(),
+                    message: "cut".into(),
+                }),
+                millis: 1,
+            });
+        }
+        scene.log.event(finished(StopReason::Settled));
+        // As an undo that comes with the end.
+        let proposal = ProposalId(1);
+        scene.log.event(Event::ProposalUndone { proposal });
+    });
+    let mut client = client(start, project());
+    client.initialize(full()).await;
+    let run = begin(&client, "x").await;
+    event_of(&mut client, "run_finished").await;
+    client.execute("starling.undo", json!({"run": run})).await;
+    client.next_of("starling/undone").await;
+    let story = super::story_of(client.folder.path(), &run);
+    let undone = story
+        .iter()
+        .filter(|one| one["event"]["event"] == "proposal_undone");
+    assert_eq!(undone.count(), 1);
+}

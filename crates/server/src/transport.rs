@@ -1,0 +1,186 @@
+//! The server's side of the wire: reads messages, hands them to the service in their order, and writes
+//! its answers and requests. A message that cannot be read is answered with an error; the next one is
+//! read as if nothing had been.
+
+use std::io;
+use std::pin::pin;
+
+use futures::channel::mpsc;
+use futures::future::{Either, ready, select};
+use futures::{FutureExt, Sink, SinkExt, Stream, StreamExt, join, stream};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tower::Service;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
+use tower_lsp::{ClientSocket, ExitedError};
+
+use super::initialize::readable;
+use starling_rpc::frames::{Malformed, Reader};
+
+/// Requests that are answered at the same time.
+const CONCURRENT: usize = 4;
+/// Requests that wait for one of those.
+const QUEUE: usize = 100;
+/// Messages are written together up to this many bytes.
+const BATCH: usize = 64 << 10;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Incoming {
+    // First: a response without anything else could be taken for a request.
+    Response(Response),
+    Request(Request),
+}
+
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Outgoing {
+    Response(Response),
+    Request(Request),
+}
+
+/// Serves until the input ends or the output breaks. `lost` is called for every message that could not
+/// be read: nobody can say what it was.
+pub(super) async fn serve<S>(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite,
+    socket: ClientSocket,
+    service: S,
+    lost: impl FnMut(),
+) where
+    S: Service<Request, Response = Option<Response>>,
+    S::Error: std::fmt::Display,
+{
+    let (requests, responses) = socket.split();
+    let (requests, end_requests) = stream::abortable(requests);
+    let (answers, answered) = mpsc::channel(0);
+    let (work, working) = mpsc::channel(QUEUE);
+    let working = working
+        .buffer_unordered(CONCURRENT)
+        .filter_map(|answer: Result<Option<Response>, S::Error>| {
+            ready(answer.unwrap_or_else(|error: S::Error| {
+                tracing::error!(%error, "a request was not served");
+                None
+            }))
+        })
+        .map(|response| Ok(Outgoing::Response(response)))
+        .forward(answers.clone());
+    let reading = async {
+        let reader = Reader::new(input);
+        let ended = read(reader, service, responses, work, answers, lost).await;
+        if let Err(error) = ended {
+            tracing::error!(%error, "nothing more can be read from the client");
+        }
+        end_requests.abort();
+    };
+    // Once nothing is read and all requests are answered, nothing more is to be written.
+    let serving = pin!(async { join!(reading, working) });
+    let outgoing = stream::select(answered, requests.map(Outgoing::Request));
+    let writing = pin!(write(output, outgoing));
+    let written = match select(serving, writing).await {
+        Either::Left((_, writing)) => writing.await,
+        Either::Right((written, _)) => written,
+    };
+    if let Err(error) = written {
+        tracing::error!(%error, "nothing more can be written to the client");
+    }
+}
+
+/// Why reading ended before the input did.
+#[derive(Debug, thiserror::Error)]
+enum ReadingEnded {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("the server has exited")]
+    Exited(#[from] ExitedError),
+    #[error("the service takes no more requests: {0}")]
+    Service(String),
+    #[error("the output is closed")]
+    Output(#[from] mpsc::SendError),
+}
+
+async fn read<S>(
+    mut reader: Reader<impl AsyncRead + Unpin>,
+    mut service: S,
+    mut responses: impl Sink<Response, Error = ExitedError> + Unpin,
+    mut work: mpsc::Sender<S::Future>,
+    mut answers: mpsc::Sender<Outgoing>,
+    mut lost: impl FnMut(),
+) -> Result<(), ReadingEnded>
+where
+    S: Service<Request, Response = Option<Response>>,
+    S::Error: std::fmt::Display,
+{
+    let failed = |error: S::Error| ReadingEnded::Service(error.to_string());
+    while let Some(message) = reader.next().await? {
+        match message {
+            Ok(Incoming::Request(request)) => {
+                std::future::poll_fn(|context| service.poll_ready(context))
+                    .await
+                    .map_err(failed)?;
+                work.send(service.call(readable(request))).await?;
+            }
+            Ok(Incoming::Response(response)) => responses.send(response).await?,
+            Err(malformed) => {
+                tracing::error!("{malformed}");
+                if malformed != Malformed::Noise {
+                    lost();
+                }
+                answers.send(Outgoing::Response(refusal(malformed))).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refusal(malformed: Malformed) -> Response {
+    let message = malformed.to_string().into();
+    let (code, id) = match malformed {
+        Malformed::NotAMessage { id, .. } => (ErrorCode::InvalidRequest, id),
+        Malformed::TooLong(_) => (ErrorCode::InvalidRequest, None),
+        Malformed::Noise
+        | Malformed::Headers
+        | Malformed::Cut
+        | Malformed::NotUtf8
+        | Malformed::NotJson(_) => (ErrorCode::ParseError, None),
+    };
+    let id = match id {
+        Some(Value::String(id)) => Id::String(id),
+        Some(id) => id.as_i64().map_or(Id::Null, Id::Number),
+        None => Id::Null,
+    };
+    let data = None;
+    Response::from_error(
+        id,
+        Error {
+            code,
+            message,
+            data,
+        },
+    )
+}
+
+async fn write(
+    output: impl AsyncWrite,
+    mut messages: impl Stream<Item = Outgoing> + Unpin,
+) -> io::Result<()> {
+    let mut output = pin!(output);
+    while let Some(message) = messages.next().await {
+        let mut bytes = framed(&message)?;
+        // What is ready as well goes with it.
+        while bytes.len() < BATCH
+            && let Some(Some(message)) = messages.next().now_or_never()
+        {
+            bytes.extend(framed(&message)?);
+        }
+        output.write_all(&bytes).await?;
+        output.flush().await?;
+    }
+    Ok(())
+}
+
+fn framed(message: &Outgoing) -> io::Result<Vec<u8>> {
+    let body = serde_json::to_string(message)?;
+    Ok(format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
+}

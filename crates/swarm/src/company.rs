@@ -1,0 +1,754 @@
+//! Proposals that wait together: parts of one change may fail alone and pass as a set. Those that fail
+//! alone are tested with all that wait; a set that passes is reviewed as one, and applied as a
+//! whole or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::diagnose;
+use super::event::{Event, Party, TestPhase};
+use super::findings::DiagnosticEvidence;
+use super::fresh;
+use super::gate::Draft;
+use super::hub::{Epoch, Hub, State};
+use super::landing::Landed;
+use super::lookup::Lookup;
+use super::proposal::{Evidence, ProposalId, TestEvidence};
+use super::together::Together;
+use super::tools::test_deadline;
+use super::trial;
+use starling_core::{Approval, Driver, Verdict};
+use starling_syntax::{FilePath, SymbolPath};
+use starling_text::{new_file_diff, unified_diff, visible};
+use starling_workspace::Snapshot;
+
+/// How far a proposal that waits has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Checking,
+    /// It passes by itself.
+    Passes,
+    /// By itself it breaks something, or mends nothing.
+    NeedsOthers,
+}
+
+/// A proposal between its draft and its end.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    pub symbol: SymbolPath,
+    pub reason: String,
+    pub diff: String,
+    pub draft: Draft,
+    pub evidence: Option<Evidence>,
+    pub stage: Stage,
+}
+
+/// The sets of a run.
+#[derive(Debug, Default)]
+pub(super) struct Sets {
+    all: Vec<Set>,
+    /// What was tested as one and did not pass, with the epoch of the workspace.
+    failed: BTreeSet<(Epoch, BTreeSet<ProposalId>)>,
+}
+
+/// Proposals that are tested as one and share a verdict. Those who wait for the verdict wait outside of
+/// every lock: a person may take a day to give it.
+#[derive(Debug)]
+struct Set {
+    members: BTreeSet<ProposalId>,
+    judged: Judgement,
+    progress: Progress,
+}
+
+/// How far an undecided set has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Its checks run.
+    Checking,
+    /// It fails by itself, and waits until it can be checked with sets under review.
+    WaitsForReviewed,
+    UnderReview,
+}
+
+/// `None` until the set is judged. The sender is gone when it never will be.
+type Judgement = watch::Receiver<Option<Arc<Judged>>>;
+
+/// What came of a set.
+#[derive(Debug)]
+struct Judged {
+    /// All that were tested.
+    with: BTreeMap<ProposalId, SymbolPath>,
+    tests: TestEvidence,
+    diagnostics: DiagnosticEvidence,
+    /// Proposals under review with which they pass.
+    needs: Vec<ProposalId>,
+    /// What the approver said to all members; `None`: it was not asked, for they fail together as well.
+    verdict: Option<Decision>,
+}
+
+/// The decision on a set, carried out where it was accepted.
+#[derive(Debug, Clone)]
+pub(super) struct Decision {
+    pub by: Party,
+    pub verdict: Verdict,
+    /// What became of each part.
+    pub landed: BTreeMap<ProposalId, Landed>,
+}
+
+/// What a proposal learns from those that wait with it.
+#[derive(Debug, Clone)]
+pub(super) struct Company {
+    pub together: Together,
+    pub verdict: Option<Decision>,
+}
+
+/// Keeps a proposal among those that wait, for as long as it is held.
+pub(super) struct Place {
+    hub: Arc<Hub>,
+    id: ProposalId,
+    /// There while it is decided by itself: whoever can only pass with it waits for the decision.
+    alone: Option<watch::Sender<Option<Arc<Judged>>>>,
+}
+
+impl Place {
+    pub fn take(hub: &Arc<Hub>, id: ProposalId, waiting: Waiting) -> Place {
+        hub.state().waiting.insert(id, waiting);
+        let hub = Arc::clone(hub);
+        Place {
+            hub,
+            id,
+            alone: None,
+        }
+    }
+
+    /// It was checked by itself.
+    pub fn checked(&self, draft: &Draft, diff: &str, evidence: &Evidence, stage: Stage) {
+        if let Some(waiting) = self.hub.state().waiting.get_mut(&self.id) {
+            waiting.draft = draft.clone();
+            diff.clone_into(&mut waiting.diff);
+            waiting.evidence = Some(evidence.clone());
+            waiting.stage = stage;
+        }
+        self.hub.waited.raise();
+    }
+}
+
+impl Place {
+    /// It is decided by itself from now on, in no set.
+    pub fn stand_alone(&mut self) {
+        let (tell, judged) = watch::channel(None);
+        self.alone = Some(tell);
+        self.leave_sets();
+        let members = BTreeSet::from([self.id]);
+        self.hub.state().sets.all.push(Set {
+            members,
+            judged,
+            progress: Progress::Checking,
+        });
+        self.hub.waited.raise();
+    }
+
+    fn leave_sets(&self) {
+        let mut state = self.hub.state();
+        for set in &mut state.sets.all {
+            set.members.remove(&self.id);
+        }
+        state.sets.all.retain(|set| !set.members.is_empty());
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave_sets();
+        self.alone = None;
+        self.hub.state().waiting.remove(&self.id);
+        self.hub.waited.raise();
+    }
+}
+
+/// Whether a proposal should be looked at with others: it breaks tests, or mends none of those that it
+/// is to mend, or it brings problems that have to be mended. Where nobody reviews, also one with which
+/// tests pass only as the run changed them.
+pub(super) fn stage(
+    tests: &TestEvidence,
+    diagnostics: &DiagnosticEvidence,
+    required: &BTreeSet<String>,
+    approval: Approval,
+) -> Stage {
+    if approval == Approval::Auto && tests.only_as_changed().is_some() {
+        return Stage::NeedsOthers;
+    }
+    if diagnostics.stopping().next().is_some() {
+        return Stage::NeedsOthers;
+    }
+    match tests {
+        TestEvidence::Unknown { .. } => Stage::Passes,
+        TestEvidence::Known { broken, .. } => {
+            match broken.is_empty() && !tests.fixes_none_of(required) {
+                true => Stage::Passes,
+                false => Stage::NeedsOthers,
+            }
+        }
+    }
+}
+
+/// Tests a proposal that fails alone with all that wait, and asks about the set when it passes. Where no
+/// person reviews, it waits for as long as others are at work that may make it pass. `None`: nobody else
+/// waits. `ask` is called for at most one member of a set.
+///
+/// What is not decided yet, in another set or by itself, is left out at first; only a proposal that
+/// does not pass without it waits for that decision. Where a person decides it does not wait: it is
+/// checked together with what is under review, and shown at once with the proposals that it needs.
+pub(super) async fn join<F>(
+    hub: &Arc<Hub>,
+    id: ProposalId,
+    ask: impl FnOnce(Arc<Hub>, ProposalId, Vec<(ProposalId, Waiting)>, Together) -> F,
+) -> Option<Company>
+where
+    F: Future<Output = Decision>,
+{
+    if hub.task.driver == Driver::Single {
+        return None;
+    }
+    let person_reviews = hub.task.approval == Approval::Ask;
+    let mut tried = None;
+    loop {
+        let others = others_are_ready(hub, id, tried.as_ref()).await;
+        tried = Some(Ready::now(&hub.state()));
+        let group = match Standing::of(hub, id) {
+            Standing::Member(judged) => {
+                hub.waited.wait_for(|| is_over(&judged)).await;
+                let judged = judged.borrow().clone();
+                match judged {
+                    Some(judged) => return Some(judged.as_seen_by(id)),
+                    // The one that founded the set has gone another way.
+                    None => continue,
+                }
+            }
+            Standing::Alone if others == Others::AtRest => return None,
+            Standing::Alone => continue,
+            // It was tested as it is, and failed.
+            Standing::Pending(_) if person_reviews => return None,
+            Standing::Pending(pending) => {
+                one_is_judged(hub, id, pending).await;
+                continue;
+            }
+            Standing::First(group) => group,
+        };
+        fresh::refresh(hub).await;
+        let is_single = group.with.len() < 2;
+        let mut found = match is_single {
+            true => None,
+            false => Some(checked_together(hub, id, &group.with).await),
+        };
+        let mut needs = Vec::new();
+        if person_reviews && found.as_ref().is_none_or(|found| !found.passes) {
+            group.waits_for_reviewed().await;
+            if let Some((reviewed, with_them)) = with_reviewed(hub, id, &group.with).await {
+                (needs, found) = (reviewed, Some(with_them));
+            }
+        }
+        let Found {
+            tests,
+            diagnostics,
+            passes,
+        } = found?;
+        if !passes && !group.pending.is_empty() && !person_reviews {
+            one_is_judged(hub, id, group.put_off()).await;
+            continue;
+        }
+        if !passes && others == Others::AtWork {
+            tried = Some(group.ready());
+            group.put_off();
+            continue;
+        }
+        let with = group.with.iter().map(|(id, one)| (*id, one.symbol.clone()));
+        let mut judged = Judged {
+            with: with.collect(),
+            tests,
+            diagnostics,
+            needs,
+            verdict: None,
+        };
+        if passes {
+            let together = judged.as_seen_by(id).together;
+            let asked = ask(Arc::clone(hub), id, group.members(), together);
+            judged.verdict = Some(asked.await);
+        }
+        let company = judged.as_seen_by(id);
+        group.conclude(judged);
+        return Some(company);
+    }
+}
+
+impl Judged {
+    fn as_seen_by(&self, id: ProposalId) -> Company {
+        let others = self.with.iter().filter(|(other, _)| **other != id);
+        let (proposals, with) = others.map(|(id, symbol)| (*id, symbol.clone())).unzip();
+        Company {
+            together: Together {
+                with,
+                proposals,
+                tests: self.tests.clone(),
+                diagnostics: self.diagnostics.clone(),
+                needs: self.needs.clone(),
+            },
+            verdict: self.verdict.clone(),
+        }
+    }
+}
+
+/// Where a proposal that fails alone stands among the sets.
+enum Standing {
+    /// In a set that another one founded.
+    Member(Judgement),
+    /// Nobody else waits.
+    Alone,
+    /// It can only pass with members of sets that are not judged yet.
+    Pending(Vec<Judgement>),
+    /// It founds a set.
+    First(Group),
+}
+
+impl Standing {
+    fn of(hub: &Arc<Hub>, id: ProposalId) -> Standing {
+        let person_reviews = hub.task.approval.is_by_person();
+        let mut state = hub.state();
+        let set_of = |id: &ProposalId| {
+            let mut sets = state.sets.all.iter();
+            sets.find(|set| set.members.contains(id))
+        };
+        if let Some(set) = set_of(&id) {
+            return Standing::Member(set.judged.clone());
+        }
+        let pending = state.sets.all.iter().map(|set| &set.judged);
+        let pending = pending.filter(|judged| judged.borrow().is_none());
+        let pending: Vec<Judgement> = pending.cloned().collect();
+        let counts = |id: &ProposalId, one: &Waiting| match set_of(id) {
+            None => one.stage != Stage::Checking,
+            Some(set) => match set.judged.borrow().as_deref() {
+                None => false,
+                // What was decided is in the user's text already, or goes back to its owner.
+                Some(judged) => judged.verdict.is_none(),
+            },
+        };
+        let with = state.waiting.iter().filter(|(id, one)| counts(id, one));
+        let with: Vec<(ProposalId, Waiting)> = with.map(|(id, one)| (*id, one.clone())).collect();
+        let ids = with.iter().map(|(id, _)| *id).collect();
+        let failed = state.sets.failed.contains(&(state.epoch, ids));
+        match (with.len() < 2 || failed, pending.is_empty()) {
+            // It is checked with what the person has before them.
+            (true, false) if person_reviews && !failed => {}
+            (true, false) => return Standing::Pending(pending),
+            (true, true) if with.len() < 2 => return Standing::Alone,
+            (true, true) | (false, _) => {}
+        }
+        let is_member = |(id, one): &&(ProposalId, Waiting)| {
+            one.stage == Stage::NeedsOthers && set_of(id).is_none()
+        };
+        let members = with.iter().filter(is_member).map(|(id, _)| *id).collect();
+        let (tell, judged) = watch::channel(None);
+        state.sets.all.push(Set {
+            members,
+            judged,
+            progress: Progress::Checking,
+        });
+        let epoch = state.epoch;
+        drop(state);
+        hub.waited.raise();
+        Standing::First(Group {
+            hub: Arc::clone(hub),
+            founder: id,
+            epoch,
+            with,
+            pending,
+            tell,
+        })
+    }
+}
+
+/// A set as the one that founded it has it. Dropped without a judgement, the set is dissolved, and its
+/// members look for another.
+struct Group {
+    hub: Arc<Hub>,
+    founder: ProposalId,
+    epoch: Epoch,
+    with: Vec<(ProposalId, Waiting)>,
+    /// Sets that were not judged when this one was founded.
+    pending: Vec<Judgement>,
+    tell: watch::Sender<Option<Arc<Judged>>>,
+}
+
+impl Group {
+    fn members(&self) -> Vec<(ProposalId, Waiting)> {
+        let state = self.hub.state();
+        let set = state.sets.all.iter().find(|set| self.is_own(set));
+        let is_member = |id| set.is_some_and(|set| set.members.contains(id));
+        let members = self.with.iter().filter(|(id, _)| is_member(id));
+        members.cloned().collect()
+    }
+
+    /// Waits until the sets that were not judged when this one was founded are under review or over, no
+    /// longer than a run of the tests may take.
+    async fn waits_for_reviewed(&self) {
+        if let Some(own) = (self.hub.state().sets.all.iter_mut()).find(|set| self.is_own(set)) {
+            own.progress = Progress::WaitsForReviewed;
+        }
+        self.hub.waited.raise();
+        let is_checking = |set: &Set| {
+            set.progress == Progress::Checking && !is_over(&set.judged) && !self.is_own(set)
+        };
+        let none_is = || !self.hub.state().sets.all.iter().any(is_checking);
+        let waited = self.hub.waited.wait_for(none_is);
+        let _ = tokio::time::timeout(test_deadline(&self.hub), waited).await;
+    }
+
+    fn is_own(&self, set: &Set) -> bool {
+        set.members.contains(&self.founder)
+    }
+
+    fn ready(&self) -> Ready {
+        Ready {
+            epoch: self.epoch,
+            checked: self.with.iter().map(|(id, _)| *id).collect(),
+        }
+    }
+
+    /// It does not pass as it is. Gives the sets with which it may.
+    fn put_off(mut self) -> Vec<Judgement> {
+        let ids = self.with.iter().map(|(id, _)| *id).collect();
+        let failed = (self.epoch, ids);
+        self.hub.state().sets.failed.insert(failed);
+        std::mem::take(&mut self.pending)
+    }
+
+    fn conclude(self, judged: Judged) {
+        self.tell.send_replace(Some(Arc::new(judged)));
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.tell.borrow().is_none() {
+            let mut state = self.hub.state();
+            state.sets.all.retain(|set| !self.is_own(set));
+            drop(state);
+            // Who waits must find the sender gone when it is woken below.
+            self.tell = watch::channel(None).0;
+        }
+        self.hub.waited.raise();
+    }
+}
+
+/// Waits until one of these sets is judged or dissolved, or until another founder takes the proposal
+/// into a set. A judgement ends with its approver's deadline at the latest.
+async fn one_is_judged(hub: &Arc<Hub>, id: ProposalId, pending: Vec<Judgement>) {
+    let is_taken = || {
+        let state = hub.state();
+        let mut sets = state.sets.all.iter();
+        sets.any(|set| set.members.contains(&id))
+    };
+    let is_found = || pending.iter().any(is_over) || is_taken();
+    hub.waited.wait_for(is_found).await;
+}
+
+/// Whether a set is judged or dissolved.
+fn is_over(judged: &Judgement) -> bool {
+    judged.borrow().is_some() || judged.has_changed().is_err()
+}
+
+/// What there is to test together: a state of the workspace, and the proposals that were checked.
+#[derive(Debug, PartialEq, Eq)]
+struct Ready {
+    epoch: Epoch,
+    checked: BTreeSet<ProposalId>,
+}
+
+impl Ready {
+    fn now(state: &State) -> Ready {
+        let waiting = state.waiting.iter();
+        let checked = waiting.filter(|(_, one)| one.stage != Stage::Checking);
+        Ready {
+            epoch: state.epoch,
+            checked: checked.map(|(id, _)| *id).collect(),
+        }
+    }
+}
+
+/// Whether others are at work whose proposals may still come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    AtWork,
+    AtRest,
+}
+
+/// Waits until there is something new to test a proposal with, or nobody is left who could bring it.
+/// A person is shown what fails alone, so there only those are waited for that are being checked, or are
+/// ready and about to be, no longer than a run of the tests may take. Else the limits of the run end the wait.
+async fn others_are_ready(hub: &Arc<Hub>, id: ProposalId, tried: Option<&Ready>) -> Others {
+    if hub.task.approval.is_by_person() {
+        let deadline = tokio::time::Instant::now() + test_deadline(hub);
+        let all_ready = hub.waited.wait_for(|| hub.state().drafts.is_empty());
+        let _ = tokio::time::timeout_at(deadline, all_ready).await;
+        let checking = being_checked(&hub.state(), id);
+        let all_checked = hub
+            .waited
+            .wait_for(|| checking.is_disjoint(&being_checked(&hub.state(), id)));
+        let _ = tokio::time::timeout_at(deadline, all_checked).await;
+        return Others::AtRest;
+    }
+    let mut others = Others::AtWork;
+    let is_ready = hub.waited.wait_for(|| {
+        others = others_of(hub, id);
+        let state = hub.state();
+        let is_taken = state.sets.all.iter().any(|set| set.members.contains(&id));
+        let is_new = || tried != Some(&Ready::now(&state));
+        is_taken || others == Others::AtRest || being_checked(&state, id).is_empty() && is_new()
+    });
+    is_ready.await;
+    others
+}
+
+/// The other proposals that are being checked by themselves.
+fn being_checked(state: &State, id: ProposalId) -> BTreeSet<ProposalId> {
+    let others = state.waiting.iter();
+    let others = others.filter(|(other, one)| **other != id && one.stage == Stage::Checking);
+    others.map(|(other, _)| *other).collect()
+}
+
+/// Who waits for others as well is not at work.
+fn others_of(hub: &Hub, id: ProposalId) -> Others {
+    let at_work = hub.at_work();
+    let state = hub.state();
+    // Whose set is judged goes on, although it may not have been woken yet.
+    let is_judged = |id: &ProposalId| {
+        let mut sets = state.sets.all.iter();
+        sets.any(|set| set.members.contains(id) && set.judged.borrow().is_some())
+    };
+    let waits = |party: &Party| {
+        let mut waiting = state.waiting.iter();
+        waiting.any(|(other, one)| {
+            let needs_others = *other == id || one.stage == Stage::NeedsOthers && !is_judged(other);
+            needs_others && party.symbol().is_none_or(|owner| *owner == one.symbol)
+        })
+    };
+    match at_work.iter().all(waits) {
+        true => Others::AtRest,
+        false => Others::AtWork,
+    }
+}
+
+/// Proposals are shown to the approver from now on: others are checked together with them.
+pub(super) fn are_under_review(hub: &Hub, shown: &[ProposalId]) {
+    let mut state = hub.state();
+    let sets = state.sets.all.iter_mut();
+    for set in sets.filter(|set| shown.iter().any(|id| set.members.contains(id))) {
+        set.progress = Progress::UnderReview;
+    }
+    drop(state);
+    hub.waited.raise();
+}
+
+/// What became of proposals that another one needs.
+pub(super) enum Needed {
+    Applied,
+    /// This one ended without being applied, or was taken back.
+    Gone(ProposalId),
+}
+
+/// Waits until all of these proposals are applied, or one of them is gone.
+pub(super) async fn needed(hub: &Hub, needs: &[ProposalId]) -> Needed {
+    loop {
+        let fate = {
+            let state = hub.state();
+            let is_applied = |id: &ProposalId| state.applied.iter().any(|one| one.id == *id);
+            match gone(&state, needs) {
+                Some(gone) => Some(Needed::Gone(gone)),
+                None => needs.iter().all(is_applied).then_some(Needed::Applied),
+            }
+        };
+        if let Some(fate) = fate {
+            return fate;
+        }
+        let is_over = || {
+            let state = hub.state();
+            let is_open = |id: &ProposalId| state.applied.iter().all(|one| one.id != *id);
+            gone(&state, needs).is_some() || !needs.iter().any(is_open)
+        };
+        hub.waited.wait_for(is_over).await;
+    }
+}
+
+/// Waits until one of these proposals is gone.
+pub(super) async fn one_is_gone(hub: &Hub, needs: &[ProposalId]) -> ProposalId {
+    loop {
+        let now = gone(&hub.state(), needs);
+        if let Some(gone) = now {
+            return gone;
+        }
+        hub.waited
+            .wait_for(|| gone(&hub.state(), needs).is_some())
+            .await;
+    }
+}
+
+/// The first of these proposals that neither waits nor is applied.
+fn gone(state: &State, ids: &[ProposalId]) -> Option<ProposalId> {
+    let is_there = |id: &ProposalId| {
+        state.waiting.contains_key(id) || state.applied.iter().any(|one| one.id == *id)
+    };
+    ids.iter().copied().find(|id| !is_there(id))
+}
+
+/// Sets under review that a proposal is checked with one by one, to find the one that it needs.
+const REVIEWED_MOST: usize = 4;
+
+/// Checks proposals that fail by themselves together with those under review. Gives the proposals that
+/// they need and what was found of all together; `None` where they fail with those as well.
+async fn with_reviewed(
+    hub: &Arc<Hub>,
+    id: ProposalId,
+    with: &[(ProposalId, Waiting)],
+) -> Option<(Vec<ProposalId>, Found)> {
+    let reviewed = under_review(&hub.state());
+    if reviewed.is_empty() {
+        return None;
+    }
+    let with_sets = |sets: &[Vec<(ProposalId, Waiting)>]| {
+        let mut all: Vec<(ProposalId, Waiting)> = sets.concat();
+        let needs: Vec<ProposalId> = all.iter().map(|(id, _)| *id).collect();
+        all.extend(with.iter().cloned());
+        (needs, all)
+    };
+    if reviewed.len() > 1 {
+        for set in reviewed.iter().rev().take(REVIEWED_MOST) {
+            let (needs, all) = with_sets(std::slice::from_ref(set));
+            let found = checked_together(hub, id, &all).await;
+            if found.passes {
+                return Some((needs, found));
+            }
+        }
+    }
+    let (needs, all) = with_sets(&reviewed);
+    let found = checked_together(hub, id, &all).await;
+    found.passes.then_some((needs, found))
+}
+
+/// The proposals under review, by their sets.
+fn under_review(state: &State) -> Vec<Vec<(ProposalId, Waiting)>> {
+    let of = |set: &Set| {
+        let waiting = state.waiting.iter();
+        let members = waiting.filter(|(id, _)| set.members.contains(id));
+        members.map(|(id, one)| (*id, one.clone())).collect()
+    };
+    let sets = state.sets.all.iter();
+    let sets = sets.filter(|set| set.progress == Progress::UnderReview && !is_over(&set.judged));
+    sets.map(of).collect()
+}
+
+/// What was found of several proposals as one.
+pub(super) struct Found {
+    pub tests: TestEvidence,
+    pub diagnostics: DiagnosticEvidence,
+    pub passes: bool,
+}
+
+pub(super) async fn checked_together(
+    hub: &Arc<Hub>,
+    id: ProposalId,
+    with: &[(ProposalId, Waiting)],
+) -> Found {
+    let (tests, diagnostics) = tokio::join!(tested(hub, id, with), diagnosed(hub, with));
+    let passes = stage(
+        &tests,
+        &diagnostics,
+        &hub.state().required,
+        hub.task.approval,
+    ) == Stage::Passes;
+    Found {
+        tests,
+        diagnostics,
+        passes,
+    }
+}
+
+/// The tests over everything accepted and these proposals.
+async fn tested(hub: &Arc<Hub>, id: ProposalId, with: &[(ProposalId, Waiting)]) -> TestEvidence {
+    let world = hub.state().world.clone();
+    let drafts = || with.iter().map(|(_, one)| &one.draft);
+    let symbols: Vec<SymbolPath> = drafts().flat_map(|draft| draft.symbols.clone()).collect();
+    let together = laid_over(&world, drafts());
+    let (tests, report) = trial::of_change(hub, &world, &together, &symbols).await;
+    if let Some(report) = report {
+        hub.event(Event::TestsRun {
+            phase: TestPhase::Proposal,
+            proposal: Some(id),
+            report,
+        });
+    }
+    tests
+}
+
+/// The problems that these proposals bring together, in the one text of all of them.
+async fn diagnosed(hub: &Arc<Hub>, with: &[(ProposalId, Waiting)]) -> DiagnosticEvidence {
+    let world = hub.state().world.clone();
+    let drafts = || with.iter().map(|(_, one)| &one.draft);
+    let files: BTreeSet<FilePath> = drafts().map(|draft| draft.file.clone()).collect();
+    let files: Vec<FilePath> = files.into_iter().collect();
+    diagnose::diagnostics(hub, &world, &laid_over(&world, drafts()), &files).await
+}
+
+/// What these proposals change, each file once. One that does not fit over the others stands by itself.
+pub(super) fn diff(hub: &Hub, members: &[(ProposalId, Waiting)]) -> String {
+    let world = hub.state().world.clone();
+    let mut now = world.clone();
+    let mut apart = String::new();
+    for (_, one) in members {
+        match text_with(&now, &one.draft) {
+            Some(text) => now = now.with(one.draft.file.clone(), Some(text)),
+            None => apart.push_str(&one.diff),
+        }
+    }
+    let files: BTreeSet<&FilePath> = members.iter().map(|(_, one)| &one.draft.file).collect();
+    let of_file = |file: &FilePath| match (world.read(file), now.read(file)) {
+        (Ok(before), Ok(after)) => visible(&unified_diff(file.as_str(), &before, &after)),
+        (Err(_), Ok(after)) => visible(&new_file_diff(file.as_str(), &after)),
+        (_, Err(_)) => String::new(),
+    };
+    let diffs = files.into_iter().map(of_file);
+    diffs.chain([apart]).collect()
+}
+
+/// The workspace with all proposals that wait, as it will be when they are accepted.
+pub(super) fn with_all_that_wait(hub: &Hub) -> Lookup {
+    let (world, index, waiting, served) = {
+        let state = hub.state();
+        let (index, served) = (Arc::clone(&state.index), Arc::clone(&state.served));
+        (state.world.clone(), index, state.waiting.clone(), served)
+    };
+    if waiting.is_empty() {
+        return Lookup::new(world, index).with_served(served);
+    }
+    let world = laid_over(&world, waiting.values().map(|one| &one.draft));
+    let index = Arc::new(index.after(world.clone()));
+    Lookup::new(world, index).with_served(served)
+}
+
+/// The workspace with several drafts; one that does not fit over the others is left out.
+fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> Snapshot {
+    let mut world = world.clone();
+    for draft in drafts {
+        if let Some(text) = text_with(&world, draft) {
+            world = world.with(draft.file.clone(), Some(text));
+        }
+    }
+    world
+}
+
+/// The text of a draft's file with the draft; `None` where it does not fit over what is there.
+fn text_with(world: &Snapshot, draft: &Draft) -> Option<Arc<str>> {
+    let now = world.read(&draft.file);
+    draft.over(&now.unwrap_or_else(|_| "".into()))
+}

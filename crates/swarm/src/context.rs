@@ -1,0 +1,507 @@
+//! What a model sees: gathered without a model, capped in tokens, in a fixed order with the parts that
+//! never change first, so that provider caches hit.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::agent::{self, Mind};
+use super::ask::party_name;
+use super::callees::callees;
+use super::event::{Cause, Party};
+use super::excerpt::excerpt;
+use super::goal::Goal;
+use super::hub::Hub;
+use super::lookup::{Lookup, cap};
+use super::material::{Material, material, shown};
+use super::proposal::{TestEvidence, tail};
+use super::required;
+use super::small;
+use super::views::Views;
+use starling_core::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
+use starling_core::{
+    Driver, ModelProfile, Role, TestCase, TestOutcome, TestReport, TestStatus, Tokens, ToolCalling,
+};
+use starling_index::{Certainty, Usage, frames, is_test_file};
+use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
+
+/// Models without tools and with a smaller window are taken for small ones.
+const SMALL_WINDOW: Tokens = Tokens(20_000);
+/// Names of failing tests that are told although they are no part of the task.
+const OTHER_FAILURES: usize = 5;
+/// Uses of a symbol that are looked at.
+const USES: usize = 200;
+
+/// How much of each kind a prompt holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Caps {
+    pub task: Tokens,
+    pub rules: Tokens,
+    pub failures: Tokens,
+    pub source: Tokens,
+    pub outline_lines: usize,
+    pub callers: usize,
+    pub callees: usize,
+    pub tests: usize,
+    /// Of each callee and test.
+    pub excerpt: Tokens,
+    /// All candidates together.
+    pub candidates: Tokens,
+    /// How many of them are shown whole where that is no waste, and up to what length.
+    pub best_count: usize,
+    pub best: Tokens,
+    pub candidate: Tokens,
+    /// Of a class that does not fit.
+    pub class: Tokens,
+}
+
+impl Caps {
+    /// Small models read little, and slowly.
+    pub fn of(profile: &ModelProfile) -> Caps {
+        match is_small(profile) {
+            false => Caps {
+                task: Tokens(4_000),
+                rules: Tokens(1_000),
+                failures: Tokens(1_500),
+                source: Tokens(5_000),
+                outline_lines: 24,
+                callers: 12,
+                callees: 2,
+                tests: 2,
+                excerpt: Tokens(300),
+                candidates: Tokens(3_200),
+                best_count: 2,
+                best: Tokens(1_000),
+                candidate: Tokens(400),
+                class: Tokens(220),
+            },
+            true => Caps {
+                task: Tokens(1_000),
+                rules: Tokens(200),
+                failures: Tokens(500),
+                source: Tokens(2_000),
+                outline_lines: 0,
+                callers: 0,
+                callees: 0,
+                tests: 1,
+                excerpt: Tokens(250),
+                candidates: Tokens(1_300),
+                best_count: 0,
+                best: Tokens(150),
+                candidate: Tokens(150),
+                class: Tokens(150),
+            },
+        }
+    }
+}
+
+/// The frozen part of all prompts of a run.
+pub(super) fn frozen(hub: &Hub) -> String {
+    let caps = Caps::of(hub.outside.models.agent.profile());
+    let rules = hub
+        .state()
+        .world
+        .read(&FilePath::new("AGENTS.md"))
+        // It does not end where it says that it ends.
+        .map(|text| cap(&text.replace("</rules_of_the_repository", ""), caps.rules))
+        .unwrap_or_default();
+    let failures = required::shown(hub)
+        .map(|report| failures(&report, caps.failures))
+        .unwrap_or_default();
+    let asks_for_behaviour = matches!(hub.goal, Goal::Bug | Goal::Feature);
+    TaskPrompt {
+        test_is_needed: hub.must_prove() && asks_for_behaviour && failures.is_empty(),
+        task: cap(&hub.task.text, caps.task),
+        python: hub.outside.tests.python().unwrap_or_default(),
+        rules,
+        failures,
+        other_failures: few(&required::left_alone(hub)),
+    }
+    .render()
+}
+
+/// Some of these ids, and how many more there are.
+fn few(ids: &[String]) -> String {
+    let shown = &ids[..ids.len().min(OTHER_FAILURES)];
+    match ids.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Lines that are shown of tests that were stopped: where they hang, the last ones tell.
+const LAST: usize = 4;
+
+/// The failing tests of a report as a reader needs them; empty when none fails. What tests print before
+/// they are cut off says nothing about a failure.
+pub(super) fn failures(report: &TestReport, most: Tokens) -> String {
+    let has_failed =
+        |case: &TestCase| matches!(case.status, TestStatus::Failed | TestStatus::Error);
+    if report.outcome == TestOutcome::TimedOut && !report.cases.iter().any(has_failed) {
+        let last: Vec<&str> = report.output.trim_end().lines().rev().take(LAST).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        return format!(
+            "{}\nwas stopped at its deadline; until then no test had failed. It said at last:\n{}",
+            report.command,
+            last.join("\n")
+        );
+    }
+    match TestEvidence::compare(&BTreeSet::new(), report) {
+        TestEvidence::Unknown { .. } => String::new(),
+        TestEvidence::Known { broken, .. } if broken.is_empty() => String::new(),
+        TestEvidence::Known {
+            command, details, ..
+        } => cap(&format!("{command}\n{details}"), most),
+    }
+}
+
+/// Puts the work into the agent's conversation: everything about its symbol the first time, what is
+/// new later.
+pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
+    let party = mind.party.clone();
+    // Noted before the prompt is written: it shows this text or a later one.
+    if let Party::Agent(symbol) = &party {
+        remember_view(hub, mind, &[symbol.to_string()]);
+    }
+    let cause = causes
+        .iter()
+        .filter(|cause| weighs(&party, cause))
+        .map(cause_text)
+        .collect::<Vec<_>>()
+        .join("\n");
+    let text = match (&mut mind.conversation, &party) {
+        (Some(_), Party::Agent(symbol)) if is_small(hub.outside.models.agent.profile()) => {
+            mind.cause.clear();
+            return small::ask(hub, mind, symbol);
+        }
+        // What it was shown and never answered is not worth a second look.
+        (Some(conversation), Party::Agent(symbol)) if !conversation.is_answered() => {
+            conversation.forget();
+            let cause = format!("{}{cause}", accepted_already(mind));
+            first_prompt(hub, symbol, cause)
+        }
+        (Some(_), Party::Agent(symbol)) => {
+            let now = hub.lookup().read(&[symbol.to_string()]);
+            let accepted = accepted_already(mind);
+            format!("Your symbol as it is now:\n{now}\n{accepted}{cause}")
+        }
+        (Some(_), _) => cause,
+        (None, Party::Agent(symbol)) if is_small(hub.outside.models.agent.profile()) => {
+            let first = causes
+                .iter()
+                .all(|cause| matches!(cause, Cause::Picked { .. }));
+            mind.cause = if first { String::new() } else { cause };
+            mind.conversation = Some(agent::conversation_of(hub, &party));
+            return small::ask(hub, mind, symbol);
+        }
+        (None, Party::Agent(symbol)) => first_prompt(hub, symbol, cause),
+        (None, _) => {
+            let frozen = hub.frozen.get().cloned().unwrap_or_default();
+            let lookup = hub.lookup();
+            let material = material(hub, Role::Agent);
+            let shown = material.shown.iter().map(|one| one.symbol.as_str());
+            note_shown(&lookup, &mut mind.told, shown);
+            format!("{frozen}\n{}", solo_prompt(hub, material, cause))
+        }
+    };
+    mind.conversation
+        .get_or_insert_with(|| agent::conversation_of(hub, &party))
+        .user(text);
+}
+
+fn first_prompt(hub: &Hub, symbol: &SymbolPath, cause: String) -> String {
+    let frozen = hub.frozen.get().cloned().unwrap_or_default();
+    format!("{frozen}\n{}", symbol_prompt(hub, symbol, cause))
+}
+
+/// What an agent has done in earlier pieces of work, for itself.
+fn accepted_already(mind: &Mind) -> String {
+    let line =
+        |reason: &String| format!("Accepted already, and part of the source above: {reason}\n");
+    mind.accepted.iter().map(line).collect()
+}
+
+/// The one agent of `--driver single` need not hear that it was picked.
+fn weighs(party: &Party, cause: &Cause) -> bool {
+    !matches!((party, cause), (Party::Solo, Cause::Picked { .. }))
+}
+
+/// Notes the texts of the symbols that an agent is about to be shown.
+pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
+    let lookup = hub.lookup();
+    for symbol in lookup.read_symbols(shown) {
+        if let Ok(tree) = lookup.tree(&symbol.file) {
+            mind.told.show(symbol, Arc::clone(tree.text()));
+        }
+    }
+}
+
+/// The definitions of a name with the texts of their files, to be noted where a result shows them.
+pub(super) fn definitions(hub: &Hub, name: &str) -> Vec<Definition> {
+    let lookup = hub.lookup();
+    let defined = lookup.index().definitions(name).into_iter();
+    let read = |symbol: SymbolPath| {
+        let found = lookup.symbol(&symbol).ok()?;
+        Some(Definition {
+            source: found.source().trim_end().to_owned(),
+            text: Arc::clone(found.tree.text()),
+            symbol,
+        })
+    };
+    defined.filter_map(|one| read(one.symbol)).collect()
+}
+
+/// A definition, in the text of its file.
+pub(super) struct Definition {
+    symbol: SymbolPath,
+    source: String,
+    text: Arc<str>,
+}
+
+/// Notes the definitions that a result shows wholly.
+pub(super) fn remember_definitions(mind: &mut Mind, definitions: Vec<Definition>, result: &str) {
+    for one in definitions {
+        if !one.source.is_empty() && result.contains(&one.source) {
+            mind.told.show(one.symbol, one.text);
+        }
+    }
+}
+
+fn note_shown<'s>(lookup: &Lookup, views: &mut Views, shown: impl Iterator<Item = &'s str>) {
+    for symbol in shown.filter_map(|target| lookup.address(target).ok()) {
+        if let Ok(tree) = lookup.tree(&symbol.file) {
+            views.show(symbol, Arc::clone(tree.text()));
+        }
+    }
+}
+
+/// Why an agent has work, in words.
+pub(super) fn cause_text(cause: &Cause) -> String {
+    let prompt = match cause {
+        Cause::Picked { why } => CausePrompt {
+            kind: "picked",
+            text: why.clone(),
+            ..CausePrompt::default()
+        },
+        Cause::ChangeRequest { from, reason } => CausePrompt {
+            kind: "change_request",
+            from: party_name(from),
+            text: reason.clone(),
+            ..CausePrompt::default()
+        },
+        Cause::FollowUp {
+            changed,
+            changes,
+            lines,
+            text,
+            wave: _,
+        } => CausePrompt {
+            kind: "follow_up",
+            from: changed.to_string(),
+            text: text.clone(),
+            changes: changes.clone(),
+            lines: lines.clone(),
+        },
+        Cause::FailedTests { message } => CausePrompt {
+            kind: "failed_tests",
+            text: tail(message, 5_000).to_owned(),
+            ..CausePrompt::default()
+        },
+        Cause::Problems { message } => CausePrompt {
+            kind: "problems",
+            text: tail(message, 5_000).to_owned(),
+            ..CausePrompt::default()
+        },
+        Cause::Steered { text } => CausePrompt {
+            kind: "steered",
+            text: text.clone(),
+            ..CausePrompt::default()
+        },
+        Cause::Declined { by, reason } => CausePrompt {
+            kind: "declined",
+            from: party_name(by),
+            text: reason.clone(),
+            ..CausePrompt::default()
+        },
+    };
+    prompt.render()
+}
+
+/// The prompt of a question to the owner of a symbol.
+pub(super) fn question_prompt(
+    hub: &Hub,
+    owner: &SymbolPath,
+    asker: &str,
+    question: &str,
+    intent: Option<&str>,
+) -> String {
+    let intent = intent
+        .map(|intent| format!("You mean to change it: {intent}\n"))
+        .unwrap_or_default();
+    let cause = format!("{intent}Question from {asker}: {question}");
+    symbol_prompt(hub, owner, cause)
+}
+
+fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
+    let lookup = hub.lookup();
+    let caps = Caps::of(hub.outside.models.agent.profile());
+    if lookup.is_new_file(path) {
+        let file = &path.file;
+        return format!(
+            "Your symbol: the file {file}, which is not there yet. Propose its whole text as `source`.\n\n{cause}"
+        );
+    }
+    let found = match lookup.symbol(path) {
+        Ok(found) => found,
+        Err(error) => return format!("{error}\n\n{cause}"),
+    };
+    let (source, shortened) = excerpt(&found, lookup.focus(), caps.source);
+    let whole_file = found.symbol.kind == SymbolKind::Module;
+    let outline = match caps.outline_lines {
+        0 => String::new(),
+        _ if whole_file && shortened => String::new(),
+        lines => outline(&found.tree, lines),
+    };
+    SymbolPrompt {
+        symbol: path.to_string(),
+        kind: kind_name(found.symbol.kind).to_owned(),
+        language: fence_language(found.tree.language()).to_owned(),
+        line: found.symbol.lines.0,
+        source: source.trim_end().to_owned(),
+        shortened,
+        outline,
+        callers: callers(&lookup, path, caps),
+        callees: called_by(&lookup, path, caps),
+        tests: nearest_tests(&lookup, path, caps),
+        others: hub.told_others(path),
+        cause,
+    }
+    .render()
+}
+
+/// Whether a model reads so little that it gets one function and one question.
+pub(super) fn is_small(profile: &ModelProfile) -> bool {
+    profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
+}
+
+/// The test function of a failing test: the first frame of its traceback that lies in a test file.
+pub(super) fn test_symbol(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
+    let frames = frames(&case.message);
+    let frame = frames
+        .iter()
+        .find(|frame| is_test_file(&FilePath::new(frame.path)))?;
+    let tree = lookup.tree(&FilePath::new(frame.path)).ok()?;
+    Some(tree.at_line(frame.line).path.clone())
+}
+
+pub(super) fn kind_name(kind: SymbolKind) -> &'static str {
+    match kind {
+        SymbolKind::Module => "module body",
+        SymbolKind::Class => "class",
+        SymbolKind::Function => "function",
+        SymbolKind::Method => "method",
+    }
+}
+
+pub(super) fn fence_language(language: Language) -> &'static str {
+    match language {
+        Language::Python => "python",
+        Language::Plain => "",
+    }
+}
+
+/// Lines where a symbol is used, outside itself and outside tests; the last says how many more. What is
+/// only called so says nothing where many symbols share the name.
+pub(super) fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<String> {
+    if caps.callers == 0 || path.is_module() {
+        return Vec::new();
+    }
+    let shared = lookup.index().definitions(path.base_name()).len() > 2;
+    let mut usages = lookup.index().references(&path.to_string(), USES).found;
+    usages.retain(|usage| {
+        let is_guess = usage.certainty == Certainty::Possible && shared;
+        let elsewhere = !path.encloses(&usage.symbol) && !is_test_file(&usage.file);
+        elsewhere && !is_guess && !usage.is_import
+    });
+    let line = |usage: &Usage| {
+        let text: String = usage.text.chars().take(120).collect();
+        format!(
+            "{}:{} ({}): {text}",
+            usage.file, usage.line, usage.symbol.name
+        )
+    };
+    let mut lines: Vec<String> = usages.iter().map(line).collect();
+    lines.dedup();
+    let left = lines.len().saturating_sub(caps.callers);
+    lines.truncate(caps.callers);
+    if left > 0 {
+        lines.push(format!("and {left} more: `references`"));
+    }
+    lines
+}
+
+/// What a function calls and the task speaks of.
+fn called_by(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
+    if caps.callees == 0 {
+        return Vec::new();
+    }
+    let callees = callees(lookup, path, caps.callees).into_iter();
+    callees
+        .filter_map(|callee| shown(lookup, &callee, String::new(), caps.excerpt))
+        .collect()
+}
+
+fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
+    let tests = lookup
+        .index()
+        .nearest_tests(std::slice::from_ref(path), caps.tests);
+    tests
+        .iter()
+        .filter_map(|test| shown(lookup, test, String::new(), caps.excerpt))
+        .collect()
+}
+
+fn solo_prompt(hub: &Hub, material: Material, cause: String) -> String {
+    debug_assert_eq!(hub.task.driver, Driver::Single);
+    let Material { shown, imports } = material;
+    SoloPrompt {
+        candidates: shown,
+        imports,
+        cause,
+    }
+    .render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_that_were_stopped_show_their_last_lines_only() {
+        let output: String = (0..100).map(|n| format!("creating {n}\n")).collect();
+        let mut report = TestReport {
+            outcome: TestOutcome::TimedOut,
+            exit: None,
+            command: "pytest".into(),
+            cases: Vec::new(),
+            source: Default::default(),
+            output,
+            millis: 30_000,
+        };
+        let shown = failures(&report, Tokens(4_000));
+        assert!(
+            shown.starts_with("pytest\nwas stopped at its deadline"),
+            "{shown}"
+        );
+        assert!(
+            shown.ends_with(":\ncreating 96\ncreating 97\ncreating 98\ncreating 99"),
+            "{shown}"
+        );
+        report.cases.push(TestCase {
+            id: "t".into(),
+            status: TestStatus::Failed,
+            message: "assert 1 == 2".into(),
+        });
+        let shown = failures(&report, Tokens(4_000));
+        assert!(shown.contains("assert 1 == 2"), "{shown}");
+    }
+}

@@ -1,0 +1,345 @@
+//! The diagnostics part of the gate: which problems a change brings.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::event::{Event, Party};
+use super::findings::{DiagnosticEvidence, ImportMends};
+use super::hub::Hub;
+use super::names_check;
+use starling_core::{Diagnostics, Effort, Problem, Severity, TextRequest};
+use starling_syntax::{FilePath, SymbolTree};
+use starling_workspace::Snapshot;
+
+/// Files of others that are looked at anew after a change.
+const PREPARED: usize = 4;
+/// The longest that a service is waited for; it may keep to less.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A question about a file that has this text in a state of the workspace.
+pub(super) fn request(
+    world: &Snapshot,
+    file: &FilePath,
+    text: &Arc<str>,
+    effort: Effort,
+) -> TextRequest {
+    let others = world.overlay().iter().filter(|(other, _)| *other != file);
+    TextRequest {
+        file: file.clone(),
+        text: Arc::clone(text),
+        overlay: others
+            .map(|(file, text)| (file.clone(), text.clone()))
+            .collect(),
+        effort,
+        deadline: DEADLINE,
+    }
+}
+
+/// Lets the services look at a file that is likely to be changed, while a model still thinks.
+pub(super) fn prepare(hub: &Arc<Hub>, file: &FilePath) {
+    let world = hub.state().world.clone();
+    let Ok(text) = world.read(file) else {
+        return;
+    };
+    let language = &hub.outside.language;
+    for effort in [Effort::Fast, Effort::Thorough] {
+        if language.has(effort, file) {
+            language.prepare(request(&world, file, &text, effort));
+        }
+    }
+}
+
+/// The same, when the workspace has changed, for those who are still at work: so their proposals need
+/// not wait for what was wrong before them.
+pub(super) fn prepare_others(hub: &Arc<Hub>, by: &Party) {
+    let at_work = hub.at_work();
+    let others = at_work.iter().filter(|party| *party != by);
+    let files: BTreeSet<&FilePath> = others
+        .filter_map(Party::symbol)
+        .map(|own| &own.file)
+        .collect();
+    for file in files.into_iter().take(PREPARED) {
+        prepare(hub, file);
+    }
+}
+
+/// Only the problems that a change of some files brings, in these files. A thorough service is asked
+/// as well, unless the fast one found enough.
+pub(super) async fn diagnostics(
+    hub: &Arc<Hub>,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> DiagnosticEvidence {
+    let mut found = compare_all(hub, before, after, files, Effort::Fast).await;
+    if found.stopping().next().is_none() {
+        found = found.and(compare_all(hub, before, after, files, Effort::Thorough).await);
+    }
+    tell_news(hub);
+    with_names(hub, found, before, after, files)
+}
+
+/// Looks for names without a meaning as well, where no service found enough.
+fn with_names(
+    hub: &Hub,
+    found: DiagnosticEvidence,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> DiagnosticEvidence {
+    let is_enough = found.stopping().next().is_some();
+    match is_enough {
+        true => found,
+        false => found.and(names_check::check(hub, before, after, files)),
+    }
+}
+
+/// The same for the last check: by the thorough service where there is one.
+pub(super) async fn last_look(
+    hub: &Arc<Hub>,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> DiagnosticEvidence {
+    let language = &hub.outside.language;
+    let is_thorough = |file: &FilePath| language.has(Effort::Thorough, file);
+    let effort = match files.iter().any(is_thorough) {
+        true => Effort::Thorough,
+        false => Effort::Fast,
+    };
+    let found = compare_all(hub, before, after, files, effort).await;
+    tell_news(hub);
+    with_names(hub, found, before, after, files)
+}
+
+fn tell_news(hub: &Hub) {
+    for what in hub.outside.language.news() {
+        hub.event(Event::LanguageServer { what });
+    }
+}
+
+async fn compare_all(
+    hub: &Arc<Hub>,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+    effort: Effort,
+) -> DiagnosticEvidence {
+    let mut found = DiagnosticEvidence::Absent;
+    for file in files {
+        if hub.outside.language.has(effort, file) {
+            found = found.and(compare(hub, before, after, file, effort).await);
+        }
+    }
+    found
+}
+
+async fn compare(
+    hub: &Arc<Hub>,
+    before: &Snapshot,
+    after: &Snapshot,
+    file: &FilePath,
+    effort: Effort,
+) -> DiagnosticEvidence {
+    let began = Instant::now();
+    let Ok(text) = after.read(file) else {
+        return DiagnosticEvidence::Absent;
+    };
+    let ask = async |world: &Snapshot, text: &Arc<str>| {
+        let asked = request(world, file, text, effort);
+        let _work = hub.ledger.work();
+        hub.outside.language.diagnostics(asked).await
+    };
+    let base = before.read(file).ok();
+    // In this order: the server ends with the text that is likeliest to be asked about next.
+    let old = match &base {
+        Some(text) => match ask(before, text).await {
+            Diagnostics::Known { problems, .. } => problems,
+            Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
+        },
+        // A new file has no problems before.
+        None => Vec::new(),
+    };
+    match ask(after, &text).await {
+        Diagnostics::Unknown { reason } => DiagnosticEvidence::Unknown { reason },
+        Diagnostics::Known { tool, problems } => DiagnosticEvidence::Known {
+            tool,
+            before: old.len(),
+            after: problems.len(),
+            new: new_problems(
+                &CheckedText::new(file, base.unwrap_or_default(), &old),
+                &CheckedText::new(file, text, &problems),
+            ),
+            millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            unknown: None,
+        },
+    }
+}
+
+/// A text and what is wrong in it.
+#[derive(Debug)]
+pub(super) struct CheckedText<'a> {
+    tree: SymbolTree,
+    problems: &'a [Problem],
+}
+
+impl<'a> CheckedText<'a> {
+    fn new(file: &FilePath, text: Arc<str>, problems: &'a [Problem]) -> Self {
+        CheckedText {
+            tree: SymbolTree::parse(file.clone(), text),
+            problems,
+        }
+    }
+
+    /// What makes two problems the same: their words and the symbol that they stand in, not the line.
+    fn key<'s>(&'s self, problem: &'s Problem) -> (&'s str, Severity, &'s str) {
+        let symbol = self.tree.at_line(problem.line);
+        (&problem.message, problem.severity, &symbol.path.name)
+    }
+}
+
+/// What nobody needs to see: hints mark what is unused or could be nicer.
+fn matters(problem: &Problem) -> bool {
+    match problem.severity {
+        Severity::Error | Severity::Warning => true,
+        Severity::Information | Severity::Hint => false,
+    }
+}
+
+/// The problems that a text has and the one before it had not, as far as they matter.
+pub(super) fn new_problems(before: &CheckedText<'_>, after: &CheckedText<'_>) -> Vec<Problem> {
+    let mut left: HashMap<_, usize> = HashMap::new();
+    for problem in before.problems {
+        *left.entry(before.key(problem)).or_default() += 1;
+    }
+    let mut new = Vec::new();
+    for problem in after.problems {
+        match left.get_mut(&after.key(problem)) {
+            Some(count @ 1..) => *count -= 1,
+            Some(_) | None if matters(problem) => new.push(problem.clone()),
+            Some(_) | None => {}
+        }
+    }
+    new
+}
+
+/// Problems as their owners are told of them.
+pub(super) fn stopping(evidence: &DiagnosticEvidence) -> Vec<String> {
+    let line =
+        |problem: &Problem| format!("{}:{}: {}", problem.file, problem.line, problem.message);
+    evidence.stopping().take(10).map(line).collect()
+}
+
+/// Why problems send a change back, with the imports that may mend them; `None` when none of them must
+/// be mended.
+pub(super) fn objection(evidence: &DiagnosticEvidence, imports: &ImportMends) -> Option<String> {
+    let mut lines = stopping(evidence);
+    if lines.is_empty() {
+        return None;
+    }
+    lines.extend(imports.unclear.iter().map(ToString::to_string));
+    Some(format!(
+        "Not shown to the approver: this change brings problems that were not there before.\n{}",
+        lines.join("\n")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::findings::UnclearImport;
+    use super::*;
+    use starling_core::ProblemKind;
+
+    const BEFORE: &str = "def f():\n    a\n    b\n\ndef g():\n    a\n";
+
+    fn problem(line: u32, message: &str, severity: Severity) -> Problem {
+        Problem {
+            file: FilePath::new("a.py"),
+            line,
+            severity,
+            message: message.to_owned(),
+            source: "ty".to_owned(),
+            kind: ProblemKind::Name,
+            range: None,
+            stops: true,
+        }
+    }
+
+    fn new(before: &[Problem], text: &str, after: &[Problem]) -> Vec<u32> {
+        let file = FilePath::new("a.py");
+        let (old, now) = (Arc::from(BEFORE), Arc::from(text));
+        let before = CheckedText::new(&file, old, before);
+        let after = CheckedText::new(&file, now, after);
+        let new = new_problems(&before, &after);
+        new.into_iter().map(|problem| problem.line).collect()
+    }
+
+    #[test]
+    fn problems_are_matched_by_words_and_symbol_not_by_line() {
+        let error = |line, message| problem(line, message, Severity::Error);
+        let before = [error(2, "a"), error(3, "b"), error(6, "a")];
+        let moved = format!("import os\n\n{BEFORE}    a\n");
+        let same = [error(4, "a"), error(5, "b"), error(8, "a")];
+        assert_eq!(new(&before, &moved, &same), [0; 0]);
+        // A second one of the same words in the same symbol is new, and one in another symbol.
+        let more = [same.as_slice(), &[error(9, "a")]].concat();
+        assert_eq!(new(&before, &moved, &more), [9]);
+        let elsewhere = [error(4, "a"), error(5, "b"), error(8, "b")];
+        assert_eq!(new(&before, &moved, &elsewhere), [8]);
+    }
+
+    #[test]
+    fn hints_are_nobody_s_business() {
+        let after = [
+            problem(2, "unused", Severity::Hint),
+            problem(2, "style", Severity::Information),
+            problem(3, "odd", Severity::Warning),
+        ];
+        assert_eq!(new(&[], BEFORE, &after), [3]);
+    }
+
+    #[test]
+    fn only_what_must_be_mended_stops() {
+        let shown = Problem {
+            stops: false,
+            ..problem(2, "a type", Severity::Error)
+        };
+        let known = |new: Vec<Problem>| DiagnosticEvidence::Known {
+            tool: "ty".to_owned(),
+            before: 0,
+            after: new.len(),
+            new,
+            millis: 1,
+            unknown: None,
+        };
+        let imports = ImportMends {
+            unclear: vec![UnclearImport {
+                name: "a".to_owned(),
+                statements: vec!["from m import a".to_owned(), "import a".to_owned()],
+            }],
+            ..ImportMends::default()
+        };
+        let objection = |found: &DiagnosticEvidence| super::objection(found, &imports);
+        assert_eq!(objection(&known(vec![shown.clone()])), None);
+        let both = known(vec![shown, problem(3, "a name", Severity::Error)]);
+        let why = objection(&both).unwrap();
+        assert!(
+            why.ends_with("\na.py:3: a name\n`a` needs an import: `from m import a` or `import a`"),
+            "{why}"
+        );
+        let unknown = DiagnosticEvidence::Unknown {
+            reason: "slow".to_owned(),
+        };
+        assert_eq!(objection(&unknown), None);
+        // What one service does not know does not hide what another found.
+        let merged = both.clone().and(unknown.clone());
+        assert_eq!(merged.stopping().count(), 1);
+        assert!(merged.to_string().contains("ty; unknown: slow"), "{merged}");
+        assert_eq!(unknown.and(both.clone()).stopping().count(), 1);
+        let twice = both.clone().and(both);
+        assert_eq!(twice.stopping().count(), 2);
+    }
+}

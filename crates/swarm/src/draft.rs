@@ -1,0 +1,717 @@
+//! From an agent's words to a draft: the change of one file, made against what the agent saw, guarded,
+//! and rebased over what happened since.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::agent::Mind;
+use super::apply;
+use super::context::is_small;
+use super::event::Party;
+use super::findings::ImportMends;
+use super::fresh;
+use super::gate::{Draft, contract_changes};
+use super::hub::Hub;
+use super::mend;
+use super::proposal::ProposalId;
+use super::protocol::{AddSymbol, Propose};
+use super::reason::ReturnReason;
+use super::rebinding;
+use super::{small, write_test};
+use starling_core::{Approval, EditorError};
+use starling_syntax::{
+    FilePath, Hidden, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, carry,
+    omission_marks, rewrite,
+};
+use starling_text::ChangeSet;
+use starling_workspace::{WriteRule, encode};
+
+/// Why a draft was not made. The text tells the agent what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("{why}")]
+    Unusable { why: ReturnReason },
+    #[error("{why}")]
+    EditorGone { why: String },
+    /// The user changed the place, and `why` shows the symbol in this text of its file.
+    #[error("{why}")]
+    Moved {
+        why: ReturnReason,
+        symbol: SymbolPath,
+        text: Arc<str>,
+    },
+}
+
+impl Refusal {
+    /// The reason in words for the user.
+    pub(super) fn to_user(&self) -> &str {
+        match self {
+            Refusal::Unusable { why } | Refusal::Moved { why, .. } => why.to_user(),
+            Refusal::EditorGone { why } => why,
+        }
+    }
+}
+
+/// Refuses a draft, with the words for the agent and those for the user.
+fn unusable<T>(to_agent: impl Into<String>, to_user: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Unusable {
+        why: ReturnReason::new(to_agent, to_user),
+    })
+}
+
+/// Refuses a draft with the same words for the agent and for the user.
+fn unusable_as<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Unusable {
+        why: ReturnReason::for_both(why),
+    })
+}
+
+/// Makes the draft of a proposal.
+///
+/// # Errors
+/// A [`Refusal`] for the agent; nothing was changed.
+pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
+    let draft = written(hub, mind, change).await?;
+    if let Some(why) = rebinding::refusal(hub, mind, &draft) {
+        return Err(Refusal::Unusable { why });
+    }
+    let mended = mend::mended(hub, draft.clone()).await;
+    // An import that nobody asked for is left out rather than refused.
+    match rebinding::refusal(hub, mind, &mended) {
+        Some(_) => Ok(draft),
+        None => Ok(mended),
+    }
+}
+
+/// The draft as the agent wrote it.
+async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
+    let target = target(hub, mind, change)?;
+    let trimmed = is_small(hub.outside.models.agent.profile())
+        .then(|| own_part(&target, change).or_else(|| small::without_stray_fence(&target, change)))
+        .flatten();
+    let change = trimmed.as_ref().unwrap_or(change);
+    let file = target.file.clone();
+    let mut needs_person = may_be_changed(hub, &file)?;
+    let current = match current_text(hub, &file).await? {
+        Some(text) => text,
+        None => {
+            let fitted = (is_small(hub.outside.models.agent.profile())
+                && write_test::is_asked_of(hub, &target))
+            .then(|| write_test::as_file(hub, &file, change))
+            .flatten();
+            return new_file(hub, file, fitted.as_ref().unwrap_or(change), needs_person);
+        }
+    };
+    let tree = parse(&file, &current);
+    let is_test_asked = is_small(hub.outside.models.agent.profile()) && target.is_module();
+    let added = match is_test_asked && write_test::is_asked_of(hub, &target) {
+        true => {
+            Some(
+                write_test::as_added(hub, &tree, change).ok_or_else(|| Refusal::Unusable {
+                    why: ReturnReason::for_both(format!(
+                        "The answer holds no new test for {file}."
+                    )),
+                })?,
+            )
+        }
+        false => None,
+    };
+    let change = added.as_ref().unwrap_or(change);
+    let base = base_text(mind, &target, change, &tree);
+    let base_tree = if Arc::ptr_eq(&base, &current) {
+        tree.clone()
+    } else {
+        parse(&file, &base)
+    };
+    nothing_left_out(&base, change)?;
+    let (wanted, unused) = imports(&base_tree, &target, change);
+    let change = &Propose {
+        imports: wanted,
+        ..change.clone()
+    };
+    let rewrites = rewrites(&base_tree, &target, change)?;
+    let done = rewrite(&base_tree, &rewrites).map_err(|error| match base == current {
+        true => Refusal::Unusable {
+            why: ReturnReason::new(error.to_string(), error.in_short()),
+        },
+        false => moved(hub, &target, &tree, &error.to_string()),
+    })?;
+    guard(hub, mind, change, &base_tree, &rewrites, &done)?;
+    let text = rebased(hub, &target, &base, &tree, &done)?;
+    can_be_written(&file, &text)?;
+    let after = parse(&file, &text);
+    needs_person.extend(may_be_brought(hub, &file, &current, &text)?);
+    needs_person.extend(hidden(hub, change, &current, &after)?);
+    let symbols = paths(&file, &done.touched);
+    let (contract, breaking) = contract_changes(&tree, &after, &symbols);
+    let epoch = hub.state().epoch;
+    Ok(Draft {
+        file,
+        base: current,
+        text,
+        symbols,
+        losses: done.losses,
+        contract,
+        breaking,
+        epoch,
+        imports: ImportMends {
+            left_out: unused,
+            ..ImportMends::default()
+        },
+        needs_person,
+        edited: false,
+    })
+}
+
+/// The imports that a proposal asks for: those that its text uses, and the others. Where it does
+/// nothing else, they are for others to use.
+fn imports(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> (Vec<String>, Vec<String>) {
+    let code = Propose {
+        imports: Vec::new(),
+        ..change.clone()
+    };
+    let done = match change.imports.is_empty() {
+        true => None,
+        false => rewrites(tree, target, &code).ok(),
+    };
+    match done.and_then(|rewrites| rewrite(tree, &rewrites).ok()) {
+        Some(done) => mend::used_imports(&change.imports, &done.text),
+        None => (change.imports.clone(), Vec::new()),
+    }
+}
+
+fn parse(file: &FilePath, text: &Arc<str>) -> SymbolTree {
+    SymbolTree::parse(file.clone(), Arc::clone(text))
+}
+
+fn paths(file: &FilePath, names: &[String]) -> Vec<SymbolPath> {
+    names
+        .iter()
+        .map(|name| SymbolPath::new(file.clone(), name.clone()))
+        .collect()
+}
+
+/// The symbol that a proposal speaks of.
+fn target(hub: &Hub, mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
+    let named = match change
+        .symbol
+        .as_deref()
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
+        None => None,
+        Some(name) => match hub.lookup().address(name) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                let to_user = format!("the address `{name}` cannot be read");
+                return unusable(error, to_user);
+            }
+        },
+    };
+    match (named, &mind.party) {
+        (Some(path), _) => Ok(path),
+        (None, Party::Agent(own)) => Ok(own.clone()),
+        (None, Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo) => {
+            unusable(
+                "Say in `symbol` what you change: path/to/file.py::Class.method",
+                "the proposal does not say what it changes",
+            )
+        }
+    }
+}
+
+/// Why only a person may accept a change of this file; empty where anybody may. Asked before the text
+/// is read: what is refused here is not known to the run.
+fn may_be_changed(hub: &Hub, file: &FilePath) -> Result<Vec<String>, Refusal> {
+    needed_person(hub, file, hub.policy().may_write(file))
+}
+
+/// Why only a person may accept this text of a file; empty where anybody may.
+fn may_be_brought(
+    hub: &Hub,
+    file: &FilePath,
+    before: &str,
+    after: &str,
+) -> Result<Vec<String>, Refusal> {
+    needed_person(hub, file, hub.policy().may_bring(file, before, after))
+}
+
+/// Why the rule needs a person's yes.
+///
+/// # Errors
+/// Nobody may make the change, or a person would have to accept it and none is asked in this run.
+fn needed_person(hub: &Hub, file: &FilePath, rule: WriteRule) -> Result<Vec<String>, Refusal> {
+    match (rule, hub.task.approval) {
+        (WriteRule::Allowed, _) => Ok(Vec::new()),
+        (WriteRule::NeedsPerson { why }, Approval::Ask) => Ok(vec![why.to_owned()]),
+        (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => {
+            let options = allow_write(hub, file);
+            unusable(
+                format!(
+                    "Not changed: {file} is changed only after a person accepted that very change ({why}), and \
+                 nobody is asked in this run. Do without it, and say in your summary what should be changed \
+                 there. The user can allow it by {options}."
+                ),
+                format!(
+                    "{file} is changed only after you accepted that very change ({why}); allow it by \
+                 {options}"
+                ),
+            )
+        }
+        (WriteRule::Never { why }, _) => unusable_as(format!("Not changed: {why}.")),
+    }
+}
+
+/// The options that let agents change a file: one for each of its names that needs it.
+fn allow_write(hub: &Hub, file: &FilePath) -> String {
+    let names = hub.policy().names_to_allow(file).into_iter();
+    let options = names.map(|name| format!("--allow-write '{}'", name.display()));
+    options.collect::<Vec<_>>().join(" ")
+}
+
+/// The user's text as it is now; the run's world follows it. `None`: there is no such file.
+async fn current_text(hub: &Arc<Hub>, file: &FilePath) -> Result<Option<Arc<str>>, Refusal> {
+    match fresh::text(hub, file).await {
+        Ok(text) => Ok(Some(text)),
+        Err(EditorError::Missing { .. }) => Ok(None),
+        Err(error @ (EditorError::Unreadable { .. } | EditorError::Forbidden { .. })) => {
+            unusable_as(error.to_string())
+        }
+        Err(error @ EditorError::Gone) => Err(Refusal::EditorGone {
+            why: error.to_string(),
+        }),
+    }
+}
+
+fn new_file(
+    hub: &Hub,
+    file: FilePath,
+    change: &Propose,
+    mut needs_person: Vec<String>,
+) -> Result<Draft, Refusal> {
+    let Some(source) = &change.source else {
+        return unusable(
+            format!("There is no file {file}. To make it, give its whole text as `source`."),
+            format!("there is no file {file}"),
+        );
+    };
+    let text: Arc<str> = if source.ends_with('\n') {
+        source.as_str().into()
+    } else {
+        format!("{source}\n").into()
+    };
+    can_be_written(&file, &text)?;
+    let tree = parse(&file, &text);
+    if let Some(error) = tree.errors().first() {
+        let line = text[..error.start].lines().count().max(1);
+        return unusable_as(format!(
+            "The new file {file} has a syntax error at line {line}."
+        ));
+    }
+    needs_person.extend(may_be_brought(hub, &file, "", &text)?);
+    needs_person.extend(hidden(hub, change, "", &tree)?);
+    let symbols = vec![SymbolPath::module(file.clone())];
+    let epoch = hub.state().epoch;
+    let (losses, contract, breaking) = (Vec::new(), Vec::new(), Vec::new());
+    Ok(Draft {
+        file,
+        base: "".into(),
+        text,
+        symbols,
+        losses,
+        contract,
+        breaking,
+        epoch,
+        imports: ImportMends::default(),
+        needs_person,
+        edited: false,
+    })
+}
+
+/// Refuses a character that the declared encoding of the file lacks.
+fn can_be_written(file: &FilePath, text: &str) -> Result<(), Refusal> {
+    encode(Path::new(file.as_str()), text).map_or_else(
+        |error| unusable_as(format!("Not changed: {file}: {error}.")),
+        |_| Ok(()),
+    )
+}
+
+/// The text that the agent meant: the current one, unless what it changes is not as the agent saw it.
+fn base_text(mind: &Mind, target: &SymbolPath, change: &Propose, current: &SymbolTree) -> Arc<str> {
+    // Of a file that the agent has not seen, it means nothing.
+    let seen = mind.seen(target).unwrap_or_default();
+    if &seen == current.text() {
+        return seen;
+    }
+    let is_as_seen = |symbol: &SymbolPath| {
+        let seen = mind.seen(symbol).unwrap_or_default();
+        let old = parse(&symbol.file, &seen);
+        source_of(&old, &symbol.name) == source_of(current, &symbol.name)
+    };
+    match changed_symbols(target, change, current)
+        .iter()
+        .all(is_as_seen)
+    {
+        true => Arc::clone(current.text()),
+        false => seen,
+    }
+}
+
+/// The symbols that a proposal changes: its target, or those below it that hold its hunks.
+fn changed_symbols(target: &SymbolPath, change: &Propose, tree: &SymbolTree) -> Vec<SymbolPath> {
+    let is_whole = change.source.is_some() || change.hunks.is_empty();
+    if is_whole || !target.is_module() {
+        return vec![target.clone()];
+    }
+    let holders = change.hunks.iter().map(|hunk| holder(tree, &hunk.old));
+    let path = |name| SymbolPath::new(target.file.clone(), name);
+    holders.map(path).collect()
+}
+
+fn source_of<'t>(tree: &'t SymbolTree, name: &str) -> Option<&'t str> {
+    let symbol = tree.find(name)?;
+    Some(symbol.span.of(tree.text()))
+}
+
+/// The user or another proposal changed the place since the agent saw it: shows it as it is now.
+fn moved(hub: &Hub, target: &SymbolPath, now: &SymbolTree, place: &str) -> Refusal {
+    let source = source_of(now, &target.name).unwrap_or("(gone)");
+    let by = apply::last_writer(&hub.state(), &target.file, now.text());
+    let who = in_same_place(by, place);
+    let to_user = match by {
+        Some(id) => format!("{id} changed the same place meanwhile ({place}), and stands"),
+        None => format!("you changed the same place meanwhile ({place}); your text stands"),
+    };
+    Refusal::Moved {
+        why: ReturnReason::new(
+            format!("{who} {target} is now:\n{source}\nPropose your change on top of it."),
+            to_user,
+        ),
+        symbol: target.clone(),
+        text: Arc::clone(now.text()),
+    }
+}
+
+/// What an agent is told of whoever changed the place of its proposal first.
+pub(super) fn in_same_place(by: Option<ProposalId>, place: &str) -> String {
+    match by {
+        Some(id) => {
+            format!("Proposal {id} changed the same place meanwhile ({place}), and stands.")
+        }
+        None => {
+            format!("The user changed the same place meanwhile ({place}); the user's text stands.")
+        }
+    }
+}
+
+/// The proposal in terms of symbols.
+fn rewrites(
+    tree: &SymbolTree,
+    target: &SymbolPath,
+    change: &Propose,
+) -> Result<Vec<Rewrite>, Refusal> {
+    let mut rewrites = Vec::new();
+    if change.source.is_some() && !change.hunks.is_empty() {
+        return unusable(
+            "Give either `source` or `hunks`, not both.",
+            "the proposal has two forms of the same change",
+        );
+    }
+    if let Some(source) = &change.source {
+        rewrites.push(Rewrite::Whole {
+            symbol: target.name.clone(),
+            source: source.clone(),
+        });
+    }
+    if !change.hunks.is_empty() {
+        rewrites.extend(patches(tree, target, change));
+    }
+    for add in &change.add {
+        rewrites.push(addition(target, add)?);
+    }
+    for name in &change.delete {
+        let name = in_file(target, name)?;
+        rewrites.push(Rewrite::Delete { symbol: name });
+    }
+    if !change.imports.is_empty() {
+        rewrites.push(Rewrite::Import {
+            statements: change.imports.clone(),
+        });
+    }
+    if rewrites.is_empty() {
+        return unusable(
+            "The proposal is empty: give `source`, `hunks`, `add`, `delete` or `imports`.",
+            "the proposal is empty",
+        );
+    }
+    Ok(rewrites)
+}
+
+/// Small models write imports and neighbours along with their symbol: these are not theirs to change.
+/// The proposal with the symbol alone, where there is more.
+fn own_part(target: &SymbolPath, change: &Propose) -> Option<Propose> {
+    let source = change.source.as_deref()?;
+    let tree = SymbolTree::parse(target.file.clone(), source.into());
+    let named = |symbol: &&Symbol| {
+        !symbol.path.is_module() && symbol.path.base_name() == target.base_name()
+    };
+    let mut same = tree.symbols().iter().filter(named);
+    let own = same
+        .next()
+        .filter(|_| same.next().is_none())?
+        .span
+        .of(source);
+    Some(Propose {
+        source: Some(own.to_owned()),
+        ..change.clone()
+    })
+}
+
+/// The hunks by the symbol that holds them: models name the file when they change several symbols of
+/// it. Whether the proposer owns them is the guard's business.
+fn patches(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Vec<Rewrite> {
+    let mut by_symbol: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    for hunk in &change.hunks {
+        let name = if target.is_module() {
+            holder(tree, &hunk.old)
+        } else {
+            target.name.clone()
+        };
+        let pair = (hunk.old.clone(), hunk.new.clone());
+        match by_symbol.iter_mut().find(|(symbol, _)| *symbol == name) {
+            Some((_, hunks)) => hunks.push(pair),
+            None => by_symbol.push((name, vec![pair])),
+        }
+    }
+    by_symbol
+        .into_iter()
+        .map(|(symbol, hunks)| Rewrite::Patch { symbol, hunks })
+        .collect()
+}
+
+/// The outermost symbol below the module that holds the text, when the file has the text once.
+fn holder(tree: &SymbolTree, old: &str) -> String {
+    let mut places = tree.text().match_indices(old);
+    let (Some((start, _)), None) = (places.next(), places.next()) else {
+        return String::new();
+    };
+    let holds =
+        |symbol: &&Symbol| symbol.span.start <= start && start + old.len() <= symbol.span.end;
+    let outermost = |symbol: &&Symbol| symbol.parent == Some(SymbolId(0));
+    tree.symbols()
+        .iter()
+        .filter(outermost)
+        .find(holds)
+        .map(|symbol| symbol.path.name.clone())
+        .unwrap_or_default()
+}
+
+fn addition(target: &SymbolPath, add: &AddSymbol) -> Result<Rewrite, Refusal> {
+    let beside = match &add.beside {
+        Some(name) => in_file(target, name)?,
+        None => target.name.clone(),
+    };
+    let place = if add.inside {
+        Place::Inside
+    } else {
+        Place::After
+    };
+    Ok(Rewrite::Add {
+        beside,
+        place,
+        source: add.source.clone(),
+    })
+}
+
+/// The name of a symbol in the target's file, from a path or a bare name.
+fn in_file(target: &SymbolPath, name: &str) -> Result<String, Refusal> {
+    match name.split_once("::") {
+        None => Ok(name.to_owned()),
+        Some((file, name)) if FilePath::new(file) == target.file => Ok(name.to_owned()),
+        Some(_) => unusable_as(format!(
+            "One proposal changes one file, here {}; `{name}` is in another.",
+            target.file
+        )),
+    }
+}
+
+/// Refuses text that stands for code left out: it would be taken literally.
+fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
+    let hunks = change.hunks.iter().map(|hunk| &hunk.new);
+    let added = change.add.iter().map(|add| &add.source);
+    for text in change.source.iter().chain(hunks).chain(added) {
+        if let Some((line, mark)) = omission_marks(base, text).first() {
+            let mark = mark.trim();
+            return unusable(
+                format!(
+                    "Line {line} of your code stands for code left out (`{mark}`). It would be taken literally: write all of the code, or use `hunks`."
+                ),
+                format!("the code is not complete: `{mark}` stands for the rest of it"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Refuses new characters that nobody would see, except in string literals. A person may be shown them
+/// when the agent insists; then this is why only a person may accept the change.
+fn hidden(
+    hub: &Hub,
+    change: &Propose,
+    before: &str,
+    after: &SymbolTree,
+) -> Result<Option<String>, Refusal> {
+    const MOST: usize = 5;
+    let found = after.newly_hidden(before);
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let place = |one: &Hidden| format!("{} in line {}", one.char.escape_unicode(), one.line);
+    let places: Vec<String> = found.iter().take(MOST).map(place).collect();
+    let more = match found.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let places = format!("{}{more}", places.join(", "));
+    let to_user = format!("the change brings invisible characters: {places}");
+    match (hub.task.approval, change.insist) {
+        (Approval::Ask, true) => Ok(Some(format!("it brings invisible characters ({places})"))),
+        (Approval::Ask, false) => unusable(
+            format!(
+                "The proposal brings invisible characters: {places}. Leave them out, or write them as \
+                 escapes in a string. Repeat it with `insist` to show it to the person all the same."
+            ),
+            to_user,
+        ),
+        (Approval::Proxy | Approval::Auto, _) => unusable(
+            format!(
+                "The proposal brings invisible characters: {places}. Leave them out, or write them as \
+                 escapes in a string."
+            ),
+            to_user,
+        ),
+    }
+}
+
+/// Refuses what a careful colleague would: other owners' symbols and silent losses.
+fn guard(
+    hub: &Hub,
+    mind: &Mind,
+    change: &Propose,
+    base: &SymbolTree,
+    rewrites: &[Rewrite],
+    done: &Rewritten,
+) -> Result<(), Refusal> {
+    if done.changes.is_empty() {
+        return unusable_as("The proposal changes nothing: the text is the same as before.");
+    }
+    if let Party::Agent(own) = &mind.party {
+        for touched in paths(base.file(), &done.touched) {
+            if let Some(why) = foreign(hub, own, rewrites, &touched, base) {
+                return Err(Refusal::Unusable { why });
+            }
+        }
+    }
+    let by_accident = change.source.is_some() && !change.intended_losses;
+    let lost: Vec<String> = done.losses.iter().map(ToString::to_string).collect();
+    if by_accident && !lost.is_empty() {
+        let lost = lost.join(", ");
+        return unusable(
+            format!(
+                "The proposal loses {lost}. Keep it, or set `intended_losses` when it is meant to go."
+            ),
+            format!("the change would lose {lost}"),
+        );
+    }
+    Ok(())
+}
+
+/// Whether a container changes only by what goes in or out of it: imports, and the blank lines around
+/// a neighbour that is added or deleted.
+fn touches_in_passing(rewrites: &[Rewrite], container: &SymbolPath) -> bool {
+    let meant = |rewrite: &Rewrite| match rewrite {
+        Rewrite::Whole { symbol, .. }
+        | Rewrite::Patch { symbol, .. }
+        | Rewrite::Delete { symbol } => *symbol == container.name,
+        Rewrite::Add { .. } | Rewrite::Import { .. } => false,
+    };
+    let passing = |rewrite: &Rewrite| match rewrite {
+        Rewrite::Whole { .. } | Rewrite::Patch { .. } => false,
+        Rewrite::Add { .. } | Rewrite::Delete { .. } | Rewrite::Import { .. } => true,
+    };
+    rewrites.iter().any(passing) && !rewrites.iter().any(meant)
+}
+
+/// Why an owner may not touch a symbol; `None` when it may.
+fn foreign(
+    hub: &Hub,
+    own: &SymbolPath,
+    rewrites: &[Rewrite],
+    touched: &SymbolPath,
+    base: &SymbolTree,
+) -> Option<ReturnReason> {
+    let is_new = base.find(&touched.name).is_none();
+    let in_passing = touches_in_passing(rewrites, touched);
+    if touched == own || is_new || (in_passing && touched.is_module()) {
+        return None;
+    }
+    let advice = format!("use `request_change` with symbol {touched}");
+    match hub.owner_of(touched) {
+        Some(owner) if &owner == own => None,
+        Some(owner) => {
+            let what = format!("{touched} belongs to the owner of {owner}");
+            Some(ReturnReason::new(format!("{what}: {advice}."), what))
+        }
+        None if in_passing && touched.encloses(own) => None,
+        None if own.encloses(touched) && !own.is_module() => None,
+        None => Some(ReturnReason::new(
+            format!("{touched} is not your symbol: {advice}."),
+            format!(
+                "{touched} is another symbol than {own}, which the proposal was for; a change of it is \
+                 asked by `request_change`"
+            ),
+        )),
+    }
+}
+
+/// The draft's text over the user's text as it is now.
+fn rebased(
+    hub: &Hub,
+    target: &SymbolPath,
+    base: &Arc<str>,
+    now: &SymbolTree,
+    done: &Rewritten,
+) -> Result<Arc<str>, Refusal> {
+    let current = now.text();
+    if Arc::ptr_eq(base, current) || base == current {
+        return Ok(done.text.as_str().into());
+    }
+    let ours = ChangeSet::between(base, &done.text);
+    let text = match carry(&target.file, base, &ours, current) {
+        Ok(changes) => changes.apply(current).map_err(|error| Refusal::Unusable {
+            why: ReturnReason::for_both(error.to_string()),
+        })?,
+        Err(conflict) => {
+            let wanted = done.text.as_str().into();
+            let beside = mend::over_other_imports(&target.file, (base, &wanted), current);
+            return beside.ok_or_else(|| moved(hub, target, now, &conflict.in_lines(base)));
+        }
+    };
+    Ok(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_was_first_in_a_place_is_named() {
+        let by_user = in_same_place(None, "line 3");
+        assert!(by_user.starts_with("The user changed the same place meanwhile (line 3)"));
+        let by_run = in_same_place(Some(ProposalId(1)), "line 3");
+        assert_eq!(
+            by_run,
+            "Proposal #1 changed the same place meanwhile (line 3), and stands."
+        );
+    }
+}

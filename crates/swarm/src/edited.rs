@@ -1,0 +1,255 @@
+//! A person's version of a proposal: splits an edited file among the proposals that change it, and drafts
+//! them anew so that they are checked and shown again.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::company::{self, Waiting};
+use super::event::{Event, Party};
+use super::fresh;
+use super::gate::{Draft, contract_changes};
+use super::hub::Hub;
+use super::proposal::{Part, ProposalId};
+use super::propose;
+use super::together::Together;
+use starling_core::{EditedPart, Verdict};
+use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree, carry, touched};
+use starling_text::{ByteRange, ChangeSet, Edit};
+use starling_workspace::encode;
+
+/// The reason that is recorded for a proposal that the person withdrew.
+pub(super) const TAKEN_OUT: &str = "the user took it out";
+
+/// A file as the person edited it: the whole text, with the changes of a proposal and of its set.
+#[derive(Debug, Clone)]
+pub struct EditedFile {
+    pub file: FilePath,
+    /// Its whole text without the change, as it was when the person began to edit.
+    pub before: Arc<str>,
+    /// Its whole text with the change, as the person left it.
+    pub text: Arc<str>,
+}
+
+impl EditedFile {
+    /// With the line ends of `before`: an editor may show a file of Windows' line ends with others.
+    pub fn new(file: FilePath, before: &str, text: &str) -> Self {
+        EditedFile {
+            file,
+            before: before.into(),
+            text: with_line_ends_of(before, text),
+        }
+    }
+}
+
+/// Splits an edited file among the proposals that change it. Each edit goes to the proposal that changes
+/// the symbol around the edit, otherwise to the first proposal of the file.
+///
+/// # Errors
+/// What is wrong with the text and what to do, in words.
+pub fn edited_parts(parts: &[Part], edited: &EditedFile) -> Result<Vec<EditedPart>, String> {
+    let EditedFile { file, before, text } = edited;
+    let own: Vec<&Part> = parts.iter().filter(|part| part.file == *file).collect();
+    let Some(first) = own.first() else {
+        return Err(format!("{file} is no file of the proposal"));
+    };
+    encode(Path::new(file.as_str()), text).map_err(|error| format!("{file}: {error}"))?;
+    let parse = |text: &Arc<str>| SymbolTree::parse(file.clone(), Arc::clone(text));
+    let (old, new) = (parse(before), parse(text));
+    if let (Some(error), true) = (new.errors().first(), old.errors().is_empty()) {
+        let line = line_at(text, error.start);
+        return Err(format!(
+            "{file} has a syntax error in line {line}: mend it, and save again"
+        ));
+    }
+    let edits = ChangeSet::between_lines(before, text);
+    let mut shift = 0;
+    let mut edits_of: Vec<Vec<Edit>> = vec![Vec::new(); own.len()];
+    for edit in edits.edits() {
+        let start = edit.range.start.saturating_add_signed(shift);
+        let made = ByteRange::new(start, start + edit.insert.len());
+        shift += edit.insert.len() as isize - edit.range.len() as isize;
+        let touches = |part: &&Part| lies_in(&old, edit.range, part) || lies_in(&new, made, part);
+        let place = own.iter().position(touches).unwrap_or(0);
+        edits_of[place].push(edit.clone());
+    }
+    let mut all = Vec::new();
+    for (part, edits) in own.iter().zip(edits_of) {
+        let changes = ChangeSet::new(before.len(), edits);
+        let text = changes.and_then(|changes| changes.apply(before).ok());
+        let Some(text) = text else {
+            return Err(format!("internal error: {} cannot be split", first.file));
+        };
+        all.push(EditedPart {
+            proposal: part.proposal.0,
+            before: Arc::clone(before),
+            text: text.into(),
+        });
+    }
+    Ok(all)
+}
+
+fn with_line_ends_of(before: &str, text: &str) -> Arc<str> {
+    let is_windows = |text: &str| text.contains("\r\n");
+    let has_both = before.replace("\r\n", "").contains('\n');
+    match is_windows(before) && !is_windows(text) && !has_both {
+        true => text.replace('\n', "\r\n").into(),
+        false => text.into(),
+    }
+}
+
+/// Whether a range lies in a symbol that a proposal changes.
+fn lies_in(tree: &SymbolTree, range: ByteRange, part: &Part) -> bool {
+    let is_of_part = |symbol: &&Symbol| {
+        !symbol.path.is_module() && part.symbols.iter().any(|one| one.name == symbol.path.name)
+    };
+    // The lines of a change may begin or end with a blank line between two symbols.
+    let touches = |symbol: &Symbol| {
+        symbol.span.start < range.end && range.start < symbol.span.end
+            || range.is_empty() && symbol.span.contains(range.start)
+    };
+    let symbols = tree.symbols().iter();
+    symbols.filter(is_of_part).any(touches)
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    text[..offset].matches('\n').count() + 1
+}
+
+/// The draft of the person's version, over the user's text as it is now. Where both changed the same
+/// line it stays as it was made, and is refused where it is applied.
+async fn draft(hub: &Arc<Hub>, earlier: &Draft, edited: &EditedPart) -> Draft {
+    let file = &earlier.file;
+    let current = fresh::text(hub, file).await;
+    let current = current.unwrap_or_else(|_| Arc::clone(&edited.before));
+    let changes = ChangeSet::between(&edited.before, &edited.text);
+    let carried = carry(file, &edited.before, &changes, &current);
+    let carried = carried
+        .ok()
+        .and_then(|changes| changes.apply(&current).ok());
+    let (base, text): (Arc<str>, Arc<str>) = match carried {
+        Some(text) => (current, text.into()),
+        None => (Arc::clone(&edited.before), Arc::clone(&edited.text)),
+    };
+    let parse = |text: &Arc<str>| SymbolTree::parse(file.clone(), Arc::clone(text));
+    let (old, new) = (parse(&base), parse(&text));
+    let names = touched(&old, &new).into_iter();
+    let symbols: Vec<SymbolPath> = names
+        .map(|name| SymbolPath::new(file.clone(), name))
+        .collect();
+    let (contract, breaking) = contract_changes(&old, &new, &symbols);
+    let epoch = hub.state().epoch;
+    Draft {
+        file: file.clone(),
+        base,
+        text,
+        symbols,
+        losses: Vec::new(),
+        contract,
+        breaking,
+        epoch,
+        imports: Default::default(),
+        needs_person: earlier.needs_person.clone(),
+        edited: true,
+    }
+}
+
+/// Replaces the drafts of these proposals by the person's versions. Returns the proposals that the person
+/// withdrew; they are recorded as rejected and are no members any more.
+pub(super) async fn replace(
+    hub: &Arc<Hub>,
+    members: &mut Vec<(ProposalId, Waiting)>,
+    parts: Vec<EditedPart>,
+) -> BTreeSet<ProposalId> {
+    let mut taken_out = BTreeSet::new();
+    for part in parts {
+        let id = ProposalId(part.proposal);
+        let Some((_, one)) = members.iter_mut().find(|(member, _)| *member == id) else {
+            continue;
+        };
+        if part.before == part.text {
+            taken_out.insert(id);
+            hub.event(Event::ProposalEdited {
+                proposal: id,
+                symbols: Vec::new(),
+                diff: String::new(),
+            });
+            continue;
+        }
+        let draft = draft(hub, &one.draft, &part).await;
+        one.diff = propose::own_diff(&draft, &propose::before_text(hub, &draft));
+        let evidence = propose::unchecked(&draft);
+        hub.event(Event::ProposalEdited {
+            proposal: id,
+            symbols: draft.symbols.clone(),
+            diff: one.diff.clone(),
+        });
+        one.draft = draft;
+        one.evidence = Some(evidence);
+        if let Some(waiting) = hub.state().waiting.get_mut(&id) {
+            *waiting = Waiting {
+                stage: waiting.stage,
+                ..one.clone()
+            };
+        }
+    }
+    members.retain(|(id, _)| !taken_out.contains(id));
+    for id in &taken_out {
+        let mut state = hub.state();
+        state.waiting.remove(id);
+        state.dependencies.remove(id);
+        for (member, _) in &*members {
+            if let Some(dependencies) = state.dependencies.get_mut(member) {
+                dependencies.set.remove(id);
+            }
+        }
+        drop(state);
+        hub.event(Event::ProposalReviewed {
+            proposal: *id,
+            by: Party::User,
+            verdict: Verdict::Reject {
+                reason: TAKEN_OUT.to_owned(),
+            },
+        });
+    }
+    hub.waited.raise();
+    taken_out
+}
+
+/// Checks the rest of a set after the person edited it. Returns `None` if one proposal is left, whose own
+/// evidence is updated instead.
+pub(super) async fn checked_again(
+    hub: &Arc<Hub>,
+    lead: ProposalId,
+    members: &mut [(ProposalId, Waiting)],
+    earlier: Option<Together>,
+) -> Option<Together> {
+    let (needs, others) = earlier.map_or_else(Default::default, |one| (one.needs, one.proposals));
+    let set: BTreeSet<ProposalId> = members.iter().map(|(id, _)| *id).collect();
+    let mut all: Vec<(ProposalId, Waiting)> = {
+        let state = hub.state();
+        let beside = needs.iter().chain(&others).filter(|id| !set.contains(id));
+        let beside: BTreeSet<&ProposalId> = beside.collect();
+        let waiting = beside.into_iter();
+        let waiting = waiting.filter_map(|id| Some((*id, state.waiting.get(id)?.clone())));
+        waiting.collect()
+    };
+    if let ([(id, one)], true) = (&mut *members, all.is_empty()) {
+        let (evidence, _) = propose::check(hub, &one.draft, *id).await;
+        one.evidence = Some(evidence);
+        return None;
+    }
+    all.extend(members.iter().cloned());
+    let found = company::checked_together(hub, lead, &all).await;
+    let with = all
+        .iter()
+        .filter(|(id, _)| *id != lead && !needs.contains(id));
+    let (proposals, with) = with.map(|(id, one)| (*id, one.symbol.clone())).unzip();
+    Some(Together {
+        with,
+        proposals,
+        tests: found.tests,
+        diagnostics: found.diagnostics,
+        needs,
+    })
+}

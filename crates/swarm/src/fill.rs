@@ -1,0 +1,389 @@
+//! One statement after the other left out of a function and written anew: a small model that repeats a
+//! faulty line when it sees it may write the right one where it does not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::act::{Proposed, proposed};
+use super::agent::{Ending, Mind, gave_up};
+use super::call::Conversation;
+use super::ending::counted;
+use super::event::{Event, Party};
+use super::failing::in_words;
+use super::hub::Hub;
+use super::lookup::Found;
+use super::proposal::{WHOLE_RUN, failing_ids};
+use super::protocol::Propose;
+use super::{draft, fresh, gate, small};
+use starling_core::prompts::{FillBesidePrompt, FillTest, Prompt};
+use starling_core::{ChatReply, FILLING, Message, Role, TestOutcome, Tokens};
+use starling_syntax::{FilePath, SymbolKind, SymbolPath, SymbolTree, module_imports, statements};
+use starling_text::ByteRange;
+
+/// The most statements of a function that are left out, one at a time.
+const STATEMENTS: usize = 10;
+/// The most lines in place of one statement.
+const LINES: usize = 4;
+/// How many beginnings of an answer are tried: a model that does not know where to end says too much.
+const BEGINNINGS: usize = 3;
+/// The longest answer.
+const LONGEST: Tokens = Tokens(48);
+/// The most bytes of the text before a function that are shown.
+const BEFORE: usize = 2_000;
+/// The most bytes of the text behind a function that are shown.
+const BEHIND: usize = 200;
+/// The least time that the failing tests are given with a candidate. They have failed in much less.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many times the time of all tests before the run they are given, where that is more.
+const SLOWER: u32 = 10;
+
+/// A function with the texts that a hole in it needs.
+struct Work {
+    path: SymbolPath,
+    found: Found,
+    /// The failing tests, as a file beside.
+    beside: String,
+    /// What stands before the function: the end of the text before it, with the imports of its file, and
+    /// the task in comments.
+    head: String,
+    /// The first lines behind the function, which tell where it ends.
+    behind: String,
+}
+
+/// What a change does for the tests that fail and have to pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Help {
+    None,
+    Some,
+    All,
+}
+
+/// Leaves out each statement of the agent's function in turn. The first text in its place with which all
+/// failing tests pass is proposed; where there is none, the first with which one does. `Some` ends the
+/// piece of work.
+pub(super) async fn fill(hub: &Arc<Hub>, mind: &mut Mind, temperature: f32) -> Option<Ending> {
+    let Party::Agent(path) = mind.party.clone() else {
+        return None;
+    };
+    let work = Work::of(hub, path)?;
+    let mut holes = statements(&work.found.tree, &work.found.symbol);
+    holes.truncate(STATEMENTS);
+    let mut tried = 0;
+    let mut helps_some = None;
+    for hole in &holes {
+        let reply = match work.ask(hub, mind, *hole, temperature).await {
+            Ok(reply) => reply,
+            Err(why) => return Some(gave_up(why)),
+        };
+        for change in work.changes(*hole, &reply.text) {
+            if !mind
+                .filled
+                .insert(change.source.clone().unwrap_or_default())
+            {
+                continue;
+            }
+            tried += 1;
+            match help(hub, mind, &change).await {
+                Help::None => {}
+                Help::Some => helps_some = helps_some.or(Some(change)),
+                Help::All => match propose(hub, mind, &change).await {
+                    Review::Over(ending) => return ending,
+                    Review::GoOn => {}
+                },
+            }
+        }
+    }
+    if let Some(change) = helps_some
+        && let Review::Over(ending) = propose(hub, mind, &change).await
+    {
+        return ending;
+    }
+    mind.attempts.record_tried(tried);
+    hub.event(Event::ToolUsed {
+        agent: mind.party.clone(),
+        tool: "rewrite".to_owned(),
+        argument: format!("{}, one at a time", counted(holes.len(), "statement")),
+        outcome: format!("{} tried, no test passes by one", counted(tried, "text")),
+    });
+    None
+}
+
+/// Whether there is more to do after a proposal.
+enum Review {
+    GoOn,
+    Over(Option<Ending>),
+}
+
+async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> Review {
+    let reviewed = mind.rejected;
+    match proposed(hub, mind, change).await {
+        Proposed::Applied { ending, .. } => Review::Over(ending),
+        Proposed::GaveUp { ending, .. } => Review::Over(Some(ending)),
+        // Who has said no to one is not asked about the next of the same kind.
+        Proposed::SentBack { .. } if mind.rejected != reviewed => Review::Over(None),
+        Proposed::SentBack { .. } | Proposed::Kept { .. } => Review::GoOn,
+    }
+}
+
+/// How many of the tests pass with a change that have to and fail without it. Quick, and no proof: what
+/// helps is checked as every proposal.
+async fn help(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Help {
+    let Ok(draft) = draft::make(hub, mind, change).await else {
+        return Help::None;
+    };
+    let (wanted, took) = {
+        let state = hub.state();
+        let wanted = match state.required.is_empty() {
+            true => state.failing.clone(),
+            false => &state.failing & &state.required,
+        };
+        let before = state.before.as_ref();
+        (wanted, before.map_or(0, |report| report.millis))
+    };
+    let world = fresh::world(hub).await;
+    let world = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
+    let select = match hub.outside.tests.selects() && !wanted.contains(WHOLE_RUN) {
+        true => wanted.iter().cloned().collect(),
+        false => Vec::new(),
+    };
+    let longest = PATIENCE.max(Duration::from_millis(took) * SLOWER);
+    let report = gate::run_tests_within(hub, &world, select, longest).await;
+    match report.outcome {
+        TestOutcome::Passed => Help::All,
+        TestOutcome::TimedOut
+        | TestOutcome::NotRun
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch => Help::None,
+        TestOutcome::Failed => {
+            let failing = failing_ids(&report);
+            let is_left = |id: &String| failing.contains(id);
+            let mut ran = report.cases.iter();
+            match ran.any(|case| wanted.contains(&case.id) && !is_left(&case.id)) {
+                false => Help::None,
+                true if wanted.iter().any(is_left) => Help::Some,
+                true => Help::All,
+            }
+        }
+    }
+}
+
+impl Work {
+    fn of(hub: &Hub, path: SymbolPath) -> Option<Self> {
+        let lookup = hub.lookup();
+        let found = lookup.symbol(&path).ok()?;
+        let tests = small::failing_tests_of(hub, &lookup, &path);
+        let tests = tests.iter().map(|case| FillTest {
+            source: small::test_of(hub, &lookup, case).map_or_else(String::new, |(_, text)| text),
+            says: in_words(case).lines().map(str::to_owned).collect(),
+        });
+        let beside = FillBesidePrompt {
+            tests: tests.collect(),
+        };
+        let indent = indentation(found.source());
+        let mut head = text_before(&found);
+        for line in hub.task.text.lines() {
+            head.push_str(&format!("{indent}# {line}\n"));
+        }
+        Some(Work {
+            behind: text_behind(&found),
+            beside: beside.render(),
+            path,
+            head,
+            found,
+        })
+    }
+
+    /// What the model writes in place of a statement.
+    async fn ask(
+        &self,
+        hub: &Arc<Hub>,
+        mind: &mut Mind,
+        hole: ByteRange,
+        temperature: f32,
+    ) -> Result<ChatReply, String> {
+        let (before, after) = self.around(hole);
+        let name = || format!("{FILLING}{}", self.path);
+        let new = || Conversation::new(name(), Role::Agent, String::new());
+        // One conversation for all holes: a model in the process keeps what they share.
+        let conversation = mind.filling.get_or_insert_with(new);
+        conversation.messages = vec![Message::User {
+            text: self.beside.clone(),
+        }];
+        conversation.temperature = temperature;
+        conversation.beginning = format!("{}{before}", self.head);
+        conversation.following = format!("{after}\n{}", self.behind);
+        conversation.stop = vec!["\n\n".to_owned()];
+        conversation
+            .stop
+            .extend(next_line(after).map(|line| format!("\n{line}\n")));
+        conversation.longest = LONGEST;
+        let model = &hub.outside.models.agent;
+        let reply = hub.call(&mind.party, model, conversation, Vec::new());
+        reply.await.map_err(|error| error.to_string())
+    }
+
+    /// The text of the function before a statement and behind it.
+    fn around(&self, hole: ByteRange) -> (&str, &str) {
+        let text = self.found.tree.text();
+        let span = self.found.symbol.span;
+        let after = text[hole.end..span.end].trim_end();
+        (&text[span.start..hole.start], after)
+    }
+
+    /// The function with an answer in place of a statement, and with its beginnings: the longest first.
+    fn changes(&self, hole: ByteRange, answer: &str) -> Vec<Propose> {
+        let (before, after) = self.around(hole);
+        let old = hole.of(self.found.tree.text());
+        let lines = lines_of(answer, next_line(after));
+        let mut changes = Vec::new();
+        for count in (1..=lines.len().min(LINES)).rev().take(BEGINNINGS) {
+            let new = lines[..count].join("\n");
+            let source = format!("{before}{new}{after}\n");
+            if new.trim_end() == old.trim_end() || !self.can_be_read(&source) {
+                continue;
+            }
+            changes.push(Propose {
+                reason: format!("`{}` instead of `{}`", in_short(&new), in_short(old)),
+                source: Some(source),
+                ..Propose::default()
+            });
+        }
+        changes
+    }
+
+    /// Whether the grammar can read the function.
+    fn can_be_read(&self, source: &str) -> bool {
+        let indent = indentation(source).len();
+        let flush: Vec<&str> = source
+            .lines()
+            .map(|line| line.get(indent..).unwrap_or_else(|| line.trim_start()))
+            .collect();
+        let file = FilePath::new(self.path.file.as_str());
+        SymbolTree::parse(file, flush.join("\n").into())
+            .errors()
+            .is_empty()
+    }
+}
+
+/// The text of the file before a function: what it uses often stands there. Of a longer one, the imports,
+/// the head of its class, and the last lines.
+fn text_before(found: &Found) -> String {
+    let text = found.tree.text();
+    let start = found.symbol.span.start;
+    if start <= BEFORE {
+        return text[..start].to_owned();
+    }
+    let class = found.symbol.parent.map(|id| found.tree.get(id));
+    let class = class.filter(|parent| parent.kind == SymbolKind::Class);
+    let mut from = text.floor_char_boundary(start - BEFORE);
+    from += text[from..start].find('\n').map_or(0, |at| at + 1);
+    let mut before = String::new();
+    for import in module_imports(&found.tree) {
+        if import.end <= from {
+            before.push_str(import.of(text).trim_end());
+            before.push('\n');
+        }
+    }
+    if let Some(head) = class
+        .map(|class| class.definition.start)
+        .filter(|head| *head < from)
+    {
+        let line = text[head..].lines().next().unwrap_or_default();
+        before.push_str(&format!("\n\n{line}\n"));
+    }
+    before.push_str(&text[from..start]);
+    before
+}
+
+/// What comes behind a function, up to the first line of the next definition.
+fn text_behind(found: &Found) -> String {
+    let text = found.tree.text();
+    let end = text.floor_char_boundary(text.len().min(found.symbol.span.end + BEHIND));
+    let mut behind = String::new();
+    for line in text[found.symbol.span.end..end].split_inclusive('\n') {
+        behind.push_str(line);
+        if !line.trim().is_empty() {
+            break;
+        }
+    }
+    behind
+}
+
+/// The lines of an answer up to where the text goes on as it did, a blank line, or the end of a code
+/// block.
+fn lines_of<'a>(answer: &'a str, next: Option<&str>) -> Vec<&'a str> {
+    let is_next = |line: &str| next.is_some_and(|next| line.trim_end() == next.trim_end());
+    let lines = answer.trim_start_matches('\n').lines();
+    lines
+        .take_while(|line| !line.trim().is_empty() && !line.starts_with("```"))
+        .take_while(|line| !is_next(line))
+        .collect()
+}
+
+fn next_line(after: &str) -> Option<&str> {
+    after.lines().find(|line| !line.trim().is_empty())
+}
+
+fn indentation(source: &str) -> &str {
+    &source[..source.len() - source.trim_start().len()]
+}
+
+/// A statement on one line.
+fn in_short(statement: &str) -> String {
+    let words: Vec<&str> = statement.split_whitespace().collect();
+    let words = words.join(" ");
+    match words.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", &words[..at]),
+        None => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_ends_where_the_text_goes_on() {
+        let next = Some("    return y");
+        assert_eq!(
+            lines_of("    y = 1\n    return y\nmore", next),
+            ["    y = 1"]
+        );
+        assert_eq!(lines_of("\n    y = 1\n\n    z", next), ["    y = 1"]);
+        assert_eq!(lines_of("    y = 1\n```\nThis", None), ["    y = 1"]);
+        assert!(lines_of("    return y", next).is_empty());
+    }
+
+    #[test]
+    fn of_a_long_text_before_a_function_its_imports_its_class_and_its_end_are_shown() {
+        let long = "    def g(self):\n        return 1\n".repeat(100);
+        let text =
+            format!("import os\n\nX = 1\nclass A(B):\n{long}    def f(self):\n        pass\n");
+        let found = |text: &str| {
+            let tree = SymbolTree::parse(FilePath::new("a.py"), text.into());
+            let symbol = tree.find("A.f").unwrap().clone();
+            Found {
+                tree: tree.into(),
+                symbol,
+            }
+        };
+        let shown = text_before(&found(&text));
+        let (head, end) = shown.split_once("class A(B):\n").unwrap();
+        assert_eq!(head.trim_end(), "import os");
+        assert!(
+            end.starts_with("    def g") || end.starts_with("        return 1\n"),
+            "{end}"
+        );
+        assert!(shown.len() < BEFORE + 60 && text.contains(end));
+        let short = "X = 1\nclass A:\n    x = 1\n    def f(self):\n        pass\n";
+        assert_eq!(text_before(&found(short)), "X = 1\nclass A:\n    x = 1\n");
+    }
+
+    #[test]
+    fn a_statement_is_told_on_one_line() {
+        assert_eq!(in_short("    y = g(\n        x,\n    )"), "y = g( x, )");
+        assert_eq!(in_short(&"é ".repeat(50)).chars().count(), 61);
+    }
+}

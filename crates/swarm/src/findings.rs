@@ -1,0 +1,261 @@
+//! What diagnostics and the care for imports found out about a change, as values.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use starling_core::Problem;
+
+/// Problems that a reader is shown.
+const SHOWN: usize = 10;
+
+/// What the diagnostics say about a change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "diagnostics", rename_all = "snake_case")]
+pub enum DiagnosticEvidence {
+    /// No language server is there for these files: said once in a run, not with every change.
+    #[default]
+    Absent,
+    Unknown {
+        reason: String,
+    },
+    /// Only problems that the change brought.
+    Known {
+        /// With its version.
+        tool: String,
+        new: Vec<Problem>,
+        /// How many problems there were without the change, and with it.
+        #[serde(default)]
+        before: usize,
+        #[serde(default)]
+        after: usize,
+        #[serde(default)]
+        millis: u64,
+        /// Why another service that was asked as well knows nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unknown: Option<String>,
+    },
+}
+
+impl DiagnosticEvidence {
+    /// New problems that must be mended.
+    pub fn stopping(&self) -> impl Iterator<Item = &Problem> {
+        let new = match self {
+            DiagnosticEvidence::Absent | DiagnosticEvidence::Unknown { .. } => &[],
+            DiagnosticEvidence::Known { new, .. } => new.as_slice(),
+        };
+        new.iter().filter(|problem| problem.stops)
+    }
+
+    /// What two services found, or what was found in two files, together.
+    pub fn and(mut self, other: DiagnosticEvidence) -> DiagnosticEvidence {
+        use DiagnosticEvidence::{Absent, Known, Unknown};
+        match (&mut self, other) {
+            (Absent, other) => other,
+            (_, Absent) => self,
+            (Unknown { reason }, mut other) => {
+                match &mut other {
+                    Known { unknown, .. } => *unknown = Some(std::mem::take(reason)),
+                    Unknown { reason: more } if more == reason => {}
+                    Unknown { reason: more } => *more = format!("{reason}; {more}"),
+                    Absent => {}
+                }
+                other
+            }
+            (Known { unknown, .. }, Unknown { reason }) => {
+                *unknown = Some(reason);
+                self
+            }
+            (
+                Known {
+                    tool,
+                    new,
+                    before,
+                    after,
+                    millis,
+                    unknown,
+                },
+                Known {
+                    tool: other_tool,
+                    new: more_new,
+                    before: more_before,
+                    after: more_after,
+                    millis: more_millis,
+                    unknown: more_unknown,
+                },
+            ) => {
+                if *tool != other_tool {
+                    *tool = format!("{tool}, {other_tool}");
+                }
+                new.extend(more_new);
+                *before += more_before;
+                *after += more_after;
+                *millis += more_millis;
+                *unknown = unknown.take().or(more_unknown);
+                self
+            }
+        }
+    }
+}
+
+impl fmt::Display for DiagnosticEvidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DiagnosticEvidence::Absent => Ok(()),
+            DiagnosticEvidence::Unknown { reason } => {
+                writeln!(f, "diagnostics: unknown ({reason})")
+            }
+            DiagnosticEvidence::Known {
+                tool,
+                new,
+                before,
+                after,
+                millis,
+                unknown,
+            } => {
+                let tools = match unknown {
+                    Some(reason) => format!("{tool}; unknown: {reason}"),
+                    None => tool.clone(),
+                };
+                let count = match new.len() {
+                    0 => "no new problem".to_owned(),
+                    count => format!("{count} new"),
+                };
+                let counts = format!("{before} before, {after} after");
+                writeln!(f, "diagnostics: {count} ({tools}) in {millis} ms, {counts}")?;
+                for problem in new.iter().take(SHOWN) {
+                    let Problem {
+                        file,
+                        line,
+                        message,
+                        ..
+                    } = problem;
+                    writeln!(f, "  {file}:{line}: {message}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What was done about the imports of a change before a model was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportMends {
+    /// It lacked them; they were added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
+    /// It brought them and uses nothing of them; they were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// Names that it lacks and that several statements would define.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unclear: Vec<UnclearImport>,
+}
+
+/// A name and the statements that would define it, the most used first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnclearImport {
+    pub name: String,
+    pub statements: Vec<String>,
+}
+
+impl ImportMends {
+    /// What was done about those of another change as well.
+    pub fn extend(&mut self, other: &ImportMends) {
+        self.added.extend(other.added.iter().cloned());
+        self.left_out.extend(other.left_out.iter().cloned());
+        self.unclear.extend(other.unclear.iter().cloned());
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.left_out.is_empty() && self.unclear.is_empty()
+    }
+}
+
+impl fmt::Display for UnclearImport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let statements = self.statements.join("` or `");
+        write!(f, "`{}` needs an import: `{statements}`", self.name)
+    }
+}
+
+impl fmt::Display for ImportMends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.added.is_empty() {
+            writeln!(f, "imports added to it: {}", self.added.join("; "))?;
+        }
+        if !self.left_out.is_empty() {
+            let left_out = self.left_out.join("; ");
+            writeln!(
+                f,
+                "imports left out, for it uses nothing of them: {left_out}"
+            )?;
+        }
+        for one in &self.unclear {
+            writeln!(f, "{one}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(tool: &str, unknown: Option<&str>) -> DiagnosticEvidence {
+        DiagnosticEvidence::Known {
+            tool: tool.to_owned(),
+            new: Vec::new(),
+            before: 1,
+            after: 1,
+            millis: 1,
+            unknown: unknown.map(str::to_owned),
+        }
+    }
+
+    fn unknown(reason: &str) -> DiagnosticEvidence {
+        DiagnosticEvidence::Unknown {
+            reason: reason.to_owned(),
+        }
+    }
+
+    #[test]
+    fn several_files_and_services_are_told_as_one() {
+        let text = |one: DiagnosticEvidence, other| one.and(other).to_string();
+        let absent = || DiagnosticEvidence::Absent;
+        assert_eq!(text(absent(), absent()), "");
+        assert_eq!(text(unknown("slow"), absent()), unknown("slow").to_string());
+        assert_eq!(text(absent(), unknown("slow")), unknown("slow").to_string());
+        let same = text(unknown("slow"), unknown("slow"));
+        assert_eq!(same, "diagnostics: unknown (slow)\n");
+        let both = text(unknown("slow"), unknown("gone"));
+        assert_eq!(both, "diagnostics: unknown (slow; gone)\n");
+        let two = text(known("ty", Some("slow")), known("ty", None));
+        assert_eq!(
+            two,
+            "diagnostics: no new problem (ty; unknown: slow) in 2 ms, 2 before, 2 after\n"
+        );
+    }
+
+    #[test]
+    fn what_was_done_about_imports_is_told_shortly() {
+        let mends = ImportMends {
+            added: vec!["import os".to_owned(), "import re".to_owned()],
+            left_out: vec!["import sys".to_owned()],
+            unclear: vec![UnclearImport {
+                name: "Path".to_owned(),
+                statements: vec![
+                    "from a import Path".to_owned(),
+                    "from b import Path".to_owned(),
+                ],
+            }],
+        };
+        assert_eq!(
+            mends.to_string(),
+            "imports added to it: import os; import re\n\
+             imports left out, for it uses nothing of them: import sys\n\
+             `Path` needs an import: `from a import Path` or `from b import Path`\n"
+        );
+        assert!(!mends.is_empty() && ImportMends::default().is_empty());
+    }
+}

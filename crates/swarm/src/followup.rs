@@ -1,0 +1,288 @@
+//! Follow-ups: when an accepted change alters a contract, the owners of the code that it breaks are
+//! told, each once for the same contract, in a bounded number of waves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::apply::Applied;
+use super::asked;
+use super::broken::{Mentions, Scope, Site, broken, broken_in, mentions_of_the_gone};
+use super::company;
+use super::event::{Cause, Event, Party};
+use super::gate::Draft;
+use super::hub::Hub;
+use super::lookup::Lookup;
+use super::proposal::ProposalId;
+use starling_core::Driver;
+use starling_syntax::{SymbolPath, SymbolTree, signature};
+
+/// Owners told for one change of a contract.
+pub(super) const OWNERS_MOST: usize = 24;
+/// A follow-up that changes a contract begins another wave.
+pub(super) const WAVES_MOST: u32 = 3;
+
+/// Said of a change that is applied only together with those of its callers.
+const WAITS: &str = "That change waits for yours: both are tested together, and applied together.";
+
+/// What one owner has to look at.
+#[derive(Debug, Default)]
+struct Concern {
+    lines: Vec<u32>,
+    overrides: bool,
+}
+
+/// The places that a changed contract breaks and that have to follow: code, and the tests of what the task
+/// asks to rename or remove.
+fn to_follow(
+    hub: &Hub,
+    lookup: &Lookup,
+    draft: &Draft,
+    changed: &SymbolPath,
+    gone: &Mentions,
+) -> Vec<Site> {
+    let mut sites = broken(lookup, draft, changed, gone);
+    if tests_follow(hub, changed, gone) {
+        sites.extend(broken_in(Scope::Tests, lookup, draft, changed, gone));
+    }
+    sites
+}
+
+fn tests_follow(hub: &Hub, changed: &SymbolPath, gone: &Mentions) -> bool {
+    let name = changed.base_name();
+    gone.contains_key(changed) && asked::to_take_away(&hub.task.text, name)
+}
+
+/// The owners of the code that a draft would break.
+pub(super) fn owners_of_broken(hub: &Hub, draft: &Draft) -> Vec<SymbolPath> {
+    if draft.breaking.is_empty() {
+        return Vec::new();
+    }
+    let lookup = hub.lookup();
+    let gone = mentions_of_the_gone(&lookup, draft);
+    let mut owners: Vec<SymbolPath> = Vec::new();
+    for changed in &draft.breaking {
+        let sites = to_follow(hub, &lookup, draft, changed, &gone);
+        owners.extend(by_owner(hub, draft, sites).into_keys());
+    }
+    owners.sort();
+    owners.dedup();
+    owners
+}
+
+/// The number of tests that call what a draft changes in a way that it breaks, and do not follow.
+pub(super) fn broken_tests(hub: &Hub, draft: &Draft) -> usize {
+    if draft.breaking.is_empty() {
+        return 0;
+    }
+    let lookup = hub.lookup();
+    let gone = mentions_of_the_gone(&lookup, draft);
+    let breaking = draft.breaking.iter();
+    let breaking = breaking.filter(|changed| !tests_follow(hub, changed, &gone));
+    let sites = breaking.flat_map(|changed| {
+        let sites = broken_in(Scope::Tests, &lookup, draft, changed, &gone);
+        sites.into_iter().map(|site| site.symbol)
+    });
+    let mut tests: Vec<SymbolPath> = sites.filter(|symbol| !symbol.is_module()).collect();
+    tests.sort();
+    tests.dedup();
+    tests.len()
+}
+
+/// Where what a draft takes away is mentioned; to be asked before it is applied.
+pub(super) fn before(hub: &Hub, draft: &Draft) -> Mentions {
+    match draft.breaking.is_empty() {
+        true => Mentions::new(),
+        false => mentions_of_the_gone(&hub.lookup(), draft),
+    }
+}
+
+/// A method of a class whose owner is at work is that owner's business; what the draft itself touches
+/// was written with it.
+fn by_owner(hub: &Hub, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, Concern> {
+    let mut owners: BTreeMap<SymbolPath, Concern> = BTreeMap::new();
+    for site in sites {
+        let by_draft = draft.symbols.contains(&site.symbol) && !site.symbol.is_module();
+        if by_draft {
+            continue;
+        }
+        let owner = hub.owner_of(&site.symbol).unwrap_or(site.symbol);
+        let concern = owners.entry(owner).or_default();
+        concern.lines.push(site.line);
+        concern.overrides |= site.is_override;
+    }
+    for concern in owners.values_mut() {
+        concern.lines.sort_unstable();
+        concern.lines.dedup();
+    }
+    owners
+}
+
+/// Whether the callers hear of a change before or after it is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timing {
+    Waits,
+    Applied,
+}
+
+/// Wakes the owners of what a draft will break. Where no person reviews, it is applied only together
+/// with changes of theirs that make the tests pass.
+pub(super) fn before_it_is_applied(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft) {
+    if !hub.task.approval.is_by_person() {
+        let gone = before(hub, draft);
+        wake_broken(hub, by, wave, (draft, Timing::Waits), &gone);
+    }
+}
+
+/// Wakes the owners of what an applied draft has broken.
+pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft, gone: &Mentions) {
+    wake_broken(hub, by, wave, (draft, Timing::Applied), gone);
+}
+
+fn wake_broken(
+    hub: &Arc<Hub>,
+    by: &Party,
+    wave: u32,
+    (draft, timing): (&Draft, Timing),
+    gone: &Mentions,
+) {
+    if hub.task.driver == Driver::Single {
+        return;
+    }
+    let contract = draft.contract.join("; ");
+    let soon = company::with_all_that_wait(hub);
+    for changed in &draft.breaking {
+        let mut owners = by_owner(
+            hub,
+            draft,
+            to_follow(hub, &hub.lookup(), draft, changed, gone),
+        );
+        // Who has mended it already, and waits for a word on that, has nothing to do.
+        let still = by_owner(hub, draft, to_follow(hub, &soon, draft, changed, gone));
+        owners.retain(|owner, _| Party::Agent(owner.clone()) != *by);
+        let follow_already = !owners.is_empty();
+        owners.retain(|owner, _| still.contains_key(owner));
+        let follow_already = follow_already && owners.is_empty();
+        let change = Arc::new((draft.clone(), gone.clone()));
+        hub.state().changes.insert(changed.clone(), change);
+        let visit = (changed.clone(), contract.clone());
+        let again = !hub.state().followed.insert(visit);
+        let why = match (again, wave >= WAVES_MOST) {
+            (true, _) => "they were told of the same change before".to_owned(),
+            (false, true) => format!("follow-ups end after {WAVES_MOST} waves"),
+            (false, false) if follow_already => continue,
+            (false, false) => {
+                tell(hub, changed, wave + 1, (draft, timing), owners);
+                continue;
+            }
+        };
+        if again && timing == Timing::Waits {
+            continue;
+        }
+        missed(hub, changed, owners.into_keys().collect(), why);
+    }
+}
+
+/// Whether a symbol is still broken by a change that its owner was told of.
+pub(super) fn is_still_broken(hub: &Hub, owner: &SymbolPath, changed: &SymbolPath) -> bool {
+    let change = hub.state().changes.get(changed).cloned();
+    let Some(change) = change else { return true };
+    let (draft, gone) = change.as_ref();
+    let sites = to_follow(hub, &hub.lookup(), draft, changed, gone);
+    by_owner(hub, draft, sites).contains_key(owner)
+}
+
+/// Tells the owners of one changed contract, as far as the budget goes.
+fn tell(
+    hub: &Arc<Hub>,
+    changed: &SymbolPath,
+    wave: u32,
+    (draft, timing): (&Draft, Timing),
+    owners: BTreeMap<SymbolPath, Concern>,
+) {
+    let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
+    let signature = after
+        .find(&changed.name)
+        .map(|symbol| signature(&after, symbol));
+    let now = match (timing, signature) {
+        (Timing::Applied, Some(signature)) => format!("It is now: {signature}"),
+        (Timing::Applied, None) => "It is gone.".to_owned(),
+        (Timing::Waits, Some(signature)) => format!("It will be: {signature}\n{WAITS}"),
+        (Timing::Waits, None) => format!("It will be gone.\n{WAITS}"),
+    };
+    let mut told = Vec::new();
+    let mut untold: BTreeMap<String, Vec<SymbolPath>> = BTreeMap::new();
+    for (at, (owner, concern)) in owners.into_iter().enumerate() {
+        let text = match concern.overrides {
+            true => format!("{now}\nYours overrides it, so it must take the same calls."),
+            false => now.clone(),
+        };
+        let cause = Cause::FollowUp {
+            changed: changed.clone(),
+            changes: draft.contract.clone(),
+            lines: concern.lines,
+            text,
+            wave,
+        };
+        match wake(hub, at, &owner, cause) {
+            Ok(()) => {
+                let mut state = hub.state();
+                let told_of = state.told_of.entry(owner.clone()).or_default();
+                told_of.insert(changed.clone());
+                told.push(owner);
+            }
+            Err(why) => untold.entry(why).or_default().push(owner),
+        }
+    }
+    hub.event(Event::FollowedUp {
+        changed: changed.clone(),
+        changes: draft.contract.clone(),
+        to: told,
+    });
+    for (why, owners) in untold {
+        missed(hub, changed, owners, why);
+    }
+}
+
+/// Takes note that a proposal of an owner who was told to follow changed contracts belongs together with
+/// the applied proposals that changed them.
+pub(super) fn note_followed(hub: &Hub, id: ProposalId, by: &Party) {
+    let mut state = hub.state();
+    let told_of = by.symbol().and_then(|owner| state.told_of.get(owner));
+    let Some(changed) = told_of.filter(|changed| !changed.is_empty()) else {
+        return;
+    };
+    let has_changed = |applied: &&Applied| applied.symbols.iter().any(|one| changed.contains(one));
+    let followed = state.applied.iter().filter(has_changed);
+    let followed: BTreeSet<ProposalId> = followed.map(|applied| applied.id).collect();
+    state
+        .dependencies
+        .entry(id)
+        .or_default()
+        .set
+        .extend(followed);
+}
+
+fn wake(hub: &Arc<Hub>, at: usize, owner: &SymbolPath, cause: Cause) -> Result<(), String> {
+    if at >= OWNERS_MOST {
+        return Err(format!(
+            "{OWNERS_MOST} owners are told of one change at most"
+        ));
+    }
+    hub.ledger
+        .count_message()
+        .map_err(|error| error.to_string())?;
+    hub.wake(owner, cause).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+fn missed(hub: &Hub, changed: &SymbolPath, owners: Vec<SymbolPath>, why: String) {
+    if owners.is_empty() {
+        return;
+    }
+    hub.state().missed.extend(owners.iter().cloned());
+    hub.event(Event::FollowUpMissed {
+        changed: changed.clone(),
+        owners,
+        why,
+    });
+}

@@ -1,0 +1,229 @@
+//! The gate: what is found out about a change before anybody is asked to approve it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::diagnose;
+use super::findings::ImportMends;
+use super::fresh;
+use super::hub::{Epoch, Hub};
+use super::ledger::Outside;
+use super::mend;
+use super::proposal::{CheckedTexts, Evidence, NeedsPerson};
+use super::tools::test_deadline;
+use super::trial;
+use starling_core::{TestOutcome, TestReport, TestRequest};
+use starling_syntax::{FilePath, Loss, Symbol, SymbolKind, SymbolPath, SymbolTree, carry};
+use starling_text::ChangeSet;
+use starling_workspace::Snapshot;
+
+/// A change of one file, ready to be checked.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    pub file: FilePath,
+    /// The text that the change was made against.
+    pub base: Arc<str>,
+    /// The whole text with the change.
+    pub text: Arc<str>,
+    /// Symbols that it touches.
+    pub symbols: Vec<SymbolPath>,
+    pub losses: Vec<Loss>,
+    /// How contracts change, in words.
+    pub contract: Vec<String>,
+    /// Symbols whose changed contract can break others.
+    pub breaking: Vec<SymbolPath>,
+    /// The state of the workspace that it was made for.
+    pub epoch: Epoch,
+    /// What was done about its imports.
+    pub imports: ImportMends,
+    /// Why only a person may accept it; empty where anybody may.
+    pub needs_person: Vec<String>,
+    /// The person wrote this version.
+    pub edited: bool,
+}
+
+impl Draft {
+    /// Its change in a text that may have moved on since it was made; `None` where both changed the
+    /// same line. Imports that both added at one place go together.
+    pub(super) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
+        let changes = ChangeSet::between(&self.base, &self.text);
+        match carry(&self.file, &self.base, &changes, now) {
+            Ok(changes) => Some(changes.apply(now).ok()?.into()),
+            Err(_) => mend::over_other_imports(&self.file, (&self.base, &self.text), now),
+        }
+    }
+}
+
+/// Checks a draft in a shadow: diagnostics of the file, then the tests.
+pub(super) async fn check(
+    hub: &Arc<Hub>,
+    draft: &Draft,
+    callers: Vec<SymbolPath>,
+) -> (Evidence, Option<TestReport>) {
+    let began = Instant::now();
+    let world = fresh::world(hub).await;
+    let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
+    let files = std::slice::from_ref(&draft.file);
+    let (diagnostics, (tests, report)) = tokio::join!(
+        diagnose::diagnostics(hub, &world, &with_draft, files),
+        trial::of_change(hub, &world, &with_draft, &draft.symbols)
+    );
+    let now = fresh::world(hub).await;
+    let evidence = Evidence {
+        texts: CheckedTexts::of(&world, &now),
+        tests,
+        diagnostics,
+        imports: draft.imports.clone(),
+        losses: draft.losses.clone(),
+        contract: draft.contract.clone(),
+        callers,
+        callers_in_set: Vec::new(),
+        test_callers: 0,
+        needs_person: needs_person(draft),
+        together: None,
+        overridden: None,
+        millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    };
+    (evidence, report)
+}
+
+/// What only a person may accept in a draft.
+pub(super) fn needs_person(draft: &Draft) -> Vec<NeedsPerson> {
+    let needs_person = |why: &String| NeedsPerson {
+        file: draft.file.clone(),
+        why: why.clone(),
+    };
+    draft.needs_person.iter().map(needs_person).collect()
+}
+
+/// Runs tests on one state of the workspace: selected ones, or all.
+pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<String>) -> TestReport {
+    run_tests_within(hub, world, select, Duration::MAX).await
+}
+
+/// The same for at most `longest`.
+pub(super) async fn run_tests_within(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    select: Vec<String>,
+    longest: Duration,
+) -> TestReport {
+    let overlay = world
+        .overlay()
+        .iter()
+        .map(|(file, text)| (file.clone(), text.clone()))
+        .collect();
+    let _turn = hub.testing.acquire().await;
+    let _work = hub.ledger.work();
+    let deadline = test_deadline(hub).min(longest);
+    let request = TestRequest {
+        overlay,
+        select,
+        deadline,
+    };
+    // The runner keeps the deadline; this one holds should it fail to.
+    let late = deadline + Duration::from_secs(10);
+    let report = match tokio::time::timeout(late, hub.outside.tests.run(request)).await {
+        Ok(report) => report,
+        Err(_) => TestReport {
+            outcome: TestOutcome::TimedOut,
+            exit: None,
+            command: hub.outside.tests.command().unwrap_or_default(),
+            cases: Vec::new(),
+            source: Default::default(),
+            output: format!("no result within {} s", late.as_secs()),
+            millis: u64::try_from(late.as_millis()).unwrap_or(u64::MAX),
+        },
+    };
+    let took = Duration::from_millis(report.millis);
+    hub.ledger.was_outside(Outside::Tests, took);
+    report
+}
+
+/// How the contracts of the touched symbols change, and which of them can break others. What is
+/// defined in a function is that function's own affair.
+pub(super) fn contract_changes(
+    before: &SymbolTree,
+    after: &SymbolTree,
+    touched: &[SymbolPath],
+) -> (Vec<String>, Vec<SymbolPath>) {
+    let mut words = Vec::new();
+    let mut breaking = Vec::new();
+    for path in touched {
+        let Some(old) = before.find(&path.name) else {
+            continue;
+        };
+        if is_local(before, old) {
+            continue;
+        }
+        let (changes, breaks) = match after.find(&path.name) {
+            Some(new) => (
+                old.contract.changes(&new.contract),
+                old.contract.can_break(&new.contract),
+            ),
+            None => (vec!["removed or renamed".to_owned()], true),
+        };
+        words.extend(
+            changes
+                .iter()
+                .map(|change| format!("{}: {change}", path.name)),
+        );
+        if breaks && !path.is_module() {
+            breaking.push(path.clone());
+        }
+    }
+    (words, breaking)
+}
+
+/// Whether a function holds the symbol.
+fn is_local(tree: &SymbolTree, symbol: &Symbol) -> bool {
+    symbol.parent.is_some_and(|id| match tree.get(id).kind {
+        SymbolKind::Function | SymbolKind::Method => true,
+        SymbolKind::Module | SymbolKind::Class => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words, and the names of what can break others.
+    fn changes(before: &str, after: &str, touched: &[&str]) -> (Vec<String>, Vec<String>) {
+        let file = FilePath::new("m.py");
+        let tree = |text: &str| SymbolTree::parse(file.clone(), text.into());
+        let touched: Vec<SymbolPath> = touched
+            .iter()
+            .map(|name| SymbolPath::new(file.clone(), *name))
+            .collect();
+        let (words, breaking) = contract_changes(&tree(before), &tree(after), &touched);
+        (words, breaking.into_iter().map(|path| path.name).collect())
+    }
+
+    #[test]
+    fn contracts_of_functions_and_methods_are_told() {
+        let before = "def f(a): pass\nclass A:\n    def g(self): pass\n    def h(self): pass\n";
+        let after = "def f(a, b): pass\nclass A:\n    def g(self) -> int: pass\ndef new(): pass\n";
+        let (words, breaking) = changes(before, after, &["f", "A", "A.g", "A.h", "new"]);
+        let expected = [
+            "f: parameter \"b\" added (required)",
+            "A.g: return annotation `int` added",
+            "A.h: removed or renamed",
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(breaking, ["f", "A.h"]);
+    }
+
+    #[test]
+    fn what_is_local_to_a_function_has_no_contract() {
+        let before = "class A:\n    def f(self):\n        def getter(x): pass\n        def gone(): pass\n        return getter\ndef g():\n    def inner(): pass\n";
+        let after = "class A:\n    def f(self):\n        def getter(x, y): pass\n        return getter\ndef g():\n    async def inner(): pass\n";
+        let touched = ["A.f", "A.f.getter", "A.f.gone", "g", "g.inner"];
+        assert_eq!(changes(before, after, &touched), (vec![], vec![]));
+        // A class in a class is no local one.
+        let before = "class A:\n    class B:\n        def f(self): pass\n";
+        let after = before.replace("self", "self, x");
+        assert_eq!(changes(before, &after, &["A.B.f"]).1, ["A.B.f"]);
+    }
+}

@@ -1,0 +1,136 @@
+//! Applying an accepted set: all of its parts, or none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::apply;
+use super::broken::Mentions;
+use super::event::Event;
+use super::gate::Draft;
+use super::hub::Hub;
+use super::proposal::{ProposalId, TestEvidence};
+use super::send::Failure;
+use super::undo;
+use starling_syntax::SymbolPath;
+
+/// A part of an accepted set.
+pub(super) struct SetPart {
+    pub id: ProposalId,
+    pub symbol: SymbolPath,
+    pub draft: Draft,
+    /// Where what it takes away was mentioned before.
+    pub gone: Mentions,
+}
+
+/// What became of an accepted proposal.
+#[derive(Debug, Clone)]
+pub(super) enum Landed {
+    /// As this draft, with the text of its file.
+    Applied {
+        draft: Box<Draft>,
+        text: Arc<str>,
+        gone: Mentions,
+    },
+    Failed(Failure),
+    /// The person took it out of its set.
+    TakenOut,
+    /// It is not in the user's text, for another part of its set could not be applied.
+    NotWithout {
+        why: String,
+    },
+    /// Another part of its set could not be applied, and this one could not be taken back.
+    Stays {
+        text: Arc<str>,
+        why: String,
+    },
+}
+
+impl Landed {
+    pub fn is_taken_out(&self) -> bool {
+        matches!(self, Landed::TakenOut)
+    }
+}
+
+/// Applies the parts of a set in order. When one cannot be applied, those before it are taken back, the
+/// last first, by the inverse of their own changes; where the user changed the same place since, the part
+/// stays and that is told. Nothing else is applied or taken back meanwhile, and once begun it is carried
+/// to its end. A part without an entry met an internal error. `tests` is what they said of the set.
+pub(super) async fn apply_set(
+    hub: &Arc<Hub>,
+    parts: Vec<SetPart>,
+    tests: TestEvidence,
+) -> BTreeMap<ProposalId, Landed> {
+    let landed = apply::carried(hub, async move |hub| {
+        let _one_at_a_time = hub.applying.lock().await;
+        whole_or_not_at_all(&hub, parts, &tests).await
+    });
+    landed.await.unwrap_or_default()
+}
+
+async fn whole_or_not_at_all(
+    hub: &Arc<Hub>,
+    parts: Vec<SetPart>,
+    tests: &TestEvidence,
+) -> BTreeMap<ProposalId, Landed> {
+    let mut applied = Vec::new();
+    let mut parts = parts.into_iter();
+    while let Some(part) = parts.next() {
+        let draft = part.draft.clone();
+        match apply::edit(hub, part.id, draft, (tests.clone(), None)).await {
+            Ok(text) => applied.push((part, text)),
+            Err(failure) => {
+                apply::not_applied(hub, part.id, &part.draft, &failure);
+                let why = format!("{}: {}", part.symbol, failure.why());
+                let mut landed = take_back(hub, applied, &why).await;
+                landed.insert(part.id, Landed::Failed(failure));
+                landed.extend(parts.map(|part| not_sent(hub, &part, &why)));
+                return landed;
+            }
+        }
+    }
+    let landed = applied.into_iter().map(|(part, text)| {
+        let landed = Landed::Applied {
+            draft: Box::new(part.draft),
+            text,
+            gone: part.gone,
+        };
+        (part.id, landed)
+    });
+    landed.collect()
+}
+
+/// Takes back what was applied of a set, the last first.
+async fn take_back(
+    hub: &Arc<Hub>,
+    applied: Vec<(SetPart, Arc<str>)>,
+    why: &str,
+) -> BTreeMap<ProposalId, Landed> {
+    let mut landed = BTreeMap::new();
+    for (part, text) in applied.into_iter().rev() {
+        let end = match undo::take_back(hub, Some(part.id)).await {
+            Ok(_) => Landed::NotWithout {
+                why: why.to_owned(),
+            },
+            Err(error) => {
+                tracing::warn!(proposal = %part.id, %error, "a part of a set stays applied");
+                hub.state().left_alone.insert(part.id);
+                let why = format!("{why}; {error}");
+                Landed::Stays { text, why }
+            }
+        };
+        landed.insert(part.id, end);
+    }
+    landed
+}
+
+fn not_sent(hub: &Hub, part: &SetPart, why: &str) -> (ProposalId, Landed) {
+    hub.state().accepted.retain(|one| one.id != part.id);
+    hub.event(Event::ProposalNotApplied {
+        proposal: part.id,
+        why: format!(
+            "it is applied only together with another part of its set, which was not: {why}"
+        ),
+    });
+    let why = why.to_owned();
+    (part.id, Landed::NotWithout { why })
+}

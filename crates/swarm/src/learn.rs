@@ -1,0 +1,137 @@
+//! Asks a language server about names, where one is ready and the index is not sure.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::diagnose::request;
+use super::hub::Hub;
+use super::lookup::{Found, Lookup, cap};
+use starling_core::{Answer, Effort, Relation, TextRequest, Tokens};
+use starling_index::{Certainty, Usage};
+use starling_syntax::{SymbolPath, references};
+
+/// How long a model that looks something up waits: the index has an answer as well.
+const LOOK: Duration = Duration::from_secs(2);
+/// The same for all symbols of a change that is to be followed up.
+const FOLLOW: Duration = Duration::from_secs(4);
+/// Uses that the index is asked for.
+const USES: usize = 400;
+/// Of what is told about a name from outside the workspace.
+const TOLD: Tokens = Tokens(300);
+
+/// Learns the uses of what a name means before they are looked up.
+pub(super) async fn uses_of_name(hub: &Arc<Hub>, name: &str) {
+    let lookup = hub.lookup();
+    if let Some(symbol) = lookup.meant(name) {
+        uses(hub, &lookup, &symbol, LOOK).await;
+    }
+}
+
+/// Learns the uses and overrides of symbols whose contracts change.
+pub(super) async fn for_follow_ups(hub: &Arc<Hub>, changed: &[SymbolPath]) {
+    let lookup = hub.lookup();
+    let all = async {
+        for symbol in changed {
+            uses(hub, &lookup, symbol, FOLLOW).await;
+            overrides(hub, &lookup, symbol, FOLLOW).await;
+        }
+    };
+    let _ = tokio::time::timeout(FOLLOW, all).await;
+}
+
+async fn uses(hub: &Arc<Hub>, lookup: &Lookup, symbol: &SymbolPath, deadline: Duration) {
+    let Some(found) = asked_about(hub, lookup, symbol) else {
+        return;
+    };
+    let is_guess = |usage: &Usage| usage.certainty == Certainty::Possible;
+    let by_index = lookup.index().references(&symbol.to_string(), USES);
+    if by_index.complete && !by_index.found.iter().any(is_guess) {
+        return;
+    }
+    let (asked, at) = question(hub, &found, deadline);
+    let _work = hub.ledger.work();
+    let answer = hub.outside.language.spots(asked, at, Relation::References);
+    if let Answer::Known { value, .. } = answer.await {
+        Arc::make_mut(&mut hub.state().served).note_uses(symbol.clone(), value);
+    }
+}
+
+async fn overrides(hub: &Arc<Hub>, lookup: &Lookup, symbol: &SymbolPath, deadline: Duration) {
+    let is_method = symbol.name.contains('.');
+    let Some(found) = asked_about(hub, lookup, symbol).filter(|_| is_method) else {
+        return;
+    };
+    let (asked, at) = question(hub, &found, deadline);
+    let _work = hub.ledger.work();
+    let language = &hub.outside.language;
+    let answer = language.spots(asked, at, Relation::Implementations);
+    if let Answer::Known { value, .. } = answer.await {
+        Arc::make_mut(&mut hub.state().served).note_overrides(symbol.clone(), value);
+    }
+}
+
+/// A symbol that a service can be asked about.
+fn asked_about(hub: &Hub, lookup: &Lookup, symbol: &SymbolPath) -> Option<Found> {
+    let is_served = hub.outside.language.knows_names(&symbol.file);
+    let found = lookup.symbol(symbol).ok()?;
+    (is_served && !symbol.is_module()).then_some(found)
+}
+
+/// The question about a symbol, at its name.
+fn question(hub: &Hub, found: &Found, deadline: Duration) -> (TextRequest, usize) {
+    let world = hub.state().world.clone();
+    let file = &found.symbol.path.file;
+    let asked = TextRequest {
+        deadline,
+        ..request(&world, file, found.tree.text(), Effort::Fast)
+    };
+    (asked, found.symbol.name.start)
+}
+
+/// Where a name is defined, as `from` uses it: of several of the name the one that is meant comes first,
+/// and of one from outside the workspace it is told what a server says of it.
+pub(super) async fn definition(hub: &Arc<Hub>, from: Option<&SymbolPath>, name: &str) -> String {
+    let lookup = hub.lookup();
+    let defined = lookup.index().definitions(name).len();
+    let mention = from.and_then(|from| mention(hub, &lookup, from, name));
+    let Some((asked, at)) = mention.filter(|_| defined != 1) else {
+        return lookup.definition(name, None);
+    };
+    let language = &hub.outside.language;
+    let _work = hub.ledger.work();
+    if defined == 0 {
+        return match language.hover(asked, at).await {
+            Answer::Known { tool, value } if !value.is_empty() => {
+                let told = cap(&value, TOLD);
+                format!("`{name}` is not defined in the workspace. {tool} says of it:\n{told}")
+            }
+            Answer::Known { .. } | Answer::Unknown { .. } => lookup.definition(name, None),
+        };
+    }
+    let meant = match language.spots(asked, at, Relation::Definitions).await {
+        Answer::Known { value, .. } => lookup.symbols_at(&value),
+        Answer::Unknown { .. } => Vec::new(),
+    };
+    match meant.as_slice() {
+        [one] => lookup.definition(name, Some(one)),
+        [] | [_, _, ..] => lookup.definition(name, None),
+    }
+}
+
+/// The first place in a symbol, else in its file, where a name stands.
+fn mention(
+    hub: &Hub,
+    lookup: &Lookup,
+    from: &SymbolPath,
+    name: &str,
+) -> Option<(TextRequest, usize)> {
+    let is_served = hub.outside.language.knows_names(&from.file);
+    let found = lookup.symbol(from).ok().filter(|_| is_served)?;
+    let last = name.rsplit(['.', ':']).next().unwrap_or(name).trim();
+    let mentions = references(&found.tree, last);
+    let is_inside = |at: usize| found.symbol.span.contains(at);
+    let inside = mentions.iter().find(|one| is_inside(one.range.start));
+    let at = inside.or(mentions.first())?.range.start;
+    let (asked, _) = question(hub, &found, LOOK);
+    Some((asked, at))
+}

@@ -1,0 +1,142 @@
+//! What an agent means by an address, and the files that a text names.
+
+use super::Lookup;
+use starling_syntax::{FilePath, SymbolPath};
+
+/// Documents that people name without an ending.
+const DOCUMENTS: [&str; 3] = ["readme", "changelog", "contributing"];
+
+impl Lookup {
+    /// The symbol of an address: a symbol path, or the bare path of a file (`README.md`, `Makefile`),
+    /// which stands for the whole file. A path of a file that does not exist is one as well.
+    ///
+    /// # Errors
+    /// A text for the model that says how to write an address.
+    pub fn address(&self, text: &str) -> Result<SymbolPath, String> {
+        let name = text.trim().trim_matches('`').trim();
+        if let Some(file) = self.file_at(name) {
+            return Ok(SymbolPath::module(file));
+        }
+        let is_path = name.contains(['.', '/']) && !name.contains(char::is_whitespace);
+        if is_path && !name.contains("::") {
+            return Ok(SymbolPath::module(FilePath::new(name)));
+        }
+        name.parse()
+            .map_err(|error| format!("{error}, or path/to/file for a whole file"))
+    }
+
+    /// The files that a text names by their paths, in the order of the text. A name without a folder
+    /// stands for the only file of that name, and "readme" for `README.md` or the like.
+    pub fn files_named_in(&self, text: &str) -> Vec<FilePath> {
+        let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
+        let mut found: Vec<FilePath> = Vec::new();
+        for word in text.split(is_outside) {
+            let word = word.trim_end_matches(['.', ':', '!', '?']);
+            let word = match word.rsplit_once(':') {
+                Some((path, line)) if line.parse::<u32>().is_ok() => path,
+                Some(_) | None => word,
+            };
+            let file = self.file_at(word).or_else(|| self.only_file_called(word));
+            let file = file.or_else(|| self.document_called(word));
+            found.extend(file.filter(|file| !found.contains(file)));
+        }
+        found
+    }
+
+    /// The document at the top of the project that everybody calls by this name.
+    fn document_called(&self, name: &str) -> Option<FilePath> {
+        let name = name.to_lowercase();
+        if !DOCUMENTS.contains(&name.as_str()) {
+            return None;
+        }
+        let is_it = |file: &&FilePath| {
+            let stem = file.as_str().split('.').next().unwrap_or_default();
+            stem.eq_ignore_ascii_case(&name)
+        };
+        self.files().iter().find(is_it).cloned()
+    }
+
+    pub(super) fn file_at(&self, path: &str) -> Option<FilePath> {
+        let file = FilePath::new(path);
+        self.files().binary_search(&file).is_ok().then_some(file)
+    }
+
+    /// The only file of a name with an ending.
+    pub(super) fn only_file_called(&self, name: &str) -> Option<FilePath> {
+        if name.contains('/') || !name.trim_start_matches('.').contains('.') {
+            return None;
+        }
+        let mut called = self.files().iter().filter(|file| file.name() == name);
+        let only = called.next()?;
+        called.next().is_none().then(|| only.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use starling_index::Index;
+    use starling_workspace::Workspace;
+
+    fn lookup(dir: &std::path::Path) -> Lookup {
+        std::fs::create_dir_all(dir.join("src")).unwrap();
+        for file in [
+            "README.md",
+            "Makefile",
+            "src/app.py",
+            "src/util.py",
+            "util.py",
+        ] {
+            std::fs::write(dir.join(file), "x = 1\n").unwrap();
+        }
+        let workspace = Workspace::open(dir.canonicalize().unwrap()).unwrap();
+        let world = workspace.snapshot(Default::default());
+        Lookup::new(world.clone(), Arc::new(Index::new(world)))
+    }
+
+    #[test]
+    fn a_bare_path_addresses_the_whole_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let lookup = lookup(dir.path());
+        for (address, symbol) in [
+            ("README.md", "README.md::"),
+            (" `README.md` ", "README.md::"),
+            ("./README.md", "README.md::"),
+            ("Makefile", "Makefile::"),
+            ("src/app.py", "src/app.py::"),
+            ("src/new.py", "src/new.py::"),
+            ("src/app.py::f", "src/app.py::f"),
+            ("src/app.py::", "src/app.py::"),
+        ] {
+            let path = lookup.address(address).unwrap();
+            assert_eq!(path.to_string(), symbol, "{address}");
+        }
+        for wrong in ["", "nothing", "two words.py", "::f"] {
+            let error = lookup.address(wrong).unwrap_err();
+            assert!(error.contains("is not a symbol path"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_text_names_files_by_paths() {
+        let dir = tempfile::tempdir().unwrap();
+        let lookup = lookup(dir.path());
+        for (text, files) in [
+            ("Mention in README.md how to run it", &["README.md"][..]),
+            ("add a target to the Makefile.", &["Makefile"]),
+            (
+                "`src/app.py:12` and (util.py) are slow",
+                &["src/app.py", "util.py"],
+            ),
+            ("app.py, app.py: twice", &["src/app.py"]),
+            ("README says nosetests", &["README.md"]),
+            ("the readme, the changelog and readme.txt", &["README.md"]),
+        ] {
+            let named = lookup.files_named_in(text);
+            let named: Vec<&str> = named.iter().map(FilePath::as_str).collect();
+            assert_eq!(named, files, "{text}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Looking things up in the workspace as it is now, as capped text for a model.
+
+mod address;
+mod mention;
+mod read;
+mod served;
+
+pub use mention::Mention;
+pub use served::Served;
+
+use std::sync::Arc;
+
+use super::excerpt::Focus;
+use starling_core::Tokens;
+use starling_index::{Certainty, Index, Usage};
+use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline};
+use starling_workspace::Snapshot;
+
+/// The most of an outline.
+const OUTLINE_CAP: Tokens = Tokens(6_000);
+/// A text is shown whole when it is over its cap by less than this, in bytes: the gap would cost a turn.
+const LENIENCE: usize = 700;
+const SEARCH_HITS: usize = 30;
+const REFERENCE_HITS: usize = 40;
+
+/// Read-only access to one state of the workspace.
+#[derive(Clone)]
+pub struct Lookup {
+    world: Snapshot,
+    index: Arc<Index>,
+    /// What is shown first where there is no room for all.
+    focus: Arc<Focus>,
+    served: Arc<Served>,
+}
+
+/// A symbol with the tree that it stands in.
+pub struct Found {
+    pub tree: Arc<SymbolTree>,
+    pub symbol: Symbol,
+}
+
+impl Found {
+    pub fn source(&self) -> &str {
+        self.symbol.span.of(self.tree.text())
+    }
+}
+
+impl Lookup {
+    pub fn new(world: Snapshot, index: Arc<Index>) -> Self {
+        Lookup {
+            world,
+            index,
+            focus: Arc::default(),
+            served: Arc::default(),
+        }
+    }
+
+    /// The same for readers who look for something.
+    pub fn with_focus(self, focus: Arc<Focus>) -> Self {
+        Lookup { focus, ..self }
+    }
+
+    pub fn focus(&self) -> &Focus {
+        &self.focus
+    }
+
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// All files, in order.
+    pub fn files(&self) -> &[FilePath] {
+        self.world.files()
+    }
+
+    pub fn tree(&self, file: &FilePath) -> Result<Arc<SymbolTree>, String> {
+        self.world.tree(file).map_err(|error| error.to_string())
+    }
+
+    /// Whether a path names the module body of a file that is not there yet and lies inside the workspace.
+    pub fn is_new_file(&self, path: &SymbolPath) -> bool {
+        let file = path.file.as_str();
+        let leads_outside = file.starts_with('/') || file.split('/').any(|part| part == "..");
+        path.is_module() && !leads_outside && self.tree(&path.file).is_err()
+    }
+
+    /// A symbol by its path.
+    ///
+    /// # Errors
+    /// A text for the model which names what there is instead.
+    pub fn symbol(&self, path: &SymbolPath) -> Result<Found, String> {
+        let tree = self.tree(&path.file).map_err(|error| {
+            let base = path.file.name();
+            let same: Vec<&str> = self
+                .world
+                .files()
+                .iter()
+                .filter(|file| file.name() == base)
+                .map(FilePath::as_str)
+                .take(5)
+                .collect();
+            let hint = if same.is_empty() {
+                String::new()
+            } else {
+                format!(" Files of that name: {}.", same.join(", "))
+            };
+            format!("{error}.{hint}")
+        })?;
+        if let Some(symbol) = tree.find(&path.name).cloned() {
+            return Ok(Found { tree, symbol });
+        }
+        let base = path.base_name();
+        let mut near: Vec<String> = tree
+            .symbols()
+            .iter()
+            .filter(|symbol| symbol.path.base_name() == base)
+            .map(|symbol| symbol.path.to_string())
+            .collect();
+        if near.is_empty() {
+            near = self
+                .index()
+                .definitions(base)
+                .into_iter()
+                .map(|found| found.symbol.to_string())
+                .take(5)
+                .collect();
+        }
+        let hint = if near.is_empty() {
+            let known: Vec<&str> = tree
+                .symbols()
+                .iter()
+                .map(|symbol| symbol.path.name.as_str())
+                .filter(|name| !name.is_empty())
+                .take(40)
+                .collect();
+            format!("{} has: {}.", path.file, known.join(", "))
+        } else {
+            format!("Did you mean {}?", near.join(" or "))
+        };
+        Err(format!("There is no symbol {path}. {hint}"))
+    }
+
+    pub fn outline(&self, file: &str) -> String {
+        match self.tree(&FilePath::new(file.trim_end_matches("::"))) {
+            Ok(tree) => cap(&outline(&tree, 150), OUTLINE_CAP),
+            Err(error) => error,
+        }
+    }
+
+    /// Lines with these words, in files whose path holds `within`.
+    pub fn search(&self, query: &str, within: &str) -> String {
+        let found = self.index().search_most(query, within, SEARCH_HITS);
+        let place = match within.is_empty() {
+            true => String::new(),
+            false => format!(" in files of `{within}`"),
+        };
+        if found.hits.is_empty() {
+            return format!("Nothing found for `{query}`{place}. Try fewer or other words.");
+        }
+        let hits = found.hits.iter();
+        let mut lines: Vec<String> = hits
+            .map(|hit| hit_line(&hit.symbol, hit.line, &hit.text))
+            .collect();
+        lines.dedup();
+        if found.held < found.words {
+            let (held, words) = (found.held, found.words);
+            lines.insert(
+                0,
+                format!("(no line holds all {words} words; these hold {held})"),
+            );
+        }
+        let left = found.total.saturating_sub(found.hits.len());
+        if left > 0 {
+            lines.push(format!("({left} more lines are not shown)"));
+        }
+        cap(&lines.join("\n"), Tokens(2_000))
+    }
+
+    /// Where a name is defined; `meant` is the one that is meant, where that is known.
+    pub fn definition(&self, name: &str, meant: Option<&SymbolPath>) -> String {
+        let found = self.index().definitions(name);
+        if found.is_empty() {
+            return format!("No definition of `{name}` in the workspace.");
+        }
+        let others = found.iter().map(|found| &found.symbol);
+        let others = others.filter(|symbol| Some(*symbol) != meant);
+        let paths = meant.into_iter().chain(others).map(ToString::to_string);
+        let paths: Vec<String> = paths.collect();
+        let most = if meant.is_some() { 1 } else { 3 };
+        let shown = &paths[..paths.len().min(most)];
+        let more = &paths[shown.len()..];
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!("\nAlso: {}", more.join(", "))
+        };
+        format!("{}{more}", self.read(shown))
+    }
+
+    pub fn references(&self, name: &str) -> String {
+        let usages = self.usages(name, REFERENCE_HITS);
+        if usages.found.is_empty() {
+            return format!("No reference to `{name}` in the workspace.");
+        }
+        let is_unsure = |usage: &Usage| usage.certainty == Certainty::Possible;
+        // What holds for all is said once.
+        let by_name = usages.found.iter().all(is_unsure);
+        let mark = |usage: &Usage| match is_unsure(usage) && !by_name {
+            true => " (perhaps)",
+            false => "",
+        };
+        let mut lines: Vec<String> = usages
+            .found
+            .iter()
+            .map(|usage| {
+                let line = hit_line(&usage.symbol, usage.line, &usage.text);
+                format!("{line}{}", mark(usage))
+            })
+            .collect();
+        lines.dedup();
+        if by_name {
+            lines.insert(0, format!("(by name; another `{name}` may be meant)"));
+        }
+        let note = if usages.complete {
+            ""
+        } else {
+            "\n(more were left out)"
+        };
+        cap(&format!("{}{note}", lines.join("\n")), Tokens(2_000))
+    }
+}
+
+fn hit_line(symbol: &SymbolPath, line: u32, text: &str) -> String {
+    let text: String = text.trim().chars().take(160).collect();
+    format!("{symbol} line {line}: {text}")
+}
+
+/// Cuts a text in the middle when it is over the cap, and says so.
+pub fn cap(text: &str, most: Tokens) -> String {
+    let bytes = usize::try_from(most.0 * 7 / 2).unwrap_or(usize::MAX);
+    if text.len() <= bytes.saturating_add(LENIENCE.min(bytes / 2)) {
+        return text.to_owned();
+    }
+    let head_end = (0..=bytes * 2 / 3)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
+    let head = &text[..head_end];
+    let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
+    let tail = super::proposal::tail(text, bytes / 3);
+    let left_out = text.len().saturating_sub(head.len() + tail.len());
+    format!("{head}[{left_out} bytes are not shown here; read ranges of lines to see them]\n{tail}")
+}

@@ -1,0 +1,160 @@
+//! What a language server said of names: uses of which the index is not sure become certain. What it said
+//! of another text than the one that is looked at is left out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Lookup;
+use starling_core::Spot;
+use starling_index::{Certainty, Usage, Usages, is_test_file};
+use starling_syntax::{FilePath, SymbolPath, SymbolTree, references};
+use starling_text::ContentHash;
+
+/// What was learnt, by symbol.
+#[derive(Debug, Clone, Default)]
+pub struct Served {
+    uses: HashMap<SymbolPath, Vec<Spot>>,
+    overrides: HashMap<SymbolPath, Vec<Spot>>,
+}
+
+impl Served {
+    pub fn note_uses(&mut self, symbol: SymbolPath, spots: Vec<Spot>) {
+        self.uses.insert(symbol, spots);
+    }
+
+    pub fn note_overrides(&mut self, symbol: SymbolPath, spots: Vec<Spot>) {
+        self.overrides.insert(symbol, spots);
+    }
+}
+
+/// A spot in the text that is looked at.
+struct Current {
+    tree: Arc<SymbolTree>,
+    at: usize,
+}
+
+impl Lookup {
+    /// The same with what a language server said.
+    pub fn with_served(self, served: Arc<Served>) -> Self {
+        Lookup { served, ..self }
+    }
+
+    /// The one symbol that a name or a path means.
+    pub fn meant(&self, name: &str) -> Option<SymbolPath> {
+        if let Ok(path) = name.trim().parse::<SymbolPath>() {
+            return self.symbol(&path).ok().map(|found| found.symbol.path);
+        }
+        let mut defined = self.index().definitions(name);
+        defined
+            .pop()
+            .filter(|_| defined.is_empty())
+            .map(|one| one.symbol)
+    }
+
+    /// The uses of a symbol, or of a name: what the index finds, and surer where a language server says
+    /// the same.
+    pub fn usages(&self, name: &str, most: usize) -> Usages {
+        let mut usages = self.index().references(name, most);
+        let symbol = self.meant(name);
+        let Some(spots) = symbol
+            .as_ref()
+            .and_then(|symbol| self.served.uses.get(symbol))
+        else {
+            return usages;
+        };
+        let mut current = self.current(spots);
+        for usage in &mut usages.found {
+            let is_it = |spot: &Current| {
+                *spot.tree.file() == usage.file && offset(&spot.tree, usage) == Some(spot.at)
+            };
+            if let Some(known) = current.iter().position(is_it) {
+                usage.certainty = Certainty::Certain;
+                current.swap_remove(known);
+            }
+        }
+        let room = most.saturating_sub(usages.found.len());
+        let more = current
+            .iter()
+            .filter_map(|spot| usage(spot, symbol.as_ref()?));
+        usages.found.extend(more.take(room));
+        usages
+            .found
+            .sort_by_key(|usage| (usage.certainty, is_test_file(&usage.file)));
+        usages
+    }
+
+    /// The methods that override one, as far as a language server said so.
+    pub fn overrides(&self, symbol: &SymbolPath) -> Vec<SymbolPath> {
+        let spots = self.served.overrides.get(symbol).map(Vec::as_slice);
+        let current = self.current(spots.unwrap_or_default());
+        let mut found = self.named(&current);
+        found.retain(|one| one != symbol);
+        found
+    }
+
+    /// The symbols whose names stand at spots of the text that is looked at.
+    pub fn symbols_at(&self, spots: &[Spot]) -> Vec<SymbolPath> {
+        self.named(&self.current(spots))
+    }
+
+    fn named(&self, current: &[Current]) -> Vec<SymbolPath> {
+        let symbol = |spot: &Current| {
+            let mut all = spot.tree.symbols().iter();
+            let found = all.find(|symbol| symbol.name.start == spot.at && !symbol.path.is_module());
+            found.map(|symbol| symbol.path.clone())
+        };
+        current.iter().filter_map(symbol).collect()
+    }
+
+    /// Only spots in files that are as they were when the server spoke of them.
+    fn current(&self, spots: &[Spot]) -> Vec<Current> {
+        let mut trees: HashMap<&FilePath, Option<(Arc<SymbolTree>, ContentHash)>> = HashMap::new();
+        let mut current = Vec::new();
+        for spot in spots {
+            let tree = trees.entry(&spot.file).or_insert_with(|| {
+                let tree = self.tree(&spot.file).ok()?;
+                let hash = ContentHash::of(tree.text());
+                Some((tree, hash))
+            });
+            if let Some((tree, hash)) = tree
+                && *hash == spot.of
+            {
+                let (tree, at) = (Arc::clone(tree), spot.range.start);
+                current.push(Current { tree, at });
+            }
+        }
+        current
+    }
+}
+
+/// Where a use begins, in bytes of its file.
+fn offset(tree: &SymbolTree, usage: &Usage) -> Option<usize> {
+    let start = tree
+        .line_starts()
+        .get((usage.line as usize).checked_sub(1)?)?;
+    Some(start + usage.column as usize)
+}
+
+/// A spot as a use, where the symbol's own name stands there.
+fn usage(spot: &Current, symbol: &SymbolPath) -> Option<Usage> {
+    let Current { tree, at } = spot;
+    let name = symbol.base_name().split('#').next()?;
+    let found = references(tree, name);
+    let found = found
+        .iter()
+        .find(|one| one.range.start == *at && !one.is_definition)?;
+    let start = *tree
+        .line_starts()
+        .get((found.line as usize).checked_sub(1)?)?;
+    let text = tree.text()[start..].lines().next().unwrap_or_default();
+    Some(Usage {
+        file: tree.file().clone(),
+        line: found.line,
+        column: u32::try_from(at - start).ok()?,
+        text: text.trim().to_owned(),
+        symbol: tree.owner(*at).path.clone(),
+        is_call: found.is_call,
+        is_import: found.is_import,
+        certainty: Certainty::Certain,
+    })
+}

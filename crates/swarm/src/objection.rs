@@ -1,0 +1,264 @@
+//! Judges a checked proposal: whether it may be shown to whoever approves, by itself.
+//!
+//! Where no person reviews, nothing passes that leaves a test or a diagnostic worse than before. A
+//! person may be shown such a proposal, together with the objection and the reason why it is shown.
+
+use super::agent::Mind;
+use super::beginning;
+use super::diagnose;
+use super::ending;
+use super::findings::DiagnosticEvidence;
+use super::gate::Draft;
+use super::hub::Hub;
+use super::new_tests;
+use super::parts;
+use super::proposal::{Evidence, TestEvidence, named};
+use super::protocol::Propose;
+use super::reason::ReturnReason;
+use starling_core::{Approval, TestOutcome, ToolCalling};
+use starling_syntax::SymbolPath;
+
+/// The judgement of one proposal.
+pub(super) enum Judgement {
+    /// Nothing speaks against it.
+    Passes,
+    /// The checks speak against it, and a person decides. The text says what is overridden, and why.
+    PersonDecides { overridden: String },
+    /// It goes back to its agent.
+    SentBack { why: ReturnReason },
+}
+
+/// Judges a proposal that was checked.
+pub(super) fn judge(
+    hub: &Hub,
+    mind: &Mind,
+    change: &Propose,
+    draft: &Draft,
+    evidence: &Evidence,
+) -> Judgement {
+    let excuse = match hub.task.approval {
+        Approval::Ask => excuse(hub, mind, change, draft),
+        Approval::Proxy | Approval::Auto => None,
+    };
+    if let Some(objection) = worse(hub, draft, evidence) {
+        return match excuse {
+            Some(reason) => Judgement::PersonDecides {
+                overridden: format!("{} ({reason})", objection.in_short),
+            },
+            None => Judgement::SentBack {
+                why: ReturnReason::new(objection.text, objection.in_short),
+            },
+        };
+    }
+    if hub.task.approval == Approval::Auto
+        && let Some(why) = weakened(evidence)
+    {
+        return Judgement::SentBack { why };
+    }
+    if hub.must_prove()
+        && !ending::is_documentation(&draft.file)
+        && let Some(why) = shows_nothing(hub, evidence.counting().0)
+    {
+        return Judgement::SentBack {
+            why: ReturnReason::for_both(format!(
+                "Not applied: tests are required, and none proves this change: {why}"
+            )),
+        };
+    }
+    match helpless(hub, evidence) {
+        Some(details) if excuse.is_none() && !in_company(hub, mind) => {
+            let next = match hub.task.approval {
+                Approval::Ask => {
+                    "Mend the cause, or repeat it with `insist` when another change is to follow."
+                }
+                Approval::Proxy | Approval::Auto => {
+                    "Mend the cause. What another owner must change as well, ask by `request_change` in the same turn as you propose: both are tested together."
+                }
+            };
+            Judgement::SentBack {
+                why: ReturnReason::new(
+                    format!(
+                        "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
+                    ),
+                    "none of the failing tests passes with this change",
+                ),
+            }
+        }
+        Some(_) | None => Judgement::Passes,
+    }
+}
+
+/// Why a person is shown a proposal against which the checks speak.
+fn excuse(hub: &Hub, mind: &Mind, change: &Propose, draft: &Draft) -> Option<&'static str> {
+    if change.insist {
+        Some("the agent insists")
+    } else if parts::are_kept(mind) {
+        // Its other parts are checked together with it.
+        None
+    } else if change.more {
+        Some("the agent has more to propose")
+    } else if !draft.breaking.is_empty() {
+        Some("it changes a contract, and the callers follow")
+    } else if in_company(hub, mind) {
+        Some("other agents are still at work")
+    } else {
+        None
+    }
+}
+
+/// Parts of one change, checked one by one, may fail until the others are there.
+fn in_company(hub: &Hub, mind: &Mind) -> bool {
+    let calling = hub.outside.models.agent.profile().tool_calling;
+    mind.entangled || hub.at_work().len() > 1 && calling == ToolCalling::Native
+}
+
+struct Objection {
+    in_short: String,
+    /// For the agent.
+    text: String,
+}
+
+/// What is worse with the change than without it.
+fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
+    let together = match &evidence.together {
+        Some(together) => format!("\n{together}"),
+        None => String::new(),
+    };
+    if let Some(text) = diagnose::objection(&evidence.diagnostics, &evidence.imports) {
+        return Some(Objection {
+            in_short: new_problems(&evidence.diagnostics),
+            text: format!("{text}{together}"),
+        });
+    }
+    let TestEvidence::Known {
+        broken, details, ..
+    } = &evidence.tests
+    else {
+        return None;
+    };
+    if broken.is_empty() {
+        return None;
+    }
+    let what = match (new_tests::are_all_added(draft, broken), broken.len()) {
+        (true, 1) => "its new test fails",
+        (true, _) => "its new tests fail",
+        (false, _) => "tests that passed before fail",
+    };
+    let broken = named(broken);
+    let elsewhere = raised_elsewhere(hub, draft, details);
+    let unclear = evidence.imports.unclear.iter();
+    let imports: String = unclear.map(|one| format!("\n{one}")).collect();
+    Some(Objection {
+        in_short: format!("{what} with it: {broken}"),
+        text: format!(
+            "Not shown to the approver: {what} with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
+        ),
+    })
+}
+
+/// `it brings a new problem: a.py:3: nothing defines `f``, for the user.
+fn new_problems(diagnostics: &DiagnosticEvidence) -> String {
+    let mut problems = diagnostics.stopping();
+    let Some(first) = problems.next() else {
+        return "it brings new problems".to_owned();
+    };
+    let first = format!("{}:{}: {}", first.file, first.line, first.message);
+    let first = first.lines().next().unwrap_or_default().to_owned();
+    match problems.count() {
+        0 => format!("it brings a new problem: {first}"),
+        more => format!("it brings {} new problems: {first}", more + 1),
+    }
+}
+
+/// What speaks against the person's own version of a proposal, which is shown all the same.
+pub(super) fn of_edited(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<String> {
+    let (tests, diagnostics) = evidence.counting();
+    let counting = Evidence {
+        tests: tests.clone(),
+        diagnostics: diagnostics.clone(),
+        ..evidence.clone()
+    };
+    let objection = worse(hub, draft, &counting)?;
+    Some(format!("{} (you edited it)", objection.in_short))
+}
+
+/// Why a change is not applied with which tests pass only as the run changed them.
+fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
+    let found = evidence.counting().0.only_as_changed()?;
+    let ids = named(&found.tests);
+    let details = match found.details.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", found.details),
+    };
+    let what = "tests pass only as this run changed the test files; with the original ones they do not pass";
+    Some(ReturnReason::new(
+        format!(
+            "Not applied: {what} ({ids}).{details}\nExisting tests must pass as they were, and the task does not ask to change them. Put their original text back and change the code until they pass; add new tests beside them. If the task cannot be done without changing them, finish and say so."
+        ),
+        format!("{what} ({ids})"),
+    ))
+}
+
+/// Why the tests show nothing of a change. What the code under test could have printed shows something
+/// only where the command failed before the run.
+fn shows_nothing(hub: &Hub, tests: &TestEvidence) -> Option<String> {
+    let (outcome, passed, source) = match tests {
+        TestEvidence::Unknown { reason } => return Some(reason.clone()),
+        TestEvidence::Known {
+            outcome,
+            passed,
+            source,
+            ..
+        } => (*outcome, *passed, source),
+    };
+    let failed_before = {
+        let state = hub.state();
+        let before = state.before.as_ref().map(|report| report.outcome);
+        before == Some(TestOutcome::Failed)
+    };
+    match outcome {
+        TestOutcome::Passed if failed_before => None,
+        TestOutcome::Passed if passed == 0 => {
+            Some("the test command ran no test that Starling can see".to_owned())
+        }
+        TestOutcome::Passed | TestOutcome::Failed if passed > 0 && !source.is_reporter() => {
+            Some("the results are only what the test command printed".to_owned())
+        }
+        TestOutcome::Passed => None,
+        TestOutcome::Failed if passed > 0 => None,
+        TestOutcome::Failed => Some("no test passes with it".to_owned()),
+        TestOutcome::TimedOut
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch
+        | TestOutcome::NotRun => Some(format!("the tests {}", outcome.word())),
+    }
+}
+
+/// The messages of the failing tests that a change was to mend, where it mends none of them.
+fn helpless<'e>(hub: &Hub, evidence: &'e Evidence) -> Option<&'e str> {
+    let TestEvidence::Known { details, .. } = &evidence.tests else {
+        return None;
+    };
+    let mends_nothing = evidence.tests.fixes_none_of(&hub.state().required);
+    mends_nothing.then_some(details)
+}
+
+/// Names the owner of the symbol in which a traceback ends, where that is another symbol.
+fn raised_elsewhere(hub: &Hub, draft: &Draft, details: &str) -> String {
+    let own = |symbol: &SymbolPath| draft.symbols.iter().any(|own| own.encloses(symbol));
+    let mut raised = beginning::innermost(&hub.lookup(), details).into_iter();
+    let Some(symbol) = raised.find(|symbol| !own(symbol)) else {
+        return String::new();
+    };
+    let then = match hub.task.approval {
+        Approval::Ask => "and repeat yours with `insist`",
+        Approval::Proxy | Approval::Auto => {
+            "and propose yours again in the same turn: both are tested together"
+        }
+    };
+    format!(
+        "\nIt is raised in {symbol}. When the cause is there, ask its owner by `request_change`, {then}."
+    )
+}

@@ -1,0 +1,795 @@
+//! A proposal's way from an agent's words to an applied change: draft, gate, review, apply, follow up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::agent::Mind;
+use super::apply;
+use super::candidates::{self, Chosen};
+use super::company::{self, Company, Decision, Place, Stage, Waiting};
+use super::diagnose;
+use super::draft::{self, Refusal};
+use super::edited;
+use super::event::{Event, Party, TestPhase};
+use super::followup;
+use super::gate::{self, Draft};
+use super::hub::{Accepted, Hub};
+use super::landing::Landed;
+use super::learn;
+use super::new_tests;
+use super::objection::{self, Judgement};
+use super::parts;
+use super::proposal::{Evidence, Part, ProposalId, TestEvidence};
+use super::protocol::{Intent, Propose};
+use super::reason::ReturnReason;
+use super::review;
+use super::send::Failure;
+use super::set;
+use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, TestReport, Verdict};
+use starling_syntax::SymbolPath;
+use starling_text::{ChangeSet, unified_diff, visible};
+
+/// How long a person is waited for.
+const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often a person may accept what the editor does not take.
+const ACCEPTED_MOST: u32 = 5;
+
+/// What became of a proposal, with a text for the agent.
+pub(super) enum Outcome {
+    Applied {
+        text: String,
+    },
+    /// To be mended by the agent.
+    SentBack {
+        why: ReturnReason,
+    },
+    /// It fails by itself. It is checked again with what the agent proposes next.
+    Kept {
+        why: ReturnReason,
+    },
+    /// The work cannot go on.
+    Stopped {
+        why: String,
+    },
+}
+
+pub(super) fn sent_back(why: impl Into<String>) -> Outcome {
+    let why = ReturnReason::for_both(why);
+    Outcome::SentBack { why }
+}
+
+/// Sends a proposal back, and tells it.
+fn refuse(hub: &Hub, mind: &Mind, why: ReturnReason) -> Outcome {
+    tell_refused(hub, mind, &why);
+    Outcome::SentBack { why }
+}
+
+pub(super) fn tell_refused(hub: &Hub, mind: &Mind, why: &ReturnReason) {
+    hub.event(Event::ProposalRefused {
+        agent: mind.party.clone(),
+        why: why.to_agent().to_owned(),
+        shown: Some(why.to_user().to_owned()),
+    });
+}
+
+/// Takes one proposal through all stages.
+pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> Outcome {
+    let draft = match draft::make(hub, mind, change).await {
+        Ok(draft) => draft,
+        Err(refusal) => return refused(hub, mind, refusal),
+    };
+    if let Some(why) = unasked_intent(hub, mind, change, &draft).await {
+        return sent_back(why);
+    }
+    let chosen = candidates::choose(hub, mind, change, draft).await;
+    let Chosen { change, draft } = &chosen;
+    let id = hub.next_proposal();
+    followup::note_followed(hub, id, &mind.party);
+    let mut place = Place::take(hub, id, waiting(mind, change, draft.clone()));
+    hub.draft_arrived(&mind.party);
+    let (mut made, mut report) = checked(hub, mind, change, draft.clone(), id).await;
+    let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
+    let approval = hub.task.approval;
+    let stage = company::stage(tests, diagnostics, &hub.state().required, approval);
+    if stage == Stage::NeedsOthers {
+        // Where it cannot be applied before its callers, they are told of it now.
+        followup::before_it_is_applied(hub, &mind.party, mind.wave, &made.draft);
+    }
+    place.checked(&made.draft, &made.diff, &made.evidence, stage);
+    if stage == Stage::NeedsOthers
+        && let Some(Company { together, verdict }) =
+            company::join(hub, id, set::decide_on_set).await
+    {
+        let tests = together.tests.clone();
+        made.evidence.together = Some(together);
+        match verdict {
+            Some(Decision { landed, .. }) if landed.get(&id).is_some_and(Landed::is_taken_out) => {
+                return taken_out(mind, id);
+            }
+            Some(Decision {
+                verdict: Verdict::Accept,
+                mut landed,
+                ..
+            }) => {
+                mind.rejected = None;
+                let landed = landed.remove(&id).unwrap_or_else(lost);
+                return ended(hub, mind, id, made.draft, landed);
+            }
+            Some(Decision { by, verdict, .. }) => {
+                let verdict = (by, verdict);
+                return concluded(hub, mind, change, made, verdict, (tests, None)).await;
+            }
+            None => {}
+        }
+        tell_checked(hub, id, &made.evidence);
+    }
+    // While it waited for others, what it was checked against may have changed.
+    place.stand_alone();
+    if is_stale(hub, &made.draft) {
+        again(hub, mind, change, &mut made, &mut report).await;
+        tell_checked(hub, id, &made.evidence);
+    }
+    if parts::are_kept(mind) {
+        return with_parts(hub, mind, change, (made, report), stage).await;
+    }
+    alone(hub, mind, change, made, report).await
+}
+
+/// Decides on a proposal of the single agent, with the parts that it proposed before where they pass
+/// together. One that fails by itself is kept for those to come.
+async fn with_parts(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    change: &Propose,
+    (made, report): (Made, Option<TestReport>),
+    stage: Stage,
+) -> Outcome {
+    parts::replace(mind, &made.draft);
+    let made = match parts::join(hub, mind, change, made).await {
+        Ok(outcome) => return outcome,
+        Err(made) => made,
+    };
+    if stage == Stage::NeedsOthers
+        && let Judgement::SentBack { why } =
+            objection::judge(hub, mind, change, &made.draft, &made.evidence)
+    {
+        return parts::keep(hub, mind, change, &made, &why);
+    }
+    alone(hub, mind, change, made, report).await
+}
+
+/// A proposal as it waits while it is checked.
+pub(super) fn waiting(mind: &Mind, change: &Propose, draft: Draft) -> Waiting {
+    Waiting {
+        symbol: main_symbol(mind, &draft),
+        reason: change.reason.clone(),
+        diff: String::new(),
+        draft,
+        evidence: None,
+        stage: Stage::Checking,
+    }
+}
+
+/// A proposal that was checked.
+#[derive(Clone)]
+pub(super) struct Made {
+    pub id: ProposalId,
+    pub draft: Draft,
+    pub diff: String,
+    pub evidence: Evidence,
+}
+
+/// What is known of a draft that was checked only together with others.
+pub(super) fn unchecked(draft: &Draft) -> Evidence {
+    Evidence {
+        tests: TestEvidence::Unknown {
+            reason: "it was checked together with the others".to_owned(),
+        },
+        diagnostics: Default::default(),
+        imports: draft.imports.clone(),
+        losses: draft.losses.clone(),
+        contract: draft.contract.clone(),
+        callers: Vec::new(),
+        callers_in_set: Vec::new(),
+        test_callers: 0,
+        needs_person: gate::needs_person(draft),
+        together: None,
+        texts: Default::default(),
+        overridden: None,
+        millis: 0,
+    }
+}
+
+async fn alone(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    change: &Propose,
+    mut made: Made,
+    mut report: Option<TestReport>,
+) -> Outcome {
+    match objection::judge(hub, mind, change, &made.draft, &made.evidence) {
+        Judgement::Passes => {}
+        Judgement::PersonDecides { overridden } => made.evidence.overridden = Some(overridden),
+        Judgement::SentBack { why } => return refuse(hub, mind, why),
+    }
+    if let Some(why) = new_tests::not_run(hub, &made.draft, report.as_ref())
+        && !(change.insist && hub.task.approval.is_by_person())
+    {
+        return refuse(hub, mind, why);
+    }
+    let (mut not_taken, reason) = (0, change.reason.clone());
+    let mut change = change.clone();
+    loop {
+        let (by, reviewed) = decide(hub, mind, &change, &made).await;
+        match reviewed {
+            Reviewed::Verdict(verdict) => {
+                let known = (made.evidence.tests.clone(), report.clone());
+                let outcome =
+                    concluded(hub, mind, &change, made.clone(), (by, verdict), known).await;
+                let Outcome::Stopped { why } = outcome else {
+                    return outcome;
+                };
+                not_taken += 1;
+                if !may_ask_again(hub, not_taken) {
+                    return Outcome::Stopped { why };
+                }
+                hub.state()
+                    .unapplied
+                    .remove(&apply::main_symbol(&made.draft));
+                change.reason = format!("{reason}\nAccepted, but not applied: {why}");
+            }
+            Reviewed::Edited(parts) => {
+                let mut own = vec![(made.id, waiting(mind, &change, made.draft.clone()))];
+                edited::replace(hub, &mut own, parts).await;
+                let Some((_, own)) = own.pop() else {
+                    return taken_out(mind, made.id);
+                };
+                (made.draft, made.diff) = (own.draft, own.diff);
+                (made.evidence, report) = check(hub, &made.draft, made.id).await;
+                made.evidence.overridden = objection::of_edited(hub, &made.draft, &made.evidence);
+                tell_checked(hub, made.id, &made.evidence);
+            }
+        }
+    }
+}
+
+/// Whether the person is asked again about a proposal that they accepted and the editor did not take: they
+/// can do something about that.
+fn may_ask_again(hub: &Hub, not_taken: u32) -> bool {
+    hub.task.approval.is_by_person() && !hub.cancel.is_cancelled() && not_taken < ACCEPTED_MOST
+}
+
+/// The person wants nothing of a proposal, which is over.
+pub(super) fn taken_out(mind: &mut Mind, id: ProposalId) -> Outcome {
+    mind.rejected = Some(id);
+    sent_back(format!(
+        "Proposal {id} was not applied: {}. Do not propose the same again.",
+        edited::TAKEN_OUT
+    ))
+}
+
+/// Carries out what was decided. `known` is what the tests say of the workspace with the change.
+async fn concluded(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    change: &Propose,
+    made: Made,
+    (by, verdict): (Party, Verdict),
+    known: (TestEvidence, Option<TestReport>),
+) -> Outcome {
+    let Made {
+        id,
+        draft,
+        diff,
+        evidence,
+    } = made;
+    hub.event(Event::ProposalReviewed {
+        proposal: id,
+        by,
+        verdict: verdict.clone(),
+    });
+    match verdict {
+        Verdict::Accept => {
+            mind.rejected = None;
+            let problems = evidence.counting().1.stopping();
+            let problems: Vec<String> = problems.map(|one| one.message.clone()).collect();
+            hub.state().accepted_problems.extend(problems);
+            hub.state().accepted.push(Accepted {
+                id,
+                symbol: main_symbol(mind, &draft),
+                reason: change.reason.clone(),
+                diff,
+            });
+            finish(hub, mind, id, draft, known).await
+        }
+        Verdict::Reject { reason } => {
+            mind.rejected = Some(id);
+            sent_back(format!("Rejected: {reason}"))
+        }
+        Verdict::Steer { text } => {
+            mind.rejected = Some(id);
+            sent_back(format!("Not yet accepted. Do it differently: {text}"))
+        }
+    }
+}
+
+pub(super) fn tell_checked(hub: &Hub, id: ProposalId, evidence: &Evidence) {
+    hub.event(Event::ProposalChecked {
+        proposal: id,
+        evidence: evidence.clone(),
+    });
+}
+
+/// Shows a draft and finds out what there is to know about it. When the workspace changed meanwhile,
+/// what was found out is stale: it is drafted and checked again, once.
+async fn checked(
+    hub: &Arc<Hub>,
+    mind: &Mind,
+    change: &Propose,
+    draft: Draft,
+    id: ProposalId,
+) -> (Made, Option<TestReport>) {
+    hub.event(Event::ProposalMade {
+        proposal: id,
+        agent: mind.party.clone(),
+        symbols: draft.symbols.clone(),
+        reason: change.reason.clone(),
+        diff: own_diff(&draft, &before_text(hub, &draft)),
+        revises: mind.rejected,
+    });
+    let (evidence, mut report) = check(hub, &draft, id).await;
+    let mut made = Made {
+        id,
+        diff: own_diff(&draft, &before_text(hub, &draft)),
+        draft,
+        evidence,
+    };
+    if is_stale(hub, &made.draft) {
+        again(hub, mind, change, &mut made, &mut report).await;
+    }
+    tell_checked(hub, id, &made.evidence);
+    (made, report)
+}
+
+/// Whether another proposal was applied or taken back since a draft was made. What the user types
+/// meanwhile is told with the evidence.
+fn is_stale(hub: &Hub, draft: &Draft) -> bool {
+    hub.state().epoch.changes != draft.epoch.changes
+}
+
+/// Drafts and checks a proposal again, in the workspace as it is now. Where it cannot be drafted any
+/// more, it stays as it was, and is refused where it is applied.
+async fn again(
+    hub: &Arc<Hub>,
+    mind: &Mind,
+    change: &Propose,
+    made: &mut Made,
+    report: &mut Option<TestReport>,
+) {
+    let Ok(draft) = draft::make(hub, mind, change).await else {
+        return;
+    };
+    let stage = |evidence: &Evidence| {
+        let (tests, diagnostics) = (&evidence.tests, &evidence.diagnostics);
+        let required = &hub.state().required;
+        company::stage(tests, diagnostics, required, hub.task.approval)
+    };
+    let had_failed = stage(&made.evidence) == Stage::NeedsOthers;
+    (made.evidence, *report) = check(hub, &draft, made.id).await;
+    if had_failed {
+        let mut state = hub.state();
+        let needs = apply::applied_since(&state, &made.draft);
+        state
+            .dependencies
+            .entry(made.id)
+            .or_default()
+            .needs
+            .extend(needs);
+    }
+    made.diff = own_diff(&draft, &before_text(hub, &draft));
+    made.draft = draft;
+}
+
+pub(super) async fn check(
+    hub: &Arc<Hub>,
+    draft: &Draft,
+    id: ProposalId,
+) -> (Evidence, Option<TestReport>) {
+    learn::for_follow_ups(hub, &draft.breaking).await;
+    let owners = followup::owners_of_broken(hub, draft);
+    let callers = owners.into_iter().take(followup::OWNERS_MOST).collect();
+    let (mut evidence, report) = gate::check(hub, draft, callers).await;
+    evidence.test_callers = followup::broken_tests(hub, draft);
+    if let Some(report) = report.clone() {
+        hub.event(Event::TestsRun {
+            phase: TestPhase::Proposal,
+            proposal: Some(id),
+            report,
+        });
+    }
+    (evidence, report)
+}
+
+fn refused(hub: &Hub, mind: &mut Mind, refusal: Refusal) -> Outcome {
+    match refusal {
+        Refusal::EditorGone { why } => {
+            let told = ReturnReason::for_both(why.as_str());
+            let _ = refuse(hub, mind, told);
+            Outcome::Stopped { why }
+        }
+        Refusal::Unusable { why } => refuse(hub, mind, why),
+        Refusal::Moved { why, symbol, text } => {
+            mind.told.show(symbol, text);
+            refuse(hub, mind, why)
+        }
+    }
+}
+
+/// The text as the user has it, for the diff.
+pub(super) fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
+    hub.state()
+        .world
+        .read(&draft.file)
+        .unwrap_or_else(|_| Arc::clone(&draft.base))
+}
+
+/// What a draft changes in a text that may have moved on since it was made: its own change alone, not
+/// what others brought meanwhile the other way round.
+pub(super) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
+    match draft.over(now) {
+        Some(after) => visible(&unified_diff(draft.file.as_str(), now, &after)),
+        // It will be refused where it is applied; until then it is shown as it was made.
+        None => visible(&unified_diff(draft.file.as_str(), &draft.base, &draft.text)),
+    }
+}
+
+/// Asks whoever decides.
+async fn decide(hub: &Arc<Hub>, mind: &Mind, change: &Propose, made: &Made) -> (Party, Reviewed) {
+    let view = ProposalView {
+        id: made.id.0,
+        symbol: main_symbol(mind, &made.draft),
+        symbols: made.draft.symbols.clone(),
+        reason: change.reason.clone(),
+        diff: made.diff.clone(),
+        evidence: made.evidence.to_string(),
+    };
+    let own = part(made.id, &view.symbol, &change.reason, &made.draft);
+    ask_about(hub, &mind.party, view, &made.evidence, vec![own]).await
+}
+
+pub(super) fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> Part {
+    Part {
+        proposal: id,
+        symbol: symbol.clone(),
+        symbols: draft.symbols.clone(),
+        reason: reason.to_owned(),
+        file: draft.file.clone(),
+        base: Arc::clone(&draft.base),
+        changes: ChangeSet::between(&draft.base, &draft.text),
+    }
+}
+
+/// Asks about a proposal and those that belong to it. The clock of the run stands while a person is
+/// asked.
+pub(super) async fn ask_about(
+    hub: &Arc<Hub>,
+    agent: &Party,
+    view: ProposalView,
+    evidence: &Evidence,
+    parts: Vec<Part>,
+) -> (Party, Reviewed) {
+    match hub.task.approval {
+        Approval::Auto => (Party::Starling, Verdict::Accept.into()),
+        Approval::Proxy => (Party::Proxy, review::by_proxy(hub, &view).await.into()),
+        Approval::Ask => {
+            let shown: Vec<ProposalId> = parts.iter().map(|part| part.proposal).collect();
+            hub.event(Event::ReviewAsked {
+                proposal: ProposalId(view.id),
+                agent: agent.clone(),
+                symbol: view.symbol.clone(),
+                diff: view.diff.clone(),
+                reason: view.reason.clone(),
+                evidence: evidence.clone(),
+                with: parts
+                    .iter()
+                    .map(|part| part.proposal)
+                    .filter(|part| part.0 != view.id)
+                    .collect(),
+                parts,
+            });
+            company::are_under_review(hub, &shown);
+            let _clock_stands = hub.ledger.wait_for_person();
+            let decision = in_time(hub.outside.approver.proposal(view));
+            with_needed(hub, evidence.needs(), decision).await
+        }
+    }
+}
+
+/// A person's decision on a proposal that is applied only with others: accepted, it waits until they are
+/// applied; when one of them will not be, it goes back with the reason.
+async fn with_needed(
+    hub: &Hub,
+    needs: &[ProposalId],
+    decision: impl Future<Output = Reviewed>,
+) -> (Party, Reviewed) {
+    if needs.is_empty() {
+        return (Party::User, decision.await);
+    }
+    let gone = tokio::select! {
+        biased;
+        gone = company::one_is_gone(hub, needs) => gone,
+        reviewed = decision => match reviewed {
+            Reviewed::Verdict(Verdict::Accept) => match company::needed(hub, needs).await {
+                company::Needed::Applied => return (Party::User, reviewed),
+                company::Needed::Gone(gone) => gone,
+            },
+            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
+            | Reviewed::Edited(_) => return (Party::User, reviewed),
+        }
+    };
+    let reason = format!("it passes only with {gone}, {}", why_gone(hub, gone));
+    (Party::Starling, Verdict::Reject { reason }.into())
+}
+
+/// How a proposal that is not applied ended, in words that follow its number.
+fn why_gone(hub: &Hub, gone: ProposalId) -> String {
+    let events = hub.log.events();
+    let told = events.iter().rev().find_map(|event| match event {
+        Event::ProposalReviewed {
+            proposal,
+            verdict: Verdict::Reject { reason },
+            ..
+        } if *proposal == gone => Some(format!("which was rejected: {reason}")),
+        Event::ProposalReviewed {
+            proposal,
+            verdict: Verdict::Steer { text },
+            ..
+        } if *proposal == gone => Some(format!("which is to be done differently: {text}")),
+        Event::ProposalUndone { proposal } if *proposal == gone => {
+            Some("which was taken back".to_owned())
+        }
+        _ => None,
+    });
+    told.unwrap_or_else(|| "which is not applied".to_owned())
+}
+
+/// A person may sleep over a decision, but not for ever.
+async fn in_time<T: From<Verdict>>(decision: impl Future<Output = T>) -> T {
+    let late = || Verdict::Reject {
+        reason: "nobody decided within a day".to_owned(),
+    };
+    let decision = tokio::time::timeout(PERSON_DEADLINE, decision).await;
+    decision.unwrap_or_else(|_| late().into())
+}
+
+fn main_symbol(mind: &Mind, draft: &Draft) -> SymbolPath {
+    match &mind.party {
+        Party::Agent(symbol) => symbol.clone(),
+        Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => draft
+            .symbols
+            .first()
+            .cloned()
+            .unwrap_or_else(|| SymbolPath::module(draft.file.clone())),
+    }
+}
+
+async fn finish(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    id: ProposalId,
+    draft: Draft,
+    checked: (TestEvidence, Option<TestReport>),
+) -> Outcome {
+    let gone = followup::before(hub, &draft);
+    let landed = match apply::apply(hub, id, &draft, checked).await {
+        Ok(text) => Landed::Applied {
+            draft: Box::new(draft.clone()),
+            text,
+            gone,
+        },
+        Err(failure @ Failure::Conflict { .. }) => Landed::Failed(failure),
+        Err(Failure::Editor { why }) => return Outcome::Stopped { why },
+    };
+    ended(hub, mind, id, draft, landed)
+}
+
+/// An accepted part of which nothing is known.
+pub(super) fn lost() -> Landed {
+    Landed::Failed(Failure::Editor {
+        why: "internal error while applying; see the log".to_owned(),
+    })
+}
+
+/// What follows for the owner of a proposal that was accepted.
+pub(super) fn ended(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    id: ProposalId,
+    draft: Draft,
+    landed: Landed,
+) -> Outcome {
+    match landed {
+        Landed::Applied { draft, text, gone } => {
+            see_own_change(mind, &draft, text);
+            diagnose::prepare_others(hub, &mind.party);
+            followup::follow_up(hub, &mind.party, mind.wave, &draft, &gone);
+            let text = match draft.edited {
+                false => format!("Proposal {id} was accepted and applied."),
+                true => format!(
+                    "Proposal {id} was accepted and applied as the user edited it. What is there now is \
+                     meant:\n{}",
+                    visible(&unified_diff(draft.file.as_str(), &draft.base, &draft.text))
+                ),
+            };
+            Outcome::Applied { text }
+        }
+        Landed::TakenOut => taken_out(mind, id),
+        Landed::Failed(Failure::Conflict { why, .. }) => {
+            let now = main_symbol(mind, &draft);
+            let lookup = hub.lookup();
+            let source = lookup.read(&[now.to_string()]);
+            if let Ok(tree) = lookup.tree(&now.file) {
+                mind.told.show(now, Arc::clone(tree.text()));
+            }
+            let by = lookup
+                .tree(&draft.file)
+                .ok()
+                .and_then(|tree| apply::last_writer(&hub.state(), &draft.file, tree.text()));
+            let who = draft::in_same_place(by, &why);
+            sent_back(format!(
+                "{who} It is now:\n{source}\nPropose your change on top of it."
+            ))
+        }
+        Landed::Failed(Failure::Editor { why }) => sent_back(format!(
+            "It was accepted, but could not be applied: {why}. So nothing of its set was. Propose it again, or find another way."
+        )),
+        Landed::NotWithout { why } => sent_back(format!(
+            "It was accepted as part of a set, and is not applied without {why}. Propose it again, or find another way."
+        )),
+        Landed::Stays { text, why } => {
+            see_own_change(mind, &draft, text);
+            sent_back(format!(
+                "It was accepted as part of a set and is applied, but is of no use without {why}. Look at it again."
+            ))
+        }
+    }
+}
+
+/// The agent knows of its own change now, but not of what the user typed meanwhile: a later proposal must
+/// not take that away.
+fn see_own_change(mind: &mut Mind, draft: &Draft, text: Arc<str>) {
+    let seen: Vec<(SymbolPath, Arc<str>)> = draft
+        .symbols
+        .iter()
+        .filter_map(|symbol| {
+            let seen = match mind.seen(symbol) {
+                // The person's version may not fit what the agent saw.
+                Some(seen) => draft
+                    .over(&seen)
+                    .or(draft.edited.then(|| Arc::clone(&text)))?,
+                None => Arc::clone(&text),
+            };
+            Some((symbol.clone(), seen))
+        })
+        .collect();
+    mind.views.follow(draft);
+    mind.told.follow(draft);
+    for (symbol, seen) in seen {
+        mind.views.show(symbol, seen);
+    }
+}
+
+/// An agent states what it means to change; the approver may veto or steer it before code is written.
+pub(super) async fn intent(hub: &Arc<Hub>, mind: &mut Mind, intent: &Intent) -> String {
+    hub.set_intent(&mind.party, &intent.intent);
+    hub.event(Event::IntentStated {
+        agent: mind.party.clone(),
+        intent: intent.intent.clone(),
+        reason: intent.reason.clone(),
+    });
+    let symbol = match &mind.party {
+        Party::Agent(symbol) => symbol.clone(),
+        Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => {
+            return "Noted. Go on.".to_owned();
+        }
+    };
+    let view = IntentView {
+        symbol,
+        intent: intent.intent.clone(),
+        reason: intent.reason.clone(),
+    };
+    match ask_intent(hub, mind, view).await {
+        None => "Noted. Go on.".to_owned(),
+        Some(Verdict::Accept) => "Approved. Go on.".to_owned(),
+        Some(Verdict::Reject { reason }) => {
+            format!("Vetoed: {reason}. Find another way, or finish.")
+        }
+        Some(Verdict::Steer { text }) => format!("Do it differently: {text}"),
+    }
+}
+
+/// With `ask_intent = "always"`, a proposal whose intent was not stated is asked about by its reason
+/// before it is checked. Why it must not go on; `None` lets it.
+async fn unasked_intent(
+    hub: &Arc<Hub>,
+    mind: &mut Mind,
+    change: &Propose,
+    draft: &Draft,
+) -> Option<String> {
+    if hub.task.ask_intent != AskIntent::Always || mind.intent_approved {
+        return None;
+    }
+    let symbol = main_symbol(mind, draft);
+    let view = IntentView {
+        symbol,
+        intent: change.reason.clone(),
+        reason: String::new(),
+    };
+    match ask_intent(hub, mind, view).await {
+        None | Some(Verdict::Accept) => None,
+        Some(Verdict::Reject { reason }) => {
+            Some(format!("Vetoed: {reason}. Find another way, or finish."))
+        }
+        Some(Verdict::Steer { text }) => Some(format!("Do it differently: {text}")),
+    }
+}
+
+/// The approver's word on an intent; `None` when nobody is to be asked.
+async fn ask_intent(hub: &Arc<Hub>, mind: &mut Mind, view: IntentView) -> Option<Verdict> {
+    let (by, verdict) = match (hub.task.ask_intent, hub.task.approval) {
+        (AskIntent::Never, _) | (_, Approval::Auto) => return None,
+        (AskIntent::Contract | AskIntent::Always, Approval::Proxy) => {
+            (Party::Proxy, review::intent_by_proxy(hub, &view).await)
+        }
+        (AskIntent::Contract | AskIntent::Always, Approval::Ask) => {
+            let _clock_stands = hub.ledger.wait_for_person();
+            (
+                Party::User,
+                in_time(hub.outside.approver.intent(view)).await,
+            )
+        }
+    };
+    mind.intent_approved = verdict == Verdict::Accept;
+    hub.event(Event::IntentReviewed {
+        agent: mind.party.clone(),
+        by,
+        verdict: verdict.clone(),
+    });
+    Some(verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_syntax::FilePath;
+
+    fn draft(base: &str, text: &str) -> Draft {
+        Draft {
+            file: FilePath::new("a.py"),
+            base: base.into(),
+            text: text.into(),
+            symbols: Vec::new(),
+            losses: Vec::new(),
+            contract: Vec::new(),
+            breaking: Vec::new(),
+            epoch: Default::default(),
+            imports: Default::default(),
+            needs_person: Vec::new(),
+            edited: false,
+        }
+    }
+
+    #[test]
+    fn a_diff_shows_the_own_change_over_what_others_brought() {
+        let draft = draft("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
+        let now: Arc<str> = "a = 3\nx\nx\nx\nx\nb = 1\n".into();
+        let diff = own_diff(&draft, &now);
+        assert!(diff.contains("-b = 1\n+b = 2\n"), "{diff}");
+        assert!(!diff.contains("a = "), "{diff}");
+        // Where both changed the same line, be it different words of it, it is shown as it was made.
+        let same_line = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nc = 1\n".into());
+        assert!(same_line.contains("-b = 1\n+b = 2\n"), "{same_line}");
+        let conflict = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nb = 9\n".into());
+        assert!(conflict.contains("-b = 1\n+b = 2\n"), "{conflict}");
+    }
+}

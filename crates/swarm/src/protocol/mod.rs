@@ -1,0 +1,107 @@
+//! What agents can ask for, and the two ways in which models say it: native tool calls and a plain
+//! text protocol, chosen by the model's capability.
+
+mod action;
+mod native;
+mod plain;
+
+pub use action::{
+    Action, AddSymbol, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read,
+    RequestChange, RunTests, Search, Seat,
+};
+pub use native::{described, schema};
+
+use starling_core::{ChatReply, Finish, Message, ToolCalling, ToolSpec};
+
+/// One thing that a reply asks for. `Err` tells the model what was wrong with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Id of the native call; `None` in the text protocol.
+    pub call_id: Option<String>,
+    /// As the user sees it: tool and argument.
+    pub label: (String, String),
+    pub action: Result<Action, String>,
+}
+
+impl Asked {
+    /// The same call again has the same fingerprint.
+    pub fn fingerprint(&self) -> String {
+        format!("{:?}", (&self.label.0, &self.action))
+    }
+}
+
+/// The tools that are offered to a model in this seat; none in the text protocol.
+pub fn tools(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
+    match calling {
+        ToolCalling::Native => native::specs(seat),
+        ToolCalling::Text => Vec::new(),
+    }
+}
+
+/// What a reply asks for. Tool calls count under either protocol; text counts as actions only under
+/// the text protocol.
+pub fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> {
+    let mut asked: Vec<Asked> = reply
+        .tool_calls
+        .iter()
+        .map(|call| native::parse(call, seat))
+        .collect();
+    let cut = reply.finish == Finish::Length;
+    if calling == ToolCalling::Text && asked.is_empty() && !cut {
+        asked = plain::parse(&reply.text, seat);
+    }
+    asked
+}
+
+/// The reply as a message of the conversation.
+pub fn assistant_message(reply: &ChatReply) -> Message {
+    Message::Assistant {
+        text: reply.text.clone(),
+        tool_calls: reply.tool_calls.clone(),
+    }
+}
+
+/// The results of a turn as messages: one for each native call, else one message of the user.
+pub fn result_messages(results: Vec<(Asked, String)>) -> Vec<Message> {
+    let mut messages = Vec::new();
+    let mut plain = Vec::new();
+    for (asked, text) in results {
+        match asked.call_id {
+            Some(call_id) => messages.push(Message::Tool { call_id, text }),
+            None => plain.push(format!("{} {}\n{text}", asked.label.0, asked.label.1)),
+        }
+    }
+    if !plain.is_empty() {
+        messages.push(Message::User {
+            text: plain.join("\n\n"),
+        });
+    }
+    messages
+}
+
+/// What is wrong with a reply that asks for nothing.
+pub fn nothing_asked(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> String {
+    let what = match (reply.finish, reply.text.trim().is_empty()) {
+        (Finish::Filtered, _) => "The answer was withheld by the provider's filter.",
+        (Finish::Length, _) => "The answer was cut by the output limit.",
+        (_, true) => "The answer was empty.",
+        (_, false) => "The answer asks for nothing.",
+    };
+    let how = match (calling, seat) {
+        (ToolCalling::Native, Seat::Scout) => "Call `wake`, or a reading tool.",
+        (ToolCalling::Native, Seat::Owner | Seat::Solo) => {
+            "Call `propose` with the change, a reading tool, or `finish` when there is nothing to do."
+        }
+        (ToolCalling::Native | ToolCalling::Text, Seat::Answerer) => {
+            "Reply with the answer as plain text."
+        }
+        (ToolCalling::Text, Seat::Scout) => "Reply with symbol paths from the list, one a line.",
+        (ToolCalling::Text, Seat::Owner | Seat::Solo) => {
+            "Reply with the whole changed symbol in one fenced code block, or with `@finish` and the reason."
+        }
+    };
+    format!("{what} {how}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+use super::action::{Hunk, Read};
+use super::*;
+use starling_core::{Dollars, ToolCall, Usage};
+
+fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
+    let tool_calls = calls
+        .iter()
+        .enumerate()
+        .map(|(at, (name, arguments))| ToolCall {
+            id: format!("c{at}"),
+            name: (*name).to_owned(),
+            arguments: (*arguments).to_owned(),
+        })
+        .collect();
+    ChatReply {
+        model: "m".into(),
+        text: text.into(),
+        tool_calls,
+        finish: Finish::Stop,
+        usage: Usage::default(),
+        cost: Dollars(0.0),
+        calls: 1,
+    }
+}
+
+fn only(asked: Vec<Asked>) -> Action {
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    asked
+        .into_iter()
+        .next()
+        .expect("one")
+        .action
+        .expect("readable")
+}
+
+#[test]
+fn native_calls_are_read() {
+    let reply = reply(
+        "",
+        &[
+            ("propose", r#"{"reason":"r","source":"def f(): pass"}"#),
+            ("read", r#"{"symbols":"a.py::f"}"#),
+        ],
+    );
+    let asked = parse(ToolCalling::Native, Seat::Owner, &reply);
+    let Ok(Action::Propose(propose)) = &asked[0].action else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(propose.source.as_deref(), Some("def f(): pass"));
+    assert_eq!(
+        asked[1].action,
+        Ok(Action::Read(Read {
+            symbols: vec!["a.py::f".into()]
+        }))
+    );
+}
+
+#[test]
+fn a_seat_has_only_its_tools() {
+    let names = |seat| {
+        tools(ToolCalling::Native, seat)
+            .into_iter()
+            .map(|tool| tool.name)
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        !names(Seat::Answerer)
+            .iter()
+            .any(|name| ["propose", "intent", "request_change", "wake"].contains(&name.as_str()))
+    );
+    assert!(!names(Seat::Scout).contains(&"propose".to_owned()));
+    assert!(!names(Seat::Solo).contains(&"request_change".to_owned()));
+    let asked = parse(
+        ToolCalling::Native,
+        Seat::Answerer,
+        &reply("", &[("propose", "{}")]),
+    );
+    assert!(
+        asked[0]
+            .action
+            .as_ref()
+            .is_err_and(|error| error.contains("There is no tool `propose`")),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn broken_arguments_are_told_to_the_model() {
+    let asked = parse(
+        ToolCalling::Native,
+        Seat::Owner,
+        &reply("", &[("search", r#"{"query": "#)]),
+    );
+    assert!(
+        asked[0]
+            .action
+            .as_ref()
+            .is_err_and(|error| error.contains("valid JSON")),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn schemas_are_plain_objects() {
+    insta::assert_json_snapshot!(tools(ToolCalling::Native, Seat::Scout));
+    let propose = tools(ToolCalling::Native, Seat::Owner)
+        .into_iter()
+        .find(|tool| tool.name == "propose");
+    let text = serde_json::to_string(&propose).expect("json");
+    assert!(
+        !text.contains("$ref") && !text.contains("$schema"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_code_block_is_a_proposal() {
+    let text = "The bound is off by one.\n\n```python\n@cached\ndef f(x):\n    return x\n```\n";
+    let Action::Propose(propose) = only(parse(ToolCalling::Text, Seat::Owner, &reply(text, &[])))
+    else {
+        panic!()
+    };
+    assert_eq!(
+        propose.source.as_deref(),
+        Some("@cached\ndef f(x):\n    return x\n")
+    );
+    assert_eq!(propose.reason, "The bound is off by one.");
+}
+
+#[test]
+fn an_unclosed_fence_still_counts_and_a_nested_fence_does_not_close_it() {
+    let text = "````python\ndef f():\n    '''\n    ```\n    doc\n    ```\n    '''\n";
+    let Action::Propose(propose) = only(parse(ToolCalling::Text, Seat::Owner, &reply(text, &[])))
+    else {
+        panic!()
+    };
+    assert!(
+        propose
+            .source
+            .expect("source")
+            .ends_with("    ```\n    '''\n")
+    );
+}
+
+#[test]
+fn commands_hunks_and_imports_in_plain_text() {
+    let text = "@read a.py::g b.py::h\n@ask a.py::g what does it return?\n@import import os\n```\n<<<<<<< OLD\n    a\n=======\n    b\n>>>>>>> NEW\n```";
+    let asked = parse(ToolCalling::Text, Seat::Owner, &reply(text, &[]));
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    assert_eq!(
+        asked[0].action,
+        Ok(Action::Read(Read {
+            symbols: vec!["a.py::g".into(), "b.py::h".into()]
+        }))
+    );
+    let Ok(Action::Propose(propose)) = &asked[2].action else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(
+        propose.hunks,
+        [Hunk {
+            old: "    a".into(),
+            new: "    b".into()
+        }]
+    );
+    assert_eq!(propose.imports, ["import os"]);
+}
+
+#[test]
+fn plain_questions_cannot_edit() {
+    let text = "@finish\n@request a.py::f change\n```python\ndef f(): pass\n```";
+    assert_eq!(
+        parse(ToolCalling::Text, Seat::Answerer, &reply(text, &[])),
+        []
+    );
+}
+
+#[test]
+fn the_scout_may_write_paths_in_any_dress() {
+    let text =
+        "1. `loans/fees.py::late_fee`\n- loans/shelf.py::Shelf.find, and loans/fees.py::late_fee.";
+    let Action::Wake(wake) = only(parse(ToolCalling::Text, Seat::Scout, &reply(text, &[]))) else {
+        panic!()
+    };
+    let paths: Vec<_> = wake
+        .symbols
+        .iter()
+        .map(|pick| pick.symbol.as_str())
+        .collect();
+    assert_eq!(
+        paths,
+        ["loans/fees.py::late_fee", "loans/shelf.py::Shelf.find"]
+    );
+}
+
+#[test]
+fn an_empty_reply_asks_for_nothing() {
+    for text in ["", "I think it is fine."] {
+        let reply = reply(text, &[]);
+        assert_eq!(parse(ToolCalling::Native, Seat::Owner, &reply), []);
+        assert!(nothing_asked(ToolCalling::Native, Seat::Owner, &reply).contains("propose"));
+    }
+}
+
+#[test]
+fn a_cut_answer_is_no_proposal() {
+    let mut cut = reply("```python\ndef f():\n    a = 1\n", &[]);
+    cut.finish = Finish::Length;
+    assert_eq!(parse(ToolCalling::Text, Seat::Owner, &cut), []);
+    assert!(nothing_asked(ToolCalling::Text, Seat::Owner, &cut).contains("cut"));
+}

@@ -1,0 +1,423 @@
+//! Which failing tests a run has to repair. The others are context: they may stay as they are.
+//!
+//! - A task about failing tests requires those that it names; without a name all of them, except those
+//!   that fail because a module outside the project, or a fixture, is missing.
+//! - A bug requires the tests that it names or whose error it quotes; without any, those that reach a
+//!   symbol that the task names or that the scout picks: by a traceback, by a use, or by an import.
+//! - Every other goal requires only tests that the task names or whose error it quotes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::context;
+use super::goal::Goal;
+use super::hub::Hub;
+use super::lookup::Lookup;
+use super::proposal::{WHOLE_RUN, failing_ids, tail};
+use starling_core::{TestCase, TestReport, TestStatus};
+use starling_index::{Certainty, frames, is_test_file};
+use starling_syntax::{FilePath, SymbolPath};
+
+/// Steps from a symbol to its users, their users, and so on.
+const STEPS: usize = 3;
+/// Maximum number of users that are followed.
+const USERS: usize = 100;
+/// Uses of one symbol that are looked at.
+const USES: usize = 200;
+/// A name with more definitions does not say which one is meant.
+const DEFINITIONS: usize = 3;
+/// A shorter word in a sentence is no name of code by itself.
+const SHORTEST_WORD: usize = 3;
+/// A shorter error line says too little to be recognized in a task.
+const SHORTEST_ERROR: usize = 12;
+/// Bytes of the output of a command that names no failing test.
+const OUTPUT_MOST: usize = 8_000;
+
+/// Requires failing tests of a report according to the goal, beside those that are required already.
+pub(super) fn note_failing(hub: &Hub, report: &TestReport) {
+    let lookup = hub.lookup();
+    let targets = hub.state().targets.clone();
+    let required = required(hub.goal, &hub.task.text, &lookup, report, &targets);
+    hub.state().required.extend(required);
+}
+
+/// Notes symbols that the run is about, as [`note_failing`] needs them.
+pub(super) fn note_targets(hub: &Hub, symbols: &[SymbolPath]) {
+    let before = {
+        let mut state = hub.state();
+        state.targets.extend_from_slice(symbols);
+        state.before.clone()
+    };
+    if let Some(before) = before {
+        note_failing(hub, &before);
+    }
+}
+
+/// A bug whose description leads to no failing test is judged by the symbols that are changed for it.
+pub(super) fn note_change(hub: &Arc<Hub>, symbols: &[SymbolPath]) {
+    let is_open = {
+        let state = hub.state();
+        hub.goal == Goal::Bug && state.required.is_empty() && !state.failing_before.is_empty()
+    };
+    if is_open {
+        let symbols: Vec<SymbolPath> = symbols
+            .iter()
+            .filter(|symbol| !symbol.is_module() && !is_test_file(&symbol.file))
+            .cloned()
+            .collect();
+        note_targets(hub, &symbols);
+    }
+}
+
+/// Notes what a task names before anybody is asked. Where it tells of a bug in code that it names, and no
+/// failing test reaches that code, those tests are no part of the task.
+pub(super) fn note_named(hub: &Hub, named: &[SymbolPath]) {
+    note_targets(hub, named);
+    let is_told = hub.goal == Goal::Bug && named.iter().any(|symbol| !symbol.is_module());
+    let before = hub.state().before.clone().filter(|_| is_told);
+    let lookup = hub.lookup();
+    // What a test without a known text reaches is not known.
+    let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
+    let are_known = before.is_some_and(|before| failing_cases(&before).iter().all(is_known));
+    let mut state = hub.state();
+    state.beside_failures = are_known && state.required.is_empty();
+}
+
+/// The report of the tests before the run, with those failing tests alone that matter for the task;
+/// `None` where none does. Until some are required, all of them may be the cause of a bug.
+pub(super) fn shown(hub: &Hub) -> Option<TestReport> {
+    let state = hub.state();
+    let mut report = state.before.clone()?;
+    let failing = failing_ids(&report);
+    let is_beside = state.beside_failures;
+    let is_shown = |id: &String| !is_beside && is_shown(hub.goal, &state.required, id);
+    if !failing.iter().any(is_shown) {
+        return None;
+    }
+    report
+        .cases
+        .retain(|case| !failing.contains(&case.id) || is_shown(&case.id));
+    Some(report)
+}
+
+/// The tests that failed before the run and do not matter for the task.
+pub(super) fn left_alone(hub: &Hub) -> Vec<String> {
+    let state = hub.state();
+    let failing = state.before.as_ref().map(failing_ids).unwrap_or_default();
+    let mut alone = failing;
+    let is_shown = |id: &String| !state.beside_failures && is_shown(hub.goal, &state.required, id);
+    alone.retain(|id| id != WHOLE_RUN && !is_shown(id));
+    alone
+}
+
+/// Whether a failing test is shown to models.
+fn is_shown(goal: Goal, required: &BTreeSet<String>, id: &str) -> bool {
+    match goal {
+        Goal::Bug | Goal::RedTests if required.is_empty() => true,
+        Goal::Bug
+        | Goal::RedTests
+        | Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => required.contains(id),
+    }
+}
+
+fn required(
+    goal: Goal,
+    task: &str,
+    lookup: &Lookup,
+    report: &TestReport,
+    targets: &[SymbolPath],
+) -> BTreeSet<String> {
+    let failing = failing_cases(report);
+    let ids = |fits: &dyn Fn(&TestCase) -> bool| -> BTreeSet<String> {
+        let fitting = failing.iter().filter(|case| fits(case));
+        fitting.map(|case| case.id.clone()).collect()
+    };
+    let named = ids(&|case| is_named(task, case) || is_quoted(task, case));
+    match goal {
+        Goal::RedTests => {
+            let in_files = ids(&|case| is_in_named_file(task, case));
+            match (named.is_empty(), in_files.is_empty()) {
+                (false, _) => named,
+                (true, false) => in_files,
+                (true, true) => {
+                    ids(&|case| !lacks_foreign_module(lookup, case) && !lacks_fixture(case))
+                }
+            }
+        }
+        // A test that the task names or quotes is the only one that is meant.
+        Goal::Bug if !named.is_empty() => named,
+        Goal::Bug => {
+            let reach = Reach::of(lookup, targets);
+            ids(&|case| !lacks_fixture(case) && reach.includes(lookup, case))
+        }
+        Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => named,
+    }
+}
+
+/// The failing tests of a report; a command that fails as a whole is one test.
+fn failing_cases(report: &TestReport) -> Vec<TestCase> {
+    let ids = failing_ids(report);
+    let named = report.cases.iter().filter(|case| ids.contains(&case.id));
+    let mut failing: Vec<TestCase> = named.cloned().collect();
+    if ids.iter().any(|id| id == WHOLE_RUN) {
+        failing.push(TestCase {
+            id: WHOLE_RUN.to_owned(),
+            status: TestStatus::Error,
+            message: tail(&report.output, OUTPUT_MOST).to_owned(),
+        });
+    }
+    failing
+}
+
+/// Whether a task names a test, by its id or by the last part of its id.
+fn is_named(task: &str, case: &TestCase) -> bool {
+    if case.id == WHOLE_RUN {
+        return false;
+    }
+    let id = case.id.split('[').next().unwrap_or(&case.id);
+    let last = id.rsplit(['.', ':', '/']).next().unwrap_or(id);
+    let is_file = id.ends_with(".py");
+    has_word(task, id) || !is_file && has_word(task, last)
+}
+
+/// Whether a task names the test file of a test.
+fn is_in_named_file(task: &str, case: &TestCase) -> bool {
+    let (file, _) = case.id.split_once("::").unwrap_or((&case.id, ""));
+    let name = FilePath::new(file).name().to_owned();
+    name.ends_with(".py") && has_word(task, name.trim_end_matches(".py"))
+}
+
+/// Whether a task holds the error of a test.
+fn is_quoted(task: &str, case: &TestCase) -> bool {
+    let lines = case.message.lines().rev();
+    let error = lines.map(|line| {
+        line.trim_start_matches("E ")
+            .trim_start_matches("> ")
+            .trim()
+    });
+    let mut assertions = error.clone().filter(|line| line.starts_with("assert "));
+    if assertions.any(|line| line.len() >= SHORTEST_ERROR && task.contains(line)) {
+        return true;
+    }
+    let mut errors = error.filter(|line| line.contains("Error: ") || line.contains("Exception: "));
+    errors
+        .next()
+        .is_some_and(|error| error.len() >= SHORTEST_ERROR && task.contains(error))
+}
+
+/// Whether a test fails because a module is missing that is no part of the project.
+fn lacks_foreign_module(lookup: &Lookup, case: &TestCase) -> bool {
+    let Some((_, rest)) = case
+        .message
+        .split_once("ModuleNotFoundError: No module named '")
+    else {
+        return false;
+    };
+    let module = rest.split(['\'', '.']).next().unwrap_or_default();
+    let is_part = |file: &FilePath| {
+        let mut parts = file.as_str().split('/');
+        parts.any(|part| part.trim_end_matches(".py") == module)
+    };
+    !lookup.files().iter().any(is_part)
+}
+
+/// Whether a test could not be set up, because no plugin or conftest.py defines a fixture of it.
+fn lacks_fixture(case: &TestCase) -> bool {
+    let lines = case.message.lines();
+    let mut errors = lines
+        .filter_map(|line| line.strip_prefix("E "))
+        .map(str::trim);
+    errors.any(|error| error.starts_with("fixture '") && error.ends_with("' not found"))
+}
+
+/// The symbols and files that a text names: names in code style first; where there are none, words that
+/// are names of symbols.
+pub(super) fn named_symbols(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
+    let mut in_style: Vec<SymbolPath> = Vec::new();
+    let mut by_word: Vec<SymbolPath> = Vec::new();
+    let is_part = |c: char| c.is_alphanumeric() || "_.:/".contains(c);
+    let mut in_ticks = false;
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| is_part(c) || c == '`') {
+        rest = &rest[start..];
+        if let Some(after) = rest.strip_prefix('`') {
+            in_ticks = !in_ticks;
+            rest = after;
+            continue;
+        }
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        let word = word.trim_matches(['.', ':']);
+        let is_code = in_ticks
+            || after.starts_with('(')
+            || word.contains(['_', '.', ':', '/'])
+            || word.chars().skip(1).any(char::is_uppercase);
+        if is_code {
+            in_style.extend(meant(lookup, word));
+        } else if word.chars().count() >= SHORTEST_WORD {
+            by_word.extend(meant(lookup, word));
+        }
+    }
+    let mut named = if in_style.is_empty() {
+        by_word
+    } else {
+        in_style
+    };
+    named.sort();
+    named.dedup();
+    named
+}
+
+/// The symbols outside tests that a name may mean, or the module of a file.
+fn meant(lookup: &Lookup, name: &str) -> Vec<SymbolPath> {
+    let file = FilePath::new(name);
+    if lookup.files().binary_search(&file).is_ok() {
+        let module = (!is_test_file(&file)).then(|| SymbolPath::module(file));
+        return module.into_iter().collect();
+    }
+    let defined = lookup.index().definitions(name).into_iter();
+    let symbols: Vec<SymbolPath> = defined
+        .map(|found| found.symbol)
+        .filter(|symbol| !is_test_file(&symbol.file) && !symbol.is_module())
+        .collect();
+    if symbols.len() > DEFINITIONS {
+        return Vec::new();
+    }
+    symbols
+}
+
+/// The tests that run one of the symbols, as far as their tracebacks and their source show.
+pub(super) fn reached(
+    lookup: &Lookup,
+    symbols: &[SymbolPath],
+    tests: &[TestCase],
+) -> BTreeSet<String> {
+    let reach = Reach::of(lookup, symbols);
+    let reached = tests.iter().filter(|case| reach.includes(lookup, case));
+    reached.map(|case| case.id.clone()).collect()
+}
+
+/// Symbols with everything that uses them.
+struct Reach<'a> {
+    targets: &'a [SymbolPath],
+    users: Vec<SymbolPath>,
+}
+
+impl Reach<'_> {
+    fn of<'a>(lookup: &Lookup, targets: &'a [SymbolPath]) -> Reach<'a> {
+        let mut users: Vec<SymbolPath> = targets.to_vec();
+        users.retain(|symbol| !symbol.is_module());
+        let mut from = 0;
+        for step in 0..STEPS {
+            let until = users.len();
+            for at in from..until {
+                let uses = lookup.index().references(&users[at].to_string(), USES);
+                for one in uses.found {
+                    // Guesses are not followed from guess to guess.
+                    let is_sure = one.certainty != Certainty::Possible || step == 0;
+                    let is_new = !users.contains(&one.symbol);
+                    if is_sure && is_new && !one.symbol.is_module() && users.len() < USERS {
+                        users.push(one.symbol);
+                    }
+                }
+            }
+            from = until;
+        }
+        Reach { targets, users }
+    }
+
+    /// Whether a failing test runs one of the symbols, as far as its traceback and its source show.
+    fn includes(&self, lookup: &Lookup, case: &TestCase) -> bool {
+        let runs = frames(&case.message).into_iter().any(|frame| {
+            let place = lookup.tree(&FilePath::new(frame.path));
+            place.is_ok_and(|tree| {
+                let place = &tree.at_line(frame.line).path;
+                self.targets.iter().any(|target| target.encloses(place))
+            })
+        });
+        runs || match test_of(lookup, case) {
+            Some(test) => self.is_used_by(lookup, &test),
+            None => {
+                let names = self.targets.iter().filter(|target| !target.is_module());
+                names
+                    .into_iter()
+                    .any(|target| has_word(&case.message, target.base_name()))
+            }
+        }
+    }
+
+    fn is_used_by(&self, lookup: &Lookup, test: &SymbolPath) -> bool {
+        let source = lookup.symbol(test).map(|found| found.source().to_owned());
+        let source = source.unwrap_or_default();
+        let class = test.name.rsplit_once('.').map(|(class, _)| class);
+        let is_set_up = |user: &SymbolPath| {
+            let of_class = user.name.rsplit_once('.').map(|(class, _)| class);
+            user.base_name().to_lowercase().starts_with("setup") && of_class == class
+        };
+        let is_test_code =
+            |user: &SymbolPath| is_test_file(&user.file) || user.file.name() == "conftest.py";
+        let uses = |user: &SymbolPath| {
+            let in_file = user.file == test.file;
+            test.encloses(user)
+                || in_file && class.is_some() && is_set_up(user)
+                // A fixture is asked for by its name.
+                || is_test_code(user) && has_word(&source, user.base_name())
+        };
+        self.users.iter().any(uses) || self.targets.iter().any(|one| imports(lookup, test, one))
+    }
+}
+
+/// Whether the file of a test imports the module that is a target.
+fn imports(lookup: &Lookup, test: &SymbolPath, target: &SymbolPath) -> bool {
+    let Some(module) = target.file.name().strip_suffix(".py") else {
+        return false;
+    };
+    let is_import = |line: &str| line.starts_with("import ") || line.starts_with("from ");
+    target.is_module()
+        && lookup.tree(&test.file).is_ok_and(|tree| {
+            let mut lines = tree.text().lines().map(str::trim);
+            lines.any(|line| is_import(line) && has_word(line, module))
+        })
+}
+
+/// The symbol of a test, by its traceback or by its id.
+fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
+    let by_traceback = context::test_symbol(lookup, case).filter(|test| !test.is_module());
+    if by_traceback.is_some() {
+        return by_traceback;
+    }
+    let id = case.id.split('[').next().unwrap_or(&case.id);
+    let name = id.rsplit(['.', ':']).next().unwrap_or(id);
+    let mut defined = lookup.index().definitions(name);
+    defined.retain(|one| {
+        let stem = one.symbol.file.name().trim_end_matches(".py");
+        is_test_file(&one.symbol.file) && has_word(id, stem)
+    });
+    match defined.as_slice() {
+        [only] => Some(only.symbol.clone()),
+        _ => None,
+    }
+}
+
+/// Whether a name stands in a text, not as a part of a longer name.
+fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let after = text[at + name.len()..].chars().next();
+            !before.is_some_and(is_part) && !after.is_some_and(is_part)
+        })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! The proxy user: a model that sees the task and the evidence, and decides in the user's place.
+
+use std::sync::Arc;
+
+use super::apply;
+use super::call::Conversation;
+use super::event::{Event, Party};
+use super::hub::{Accepted, Hub};
+use super::lookup::cap;
+use super::verdict;
+use starling_core::prompts::{Prompt, ProxyPrompt, ProxySystem, ProxySystemText};
+use starling_core::{
+    ChatReply, IntentView, Message, ProposalView, Role, Tokens, ToolCall, ToolCalling, Verdict,
+};
+use starling_syntax::SymbolPath;
+
+/// Of the diffs that were accepted before.
+const ACCEPTED: Tokens = Tokens(2_000);
+/// Symbols that a proposal's head names.
+const NAMES: usize = 8;
+/// Maximum number of replies that are read for one decision.
+const TRIES: u32 = 2;
+
+/// Decides on a proposal.
+pub(super) async fn by_proxy(hub: &Arc<Hub>, view: &ProposalView) -> Verdict {
+    let prompt = ProxyPrompt {
+        task: cap(&hub.task.text, Tokens(4_000)),
+        symbol: view.symbol.to_string(),
+        symbols: changed(view),
+        reason: view.reason.clone(),
+        diff: cap(&view.diff, Tokens(4_000)),
+        evidence: cap(&view.evidence, Tokens(1_500)),
+        accepted: accepted(hub),
+        others: hub.told_others(&view.symbol),
+    };
+    decide(hub, format!("proxy {}", view.symbol), prompt).await
+}
+
+/// What a proposal changes, its owner's symbol first; what is nested in another goes with it.
+fn changed(view: &ProposalView) -> Vec<String> {
+    let mut names: Vec<&SymbolPath> = vec![&view.symbol];
+    for symbol in &view.symbols {
+        // Imports come along with a change.
+        let is_said = names.iter().any(|said| said.encloses(symbol)) || symbol.is_module();
+        if !is_said {
+            names.push(symbol);
+        }
+    }
+    let more = names.len().saturating_sub(NAMES);
+    let mut names: Vec<String> = names.iter().take(NAMES).map(ToString::to_string).collect();
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names
+}
+
+/// Decides on an intent.
+pub(super) async fn intent_by_proxy(hub: &Arc<Hub>, view: &IntentView) -> Verdict {
+    let prompt = ProxyPrompt {
+        task: cap(&hub.task.text, Tokens(4_000)),
+        symbol: view.symbol.to_string(),
+        symbols: Vec::new(),
+        reason: format!("{}\nWhy: {}", view.intent, view.reason),
+        diff: String::new(),
+        evidence: String::new(),
+        accepted: accepted(hub),
+        others: hub.told_others(&view.symbol),
+    };
+    decide(hub, format!("proxy intent {}", view.symbol), prompt).await
+}
+
+/// Everything that was accepted, by name and reason, with the diffs as far as the cap goes. What is
+/// accepted and not yet applied is part of it.
+fn accepted(hub: &Hub) -> String {
+    let (accepted, applied) = {
+        let state = hub.state();
+        let applied: Vec<_> = state.applied.iter().map(|applied| applied.id).collect();
+        (state.accepted.clone(), applied)
+    };
+    if accepted.is_empty() {
+        return String::new();
+    }
+    let line = |one: &Accepted| {
+        let reason: String = one.reason.chars().take(200).collect();
+        format!("{} {}: {reason}\n", one.id, one.symbol)
+    };
+    let names: String = accepted.iter().map(line).collect();
+    let waiting = accepted.iter().filter(|one| !applied.contains(&one.id));
+    let waiting: String = waiting.map(|one| one.diff.as_str()).collect();
+    let diffs = format!("{}{waiting}", apply::whole_diff(hub));
+    format!("{names}{}", cap(&diffs, ACCEPTED))
+}
+
+/// Asks until a reply holds one clear decision; what stays unclear is a reject.
+async fn decide(hub: &Arc<Hub>, conversation: String, prompt: ProxyPrompt) -> Verdict {
+    let model = &hub.outside.models.proxy;
+    let name = hub.unique_name(conversation);
+    let begin = || {
+        let system = match model.profile().tool_calling {
+            ToolCalling::Native => ProxySystem {}.render(),
+            ToolCalling::Text => ProxySystemText {}.render(),
+        };
+        Conversation::new(name.clone(), Role::Proxy, system)
+    };
+    let mut conversation = begin();
+    conversation.user(prompt.render());
+    for _ in 0..TRIES {
+        let calling = model.profile().tool_calling;
+        let tools = verdict::tools(calling);
+        let reply = hub.call(&Party::Proxy, model, &mut conversation, tools);
+        let reply = match reply.await {
+            Ok(reply) => reply,
+            Err(error) if error.is_for_tools(model) => {
+                conversation.instruct(begin());
+                continue;
+            }
+            Err(error) => {
+                return Verdict::Reject {
+                    reason: format!("the proxy user could not decide: {error}"),
+                };
+            }
+        };
+        let unclear = match verdict::read(&reply) {
+            Ok(verdict) => return verdict,
+            Err(unclear) => unclear,
+        };
+        let what = format!("{unclear} {}", verdict::how(calling));
+        hub.event(Event::Malformed {
+            agent: Party::Proxy,
+            what: what.clone(),
+        });
+        ask_again(&mut conversation, &reply, &what);
+    }
+    Verdict::Reject {
+        reason: "the proxy user gave no clear decision".to_owned(),
+    }
+}
+
+/// Continues the conversation after an unclear reply. Every tool call of the reply gets a result.
+fn ask_again(conversation: &mut Conversation, reply: &ChatReply, what: &str) {
+    let result = |call: &ToolCall| Message::Tool {
+        call_id: call.id.clone(),
+        text: what.to_owned(),
+    };
+    conversation
+        .messages
+        .push(super::protocol::assistant_message(reply));
+    conversation
+        .messages
+        .extend(reply.tool_calls.iter().map(result));
+    if reply.tool_calls.is_empty() {
+        conversation.user(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_names_all_that_a_proposal_changes() {
+        let path = |path: &str| path.parse::<SymbolPath>().unwrap();
+        let names = |own: &str, symbols: &[&str]| {
+            changed(&ProposalView {
+                id: 1,
+                symbol: path(own),
+                symbols: symbols.iter().map(|one| path(one)).collect(),
+                reason: String::new(),
+                diff: String::new(),
+                evidence: String::new(),
+            })
+        };
+        let own = names(
+            "a.py::A.f",
+            &["a.py::A.f", "a.py::", "b.py::g", "b.py::g.h"],
+        );
+        assert_eq!(own, ["a.py::A.f", "b.py::g"]);
+        assert_eq!(names("a.py::", &["a.py::"]), ["a.py::"]);
+        let many: Vec<String> = (0..12).map(|at| format!("a.py::f{at}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let shown = names("a.py::f0", &many);
+        assert_eq!((shown.len(), shown[8].as_str()), (9, "4 more"));
+    }
+}

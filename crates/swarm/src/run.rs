@@ -1,0 +1,721 @@
+//! A run, from request to stop reason.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::call::CallFailed;
+use super::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, counted, unchanged};
+use super::event::{Cause, Event, EventLog, Party, RunId, StopReason, TestPhase};
+use super::excerpt::Focus;
+use super::goal::Goal;
+use super::hub::Hub;
+use super::ledger::Ledger;
+use super::proposal::{ProposalId, WHOLE_RUN, failing_ids};
+use super::protocol::Pick;
+use super::scout::NoPick;
+use super::selection::{self, Extent, Reach};
+use super::settle::Left;
+use super::stated;
+use super::{
+    apply, context, expected, gate, new_tests, original_tests, reached, required, scout, scripts,
+    settle, steady, undo, unsettled,
+};
+use starling_core::{
+    Approval, Approver, AskIntent, ChatModel, Chosen, Driver, Editor, LanguageService, Limits,
+    Role, TestOutcome, TestReport, TestRunner, Tokens,
+};
+use starling_index::Index;
+use starling_syntax::{FilePath, SymbolPath};
+
+/// Of the output of failing tests, what readers look for.
+const FOCUS_MOST: Tokens = Tokens(4_000);
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct Task {
+    pub text: String,
+    pub driver: Driver,
+    pub approval: Approval,
+    pub ask_intent: AskIntent,
+    pub limits: Limits,
+    /// How long one run of the tests may take.
+    pub test_deadline: std::time::Duration,
+    /// Begin at these symbols instead of asking the scout.
+    pub begin: Vec<SymbolPath>,
+    /// Where no person approves, a change that no test proves is not applied.
+    pub require_tests: bool,
+    /// File that keeps the changes of a run that nobody reviewed and that did not settle.
+    pub patch: Option<PathBuf>,
+}
+
+/// The models of a run.
+#[derive(Clone)]
+pub struct RoleModels {
+    pub scout: Arc<dyn ChatModel>,
+    pub agent: Arc<dyn ChatModel>,
+    /// Each writes a candidate beside the agent's own.
+    pub editors: Vec<Arc<dyn ChatModel>>,
+    pub proxy: Arc<dyn ChatModel>,
+}
+
+/// Everything that a run needs from the world.
+#[derive(Clone)]
+pub struct Outside {
+    pub models: RoleModels,
+    pub editor: Arc<dyn Editor>,
+    /// Asked when [`Task::approval`] is [`Approval::Ask`].
+    pub approver: Arc<dyn Approver>,
+    pub tests: Arc<dyn TestRunner>,
+    pub language: Arc<dyn LanguageService>,
+    /// Of the workspace as it is, buffers included.
+    pub index: Arc<Index>,
+}
+
+/// Why an undo was not made. Nothing was changed, except with [`UndoError::Stay`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UndoError {
+    #[error("there is no applied proposal {0}")]
+    Unknown(ProposalId),
+    #[error("{} not in the text any more: the editor's own undo took it back, or it was never saved", are_in_words(.0))]
+    Gone(Vec<ProposalId>),
+    #[error("{symbol} was changed by you since: {why}")]
+    Conflict { symbol: SymbolPath, why: String },
+    #[error("{0}")]
+    Editor(String),
+    /// Another proposal, to which it belongs, stays.
+    #[error("{why}")]
+    Held { why: String },
+    /// Some of several proposals stay, each with the reason; the others are undone.
+    #[error("{}", stay_in_words(.stay))]
+    Stay {
+        undone: Vec<ProposalId>,
+        stay: Vec<(ProposalId, String)>,
+    },
+}
+
+fn are_in_words(ids: &[ProposalId]) -> String {
+    let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let are = if named.len() == 1 { "is" } else { "are" };
+    format!("{} {are}", named.join(", "))
+}
+
+fn stay_in_words(stay: &[(ProposalId, String)]) -> String {
+    let told = stay.iter().map(|(id, why)| format!("{id} stays: {why}"));
+    let told: Vec<String> = told.collect();
+    format!(
+        "{}. Undo one proposal alone to take it back all the same",
+        told.join("; ")
+    )
+}
+
+/// Controls a run. Dropping it does not end the run.
+#[derive(Clone)]
+pub struct RunHandle {
+    pub id: RunId,
+    pub log: EventLog,
+    hub: Arc<Hub>,
+    ended: watch::Receiver<bool>,
+}
+
+impl RunHandle {
+    /// Ends the run: no model call is started after this returns.
+    pub fn cancel(&self) {
+        self.hub.cancel.cancel();
+    }
+
+    /// A message to one agent, or to all that work; taken at the next turn. After the end of the run
+    /// nobody is there to hear it.
+    pub fn steer(&self, to: Option<SymbolPath>, text: String) {
+        if *self.ended.borrow() {
+            return;
+        }
+        self.log.event(Event::Steered {
+            to: to.clone(),
+            text: text.clone(),
+        });
+        match to {
+            Some(symbol) => {
+                let (owner, text) = self.hub.addressee(&symbol, &text);
+                if let Err(error) = self.hub.wake(&owner, Cause::Steered { text }) {
+                    let agent = Party::Agent(symbol);
+                    self.log.event(Event::Malformed {
+                        agent,
+                        what: error.to_string(),
+                    });
+                }
+            }
+            None => {
+                let cause = Cause::Steered { text };
+                for party in self.hub.at_work() {
+                    self.hub.tell_if_working(&party, cause.clone());
+                }
+            }
+        }
+    }
+
+    /// Why no agent can be steered about a symbol: there is none, or agents may not change its file.
+    pub fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
+        match self.hub.task.driver {
+            Driver::Single => None,
+            Driver::Swarm => {
+                let (owner, _) = self.hub.addressee(symbol, "");
+                self.hub.lookup().symbol(&owner).err()
+            }
+        }
+    }
+
+    /// Takes one applied proposal back, or all of them (last first), by inverse changes of the
+    /// agents' own spans, in the user's text as it is now.
+    ///
+    /// # Errors
+    /// See [`UndoError`].
+    pub async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
+        undo::undo(&self.hub, proposal).await
+    }
+
+    /// The budget of the run.
+    pub fn ledger(&self) -> &Ledger {
+        &self.hub.ledger
+    }
+
+    /// Waits for the end of the run.
+    pub async fn finished(&self) {
+        let mut ended = self.ended.clone();
+        // The sender is dropped only when the run's task is gone, which is an end as well.
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+}
+
+/// Starts a run on the current runtime and returns at once. Everything after is in the log, which is
+/// closed after [`super::Event::RunFinished`].
+pub fn start(id: RunId, task: Task, outside: Outside) -> RunHandle {
+    let log = EventLog::new();
+    let hub = Hub::new(task, outside, log.clone());
+    let (end, ended) = watch::channel(false);
+    let handle = RunHandle {
+        id: id.clone(),
+        log: log.clone(),
+        hub: Arc::clone(&hub),
+        ended,
+    };
+    hub.event(started(&hub, id));
+    tokio::spawn(async move {
+        let stop_reason = until_stopped(&hub).await;
+        // Nothing that agents began may outlive the last event: an edit under way is finished first.
+        hub.cancel.cancel();
+        hub.quiet().await;
+        let stop_reason = without_proof(&hub, stop_reason);
+        unsettled::take_back(&hub, &stop_reason).await;
+        let applying = hub.applying.lock().await;
+        hub.event(finished(&hub, stop_reason));
+        drop(applying);
+        log.close();
+        end.send_replace(true);
+    });
+    handle
+}
+
+fn started(hub: &Hub, run: RunId) -> Event {
+    let models = &hub.outside.models;
+    let mut named = vec![
+        (Role::Scout, models.scout.profile()),
+        (Role::Agent, models.agent.profile()),
+        (Role::Proxy, models.proxy.profile()),
+    ];
+    named.extend(
+        models
+            .editors
+            .iter()
+            .map(|model| (Role::Editor, model.profile())),
+    );
+    Event::RunStarted {
+        run,
+        task: hub.task.text.clone(),
+        driver: hub.task.driver,
+        replayed: named.iter().any(|(_, profile)| profile.replayed),
+        models: named
+            .into_iter()
+            .map(|(role, profile)| (role, profile.name.clone()))
+            .collect(),
+        limits: hub.task.limits.clone(),
+        root: hub
+            .outside
+            .index
+            .snapshot()
+            .root()
+            .to_string_lossy()
+            .into_owned(),
+    }
+}
+
+/// The run itself, or what ends it before its time.
+async fn until_stopped(hub: &Arc<Hub>) -> StopReason {
+    tokio::select! {
+        biased;
+        () = hub.cancel.cancelled() => StopReason::Cancelled,
+        () = hub.ledger.time_up() => {
+            StopReason::LedgerEmpty { what: time_limit(hub) }
+        }
+        driven = drive(hub) => driven.unwrap_or_else(|reason| reason),
+    }
+}
+
+/// The limit of seconds in words, and what took the time where no agent was at work yet.
+fn time_limit(hub: &Hub) -> String {
+    let limit = format!("{} seconds", hub.ledger.limits().seconds);
+    let is_before = {
+        let state = hub.state();
+        let before = state.before.as_ref();
+        let is_cut = before.is_none_or(|report| report.outcome == TestOutcome::TimedOut);
+        hub.frozen.get().is_none() && is_cut
+    };
+    match hub.outside.tests.command().filter(|_| is_before) {
+        Some(command) => {
+            format!("{limit}, and the tests before the change did not end (`{command}`)")
+        }
+        None => limit,
+    }
+}
+
+/// The stop reason of a run that must prove its changes.
+fn without_proof(hub: &Hub, stop_reason: StopReason) -> StopReason {
+    let why = match hub.must_prove() && stop_reason.is_settled() {
+        true => unproven(hub, &stop_reason),
+        false => None,
+    };
+    match why {
+        Some(why) => StopReason::Failed {
+            error: format!("no test proves the change: {why}"),
+        },
+        None => stop_reason,
+    }
+}
+
+/// Why the changes of a run are not proven by tests; `None` where they are, or need no proof.
+pub(super) fn unproven(hub: &Hub, stop_reason: &StopReason) -> Option<String> {
+    with_facts(hub, stop_reason, &changed(hub), ending::unproven)
+}
+
+/// Test, locate, pick, wake, settle.
+async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
+    if hub.state().world.files().is_empty() {
+        return Err(StopReason::Failed {
+            error: no_files(hub),
+        });
+    }
+    if hub.must_prove() && hub.outside.tests.command().is_none() {
+        return Err(StopReason::Failed {
+            error: format!("tests are required, and there are none: {}", no_tests(hub)),
+        });
+    }
+    let index = Arc::clone(&hub.state().index);
+    let reading = tokio::task::spawn_blocking(move || index.warm());
+    if hub.outside.tests.selects() {
+        // A panic while reading shows again at the first question.
+        let _ = reading.await;
+        test_some_before(hub).await?;
+    } else {
+        test_before(hub, Vec::new(), Duration::MAX).await?;
+        let _ = reading.await;
+    }
+    let candidates = scout::locate(hub);
+    hub.state().located = candidates;
+    let frozen = context::frozen(hub);
+    if hub.frozen.set(frozen).is_err() {
+        return Err(StopReason::Failed {
+            error: "a run was driven twice".to_owned(),
+        });
+    }
+    wake_first(hub).await?;
+    let mut left = settle::settle(hub).await;
+    left.problems.extend(new_tests::missing(hub));
+    let unmet = stated::unmet(hub);
+    hub.state().problems.extend(unmet.clone());
+    left.problems.extend(unmet);
+    left.problems.extend(original_tests::at_end(hub).await);
+    let stop_reason = stop_reason(hub, left);
+    if stop_reason.is_settled() {
+        new_tests::try_without_the_change(hub).await;
+    }
+    Ok(stop_reason)
+}
+
+fn no_files(hub: &Hub) -> String {
+    format!(
+        "{} holds no file to work on (what .gitignore names is not looked at): run in the folder of \
+         a project, or make its first file",
+        hub.outside.index.snapshot().root().display()
+    )
+}
+
+/// Where tests can be selected, all of them are run only when they are few, or when the task is about
+/// tests and names none; else those that it names.
+async fn test_some_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
+    let lookup = hub.lookup();
+    let named = selection::named_in(&lookup, &hub.task.text);
+    hub.state().named.clone_from(&named);
+    let longest = match selection::are_few(&lookup) {
+        true => Some(Duration::MAX),
+        // Nothing else happens meanwhile.
+        false if named.is_empty() && hub.goal == Goal::RedTests => Some(selection::LONGEST),
+        false => None,
+    };
+    let reach = match (longest, named.is_empty()) {
+        (Some(longest), _) => test_before(hub, Vec::new(), longest)
+            .await?
+            .map_or(Reach::WHOLE, |report| Reach::after(&report)),
+        (None, false) => {
+            test_before(hub, named, Duration::MAX).await?;
+            Reach::NEAREST
+        }
+        (None, true) => Reach::NEAREST,
+    };
+    hub.state().reach = reach;
+    Ok(())
+}
+
+/// What fails before anything is changed is not held against a proposal. A command of the user that
+/// does not run ends the run: what it would cost is worth nothing without the tests.
+async fn test_before(
+    hub: &Arc<Hub>,
+    select: Vec<String>,
+    longest: Duration,
+) -> Result<Option<TestReport>, StopReason> {
+    if hub.outside.tests.command().is_none() {
+        return Ok(None);
+    }
+    let world = hub.state().world.clone();
+    let is_whole = select.is_empty();
+    let report = gate::run_tests_within(hub, &world, select, longest).await;
+    hub.event(Event::TestsRun {
+        phase: TestPhase::Before,
+        proposal: None,
+        report: report.clone(),
+    });
+    if report.outcome == TestOutcome::NotRun && hub.outside.tests.chosen() == Chosen::ByUser {
+        return Err(StopReason::Failed {
+            error: not_run(&report),
+        });
+    }
+    let failing = failing_ids(&report);
+    let mut state = hub.state();
+    state.failing = failing.iter().cloned().collect();
+    if is_whole {
+        state.expected = expected::ran(&report);
+    }
+    state.failing_before = failing.into_iter().collect();
+    state.before = Some(report.clone());
+    drop(state);
+    let named = required::named_symbols(&hub.lookup(), &hub.task.text);
+    required::note_named(hub, &named);
+    let shown = required::shown(hub);
+    let failures = shown.map(|shown| context::failures(&shown, FOCUS_MOST));
+    let focus = format!("{}\n{}", hub.task.text, failures.unwrap_or_default());
+    hub.state().focus = Arc::new(Focus::of(&focus));
+    Ok(Some(report))
+}
+
+/// Why the user's own command says nothing, and what to do.
+fn not_run(report: &TestReport) -> String {
+    const LINES: usize = 6;
+    let how = match report.exit {
+        Some(status) => format!("exit status {status}"),
+        None => "it could not be started".to_owned(),
+    };
+    let said: Vec<&str> = report.output.lines().map(str::trim_end).collect();
+    let said: Vec<&str> = said.into_iter().filter(|line| !line.is_empty()).collect();
+    let last: String = said[said.len().saturating_sub(LINES)..]
+        .iter()
+        .map(|line| format!("\n  {line}"))
+        .collect();
+    format!(
+        "the test command runs no test: `{}` ({how}){last}\nNo model was asked. Try the command in a \
+         shell, then give it by --test or `tests.command`; without one, Starling looks for the tests.",
+        report.command
+    )
+}
+
+/// Wakes the owners of the first symbols.
+async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
+    if hub.task.driver == Driver::Single {
+        let symbol = SymbolPath::module(FilePath::new(""));
+        let why = "carry out the task".to_owned();
+        return hub
+            .wake(&symbol, Cause::Picked { why })
+            .map(drop)
+            .map_err(|error| failed(&error));
+    }
+    let picks = if hub.task.begin.is_empty() {
+        match scout::pick(hub).await {
+            Ok(picks) => picks,
+            Err(NoPick::Call(CallFailed::Ledger(exhausted))) => {
+                return Err(StopReason::LedgerEmpty {
+                    what: exhausted.what,
+                });
+            }
+            Err(NoPick::Call(CallFailed::Model(error))) => return Err(failed(&error)),
+            // The user may have steered an agent meanwhile.
+            Err(NoPick::Unknown(why)) => {
+                return match hub.end_unless_at_work() {
+                    true => Err(StopReason::NothingChanged { why }),
+                    false => Ok(()),
+                };
+            }
+        }
+    } else {
+        let named = |symbol: &SymbolPath| Pick {
+            symbol: symbol.to_string(),
+            why: "named by the user".to_owned(),
+            ..Pick::default()
+        };
+        hub.task.begin.iter().map(named).collect()
+    };
+    let picks: Vec<(SymbolPath, Pick)> = picks
+        .into_iter()
+        .filter_map(|pick| Some((pick.symbol.parse().ok()?, pick)))
+        .collect();
+    let named = picks
+        .iter()
+        .map(|(symbol, pick)| (symbol.clone(), pick.why.clone()))
+        .collect();
+    hub.event(Event::ScoutPicked { symbols: named });
+    let targets: Vec<SymbolPath> = picks.iter().map(|(symbol, _)| symbol.clone()).collect();
+    required::note_targets(hub, &targets);
+    let from = match hub.task.begin.is_empty() {
+        true => Party::Scout,
+        false => Party::User,
+    };
+    let mut woken = 0;
+    let mut last = "no symbol was found to begin with; name one in the task".to_owned();
+    for (symbol, pick) in picks {
+        match hub.wake_with(
+            &symbol,
+            Cause::Picked {
+                why: pick.why.clone(),
+            },
+            pick.draft(),
+        ) {
+            Ok(_) => woken += 1,
+            Err(error) => {
+                last = error.to_string();
+                hub.not_woken(symbol.to_string(), &from, last.clone());
+            }
+        }
+    }
+    if woken == 0 && hub.end_unless_at_work() {
+        Err(StopReason::NothingChanged { why: last })
+    } else {
+        Ok(())
+    }
+}
+
+fn failed(error: &dyn std::error::Error) -> StopReason {
+    StopReason::Failed {
+        error: error.to_string(),
+    }
+}
+
+/// Nobody is at work any more: why the run stops.
+fn stop_reason(hub: &Hub, left: Left) -> StopReason {
+    let state = hub.state();
+    if let Some(what) = state.exhausted.clone() {
+        return StopReason::LedgerEmpty { what };
+    }
+    if let Some(error) = state.unapplied.values().next().cloned() {
+        return StopReason::Failed { error };
+    }
+    let wanted = |id: &String| state.required.contains(id) || !state.failing_before.contains(id);
+    let failing: Vec<String> = left.failing.into_iter().filter(wanted).collect();
+    if state.applied.is_empty() {
+        let Unchanged { why, .. } = unchanged(&hub.log.events());
+        return StopReason::NothingChanged { why };
+    }
+    if !failing.is_empty() {
+        StopReason::TestsFail { failing }
+    } else if !left.problems.is_empty() && !hub.task.approval.is_by_person() {
+        StopReason::ProblemsRemain {
+            problems: left.problems,
+        }
+    } else {
+        StopReason::Settled
+    }
+}
+
+/// The symbols whose changes are applied.
+fn changed(hub: &Hub) -> Vec<SymbolPath> {
+    let state = hub.state();
+    let symbols = state.applied.iter().flat_map(|one| one.symbols.clone());
+    let symbols: BTreeSet<SymbolPath> = symbols.collect();
+    symbols.into_iter().collect()
+}
+
+fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
+    let applied = changed(hub);
+    let tally = {
+        let state = hub.state();
+        let tally = state.tally.iter();
+        tally.map(|(model, wins)| (model.clone(), *wins)).collect()
+    };
+    let spent = hub.ledger.spent();
+    let summary = summary(&stop_reason, &applied, hub);
+    let ending = with_facts(hub, &stop_reason, &applied, ending::ending);
+    Event::RunFinished {
+        ending: Some(ending),
+        stop_reason,
+        applied,
+        diff: apply::whole_diff(hub),
+        spent,
+        summary,
+        tally,
+    }
+}
+
+/// Why there is no test command.
+pub(super) fn no_tests(hub: &Hub) -> String {
+    let missing = hub.outside.tests.missing();
+    let why = missing.unwrap_or("no tests were found; give a command with --test");
+    why.to_owned()
+}
+
+/// Why the last proposal was refused, in the user's words.
+fn last_refusal(events: &[Event]) -> Option<String> {
+    events.iter().rev().find_map(|event| match event {
+        Event::ProposalRefused { why, shown, .. } => Some(shown.as_ref().unwrap_or(why).clone()),
+        _ => None,
+    })
+}
+
+/// Whether code changed whose behaviour a test can show, and the changed symbols that surely no test of
+/// the last run of tests reaches.
+fn reach(hub: &Hub, changed: &[SymbolPath]) -> (bool, Vec<SymbolPath>) {
+    let (before, after, latest) = {
+        let state = hub.state();
+        let before = apply::without_the_run(&state);
+        (before, state.world.clone(), state.latest.clone())
+    };
+    let scripts = scripts::of_test_command(hub);
+    let found =
+        latest.map(|report| reached::unreached(&before, &after, changed, &report, &scripts));
+    let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
+    (!changing.is_empty(), found.unwrap_or_default())
+}
+
+/// Reads from what is known at the end of a run.
+fn with_facts<R>(
+    hub: &Hub,
+    stop_reason: &StopReason,
+    changed: &[SymbolPath],
+    read: impl FnOnce(&RunFacts<'_>) -> R,
+) -> R {
+    let by_all = unchanged(&hub.log.events()).by_all;
+    let has_command = hub.outside.tests.command().is_some();
+    let count = hub.lookup().index().test_count();
+    let only_as_changed = original_tests::known(hub).unwrap_or_default();
+    let (behaves_otherwise, unreached) = match changed.is_empty() {
+        true => (false, Vec::new()),
+        false => reach(hub, changed),
+    };
+    // Where failing tests had to pass and do, nothing that was refused was needed.
+    let left_out = match hub.state().required.is_empty() {
+        true => ending::left_out(&hub.log.events()),
+        false => Vec::new(),
+    };
+    let rejected = ending::rejected(&hub.log.events());
+    let unsteady = steady::known(hub);
+    let state = hub.state();
+    let untested = match (has_command, state.reach.end) {
+        (false, _) => no_tests(hub),
+        (true, Extent::Nearest) if stop_reason.is_settled() => match count {
+            1 => "the only test was not found near the change".to_owned(),
+            count => format!("none of the {count} tests was found near the change"),
+        },
+        (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
+    };
+    let refused = match changed {
+        [] => last_refusal(&hub.log.events()),
+        _ => None,
+    };
+    // Of a command without results of single tests, its failure is all that is known.
+    let is_to_pass = matches!(hub.goal, Goal::Bug | Goal::RedTests);
+    let tests_say_otherwise = !state.required.is_disjoint(&state.failing)
+        || is_to_pass
+            && state.failing.iter().all(|id| id == WHOLE_RUN)
+            && !state.failing.is_empty();
+    read(&RunFacts {
+        stop_reason,
+        task: &hub.task.text,
+        changed,
+        taken_back: match &state.taken_back {
+            Some(patch) => TakenBack::Yes(patch.as_deref()),
+            None => TakenBack::No,
+        },
+        last_check: match &state.latest {
+            Some(report) => LastCheck::Known(report),
+            None => LastCheck::Absent { why: &untested },
+        },
+        failed_before: &state.failing_before,
+        required: &state.required,
+        only_as_changed: &only_as_changed.tests,
+        unheld: &only_as_changed.unheld,
+        unsteady: &unsteady.all,
+        doubtful: &unsteady.doubtful,
+        new_tests: &state.new_tests,
+        unreached: &unreached,
+        behaves_otherwise,
+        left_out: &left_out,
+        rejected: &rejected,
+        problems: &state.problems,
+        refused: refused.as_deref(),
+        report_before: state.before.as_ref(),
+        nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),
+    })
+}
+
+fn summary(stop_reason: &StopReason, applied: &[SymbolPath], hub: &Hub) -> String {
+    let names: Vec<String> = applied.iter().map(ToString::to_string).collect();
+    let changed = if names.is_empty() {
+        "nothing was changed".to_owned()
+    } else {
+        format!("changed {}", names.join(", "))
+    };
+    let why = match stop_reason {
+        StopReason::Settled if hub.state().latest.is_some() => {
+            "settled, and the tests agree".to_owned()
+        }
+        StopReason::Settled => "settled".to_owned(),
+        StopReason::NothingChanged { why } => why.clone(),
+        StopReason::TestsFail { failing } => {
+            let verb = if failing.len() == 1 { "fails" } else { "fail" };
+            let count = counted(failing.len(), "test");
+            format!("{count} {verb}: {}", failing.join(", "))
+        }
+        StopReason::ProblemsRemain { problems } => {
+            let count = counted(problems.len(), "new problem");
+            format!("{count}: {}", problems.join("; "))
+        }
+        StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
+        StopReason::Cancelled => "cancelled".to_owned(),
+        StopReason::Failed { error } => error.clone(),
+    };
+    let missed = match hub.state().missed.len() {
+        0 => String::new(),
+        1 => "; 1 caller of a changed contract was not told".to_owned(),
+        count => format!("; {count} callers of changed contracts were not told"),
+    };
+    let not_woken: Vec<String> = hub.state().not_woken.iter().cloned().collect();
+    let not_woken = match not_woken.len() {
+        0 => String::new(),
+        1 => format!("; the owner of {} was not woken", not_woken[0]),
+        count => format!("; {count} owners were not woken: {}", not_woken.join(", ")),
+    };
+    let taken_back = match hub.state().taken_back.clone() {
+        Some(Some(patch)) => format!("; what it had changed was taken back and is kept in {patch}"),
+        Some(None) => "; what it had changed was taken back; the run's log holds it".to_owned(),
+        None => String::new(),
+    };
+    format!("{changed}; {why}{missed}{not_woken}{taken_back}")
+}

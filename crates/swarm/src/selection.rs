@@ -1,0 +1,339 @@
+//! Which tests check a change, where all of them take long: those that somebody named, those that fail
+//! without it, and the nearest.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::hub::Hub;
+use super::lookup::Lookup;
+use super::proposal::{Tried, WHOLE_RUN};
+use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
+use starling_index::is_test_file;
+use starling_syntax::{FilePath, SymbolPath};
+
+/// How long selected tests may take.
+pub(super) const LONGEST: Duration = Duration::from_secs(30);
+/// A whole command that takes no longer is run for every change.
+const QUICK: Duration = Duration::from_secs(2);
+/// A project with no more tests has them all run before anything is changed.
+const SMALL: usize = 400;
+
+/// How many of the nearest are looked at, and how many tests of them are run at most.
+const NEAREST: usize = 20;
+const TESTS_MOST: usize = 60;
+/// A whole file stands in only where fewer tests are found by their names.
+const FEW: usize = 3;
+const NAMED_MOST: usize = 10;
+const FAILING_MOST: usize = 20;
+/// Tests of the files that are run at the end, as far as there is a choice.
+const AT_END_MOST: usize = 400;
+
+/// How much of the tests is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    Whole,
+    /// For a change its nearest tests; at the end, the files of those.
+    Nearest,
+}
+
+/// What a run does with the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reach {
+    pub checks: Extent,
+    pub end: Extent,
+}
+
+impl Reach {
+    pub(super) const WHOLE: Reach = Reach {
+        checks: Extent::Whole,
+        end: Extent::Whole,
+    };
+    pub(super) const NEAREST: Reach = Reach {
+        checks: Extent::Nearest,
+        end: Extent::Nearest,
+    };
+
+    /// Of a project whose tests can be selected, after they all were run.
+    pub(super) fn after(whole: &TestReport) -> Reach {
+        match whole.outcome {
+            TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => {
+                let is_quick = u128::from(whole.millis) <= QUICK.as_millis();
+                let checks = if is_quick {
+                    Extent::Whole
+                } else {
+                    Extent::Nearest
+                };
+                Reach {
+                    checks,
+                    end: Extent::Whole,
+                }
+            }
+            TestOutcome::TimedOut
+            | TestOutcome::OutOfMemory
+            | TestOutcome::TooManyProcesses
+            | TestOutcome::OutputTooLong
+            | TestOutcome::WroteTooMuch => Reach::NEAREST,
+        }
+    }
+}
+
+/// Whether all tests are few enough to be run before anything else.
+pub(super) fn are_few(lookup: &Lookup) -> bool {
+    lookup.index().test_count() <= SMALL
+}
+
+/// What a run has learnt about selecting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Habit {
+    /// How many of the nearest fit into the time.
+    most: usize,
+    by: By,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Test,
+    File,
+}
+
+impl Default for Habit {
+    fn default() -> Self {
+        Habit {
+            most: NEAREST,
+            by: By::Test,
+        }
+    }
+}
+
+impl Habit {
+    /// What to try instead, when several tests said nothing of a change and nothing without it, either.
+    pub(super) fn instead(self, with: &TestReport, without: &TestReport) -> Option<Habit> {
+        let fewer = || {
+            let most = self.most / 4;
+            (most > 0).then_some(Habit { most, ..self })
+        };
+        let too_long = |report: &TestReport| report.outcome == TestOutcome::TimedOut;
+        let nearly = u128::from(without.millis) > LONGEST.as_millis() / 2;
+        if too_long(with) && (too_long(without) || nearly) {
+            return fewer();
+        }
+        let passes = |report: &TestReport| {
+            let passed = |case: &TestCase| case.status == TestStatus::Passed;
+            report.outcome == TestOutcome::Passed || report.cases.iter().any(passed)
+        };
+        if too_long(with) || passes(with) || passes(without) {
+            return None;
+        }
+        // One name that a runner does not find spoils all, and so does one file that cannot be loaded.
+        match self.by {
+            By::Test => Some(Habit {
+                by: By::File,
+                ..self
+            }),
+            By::File => fewer(),
+        }
+    }
+}
+
+/// Tests to run, nearest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Selection {
+    chosen: Vec<Chosen>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Chosen {
+    /// As the runner takes it.
+    entry: String,
+    /// Of the workspace, where it is known.
+    file: Option<FilePath>,
+    tests: usize,
+}
+
+impl Selection {
+    /// The tests that check a change of these symbols.
+    pub(super) fn near(hub: &Hub, symbols: &[SymbolPath]) -> Selection {
+        let lookup = hub.lookup();
+        let (named, failing, habit) = {
+            let state = hub.state();
+            (state.named.clone(), state.failing.clone(), state.habit)
+        };
+        let mut selection = Selection::default();
+        for entry in named.iter().take(NAMED_MOST) {
+            selection.add_named(&lookup, entry);
+        }
+        let failing = failing.iter().filter(|id| *id != WHOLE_RUN);
+        for id in failing.take(FAILING_MOST) {
+            selection.add_named(&lookup, id);
+        }
+        let of_tests = symbols.iter().filter(|symbol| is_test_file(&symbol.file));
+        for symbol in of_tests {
+            selection.add(&lookup, &SymbolPath::module(symbol.file.clone()));
+        }
+        selection.add_nearest(&lookup, symbols, habit.most);
+        match habit.by {
+            By::Test => selection,
+            By::File => selection.of_files(&lookup, TESTS_MOST),
+        }
+    }
+
+    /// The files of the tests that are nearest to all that was changed.
+    pub(super) fn at_end(hub: &Hub, symbols: &[SymbolPath]) -> Selection {
+        Selection::near(hub, symbols).of_files(&hub.lookup(), AT_END_MOST)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.chosen.len()
+    }
+
+    /// Leaves out all but so many of the nearest; one in any case.
+    pub(super) fn keep_nearest(&mut self, most: usize) {
+        self.chosen.truncate(most.max(1));
+    }
+
+    /// As the runner takes it.
+    pub(super) fn entries(&self) -> Vec<String> {
+        let entries = self.chosen.iter().map(|one| one.entry.clone());
+        entries.collect()
+    }
+
+    /// For evidence.
+    pub(super) fn tried(&self, hub: &Hub) -> Tried {
+        let files: BTreeSet<&FilePath> = self
+            .chosen
+            .iter()
+            .filter_map(|one| one.file.as_ref())
+            .collect();
+        Tried::Nearest {
+            tests: self.chosen.iter().map(|one| one.tests).sum(),
+            of: hub.lookup().index().test_count(),
+            files: files.into_iter().cloned().collect(),
+            whole_at_end: hub.state().reach.end == Extent::Whole,
+        }
+    }
+
+    fn add_nearest(&mut self, lookup: &Lookup, symbols: &[SymbolPath], most: usize) {
+        let index = lookup.index();
+        let nearest = index.nearest_tests(symbols, most);
+        let (files, names): (Vec<_>, Vec<_>) = nearest
+            .iter()
+            .map(|test| index.runnable(test))
+            .partition(SymbolPath::is_module);
+        let few = names.len() < FEW;
+        let mut tests = 0;
+        for test in names.into_iter().chain(files.into_iter().filter(|_| few)) {
+            let count = tests_of(lookup, &test);
+            // The nearest file is run however many tests it holds.
+            if tests == 0 || tests + count <= TESTS_MOST {
+                tests += count;
+                self.add(lookup, &test);
+            }
+        }
+    }
+
+    fn add(&mut self, lookup: &Lookup, test: &SymbolPath) {
+        let in_file = |one: &Chosen| one.file.as_ref() == Some(&test.file);
+        let entry = match test.is_module() {
+            true => test.file.to_string(),
+            false => test.to_string(),
+        };
+        let whole = test.file.to_string();
+        if (self.chosen.iter()).any(|one| one.entry == entry || one.entry == whole) {
+            return;
+        }
+        if test.is_module() {
+            self.chosen.retain(|one| !in_file(one));
+        }
+        let tests = tests_of(lookup, test);
+        let file = Some(test.file.clone());
+        self.chosen.push(Chosen { entry, file, tests });
+    }
+
+    /// A path of the workspace, or an id as the runner gave it out.
+    fn add_named(&mut self, lookup: &Lookup, entry: &str) {
+        let file = FilePath::new(entry.split("::").next().unwrap_or(entry));
+        let known = lookup.files().binary_search(&file).is_ok();
+        if !self.chosen.iter().any(|one| one.entry == entry) {
+            self.chosen.push(Chosen {
+                entry: entry.to_owned(),
+                tests: match known && entry == file.as_str() {
+                    true => lookup.index().tests_in(&file),
+                    false => 1,
+                },
+                file: known.then_some(file),
+            });
+        }
+    }
+
+    /// The files in place of the tests, as many as hold `most` tests; the first in any case.
+    fn of_files(self, lookup: &Lookup, most: usize) -> Selection {
+        let mut files = Selection::default();
+        let mut tests = 0;
+        for one in self.chosen {
+            let Some(file) = one.file else {
+                files.chosen.push(one);
+                continue;
+            };
+            let whole = SymbolPath::module(file);
+            let count = tests_of(lookup, &whole);
+            if tests == 0 || tests + count <= most {
+                let known = files.chosen.len();
+                files.add(lookup, &whole);
+                tests += count * (files.chosen.len() - known);
+            }
+        }
+        files
+    }
+}
+
+fn tests_of(lookup: &Lookup, test: &SymbolPath) -> usize {
+    match test.is_module() {
+        true => lookup.index().tests_in(&test.file).max(1),
+        false => 1,
+    }
+}
+
+/// The tests that a text names: by paths of test files, perhaps with a name behind `::`, and by names
+/// that only one test has.
+pub(super) fn named_in(lookup: &Lookup, text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || "_./:-".contains(c);
+    let mut found: Vec<String> = Vec::new();
+    for word in text.split(|c: char| !is_part(c)) {
+        let word = word.trim_end_matches(['.', ':']).trim_start_matches("./");
+        if let Some(test) = by_path(lookup, word).or_else(|| by_name(lookup, word)) {
+            let entry = match test.is_module() {
+                true => test.file.to_string(),
+                false => test.to_string(),
+            };
+            if !found.contains(&entry) {
+                found.push(entry);
+            }
+        }
+    }
+    found.truncate(NAMED_MOST);
+    found
+}
+
+fn by_path(lookup: &Lookup, word: &str) -> Option<SymbolPath> {
+    let (file, name) = word.split_once("::").unwrap_or((word, ""));
+    let file = FilePath::new(file);
+    let is_there = lookup.files().binary_search(&file).is_ok();
+    let holds_tests = is_there && lookup.index().tests_in(&file) > 0;
+    holds_tests.then(|| {
+        let named = SymbolPath::new(file, name.replace("::", "."));
+        lookup.index().runnable(&named)
+    })
+}
+
+fn by_name(lookup: &Lookup, word: &str) -> Option<SymbolPath> {
+    let name = word.rsplit(['.', ':', '/']).next().unwrap_or(word);
+    if !name.starts_with("test_") {
+        return None;
+    }
+    let mut defined = lookup.index().definitions(name);
+    defined.retain(|one| is_test_file(&one.symbol.file));
+    match defined.as_slice() {
+        [only] => Some(lookup.index().runnable(&only.symbol)),
+        _ => None,
+    }
+}

@@ -1,0 +1,199 @@
+//! Deciding on proposals that pass only together: one review, and all of them are applied or none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::apply;
+use super::company::{self, Decision, Waiting};
+use super::dependencies::Dependencies;
+use super::edited;
+use super::event::{Event, Party};
+use super::followup;
+use super::hub::{Accepted, Hub};
+use super::landing::{self, Landed, SetPart};
+use super::objection;
+use super::proposal::{ProposalId, TestEvidence};
+use super::propose::{ask_about, part, tell_checked};
+use super::together::Together;
+use starling_core::{ProposalView, Reviewed, Verdict};
+use starling_syntax::SymbolPath;
+
+/// Takes note of what the parts of a set belong to: one another, and what was there when they passed and
+/// not when each failed alone.
+fn note_set(hub: &Hub, members: &[(ProposalId, Waiting)], together: &Together) {
+    let set: BTreeSet<ProposalId> = members.iter().map(|(id, _)| *id).collect();
+    let others = together.passes_with(&set);
+    let mut state = hub.state();
+    for (id, one) in members {
+        let mut needs = apply::applied_since(&state, &one.draft);
+        needs.extend(&others);
+        let of_part = Dependencies {
+            set: set.iter().copied().filter(|other| other != id).collect(),
+            needs,
+        };
+        state.dependencies.entry(*id).or_default().extend(of_part);
+    }
+}
+
+/// Asks about proposals that pass only together, as one, and applies all of them or none. What the
+/// person edits is checked and asked about again.
+pub(super) async fn decide_on_set(
+    hub: Arc<Hub>,
+    id: ProposalId,
+    mut members: Vec<(ProposalId, Waiting)>,
+    together: Together,
+) -> Decision {
+    note_set(&hub, &members, &together);
+    let (mut lead, mut together) = (id, Some(together));
+    let mut landed = BTreeMap::new();
+    loop {
+        let (by, reviewed) = ask_about_set(&hub, lead, &members, together.clone()).await;
+        let verdict = match reviewed {
+            Reviewed::Verdict(verdict) => verdict,
+            Reviewed::Edited(parts) => {
+                let taken_out = edited::replace(&hub, &mut members, parts).await;
+                landed.extend(taken_out.into_iter().map(|id| (id, Landed::TakenOut)));
+                let is_member = members.iter().any(|(id, _)| *id == lead);
+                match members.first() {
+                    Some((first, _)) if !is_member => lead = *first,
+                    Some(_) => {}
+                    None => return taken_out_whole(landed),
+                }
+                together = edited::checked_again(&hub, lead, &mut members, together).await;
+                continue;
+            }
+        };
+        match verdict {
+            Verdict::Accept => {
+                let tests = tests_of(&members, together);
+                landed.extend(land(&hub, &by, members, tests).await);
+            }
+            Verdict::Reject { .. } | Verdict::Steer { .. } => {}
+        }
+        return Decision {
+            by,
+            verdict,
+            landed,
+        };
+    }
+}
+
+fn taken_out_whole(landed: BTreeMap<ProposalId, Landed>) -> Decision {
+    Decision {
+        by: Party::User,
+        verdict: Verdict::Reject {
+            reason: edited::TAKEN_OUT.to_owned(),
+        },
+        landed,
+    }
+}
+
+/// What the tests say of a set, or of what is left of it.
+fn tests_of(members: &[(ProposalId, Waiting)], together: Option<Together>) -> TestEvidence {
+    let of_one = || Some(members.first()?.1.evidence.as_ref()?.tests.clone());
+    let unknown = || TestEvidence::Unknown {
+        reason: "it was not checked".to_owned(),
+    };
+    let tests = together.map(|together| together.tests);
+    tests.or_else(of_one).unwrap_or_else(unknown)
+}
+
+/// Shows a set to whoever decides.
+async fn ask_about_set(
+    hub: &Arc<Hub>,
+    lead: ProposalId,
+    members: &[(ProposalId, Waiting)],
+    together: Option<Together>,
+) -> (Party, Reviewed) {
+    let own = members.iter().find(|(member, _)| *member == lead);
+    let Some((own, mut evidence)) = own.and_then(|(_, one)| Some((one, one.evidence.clone()?)))
+    else {
+        let reason = "it does not wait any more".to_owned();
+        return (Party::Starling, Verdict::Reject { reason }.into());
+    };
+    let others = || members.iter().filter(|(member, _)| *member != lead);
+    let name = |(id, one): &(ProposalId, Waiting)| format!("{id} {}: {}", one.symbol, one.reason);
+    let names: Vec<String> = members.iter().map(name).collect();
+    for (_, other) in others() {
+        if let Some(theirs) = &other.evidence {
+            evidence.losses.extend(theirs.losses.clone());
+            evidence.contract.extend(theirs.contract.clone());
+            evidence.callers.extend(theirs.callers.clone());
+            evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
+            evidence.imports.extend(&theirs.imports);
+            evidence.needs_person.extend(theirs.needs_person.clone());
+        }
+    }
+    evidence.callers.sort();
+    evidence.callers.dedup();
+    // The callers that are among the parts are seen to.
+    let is_part = |owner: &SymbolPath| members.iter().any(|(_, one)| one.symbol.encloses(owner));
+    evidence.callers_change_with(is_part);
+    // What each part did alone counts no more.
+    for (member, other) in others() {
+        if let (Some(mut theirs), Some(together)) = (other.evidence.clone(), &together) {
+            theirs.callers_change_with(is_part);
+            theirs.together =
+                Some(together.as_seen_by((*member, &other.symbol), (lead, &own.symbol)));
+            tell_checked(hub, *member, &theirs);
+        }
+    }
+    evidence.together = together;
+    if let Some((_, edited)) = members.iter().find(|(_, one)| one.draft.edited) {
+        evidence.overridden = objection::of_edited(hub, &edited.draft, &evidence);
+    }
+    tell_checked(hub, lead, &evidence);
+    let reason = match members.len() {
+        1 => own.reason.clone(),
+        count => format!(
+            "{count} changes that belong together:\n{}",
+            names.join("\n")
+        ),
+    };
+    let view = ProposalView {
+        id: lead.0,
+        symbol: own.symbol.clone(),
+        symbols: members
+            .iter()
+            .flat_map(|(_, one)| one.draft.symbols.clone())
+            .collect(),
+        reason,
+        diff: company::diff(hub, members),
+        evidence: evidence.to_string(),
+    };
+    let parts = members
+        .iter()
+        .map(|(member, one)| part(*member, &one.symbol, &one.reason, &one.draft));
+    let party = Party::Agent(own.symbol.clone());
+    ask_about(hub, &party, view, &evidence, parts.collect()).await
+}
+
+/// Applies an accepted set, all of it or nothing.
+async fn land(
+    hub: &Arc<Hub>,
+    by: &Party,
+    members: Vec<(ProposalId, Waiting)>,
+    tests: TestEvidence,
+) -> BTreeMap<ProposalId, Landed> {
+    let mut parts = Vec::new();
+    for (id, one) in members {
+        hub.event(Event::ProposalReviewed {
+            proposal: id,
+            by: by.clone(),
+            verdict: Verdict::Accept,
+        });
+        hub.state().accepted.push(Accepted {
+            id,
+            symbol: one.symbol.clone(),
+            reason: one.reason,
+            diff: one.diff,
+        });
+        parts.push(SetPart {
+            id,
+            symbol: one.symbol,
+            gone: followup::before(hub, &one.draft),
+            draft: one.draft,
+        });
+    }
+    landing::apply_set(hub, parts, tests).await
+}

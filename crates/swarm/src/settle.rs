@@ -1,0 +1,410 @@
+//! Settling: when no agent has work, the tests decide whether the run is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::apply;
+use super::event::{Cause, Event, Party, TestPhase};
+use super::expected::{self, Worlds};
+use super::failing::compared;
+use super::fresh;
+use super::gate;
+use super::hub::{Epoch, Hub};
+use super::last_look::{self, last_look};
+use super::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
+use super::selection::{Extent, Selection};
+use super::steady;
+use super::suspects;
+use super::trial;
+use starling_core::{Driver, TestCase, TestOutcome, TestReport, TestStatus};
+use starling_index::{frames, is_test_file};
+use starling_syntax::{FilePath, SymbolPath};
+use starling_workspace::Snapshot;
+
+/// How often failing tests wake their owners again.
+const ROUNDS: u32 = 2;
+/// Of the output of a test command that named no test, in bytes.
+const OUTPUT_MOST: usize = 4_000;
+
+/// Waits until all is quiet, tests and diagnoses what came of it, and wakes owners of failures while that
+/// may help: nobody is asked twice about the same text. Agents that the user steers meanwhile are waited
+/// for.
+pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
+    let mut round = 0;
+    let mut asked = Asked::default();
+    loop {
+        hub.quiet().await;
+        fresh::refresh(hub).await;
+        let (report, problems) = tokio::join!(latest_report(hub), last_look(hub));
+        let failing = match &report {
+            Some(report) => steady::failing_at_end(hub, report),
+            None => known_failures(hub),
+        };
+        hub.state().problems = last_look::all(&problems);
+        let left = Left {
+            failing,
+            problems: last_look::news(hub, &problems),
+        };
+        if round >= ROUNDS || hub.state().exhausted.is_some() {
+            match hub.end_unless_at_work() {
+                true => return left,
+                false => continue,
+            }
+        }
+        let mut woken = last_look::wake_owners(hub, &problems);
+        if !woken && suspects::wake_next(hub) {
+            continue;
+        }
+        if let Some(report) = report.filter(|_| !left.failing.is_empty()) {
+            asked.about(hub.state().epoch);
+            asked.owners.extend(hub.gave_up_on_this());
+            woken |= wake_owners(hub, &report, &mut asked);
+        }
+        if woken {
+            round += 1;
+        } else if hub.end_unless_at_work() {
+            return left;
+        }
+    }
+}
+
+/// The required tests that failed when they were last run.
+fn known_failures(hub: &Hub) -> Vec<String> {
+    let state = hub.state();
+    state
+        .required
+        .intersection(&state.failing)
+        .cloned()
+        .collect()
+}
+
+/// What is wrong when no agent has work.
+pub(super) struct Left {
+    /// Tests that fail: those that the changes broke, and those that failed before.
+    pub failing: Vec<String>,
+    /// Problems that the changes brought and nobody accepted.
+    pub problems: Vec<String>,
+}
+
+/// Who was woken for failing tests since the last change.
+#[derive(Default)]
+struct Asked {
+    epoch: Epoch,
+    owners: BTreeSet<SymbolPath>,
+}
+
+impl Asked {
+    /// In this state of the workspace.
+    fn about(&mut self, epoch: Epoch) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.owners.clear();
+        }
+    }
+}
+
+/// The tests over everything accepted; those of the last proposal when nothing came after it.
+async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
+    hub.outside.tests.command()?;
+    if hub.state().applied.is_empty() {
+        return hub.state().before.clone();
+    }
+    let latest = hub.state().latest.clone();
+    let is_told = latest.is_none();
+    let mut report = match latest {
+        Some(report) => report,
+        None => test_accepted(hub).await?,
+    };
+    let is_changed = steady::at_end(hub, &mut report).await;
+    if is_changed || !is_told {
+        note(hub, &report);
+    }
+    let failing = steady::failing_at_end(hub, &report);
+    hub.state().failing = failing.into_iter().collect();
+    Some(report)
+}
+
+/// Runs the whole command over everything that was accepted, when that was not done since the last
+/// change, be it the user's: two proposals that pass alone may fail together, and the next one must not be blamed for it.
+pub(super) async fn learn_what_fails(hub: &Arc<Hub>) {
+    let _one_at_a_time = hub.learning.lock().await;
+    let is_known = {
+        let state = hub.state();
+        state.latest.is_some() || state.epoch == Epoch::default()
+    };
+    if !is_known {
+        test_accepted(hub).await;
+    }
+}
+
+/// Tests everything that was accepted; by the files of the nearest tests where all would take long.
+async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
+    fresh::refresh(hub).await;
+    let (world, epoch, applied, extent) = {
+        let state = hub.state();
+        let (world, applied) = (state.world.clone(), state.applied.clone());
+        (world, state.epoch, applied, state.reach.end)
+    };
+    let report = match extent {
+        Extent::Whole => {
+            let report = gate::run_tests(hub, &world, Vec::new()).await;
+            let mut report = trial::failed_if_none_ran(hub, report);
+            let (without, let_go) = {
+                let state = hub.state();
+                (apply::without_the_run(&state), state.let_go.clone())
+            };
+            let worlds = Worlds {
+                without: &without,
+                with: &world,
+            };
+            expected::mark_missing(hub, worlds, &let_go, &mut report).await;
+            steady::confirm(hub, &world, &known_before(hub), &mut report).await;
+            report
+        }
+        Extent::Nearest => {
+            let symbols: Vec<SymbolPath> =
+                applied.iter().flat_map(|one| one.symbols.clone()).collect();
+            by_nearest(hub, &world, Selection::at_end(hub, &symbols)).await?
+        }
+    };
+    note(hub, &report);
+    let mut state = hub.state();
+    if state.epoch == epoch {
+        state.failing = failing_ids(&report).into_iter().collect();
+        if extent == Extent::Whole {
+            state.expected.extend(expected::ran(&report));
+        }
+        state.latest = Some(report.clone());
+    }
+    drop(state);
+    Some(report)
+}
+
+/// The tests that failed before the run, with those that the task is about.
+fn known_before(hub: &Hub) -> BTreeSet<String> {
+    let state = hub.state();
+    state
+        .failing_before
+        .union(&state.required)
+        .cloned()
+        .collect()
+}
+
+/// The tests of a selection, or of its nearest part that comes to its end in time; and what of the
+/// failing ones failed before the run.
+async fn by_nearest(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    mut selection: Selection,
+) -> Option<TestReport> {
+    if selection.len() == 0 {
+        return None;
+    }
+    loop {
+        let report = gate::run_tests(hub, world, selection.entries()).await;
+        if report.outcome == TestOutcome::TimedOut && selection.len() > 1 {
+            selection.keep_nearest(selection.len() / 4);
+            continue;
+        }
+        let mut report = with_missing(hub, world, &selection, report).await;
+        learn_what_failed_before(hub, &report, selection).await;
+        steady::confirm(hub, world, &known_before(hub), &mut report).await;
+        return Some(report);
+    }
+}
+
+/// A report of selected tests with those that ran before the run and did not run now.
+async fn with_missing(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    selection: &Selection,
+    mut report: TestReport,
+) -> TestReport {
+    let entries = selection.entries();
+    let mut unseen = expected::unseen(&entries, &report);
+    unseen.retain(|entry| !hub.state().never_run.contains(entry));
+    if !unseen.is_empty() {
+        let (without, let_go) = {
+            let state = hub.state();
+            (apply::without_the_run(&state), state.let_go.clone())
+        };
+        let worlds = Worlds {
+            without: &without,
+            with: world,
+        };
+        let before = gate::run_tests(hub, &without, entries.clone()).await;
+        let never = expected::unseen(&entries, &before);
+        hub.state().never_run.extend(never);
+        expected::mark_missing_of_selection(hub, worlds, &let_go, &before, &mut report);
+    }
+    report
+}
+
+/// What newly fails is run on the workspace as it was before the run, unless that was done: the failing
+/// tests alone where they have names.
+async fn learn_what_failed_before(hub: &Arc<Hub>, report: &TestReport, selection: Selection) {
+    let mut new = failing_ids(report);
+    {
+        let state = hub.state();
+        new.retain(|id| !state.failing_before.contains(id));
+    }
+    if new.is_empty() {
+        return;
+    }
+    let select = match new.iter().any(|id| id == WHOLE_RUN) {
+        true => selection.entries(),
+        false => new,
+    };
+    let original = hub.outside.index.snapshot().clone();
+    let before = gate::run_tests(hub, &original, select).await;
+    hub.state().failing_before.extend(failing_ids(&before));
+}
+
+fn note(hub: &Hub, report: &TestReport) {
+    hub.event(Event::TestsRun {
+        phase: TestPhase::Settling,
+        proposal: None,
+        report: report.clone(),
+    });
+}
+
+/// Wakes the owners of what fails, and those who changed something when the owners found nothing to
+/// change; says whether anybody was woken.
+fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
+    if hub.task.driver == Driver::Single && !asked.owners.is_empty() {
+        return false;
+    }
+    let before: BTreeSet<String> = hub.state().failing_before.clone();
+    let TestEvidence::Known { broken, .. } = TestEvidence::compare(&before, report) else {
+        return false;
+    };
+    let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
+    let is_listed = report.cases.iter().any(|case| case.id == WHOLE_RUN);
+    let whole_run = failing_ids(report)
+        .into_iter()
+        .filter(|_| !is_listed)
+        .filter(|id| id == WHOLE_RUN)
+        .map(|id| TestCase {
+            id,
+            status: TestStatus::Error,
+            message: tail(&report.output, OUTPUT_MOST).to_owned(),
+        });
+    for case in report.cases.iter().cloned().chain(whole_run) {
+        let failed = match case.status {
+            TestStatus::Failed | TestStatus::Error | TestStatus::Unsteady => true,
+            TestStatus::Passed | TestStatus::Skipped => false,
+        };
+        if !failed || !broken.contains(&case.id) && !hub.state().required.contains(&case.id) {
+            continue;
+        }
+        let known = |symbol: SymbolPath| hub.owner_of(&symbol).unwrap_or(symbol);
+        let is_new = |owner: &SymbolPath| !asked.owners.contains(owner);
+        let mut owners: Vec<_> = owners_of(hub, &case).into_iter().map(known).collect();
+        if !owners.iter().any(is_new) {
+            owners = who_changed(hub).into_iter().map(known).collect();
+        }
+        for owner in owners.into_iter().filter(is_new) {
+            let text = messages.entry(owner).or_default();
+            text.push_str(&format!("{}\n{}\n", case.id, case.message));
+        }
+    }
+    let (mut woken, unheard) = wake_each(hub, messages, asked);
+    if !woken && !unheard.is_empty() {
+        // Who changed something has had its room already.
+        let known = |symbol: SymbolPath| hub.owner_of(&symbol).unwrap_or(symbol);
+        let changed = who_changed(hub).into_iter().map(known);
+        let changed = changed.filter(|owner| !asked.owners.contains(owner));
+        let messages = changed.map(|owner| (owner, unheard.clone())).collect();
+        woken = wake_each(hub, messages, asked).0;
+    }
+    woken
+}
+
+/// Whether anybody was woken, and the messages that reached nobody.
+fn wake_each(
+    hub: &Arc<Hub>,
+    messages: BTreeMap<SymbolPath, String>,
+    asked: &mut Asked,
+) -> (bool, String) {
+    let (mut woken, mut unheard) = (false, String::new());
+    asked.owners.extend(messages.keys().cloned());
+    for (owner, message) in messages {
+        let cause = Cause::FailedTests {
+            message: message.clone(),
+        };
+        match hub.wake(&owner, cause) {
+            Ok(_) => woken = true,
+            Err(error) => {
+                unheard.push_str(&message);
+                hub.not_woken(owner.to_string(), &Party::Starling, error.to_string());
+            }
+        }
+    }
+    (woken, unheard)
+}
+
+/// The owners of the innermost frames of a traceback that are not tests; else of the function that the
+/// test compares; else the agents that changed something.
+fn owners_of(hub: &Arc<Hub>, case: &TestCase) -> Vec<SymbolPath> {
+    let lookup = hub.lookup();
+    let frames = frames(&case.message);
+    let in_code = frames.iter().filter_map(|frame| {
+        let tree = lookup.tree(&file_of(hub, frame.path)).ok()?;
+        Some(tree.at_line(frame.line).path.clone())
+    });
+    let mut owners: Vec<SymbolPath> = in_code.filter(|path| !is_test_file(&path.file)).collect();
+    owners.dedup();
+    if owners.len() > 2 {
+        owners = owners.split_off(owners.len() - 2);
+    }
+    if let Some(module) = imported_from(hub, &case.message)
+        && !owners.contains(&module)
+    {
+        owners.push(module);
+    }
+    if owners.is_empty() {
+        let named = compared(case)
+            .map(|name| lookup.index().definitions(&name))
+            .unwrap_or_default();
+        let outside = named.into_iter().map(|found| found.symbol);
+        owners = outside
+            .filter(|path| !is_test_file(&path.file))
+            .take(1)
+            .collect();
+    }
+    if owners.is_empty() {
+        owners = who_changed(hub);
+    }
+    if hub.task.driver == Driver::Single {
+        owners.truncate(1);
+    }
+    owners
+}
+
+/// The file of a path in a traceback, which may be absolute.
+fn file_of(hub: &Hub, path: &str) -> FilePath {
+    let world = hub.state().world.clone();
+    let inside = Path::new(path).strip_prefix(world.root());
+    FilePath::new(inside.ok().and_then(Path::to_str).unwrap_or(path))
+}
+
+/// The module in which an import looked for a name in vain: no frame of the traceback leads there.
+fn imported_from(hub: &Hub, message: &str) -> Option<SymbolPath> {
+    let lines = message.lines().rev();
+    let mut errors = lines.filter(|line| line.contains("ImportError: cannot import name "));
+    let (_, path) = errors
+        .next()?
+        .trim_end()
+        .strip_suffix(')')?
+        .rsplit_once(" (")?;
+    let file = file_of(hub, path);
+    let is_known = hub.lookup().tree(&file).is_ok() && !is_test_file(&file);
+    is_known.then(|| SymbolPath::module(file))
+}
+
+fn who_changed(hub: &Hub) -> Vec<SymbolPath> {
+    let state = hub.state();
+    let symbols = state.applied.iter().flat_map(|one| &one.symbols);
+    symbols.filter(|path| !path.is_module()).cloned().collect()
+}

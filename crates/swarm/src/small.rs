@@ -1,0 +1,364 @@
+//! How a small model is asked: one function, what fails, and one answer. What it answered wrongly once it
+//! answers again when it is shown its answer and what came of it, so it is asked in other ways instead.
+
+use super::agent::{self, Ending, Mind};
+use super::call::LONGEST_ANSWER;
+use super::context::{Caps, fence_language, kind_name, test_symbol};
+use super::event::Party;
+use super::excerpt::excerpt;
+use super::failing;
+use super::goal::Goal;
+use super::hub::Hub;
+use super::lookup::{Lookup, cap};
+use super::protocol::{Pick, Propose};
+use super::required;
+use super::suspects::is_looked_at_again;
+use super::write_test;
+use starling_core::prompts::{
+    AgentSystemSmall, AgentSystemSmallExplain, DocumentSmallPrompt, DocumentSystemSmall, Prompt,
+    SymbolSmallPrompt,
+};
+use starling_core::{TestCase, Tokens};
+use starling_syntax::{Language, SymbolKind, SymbolPath};
+
+/// Temperature of answers that are drawn at random.
+const SAMPLING: f32 = 0.8;
+/// So many answers that were given before end the drawing at random.
+const SAME_MOST: u32 = 2;
+/// Maximum length of a document that is written anew, in bytes.
+const DOCUMENT_MOST: usize = 4_000;
+/// Failing tests that are shown.
+const TESTS: usize = 2;
+
+/// What an answer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wording {
+    /// The code alone.
+    Code,
+    /// First what is wrong, in a sentence.
+    Explain,
+}
+
+/// Begins a piece of work.
+pub(super) fn ask(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath) {
+    put(hub, mind, symbol, Wording::Code, 0.0);
+}
+
+/// How a small model is asked next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Way {
+    /// By its conversation, which is ready.
+    Answer,
+    /// For one statement after the other.
+    Fill { temperature: f32 },
+}
+
+/// The ways in which a model is asked that fills holes, one after the other. What it can do quickly comes
+/// first.
+const FILLING: [Asking; 6] = [
+    Asking::For(Wording::Code, 0.0),
+    Asking::ToFill(0.0),
+    Asking::For(Wording::Code, SAMPLING),
+    Asking::ToFill(SAMPLING),
+    Asking::For(Wording::Explain, 0.0),
+    Asking::For(Wording::Code, SAMPLING),
+];
+/// Those of a model that does not, and of one without a failing test: nothing else tells a good text in a
+/// hole from a bad one.
+const WHOLE: [Asking; 3] = [
+    Asking::For(Wording::Code, 0.0),
+    Asking::For(Wording::Explain, 0.0),
+    Asking::For(Wording::Code, SAMPLING),
+];
+/// How many of them are a quick look.
+const QUICK: usize = 2;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Asking {
+    For(Wording, f32),
+    ToFill(f32),
+}
+
+/// The way after those in which it was asked in this piece of work; `None` where there is no other.
+pub(super) fn next_way(hub: &Hub, mind: &mut Mind) -> Option<Way> {
+    let Party::Agent(symbol) = mind.party.clone() else {
+        return Some(Way::Answer);
+    };
+    let is_stuck = mind.attempts.repeated() >= SAME_MOST;
+    let asking = loop {
+        let asking = ways(hub, &symbol).nth(mind.ways)?;
+        mind.ways += 1;
+        // Who fills has something better to do than to give the same answer once more.
+        let is_random = asking == Asking::For(Wording::Code, SAMPLING);
+        if !(is_stuck && is_random && hub.outside.models.agent.fills()) {
+            break asking;
+        }
+    };
+    match asking {
+        Asking::For(..) if mind.ways == 1 => {}
+        Asking::For(wording, temperature) => {
+            put(hub, mind, &symbol, wording, temperature);
+            mind.repeats.clear();
+        }
+        Asking::ToFill(temperature) => return Some(Way::Fill { temperature }),
+    }
+    Some(Way::Answer)
+}
+
+/// How an agent ends that was asked in all ways.
+pub(super) fn gave_up(hub: &Hub, mind: &Mind) -> Ending {
+    let summary = mind.attempts.summary();
+    let symbol = mind.party.symbol();
+    match symbol.is_some_and(|symbol| is_looked_at_again(hub, symbol)) {
+        true => agent::gave_up(format!("{summary}; others are looked at first")),
+        false => agent::gave_up(summary),
+    }
+}
+
+/// An answer of a small model costs little, and every other one is the same as before: it is asked twice
+/// as often as others may repair, and in the last way again where there is room.
+fn ways(hub: &Hub, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
+    let most = hub.ledger.limits().repairs.saturating_mul(2);
+    let mut most = usize::try_from(most)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
+    if is_looked_at_again(hub, symbol) {
+        most = most.min(QUICK);
+    }
+    let tells_good_from_bad = {
+        let state = hub.state();
+        !state.failing.is_empty() && !state.beside_failures
+    };
+    let fills = hub.outside.models.agent.fills() && tells_good_from_bad;
+    let ways: &[Asking] = if fills { &FILLING } else { &WHOLE };
+    let last = Asking::For(Wording::Code, SAMPLING);
+    let ways = ways.iter().copied().chain(std::iter::repeat(last));
+    ways.take(most)
+}
+
+fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temperature: f32) {
+    let Words {
+        system,
+        text,
+        beginning,
+        stop,
+        longest,
+    } = words(hub, symbol, &mind.cause, wording);
+    let Some(conversation) = mind.conversation.as_mut() else {
+        return;
+    };
+    conversation.forget();
+    conversation.say_first(system);
+    conversation.user(text);
+    conversation.temperature = temperature;
+    conversation.beginning = beginning;
+    conversation.longest = longest;
+    conversation.stop = stop;
+}
+
+/// What a small model is asked.
+pub(super) struct Words {
+    pub system: String,
+    pub text: String,
+    /// How the answer begins.
+    pub beginning: String,
+    /// Before which texts it ends.
+    pub stop: Vec<String>,
+    /// The longest answer.
+    pub longest: Tokens,
+}
+
+fn words(hub: &Hub, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words {
+    if write_test::is_asked_of(hub, symbol)
+        && let Some(words) = write_test::words(hub, &symbol.file)
+    {
+        return words;
+    }
+    if is_document(symbol)
+        && let Ok(found) = hub.lookup().symbol(symbol)
+    {
+        let prompt = DocumentSmallPrompt {
+            task: hub.task.text.clone(),
+            file: symbol.file.to_string(),
+            source: found.source().trim_end().to_owned(),
+        };
+        return Words {
+            system: DocumentSystemSmall {}.render(),
+            text: prompt.render(),
+            beginning: "````\n".to_owned(),
+            stop: Vec::new(),
+            longest: LONGEST_ANSWER,
+        };
+    }
+    let text = prompt(hub, symbol, cause.to_owned(), wording);
+    let (system, beginning) = match wording {
+        Wording::Code => (AgentSystemSmall {}.render(), beginning(hub, symbol)),
+        Wording::Explain => (AgentSystemSmallExplain {}.render(), String::new()),
+    };
+    Words {
+        system,
+        text,
+        beginning,
+        stop: Vec::new(),
+        longest: LONGEST_ANSWER,
+    }
+}
+
+/// The text of a document without the end of a shorter code block than the one that it was to stand in,
+/// which small models write there.
+pub(super) fn without_stray_fence(symbol: &SymbolPath, change: &Propose) -> Option<Propose> {
+    let source = change.source.as_deref().filter(|_| is_document(symbol))?;
+    let is_fence = |line: &&str| line.trim_start().starts_with("```");
+    let is_odd = source.lines().filter(is_fence).count() % 2 == 1;
+    let rest = source.trim_end().strip_suffix("```").filter(|_| is_odd)?;
+    rest.ends_with('\n').then(|| Propose {
+        source: Some(rest.to_owned()),
+        ..change.clone()
+    })
+}
+
+/// Whether a symbol is a whole file without code.
+fn is_document(symbol: &SymbolPath) -> bool {
+    symbol.is_module() && Language::of(&symbol.file) == Language::Plain
+}
+
+/// Where a small model begins that is asked for a test or for a change of a document: it follows the
+/// words of the task, and picks no better by itself. `None` for other tasks.
+///
+/// # Errors
+/// Why it cannot do what is asked, for the user.
+pub(super) fn pick(hub: &Hub) -> Option<Result<Pick, String>> {
+    let lookup = hub.lookup();
+    match hub.goal {
+        Goal::NewTest => write_test::pick(hub).map(Ok),
+        Goal::Documentation => {
+            let named = lookup.files_named_in(&hub.task.text).into_iter();
+            let mut named = named.map(SymbolPath::module);
+            let document = named.find(is_document)?;
+            let length = lookup
+                .symbol(&document)
+                .map_or(0, |found| found.source().len());
+            if length > DOCUMENT_MOST {
+                return Some(Err(format!(
+                    "{} is too long for this model to write anew ({length} bytes; {DOCUMENT_MOST} at \
+                     most): use a larger one by --model",
+                    document.file
+                )));
+            }
+            Some(Ok(Pick {
+                symbol: document.to_string(),
+                why: "named in the task".to_owned(),
+                ..Pick::default()
+            }))
+        }
+        Goal::Bug if hub.state().beside_failures => {
+            let named = required::named_symbols(&lookup, &hub.task.text).into_iter();
+            let mut functions = named.filter(|symbol| is_function(&lookup, symbol));
+            let only = functions.next()?;
+            functions.next().is_none().then(|| {
+                Ok(Pick {
+                    symbol: only.to_string(),
+                    why: "named in the task".to_owned(),
+                    ..Pick::default()
+                })
+            })
+        }
+        Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Refactoring | Goal::Question => None,
+    }
+}
+
+fn is_function(lookup: &Lookup, symbol: &SymbolPath) -> bool {
+    let found = lookup.symbol(symbol);
+    found.is_ok_and(|found| match found.symbol.kind {
+        SymbolKind::Function | SymbolKind::Method => true,
+        SymbolKind::Module | SymbolKind::Class => false,
+    })
+}
+
+/// The answer up to the name of the function: small models like to repeat the imports of its file. It
+/// ends where a token does.
+fn beginning(hub: &Hub, path: &SymbolPath) -> String {
+    let Ok(found) = hub.lookup().symbol(path) else {
+        return String::new();
+    };
+    match found.symbol.kind {
+        SymbolKind::Function | SymbolKind::Method => {}
+        SymbolKind::Module | SymbolKind::Class => return String::new(),
+    }
+    let source = found.source();
+    let named = format!("def {}", path.base_name());
+    let Some(at) = source.find(&named) else {
+        return String::new();
+    };
+    let language = fence_language(found.tree.language());
+    format!("```{language}\n{}", &source[..at + named.len()])
+}
+
+fn prompt(hub: &Hub, path: &SymbolPath, cause: String, wording: Wording) -> String {
+    let lookup = hub.lookup();
+    let caps = Caps::of(hub.outside.models.agent.profile());
+    let found = match lookup.symbol(path) {
+        Ok(found) => found,
+        Err(error) => return format!("{error}\n\n{cause}"),
+    };
+    let failing = failing_tests_of(hub, &lookup, path);
+    let in_words = |case: &TestCase| match test_of(hub, &lookup, case) {
+        Some((language, source)) => failing::with_source(case, language, &source),
+        None => failing::in_words(case),
+    };
+    SymbolSmallPrompt {
+        task: cap(&hub.task.text, caps.task),
+        failures: failing.iter().map(in_words).collect(),
+        cause,
+        explain: wording == Wording::Explain,
+        kind: kind_name(found.symbol.kind).to_owned(),
+        language: fence_language(found.tree.language()).to_owned(),
+        source: excerpt(&found, lookup.focus(), caps.source)
+            .0
+            .trim_end()
+            .to_owned(),
+    }
+    .render()
+}
+
+/// The language and the text of a failing test.
+pub(super) fn test_of(
+    hub: &Hub,
+    lookup: &Lookup,
+    case: &TestCase,
+) -> Option<(&'static str, String)> {
+    let caps = Caps::of(hub.outside.models.agent.profile());
+    let test = test_symbol(lookup, case)?;
+    let test = lookup.symbol(&test).ok()?;
+    let (source, _) = excerpt(&test, lookup.focus(), caps.excerpt);
+    Some((
+        fence_language(test.tree.language()),
+        source.trim_end().to_owned(),
+    ))
+}
+
+/// Failing tests that use a symbol by its name; where none does, the first that have to pass.
+pub(super) fn failing_tests_of(hub: &Hub, lookup: &Lookup, path: &SymbolPath) -> Vec<TestCase> {
+    let (report, mut failing) = {
+        let state = hub.state();
+        (
+            state.latest.clone().or(state.before.clone()),
+            state.failing.clone(),
+        )
+    };
+    let left_alone = required::left_alone(hub);
+    failing.retain(|id| !left_alone.contains(id));
+    let Some(report) = report else {
+        return Vec::new();
+    };
+    let uses = |case: &TestCase| {
+        let test = test_symbol(lookup, case).and_then(|test| lookup.symbol(&test).ok());
+        case.message.contains(path.base_name())
+            || test.is_some_and(|test| test.source().contains(path.base_name()))
+    };
+    let all = report.cases.into_iter();
+    let all: Vec<TestCase> = all.filter(|case| failing.contains(&case.id)).collect();
+    let using: Vec<TestCase> = all.iter().filter(|case| uses(case)).cloned().collect();
+    let shown = if using.is_empty() { all } else { using };
+    shown.into_iter().take(TESTS).collect()
+}

@@ -1,0 +1,278 @@
+//! Tests that fail now and then: a new failure is run again on the same text before it is believed, and a
+//! test that the task is about has to pass several times.
+//!
+//! A test that fails and passes on the same text is unsteady. It does not count against a change, and it
+//! proves nothing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::apply;
+use super::expected;
+use super::gate::run_tests_within;
+use super::hub::{Epoch, Hub};
+use super::original_tests;
+use super::proposal::{WHOLE_RUN, failing_ids};
+use super::required;
+use super::selection::LONGEST;
+use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
+use starling_workspace::Snapshot;
+
+/// More new failures than that are no accident.
+const MOST: usize = 20;
+/// How often a test is run again.
+const TIMES: usize = 2;
+/// What takes longer is not run a third time, and a whole command that takes longer not a second time.
+const QUICK: Duration = Duration::from_secs(10);
+/// The last line of the message of an unsteady test.
+const PASSED_AGAIN: &str = "failed once, and passed when it was run again on the same text";
+
+/// Runs the failing tests of a report again that do not fail without the change, as far as `failing`
+/// tells. Those that pass then are unsteady in the report.
+pub(super) async fn confirm(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    failing: &BTreeSet<String>,
+    report: &mut TestReport,
+) {
+    let mut new = failing_ids(report);
+    new.retain(|id| !failing.contains(id));
+    run_again(hub, world, new, TIMES, report).await;
+}
+
+/// Runs these failing tests of a report again, so often at most.
+async fn run_again(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    mut open: Vec<String>,
+    times: usize,
+    report: &mut TestReport,
+) {
+    let missing = expected::marked(report);
+    if open.len() > MOST || report.outcome != TestOutcome::Failed {
+        return;
+    }
+    open.retain(|id| id != WHOLE_RUN && !missing.contains(id));
+    for _ in 0..times {
+        if open.is_empty() {
+            return;
+        }
+        let Some(again) = once_more(hub, world, &open, report).await else {
+            return;
+        };
+        open.retain(|id| !has_passed(&again, id));
+        for case in &mut report.cases {
+            let is_failure = matches!(case.status, TestStatus::Failed | TestStatus::Error);
+            if is_failure && !open.contains(&case.id) && has_passed(&again, &case.id) {
+                case.status = TestStatus::Unsteady;
+                case.message = format!("{}\n{PASSED_AGAIN}", case.message.trim_end());
+            }
+        }
+        // The command may also fail for another reason than its tests.
+        let none_fails = failing_ids(report).iter().all(|id| id == WHOLE_RUN);
+        if none_fails && again.outcome == TestOutcome::Passed {
+            report.outcome = TestOutcome::Passed;
+            report.exit = again.exit;
+        }
+        if is_slow(&again) {
+            return;
+        }
+    }
+}
+
+/// Runs the required tests of a report again that pass in it. Those that do not pass every time are
+/// unsteady in the report.
+async fn repeat_required(hub: &Arc<Hub>, world: &Snapshot, report: &mut TestReport) {
+    let required = hub.state().required.clone();
+    let mut open: Vec<String> = required.into_iter().collect();
+    open.retain(|id| has_passed(report, id));
+    for _ in 0..TIMES {
+        if open.is_empty() {
+            return;
+        }
+        let Some(again) = once_more(hub, world, &open, report).await else {
+            return;
+        };
+        let (fails, passes): (Vec<String>, Vec<String>) =
+            open.into_iter().partition(|id| does_not_pass(&again, id));
+        open = passes;
+        for id in fails {
+            let message = again.cases.iter().find(|case| case.id == id);
+            let message = message.map_or("", |case| case.message.trim_end());
+            let message = format!(
+                "{message}\npassed once, and did not pass when it was run again on the same text"
+            );
+            match report.cases.iter_mut().find(|case| case.id == id) {
+                Some(case) => {
+                    case.status = TestStatus::Unsteady;
+                    case.message = message;
+                }
+                None => report.cases.push(TestCase {
+                    id,
+                    status: TestStatus::Unsteady,
+                    message,
+                }),
+            }
+        }
+        if is_slow(&again) {
+            return;
+        }
+    }
+}
+
+/// Judges the last report of a run, once for each state of the workspace: tests that failed before as
+/// well may be unsteady, and those that the task is about must pass every time. Says whether the report
+/// is another one now.
+pub(super) async fn at_end(hub: &Arc<Hub>, report: &mut TestReport) -> bool {
+    let (epoch, world, known) = {
+        let mut state = hub.state();
+        let is_known = |(epoch, _): &(Epoch, Vec<String>)| *epoch == state.epoch;
+        if state.repeated.as_ref().is_some_and(is_known) {
+            return false;
+        }
+        state.repeated = Some((state.epoch, Vec::new()));
+        let known = state.failing_before.difference(&state.required);
+        let known: BTreeSet<String> = known.cloned().collect();
+        (state.epoch, state.world.clone(), known)
+    };
+    let was = report.clone();
+    let mut failing = failing_ids(report);
+    failing.retain(|id| known.contains(id));
+    run_again(hub, &world, failing, 1, report).await;
+    repeat_required(hub, &world, report).await;
+    if *report == was {
+        return false;
+    }
+    let mut state = hub.state();
+    if state.epoch == epoch {
+        let mut required: Vec<String> = unsteady(report).cloned().collect();
+        required.retain(|id| state.required.contains(id));
+        state.repeated = Some((epoch, required));
+        state.latest = Some(report.clone());
+    }
+    true
+}
+
+/// The tests that fail in a report, with those that the task is about and that do not pass every time.
+pub(super) fn failing_at_end(hub: &Hub, report: &TestReport) -> Vec<String> {
+    let state = hub.state();
+    let mut failing = failing_ids(report);
+    let unsteady = unsteady(report);
+    failing.extend(unsteady.filter(|id| state.required.contains(*id)).cloned());
+    failing
+}
+
+/// The tests that failed and passed on the text of a report.
+pub(super) fn unsteady(report: &TestReport) -> impl Iterator<Item = &String> {
+    let cases = report.cases.iter();
+    let unsteady = cases.filter(|case| case.status == TestStatus::Unsteady);
+    unsteady.map(|case| &case.id)
+}
+
+/// The tests of a run that fail now and then.
+#[derive(Debug, Default)]
+pub(super) struct Unsteady {
+    pub all: Vec<String>,
+    /// Those of which the run may be the cause: tests that the task is about, tests in files that the run
+    /// changed, and tests that reach a changed symbol.
+    pub doubtful: Vec<String>,
+}
+
+/// What is known of the workspace as the run leaves it.
+pub(super) fn known(hub: &Hub) -> Unsteady {
+    let (cases, required, repeated, symbols, without, world) = {
+        let state = hub.state();
+        let cases = state.latest.iter().flat_map(|report| &report.cases);
+        let cases = cases.filter(|case| case.status == TestStatus::Unsteady);
+        let cases: Vec<TestCase> = cases.cloned().collect();
+        let symbols = state.applied.iter().flat_map(|one| one.symbols.clone());
+        let symbols: Vec<_> = symbols.collect();
+        let without = apply::without_the_run(&state);
+        let required = state.required.clone();
+        let repeated = state.repeated.clone().map(|(_, required)| required);
+        let repeated = repeated
+            .filter(|_| state.latest.is_none())
+            .unwrap_or_default();
+        (
+            cases,
+            required,
+            repeated,
+            symbols,
+            without,
+            state.world.clone(),
+        )
+    };
+    let mut beside = original_tests::known(hub).unwrap_or_default().unsteady;
+    // Where the changes were taken back, no report is left.
+    beside.extend(repeated);
+    if cases.is_empty() && beside.is_empty() {
+        return Unsteady::default();
+    }
+    let changed = expected::changed_files(&without, &world);
+    let reached = required::reached(&hub.lookup(), &symbols, &cases);
+    let is_doubtful = |id: &String| {
+        let mut files = changed.iter();
+        required.contains(id)
+            || reached.contains(id)
+            || files.any(|file| expected::is_in(id, file.as_str()))
+    };
+    let all: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();
+    let mut doubtful = all.clone();
+    doubtful.retain(is_doubtful);
+    let mut found = Unsteady { all, doubtful };
+    for id in beside {
+        if !found.all.contains(&id) {
+            found.all.push(id.clone());
+        }
+        if !found.doubtful.contains(&id) {
+            found.doubtful.push(id);
+        }
+    }
+    found
+}
+
+/// The same tests on the same text; `None` where that takes too long or tells nothing.
+async fn once_more(
+    hub: &Arc<Hub>,
+    world: &Snapshot,
+    tests: &[String],
+    first: &TestReport,
+) -> Option<TestReport> {
+    let has_names = tests.iter().all(|id| id != WHOLE_RUN);
+    let select = if hub.outside.tests.selects() && has_names {
+        tests.to_vec()
+    } else if is_slow(first) {
+        return None;
+    } else {
+        Vec::new()
+    };
+    let report = run_tests_within(hub, world, select, LONGEST).await;
+    match report.outcome {
+        TestOutcome::Passed | TestOutcome::Failed => Some(report),
+        TestOutcome::TimedOut
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch
+        | TestOutcome::NotRun => None,
+    }
+}
+
+fn is_slow(report: &TestReport) -> bool {
+    u128::from(report.millis) > QUICK.as_millis()
+}
+
+fn has_passed(report: &TestReport, id: &str) -> bool {
+    let passed = |case: &TestCase| case.id == id && case.status == TestStatus::Passed;
+    match id == WHOLE_RUN {
+        true => report.outcome == TestOutcome::Passed,
+        false => report.cases.iter().any(passed),
+    }
+}
+
+/// Whether a report tells of a test, and not that it passes.
+fn does_not_pass(report: &TestReport, id: &str) -> bool {
+    let is_told = id == WHOLE_RUN || report.cases.iter().any(|case| case.id == id);
+    is_told && !has_passed(report, id)
+}

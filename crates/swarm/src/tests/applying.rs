@@ -1,0 +1,235 @@
+//! Edits on their way to the editor while the run is cancelled, and editors that answer late.
+
+use std::time::Duration;
+
+use super::bed::*;
+use crate::*;
+use starling_core::{Approval, Verdict};
+
+const BEFORE: &str = "def f(x):\n    return x\n";
+const AFTER: &str = "def f(x):\n    return x + 1\n";
+
+/// A run of one agent whose edit takes some time to arrive.
+fn bed(delay: Duration) -> Bed {
+    let model = Scripted::native().on("agent a.py::f", [whole(AFTER)]);
+    let bed = Bed::new(&[("a.py", BEFORE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Ask);
+    *bed.editor.delays.lock().unwrap() = [delay].into();
+    bed
+}
+
+fn is_accepted(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ProposalReviewed {
+            verdict: Verdict::Accept,
+            ..
+        }
+    )
+}
+
+fn place(events: &[Event], is_it: impl Fn(&Event) -> bool) -> Option<usize> {
+    events.iter().position(is_it)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_under_way_at_a_cancel_is_in_the_log_before_the_run_ends() {
+    let mut bed = bed(Duration::from_secs(5));
+    let handle = bed.start();
+    until(&handle, is_accepted).await;
+    // The edit is with the editor now.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    handle.cancel();
+    handle.finished().await;
+    assert_eq!(bed.read("a.py"), AFTER);
+    let events = handle.log.events();
+    let applied = place(&events, |event| {
+        matches!(event, Event::ProposalApplied { .. })
+    });
+    assert!(
+        applied.is_some_and(|at| at + 1 < events.len()),
+        "{events:#?}"
+    );
+    let Some(Event::RunFinished {
+        stop_reason,
+        applied,
+        diff,
+        ..
+    }) = events.last()
+    else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(*stop_reason, StopReason::Cancelled);
+    assert_eq!(applied, &["a.py::f".parse().unwrap()]);
+    assert!(diff.contains("+    return x + 1"), "{diff}");
+    assert_eq!(handle.undo(None).await.unwrap(), [ProposalId(1)]);
+    assert_eq!(bed.read("a.py"), BEFORE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_was_not_sent_before_a_cancel_is_never_sent() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [whole(AFTER)])
+        .on("agent b.py::f", [whole(AFTER)]);
+    let mut bed = Bed::new(&[("a.py", BEFORE), ("b.py", BEFORE)], model);
+    bed = bed
+        .begin(&["a.py::f", "b.py::f"])
+        .with(|task| task.approval = Approval::Ask);
+    *bed.editor.delays.lock().unwrap() = [Duration::from_secs(5)].into();
+    let handle = bed.start();
+    until(&handle, is_accepted).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    handle.cancel();
+    handle.finished().await;
+    let events = handle.log.events();
+    let unsent = place(
+        &events,
+        |event| matches!(event, Event::ProposalNotApplied { why, .. } if why.contains("the run ended")),
+    );
+    assert!(unsent.is_some(), "{events:#?}");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let texts = [bed.read("a.py"), bed.read("b.py")];
+    assert_eq!(texts.iter().filter(|text| *text == AFTER).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_comes_after_its_deadline_is_taken_back() {
+    let bed = bed(Duration::from_secs(3600));
+    let mut bed = bed.with(|task| task.approval = Approval::Auto);
+    let events = bed.run().await;
+    let refused = place(
+        &events,
+        |event| matches!(event, Event::ProposalNotApplied { why, .. } if why.contains("did not answer")),
+    );
+    assert!(refused.is_some(), "{events:#?}");
+    assert!(
+        matches!(stop(&events), StopReason::Failed { .. }),
+        "{events:#?}"
+    );
+    tokio::time::sleep(Duration::from_secs(2 * 3600)).await;
+    assert_eq!(*bed.editor.writes.lock().unwrap(), 2, "it came, and went");
+    assert_eq!(bed.read("a.py"), BEFORE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_editor_did_not_take_can_be_accepted_once_more() {
+    let mut bed = bed(Duration::ZERO).with(|task| task.approval = Approval::Ask);
+    *bed.editor.refuses.lock().unwrap() = Some("a.py".to_owned());
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), AFTER, "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
+    let seen = bed.approver.seen.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    assert!(
+        seen[1].reason.contains("Accepted, but not applied: ") && seen[1].reason.contains("denied"),
+        "{}",
+        seen[1].reason
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_editor_that_never_takes_it_ends_the_asking() {
+    let mut bed = bed(Duration::ZERO).with(|task| task.approval = Approval::Ask);
+    *bed.editor.refuses_all.lock().unwrap() = true;
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::Failed { .. }),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), BEFORE);
+    assert_eq!(bed.approver.seen.lock().unwrap().len(), 5);
+}
+
+/// Types a letter into a comment at the end of the file before each edit, for so many edits.
+fn typing(bed: &Bed, edits: usize) {
+    *bed.editor.typed_before_edits.lock().unwrap() = edits;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_waits_for_a_pause_in_typing() {
+    let mut bed = bed(Duration::ZERO);
+    typing(&bed, 20);
+    let began = tokio::time::Instant::now();
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let text = bed.read("a.py");
+    let letters = format!("# {}\n", "k".repeat(20));
+    assert_eq!(text, format!("{AFTER}{letters}"));
+    assert!(began.elapsed() < Duration::from_secs(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_never_stops_typing_keeps_every_letter() {
+    let bed = bed(Duration::ZERO);
+    let mut bed = bed.with(|task| task.approval = Approval::Auto);
+    typing(&bed, usize::MAX);
+    let began = tokio::time::Instant::now();
+    let events = bed.run().await;
+    let StopReason::Failed { error } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert!(
+        error.contains("kept changing while the edit was sent"),
+        "{error}"
+    );
+    assert!(bed.read("a.py").starts_with(BEFORE));
+    assert!(began.elapsed() < Duration::from_secs(90));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_undo_is_carried_to_its_end_when_nobody_waits_for_it() {
+    let mut bed = bed(Duration::ZERO);
+    let handle = bed.start();
+    handle.finished().await;
+    assert_eq!(bed.read("a.py"), AFTER);
+    *bed.editor.delays.lock().unwrap() = [Duration::from_secs(5)].into();
+    let undo = handle.undo(None);
+    let late = tokio::time::timeout(Duration::from_secs(1), undo).await;
+    assert!(late.is_err());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(bed.read("a.py"), BEFORE);
+    assert_eq!(handle.undo(None).await, Ok(vec![]), "nothing is left");
+    let undone = place(&handle.log.events(), |event| {
+        matches!(event, Event::ProposalUndone { .. })
+    });
+    assert!(undone.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_sent_only_after_the_trajectory_holds_it() {
+    let mut bed = bed(Duration::ZERO);
+    let handle = bed.start();
+    let mut records = handle.log.write_from(0);
+    let change = loop {
+        let record = records.next().await.expect("the run applies a change");
+        if let Record::Event(Event::ProposalApplying { change, .. }) = &record.record {
+            break change.clone();
+        }
+    };
+    // This record is not on disk yet.
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(bed.read("a.py"), BEFORE);
+    assert_eq!(*change.before, *BEFORE);
+    assert_eq!(change.changes.apply(&change.before).unwrap(), AFTER);
+    while records.next().await.is_some() {}
+    handle.finished().await;
+    assert_eq!(bed.read("a.py"), AFTER);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_recorded_again_as_it_is_sent_after_the_user_typed() {
+    let mut bed = bed(Duration::from_secs(1));
+    let typed = format!("# typed\n{BEFORE}");
+    *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed.clone()));
+    let events = bed.run().await;
+    let befores: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::ProposalApplying { change, .. } => Some(change.before.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(befores, [BEFORE, &typed]);
+    assert_eq!(bed.read("a.py"), format!("# typed\n{AFTER}"));
+}

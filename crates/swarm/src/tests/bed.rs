@@ -1,0 +1,804 @@
+//! A bed for runs without a model: files in a temporary directory, a scripted model, an editor that
+//! writes to disk, and tests as a function of the texts.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use crate::proposal::WHOLE_RUN;
+use crate::*;
+use starling_core::*;
+use starling_index::Index;
+use starling_syntax::FilePath;
+use starling_workspace::Workspace;
+
+/// What a scripted model does when it is called.
+#[derive(Clone)]
+pub enum Line {
+    Say(String),
+    Call(Vec<(String, serde_json::Value)>),
+    /// A call with arguments as they are, broken or not.
+    Raw(String, String),
+    /// A call whose arguments hold the number of the call in place of `{n}`.
+    Numbered(String, String),
+    Fail(ModelError),
+    Hang,
+}
+
+pub fn say(text: &str) -> Line {
+    Line::Say(text.to_owned())
+}
+
+pub fn call(tool: &str, arguments: serde_json::Value) -> Line {
+    Line::Call(vec![(tool.to_owned(), arguments)])
+}
+
+pub fn whole(source: &str) -> Line {
+    call("propose", json!({"reason": "because", "source": source}))
+}
+
+pub fn wake(symbols: &[&str]) -> Line {
+    let symbols: Vec<_> = symbols
+        .iter()
+        .map(|symbol| json!({"symbol": symbol, "why": "scripted"}))
+        .collect();
+    call("wake", json!({ "symbols": symbols }))
+}
+
+type Script = HashMap<String, (VecDeque<Line>, Option<Line>)>;
+
+pub const NO_START: &str = "no start";
+pub const GONE: &str = "(gone)";
+pub const SKIPPED: &str = "(skipped)";
+pub const PASSES: &str = "(passes)";
+
+/// Answers by conversation name: each line once, then the last for ever when so scripted.
+pub struct Scripted {
+    profile: ModelProfile,
+    script: Mutex<Script>,
+    pub asked: Mutex<Vec<ChatRequest>>,
+    pub latency: Duration,
+    /// What each answer reports.
+    usage: Usage,
+    fills: bool,
+}
+
+impl Scripted {
+    pub fn native() -> Self {
+        Self::new(ToolCalling::Native)
+    }
+
+    /// Without tools and with a small window.
+    pub fn small() -> Self {
+        let mut small = Self::new(ToolCalling::Text);
+        small.profile.context_window = Tokens(8_000);
+        small.profile.max_output = Tokens(1_000);
+        small
+    }
+
+    /// The same, and it fills holes.
+    pub fn filling(mut self) -> Self {
+        self.fills = true;
+        self
+    }
+
+    pub fn new(tool_calling: ToolCalling) -> Self {
+        let profile = ModelProfile {
+            name: "scripted".into(),
+            context_window: Tokens(100_000),
+            max_output: Tokens(4_000),
+            tool_calling,
+            replayed: false,
+            price: Some(Price::FREE),
+        };
+        Scripted {
+            profile,
+            script: Mutex::default(),
+            asked: Mutex::default(),
+            latency: Duration::ZERO,
+            usage: Usage {
+                prompt: Tokens(100),
+                cached: Tokens(0),
+                output: Tokens(10),
+            },
+            fills: false,
+        }
+    }
+
+    pub fn named(mut self, name: &str) -> Self {
+        self.profile.name = name.to_owned();
+        self
+    }
+
+    /// The same with a price, and with what each answer reports to have used.
+    pub fn priced(mut self, price: Option<Price>, usage: Usage) -> Self {
+        self.profile.price = price;
+        self.usage = usage;
+        self
+    }
+
+    /// The replies of conversations whose name begins so.
+    pub fn on(self, conversation: &str, lines: impl IntoIterator<Item = Line>) -> Self {
+        let lines = lines.into_iter().collect();
+        self.script
+            .lock()
+            .unwrap()
+            .insert(conversation.to_owned(), (lines, None));
+        self
+    }
+
+    /// The same reply again and again.
+    pub fn always(self, conversation: &str, line: Line) -> Self {
+        self.script
+            .lock()
+            .unwrap()
+            .insert(conversation.to_owned(), (VecDeque::new(), Some(line)));
+        self
+    }
+
+    pub fn calls(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    /// The text of all prompts of a conversation, in order.
+    pub fn prompts(&self, conversation: &str) -> Vec<String> {
+        let asked = self.asked.lock().unwrap();
+        let of = asked
+            .iter()
+            .filter(|request| request.conversation.starts_with(conversation));
+        of.map(|request| {
+            request
+                .messages
+                .iter()
+                .map(Message::text)
+                .collect::<Vec<_>>()
+                .join("\n")
+        })
+        .collect()
+    }
+
+    fn next(&self, conversation: &str) -> Option<Line> {
+        let mut script = self.script.lock().unwrap();
+        let key = script
+            .keys()
+            .filter(|key| conversation.starts_with(*key))
+            .max_by_key(|key| key.len())?
+            .clone();
+        let (lines, last) = script.get_mut(&key)?;
+        lines.pop_front().or_else(|| last.clone())
+    }
+}
+
+#[async_trait]
+impl ChatModel for Scripted {
+    fn profile(&self) -> &ModelProfile {
+        &self.profile
+    }
+
+    fn fills(&self) -> bool {
+        self.fills
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        _watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        self.asked.lock().unwrap().push(request.clone());
+        tokio::time::sleep(self.latency).await;
+        let ordinal = self.calls();
+        let mut reply = ChatReply {
+            model: "scripted".into(),
+            text: String::new(),
+            tool_calls: Vec::new(),
+            finish: Finish::Stop,
+            usage: self.usage,
+            cost: (self.profile.price).map_or(Dollars(0.0), |price| price.cost(self.usage)),
+            calls: 1,
+        };
+        let tool_call = |at: usize, name: String, arguments: String| ToolCall {
+            id: format!("c{ordinal}-{at}"),
+            name,
+            arguments,
+        };
+        match self.next(&request.conversation) {
+            None => {
+                let message = format!("nothing scripted for {}", request.conversation);
+                return Err(ModelError::Unavailable {
+                    model: "scripted".into(),
+                    message,
+                });
+            }
+            Some(Line::Say(text)) => reply.text = text,
+            Some(Line::Call(calls)) => {
+                let calls = calls.into_iter().enumerate();
+                reply.tool_calls = calls
+                    .map(|(at, (name, arguments))| tool_call(at, name, arguments.to_string()))
+                    .collect();
+            }
+            Some(Line::Raw(name, arguments)) => {
+                reply.tool_calls = vec![tool_call(0, name, arguments)]
+            }
+            Some(Line::Numbered(name, arguments)) => {
+                reply.tool_calls = vec![tool_call(
+                    0,
+                    name,
+                    arguments.replace("{n}", &ordinal.to_string()),
+                )];
+            }
+            Some(Line::Fail(error)) => return Err(error),
+            Some(Line::Hang) => std::future::pending().await,
+        }
+        Ok(reply)
+    }
+}
+
+/// Writes accepted edits to the directory at once.
+pub struct DiskEditor {
+    root: std::path::PathBuf,
+    pub writes: Mutex<u32>,
+    /// What the user does to a file just before the next edit arrives.
+    pub typing: Mutex<Option<(String, String)>>,
+    /// A file whose next edit is refused.
+    pub refuses: Mutex<Option<String>>,
+    /// Whether every edit is refused.
+    pub refuses_all: Mutex<bool>,
+    /// Before so many edits the user types a letter at the end of the file.
+    pub typed_before_edits: Mutex<usize>,
+    /// How long the next edits take to arrive.
+    pub delays: Mutex<VecDeque<Duration>>,
+    /// Open files with texts that are not saved. They are not written to.
+    pub unsaved: Mutex<HashMap<String, String>>,
+}
+
+#[async_trait]
+impl Editor for DiskEditor {
+    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+        match std::fs::read_to_string(self.root.join(file.as_str())) {
+            Ok(text) => Ok(Current {
+                text: text.into(),
+                version: None,
+            }),
+            Err(_) => Err(EditorError::Missing { file: file.clone() }),
+        }
+    }
+
+    async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {
+        let unsaved = self.unsaved.lock().unwrap();
+        let texts = unsaved.iter();
+        let texts = texts.map(|(file, text)| (FilePath::new(file), text.as_str().into()));
+        Ok(texts.collect())
+    }
+
+    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+        let delay = self.delays.lock().unwrap().pop_front();
+        tokio::time::sleep(delay.unwrap_or_default()).await;
+        if let Some((file, text)) = self.typing.lock().unwrap().take() {
+            std::fs::write(self.root.join(file), text).unwrap();
+        }
+        {
+            let mut left = self.typed_before_edits.lock().unwrap();
+            if *left > 0 {
+                *left -= 1;
+                let path = self.root.join(edit.file.as_str());
+                let text = std::fs::read_to_string(&path).unwrap();
+                let text = match text.strip_suffix("k\n") {
+                    Some(text) => format!("{text}kk\n"),
+                    None => format!("{text}# k\n"),
+                };
+                std::fs::write(path, text).unwrap();
+            }
+        }
+        let refused = |file: &mut String| file == edit.file.as_str();
+        if *self.refuses_all.lock().unwrap()
+            || self.refuses.lock().unwrap().take_if(refused).is_some()
+        {
+            return Err(ApplyError::Refused {
+                file: edit.file,
+                message: "permission denied".to_owned(),
+            });
+        }
+        let path = self.root.join(edit.file.as_str());
+        let now = std::fs::read_to_string(&path).unwrap_or_default();
+        if now != *edit.base.text {
+            return Err(ApplyError::Stale { file: edit.file });
+        }
+        let text = edit.changes.apply(&now).unwrap();
+        let is_there = path.exists();
+        match edit.effect {
+            Effect::Change => assert!(is_there),
+            Effect::Create => assert!(!is_there),
+            Effect::Delete => assert!(text.is_empty()),
+        }
+        match edit.effect {
+            Effect::Change | Effect::Create => {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, &text).unwrap();
+            }
+            Effect::Delete => std::fs::remove_file(&path).unwrap(),
+        }
+        *self.writes.lock().unwrap() += 1;
+        Ok(Current {
+            text: text.into(),
+            version: None,
+        })
+    }
+}
+
+/// What the tests of the project are: failing ids with their messages, from the text of all files.
+/// [`WHOLE_RUN`] is a command that fails without naming a test.
+/// [`NO_START`] is a command that does not start. With one of [`GONE`], [`SKIPPED`] and [`PASSES`] as its
+/// message, a test is not run, is skipped, or passes.
+pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
+
+pub struct FakeTests {
+    root: std::path::PathBuf,
+    judge: Option<Judge>,
+    chosen: Chosen,
+    selects: bool,
+    unknown: Option<String>,
+    /// Tests that failed once: they pass when they are mended.
+    known: Mutex<BTreeSet<String>>,
+    lists: bool,
+    times: Arc<Mutex<VecDeque<Duration>>>,
+    asked: Arc<Mutex<Vec<Vec<String>>>>,
+}
+
+#[async_trait]
+impl TestRunner for FakeTests {
+    fn command(&self) -> Option<String> {
+        self.judge.as_ref().map(|_| "fake tests".to_owned())
+    }
+
+    fn missing(&self) -> Option<&str> {
+        match self.judge {
+            Some(_) => None,
+            None => self.unknown.as_deref(),
+        }
+    }
+
+    fn chosen(&self) -> Chosen {
+        self.chosen
+    }
+
+    fn selects(&self) -> bool {
+        self.selects
+    }
+
+    async fn run(&self, request: TestRequest) -> TestReport {
+        let command = match self.selects {
+            true => {
+                let ids = request.select.iter().map(|one| one.replace(".py::", "."));
+                let words = std::iter::once("fake tests".to_owned()).chain(ids);
+                words.collect::<Vec<_>>().join(" ")
+            }
+            false => "fake tests".to_owned(),
+        };
+        self.asked.lock().unwrap().push(request.select.clone());
+        let time = self.times.lock().unwrap().pop_front().unwrap_or_default();
+        tokio::time::sleep(time.min(request.deadline)).await;
+        let millis = u64::try_from(time.min(request.deadline).as_millis()).unwrap();
+        let says_nothing = |outcome| TestReport {
+            outcome,
+            exit: None,
+            command: command.clone(),
+            cases: Vec::new(),
+            source: Default::default(),
+            output: String::new(),
+            millis,
+        };
+        if time > request.deadline {
+            return says_nothing(TestOutcome::TimedOut);
+        }
+        if self
+            .unknown
+            .as_ref()
+            .is_some_and(|name| request.select.contains(name))
+        {
+            return says_nothing(TestOutcome::NotRun);
+        }
+        let mut texts: HashMap<String, String> = HashMap::new();
+        let mut waiting = vec![self.root.clone()];
+        while let Some(directory) = waiting.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    waiting.push(path);
+                    continue;
+                }
+                let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap();
+                texts.insert(name.to_owned(), std::fs::read_to_string(&path).unwrap());
+            }
+        }
+        for (file, text) in request.overlay {
+            texts.insert(
+                file.as_str().to_owned(),
+                text.map(|text| text.to_string()).unwrap_or_default(),
+            );
+        }
+        let mut names: Vec<_> = texts.keys().cloned().collect();
+        names.sort();
+        let all: String = names.iter().map(|name| texts[name].as_str()).collect();
+        let failing = self
+            .judge
+            .as_ref()
+            .map(|judge| judge(&all))
+            .unwrap_or_default();
+        let said = |what: &str| failing.iter().find(|(id, _)| id == what);
+        let without_cases = said(WHOLE_RUN)
+            .map(|(_, output)| (TestOutcome::Failed, 1, output))
+            .or(said(NO_START).map(|(_, output)| (TestOutcome::NotRun, 127, output)));
+        if let Some((outcome, status, output)) = without_cases {
+            return TestReport {
+                outcome,
+                exit: Some(status),
+                command,
+                cases: Vec::new(),
+                source: Default::default(),
+                output: output.clone(),
+                millis,
+            };
+        }
+        let (others, failing): (Vec<_>, Vec<_>) = failing
+            .into_iter()
+            .partition(|(_, message)| [GONE, SKIPPED, PASSES].contains(&message.as_str()));
+        let outcome = if failing.is_empty() {
+            TestOutcome::Passed
+        } else {
+            TestOutcome::Failed
+        };
+        let mut cases: Vec<TestCase> = failing
+            .into_iter()
+            .map(|(id, message)| TestCase {
+                // A file that cannot be loaded.
+                status: match id.ends_with(".py") {
+                    true => TestStatus::Error,
+                    false => TestStatus::Failed,
+                },
+                id,
+                message,
+            })
+            .collect();
+        let gone = |id: &str| (others.iter()).any(|(other, how)| other == id && how == GONE);
+        let others = others.iter().filter(|(_, how)| how != GONE);
+        cases.extend(others.map(|(id, how)| TestCase {
+            id: id.clone(),
+            status: match how.as_str() {
+                SKIPPED => TestStatus::Skipped,
+                _ => TestStatus::Passed,
+            },
+            message: String::new(),
+        }));
+        let mut known = self.known.lock().unwrap();
+        known.extend(
+            (cases.iter())
+                .filter(|case| case.status == TestStatus::Failed)
+                .map(|case| case.id.clone()),
+        );
+        let listed = match self.lists {
+            true => tests_in(&texts),
+            false => vec!["t1".to_owned(), "t2".to_owned()],
+        };
+        let selected = request.select.iter().cloned();
+        for id in listed
+            .into_iter()
+            .chain(selected)
+            .chain(known.iter().cloned())
+        {
+            if !gone(&id) && !cases.iter().any(|case| case.id == id) {
+                cases.push(TestCase {
+                    id,
+                    status: TestStatus::Passed,
+                    message: String::new(),
+                });
+            }
+        }
+        TestReport {
+            outcome,
+            exit: None,
+            command,
+            cases,
+            source: Default::default(),
+            output: String::new(),
+            millis,
+        }
+    }
+}
+
+/// The ids of the tests in test files.
+fn tests_in(texts: &HashMap<String, String>) -> Vec<String> {
+    let files = texts.iter().filter(|(name, _)| name.starts_with("test_"));
+    let tests = files.flat_map(|(name, text)| {
+        let names = text.lines().filter_map(|line| line.strip_prefix("def "));
+        let names = names.filter(|rest| rest.starts_with("test_"));
+        names.map(move |rest| {
+            let test = rest.split('(').next().unwrap_or(rest);
+            format!("{name}::{test}")
+        })
+    });
+    tests.collect()
+}
+
+/// Says what it is told to, in order; accepts when nothing is left.
+#[derive(Default)]
+pub struct FakeApprover {
+    pub verdicts: Mutex<VecDeque<Verdict>>,
+    pub seen: Mutex<Vec<ProposalView>>,
+    pub intents: Mutex<Vec<IntentView>>,
+    /// How long a person takes to decide.
+    pub latency: Mutex<Duration>,
+    /// How long a person takes for the next decisions.
+    pub latencies: Mutex<VecDeque<Duration>>,
+    /// Proposals that the person rejects, whatever else they would say.
+    pub rejected: Mutex<Option<Box<Rejects>>>,
+    /// The person's own versions of a proposal; none: it is decided on.
+    pub edits: Mutex<Option<Box<Edits>>>,
+}
+
+pub type Rejects = dyn Fn(&ProposalView) -> bool + Send;
+
+pub type Edits = dyn FnMut(&ProposalView) -> Option<Vec<EditedPart>> + Send;
+
+impl FakeApprover {
+    /// The person rejects these proposals.
+    pub fn rejects(&self, which: impl Fn(&ProposalView) -> bool + Send + 'static) {
+        *self.rejected.lock().unwrap() = Some(Box::new(which));
+    }
+
+    async fn decide(&self) -> Verdict {
+        let latency = self.latencies.lock().unwrap().pop_front();
+        let latency = latency.unwrap_or(*self.latency.lock().unwrap());
+        tokio::time::sleep(latency).await;
+        let verdict = self.verdicts.lock().unwrap().pop_front();
+        verdict.unwrap_or(Verdict::Accept)
+    }
+}
+
+#[async_trait]
+impl Approver for FakeApprover {
+    async fn intent(&self, view: IntentView) -> Verdict {
+        self.intents.lock().unwrap().push(view);
+        self.decide().await
+    }
+
+    async fn proposal(&self, view: ProposalView) -> Reviewed {
+        let mut edits = self.edits.lock().unwrap().take();
+        let edited = edits.as_mut().and_then(|edits| edits(&view));
+        *self.edits.lock().unwrap() = edits;
+        let is_rejected = {
+            let rejected = self.rejected.lock().unwrap();
+            rejected.as_ref().is_some_and(|rejects| rejects(&view))
+        };
+        self.seen.lock().unwrap().push(view);
+        if is_rejected {
+            let reason = "not like this".to_owned();
+            return Verdict::Reject { reason }.into();
+        }
+        match edited {
+            Some(parts) => Reviewed::Edited(parts),
+            None => self.decide().await.into(),
+        }
+    }
+}
+
+struct NoLanguage;
+
+#[async_trait]
+impl LanguageService for NoLanguage {
+    async fn diagnostics(&self, _: TextRequest) -> Diagnostics {
+        Diagnostics::Unknown {
+            reason: "none in this test".into(),
+        }
+    }
+}
+
+pub struct Bed {
+    dir: tempfile::TempDir,
+    pub task: Task,
+    /// Globs of files that need no person's yes.
+    pub allow_write: Vec<String>,
+    pub model: Arc<Scripted>,
+    pub editors: Vec<Arc<dyn ChatModel>>,
+    /// Used in place of the scripted model.
+    pub other_model: Option<Arc<dyn ChatModel>>,
+    pub editor: Arc<DiskEditor>,
+    pub approver: Arc<FakeApprover>,
+    /// How long the next runs of the tests take.
+    pub test_times: Arc<Mutex<VecDeque<Duration>>>,
+    /// Who chose the command that runs the tests.
+    pub chosen: Chosen,
+    /// Whether the command takes selected tests.
+    pub selects: bool,
+    /// A test by whose name the command finds nothing, whatever else it is to run.
+    pub unknown: Option<String>,
+    /// Whether a report lists the functions of the test files whose names begin with `test_`.
+    pub lists: bool,
+    /// What every run of the tests was to select.
+    pub selected: Arc<Mutex<Vec<Vec<String>>>>,
+    judge: Option<Judge>,
+    pub language: Option<Arc<dyn LanguageService>>,
+}
+
+impl Bed {
+    pub fn new(files: &[(&str, &str)], model: Scripted) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let task = Task {
+            text: "Make it right.".into(),
+            driver: Driver::Swarm,
+            approval: Approval::Auto,
+            ask_intent: AskIntent::Never,
+            limits: Limits::default(),
+            test_deadline: Duration::from_secs(60),
+            begin: Vec::new(),
+            require_tests: false,
+            patch: None,
+        };
+        let editor = DiskEditor {
+            root: dir.path().to_owned(),
+            writes: Mutex::default(),
+            typing: Mutex::default(),
+            refuses: Mutex::default(),
+            refuses_all: Mutex::default(),
+            typed_before_edits: Mutex::default(),
+            delays: Mutex::default(),
+            unsaved: Mutex::default(),
+        };
+        Bed {
+            dir,
+            task,
+            allow_write: Vec::new(),
+            model: Arc::new(model),
+            editors: Vec::new(),
+            other_model: None,
+            editor: Arc::new(editor),
+            approver: Arc::default(),
+            test_times: Arc::default(),
+            chosen: Chosen::ByUser,
+            selects: false,
+            unknown: None,
+            lists: false,
+            selected: Arc::default(),
+            judge: None,
+            language: None,
+        }
+    }
+
+    pub fn begin(mut self, symbols: &[&str]) -> Self {
+        self.task.begin = symbols
+            .iter()
+            .map(|symbol| symbol.parse().unwrap())
+            .collect();
+        self
+    }
+
+    pub fn with(mut self, change: impl FnOnce(&mut Task)) -> Self {
+        change(&mut self.task);
+        self
+    }
+
+    pub fn tests(
+        mut self,
+        judge: impl Fn(&str) -> Vec<(String, String)> + Send + Sync + 'static,
+    ) -> Self {
+        self.judge = Some(Box::new(judge));
+        self
+    }
+
+    pub fn path(&self, file: &str) -> std::path::PathBuf {
+        self.dir.path().join(file)
+    }
+
+    pub fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.dir.path().join(file)).unwrap()
+    }
+
+    pub fn start(&mut self) -> RunHandle {
+        let root = self.dir.path().canonicalize().unwrap();
+        let unsaved = self.editor.unsaved.lock().unwrap().clone().into_iter();
+        let unsaved = unsaved.map(|(file, text)| (FilePath::new(file), Some(text.into())));
+        let workspace = Workspace::open(root.clone()).unwrap();
+        let workspace = workspace.allowing(&self.allow_write).unwrap();
+        let snapshot = workspace.snapshot(unsaved.collect());
+        let model: Arc<dyn ChatModel> = self
+            .other_model
+            .clone()
+            .unwrap_or_else(|| self.model.clone());
+        let outside = Outside {
+            models: RoleModels {
+                scout: model.clone(),
+                agent: model.clone(),
+                editors: self.editors.clone(),
+                proxy: model,
+            },
+            editor: self.editor.clone(),
+            approver: self.approver.clone(),
+            tests: self.fake_tests(root),
+            language: self.language.take().unwrap_or(Arc::new(NoLanguage)),
+            index: Arc::new(Index::new(snapshot)),
+        };
+        start(RunId("test".into()), self.task.clone(), outside)
+    }
+
+    fn fake_tests(&mut self, root: std::path::PathBuf) -> Arc<FakeTests> {
+        Arc::new(FakeTests {
+            root,
+            judge: self.judge.take(),
+            chosen: self.chosen,
+            selects: self.selects,
+            unknown: self.unknown.clone(),
+            known: Mutex::default(),
+            lists: self.lists,
+            times: Arc::clone(&self.test_times),
+            asked: Arc::clone(&self.selected),
+        })
+    }
+
+    /// The gate over these files and tests, without a run.
+    pub fn gate(&mut self) -> Gate {
+        let root = self.dir.path().canonicalize().unwrap();
+        let workspace = Workspace::open(root.clone()).unwrap();
+        let index = Arc::new(Index::new(workspace.snapshot(Default::default())));
+        let tests = self.fake_tests(root);
+        Gate::new(index, tests, Arc::new(NoLanguage), self.task.test_deadline)
+    }
+
+    /// Runs to the end and gives all events.
+    pub async fn run(&mut self) -> Vec<Event> {
+        let handle = self.start();
+        handle.finished().await;
+        handle.log.events()
+    }
+}
+
+/// Waits until something has happened in a run.
+pub async fn until(handle: &RunHandle, happened: impl Fn(&Event) -> bool) {
+    let mut cursor = handle.log.follow();
+    while let Some(stamped) = cursor.next().await {
+        if matches!(&stamped.record, Record::Event(event) if happened(event)) {
+            return;
+        }
+    }
+    panic!("it did not happen: {:#?}", handle.log.events());
+}
+
+pub fn finish(summary: &str) -> Line {
+    call("finish", json!({ "summary": summary }))
+}
+
+/// The agents that were woken, in order, with the causes.
+pub fn woken(events: &[Event]) -> Vec<(String, Cause)> {
+    let woken = |event: &Event| match event {
+        Event::AgentWoken {
+            agent: Party::Agent(symbol),
+            cause,
+        } => Some((symbol.to_string(), cause.clone())),
+        _ => None,
+    };
+    events.iter().filter_map(woken).collect()
+}
+
+/// The stop reason of a finished run.
+pub fn stop(events: &[Event]) -> StopReason {
+    match events.last() {
+        Some(Event::RunFinished { stop_reason, .. }) => stop_reason.clone(),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+pub fn malformed(events: &[Event]) -> Vec<String> {
+    let what = |event: &Event| match event {
+        Event::Malformed { what, .. } | Event::ProposalRefused { why: what, .. } => {
+            Some(what.clone())
+        }
+        _ => None,
+    };
+    events.iter().filter_map(what).collect()
+}

@@ -1,0 +1,354 @@
+//! A person's own version of a proposal: checked, shown again, and applied in place of the proposal.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+use starling_core::{Approval, Driver, EditedPart, ProposalView, Verdict};
+use starling_syntax::FilePath;
+use starling_text::ChangeSet;
+
+const ONE: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n";
+
+fn version(proposal: u32, before: &str, text: &str) -> EditedPart {
+    EditedPart {
+        proposal,
+        before: before.into(),
+        text: text.into(),
+    }
+}
+
+/// The person gives these versions, one at each review, and then decides.
+fn edits(bed: &Bed, versions: Vec<Vec<EditedPart>>) {
+    let mut versions = versions.into_iter();
+    let next = move |_: &ProposalView| versions.next();
+    *bed.approver.edits.lock().unwrap() = Some(Box::new(next));
+}
+
+fn bed(lines: Vec<Line>) -> Bed {
+    let model = Scripted::native().on("agent a.py::f", lines);
+    Bed::new(&[("a.py", ONE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Ask)
+        .tests(|all| match all.contains("def f(x):\n    return x\n") {
+            true => vec![("t1".into(), "no".into())],
+            false if all.contains("raise") => vec![("t2".into(), "it raises".into())],
+            false => vec![],
+        })
+}
+
+fn change() -> Line {
+    whole("def f(x):\n    return x + 1\n")
+}
+
+fn names(events: &[Event]) -> Vec<&'static str> {
+    let name = |event: &Event| match event {
+        Event::ProposalMade { .. } => Some("made"),
+        Event::ProposalChecked { .. } => Some("checked"),
+        Event::ReviewAsked { .. } => Some("asked"),
+        Event::ProposalEdited { .. } => Some("edited"),
+        Event::ProposalReviewed { verdict, .. } => Some(match verdict {
+            Verdict::Accept => "accepted",
+            Verdict::Reject { .. } | Verdict::Steer { .. } => "rejected",
+        }),
+        Event::ProposalApplied { .. } => Some("applied"),
+        _ => None,
+    };
+    events.iter().filter_map(name).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_version_of_the_person_is_checked_shown_again_and_applied() {
+    let mut bed = bed(vec![change(), finish("done")]);
+    let wanted = ONE.replacen("return x", "return x + 2", 1);
+    edits(&bed, vec![vec![version(1, ONE, &wanted)]]);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("a.py"), wanted);
+    let expected = [
+        "made", "checked", "asked", "edited", "checked", "asked", "accepted", "applied",
+    ];
+    assert_eq!(names(&events), expected);
+    let seen = bed.approver.seen.lock().unwrap();
+    let (first, second) = (&seen[0], &seen[1]);
+    assert!(first.diff.contains("+    return x + 1"), "{}", first.diff);
+    assert!(second.diff.contains("+    return x + 2"), "{}", second.diff);
+    assert!(!second.diff.contains("x + 1"), "{}", second.diff);
+    assert!(
+        second.evidence.contains("fixed (1): t1"),
+        "{}",
+        second.evidence
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agent_is_told_of_the_version_and_proposes_on_top_of_it() {
+    let more = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
+    let hunks = json!([{"old": "return x + 2", "new": "return x + 3"}]);
+    let mut bed = bed(vec![
+        call("propose", more),
+        call("propose", json!({"reason": "r", "hunks": hunks})),
+    ]);
+    let wanted = ONE.replacen("return x", "return x + 2", 1);
+    edits(&bed, vec![vec![version(1, ONE, &wanted)]]);
+    let events = bed.run().await;
+    let prompts = bed.model.prompts("agent a.py::f");
+    let told = prompts.last().unwrap();
+    assert!(told.contains("as the user edited it"), "{told}");
+    assert!(told.contains("+    return x + 2"), "{told}");
+    assert_eq!(
+        bed.read("a.py"),
+        ONE.replacen("return x", "return x + 3", 1)
+    );
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_breaks_tests_is_shown_with_what_it_breaks() {
+    let mut bed = bed(vec![change(), finish("done")]);
+    let breaks = ONE.replacen("return x", "raise x", 1);
+    let right = ONE.replacen("return x", "return x + 2", 1);
+    edits(
+        &bed,
+        vec![
+            vec![version(1, ONE, &breaks)],
+            vec![version(1, ONE, &right)],
+        ],
+    );
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("a.py"), right);
+    let seen = bed.approver.seen.lock().unwrap();
+    let evidence = &seen[1].evidence;
+    assert!(evidence.contains("t2"), "{evidence}");
+    assert!(evidence.contains("you edited it"), "{evidence}");
+    assert!(!seen[2].evidence.contains("you edited it"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_is_made_over_what_was_typed_meanwhile() {
+    let mut bed = bed(vec![change(), finish("done")]);
+    let wanted = ONE.replacen("return x", "return x + 2", 1);
+    let (path, typed) = (bed.path("a.py"), format!("# typed\n{ONE}"));
+    let mut versions = vec![vec![version(1, ONE, &wanted)]].into_iter();
+    let next = move |_: &ProposalView| {
+        std::fs::write(&path, &typed).unwrap();
+        versions.next()
+    };
+    *bed.approver.edits.lock().unwrap() = Some(Box::new(next));
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("a.py"), format!("# typed\n{wanted}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_person_takes_out_whole_goes_back_as_rejected() {
+    let mut bed = bed(vec![change(), finish("then not")]);
+    edits(&bed, vec![vec![version(1, ONE, ONE)]]);
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), ONE);
+    assert_eq!(
+        names(&events),
+        ["made", "checked", "asked", "edited", "rejected"]
+    );
+    let prompts = bed.model.prompts("agent a.py::f");
+    assert!(
+        prompts[1].contains("the user took it out"),
+        "{}",
+        prompts[1]
+    );
+}
+
+/// A set of two owners: `total` passes what `fee` takes.
+fn pair() -> Bed {
+    let files = [
+        ("fees.py", "def fee(x):\n    return x\n"),
+        (
+            "shop.py",
+            "from fees import fee\n\n\ndef total(x):\n    return fee(x)\n",
+        ),
+    ];
+    let picks = json!({"symbols": [
+        {"symbol": "fees.py::fee", "why": "a rate", "source": "def fee(x, rate):\n    return x * rate\n"},
+        {"symbol": "shop.py::total", "why": "gives it", "source": "def total(x):\n    return fee(x, 2)\n"},
+    ]});
+    let model = Scripted::native()
+        .on("scout", [call("wake", picks)])
+        .always("agent", finish("nothing to add"));
+    let fits = |all: &str| {
+        let wide = all.contains("def fee(x, rate)");
+        match wide == (all.contains("fee(x, 2)") || all.contains("fee(x, 3)")) {
+            true => Vec::new(),
+            false => vec![("t1".to_owned(), "TypeError: fee()".to_owned())],
+        }
+    };
+    let bed = Bed::new(&files, model)
+        .tests(fits)
+        .with(|task| task.approval = Approval::Ask);
+    *bed.test_times.lock().unwrap() = vec![Duration::from_secs(1); 20].into();
+    bed
+}
+
+/// Which number the proposal for a symbol has.
+fn number_of(view: &ProposalView, symbol: &str) -> u32 {
+    let line = view.reason.lines().find(|line| line.contains(symbol));
+    let number = line.unwrap().trim_start_matches('#').split(' ').next();
+    number.unwrap().parse().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_part_of_a_set_is_edited_and_the_set_is_checked_again() {
+    let mut bed = pair();
+    let before = bed.read("shop.py");
+    let wanted = before.replace("fee(x)", "fee(x, 3)");
+    let mut is_first = true;
+    let (old, new) = (before, wanted.clone());
+    let edit = move |view: &ProposalView| {
+        let number = number_of(view, "shop.py::total");
+        std::mem::take(&mut is_first).then(|| vec![version(number, &old, &new)])
+    };
+    *bed.approver.edits.lock().unwrap() = Some(Box::new(edit));
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("shop.py"), wanted);
+    assert!(bed.read("fees.py").contains("rate"));
+    let seen = bed.approver.seen.lock().unwrap();
+    assert_eq!(seen.len(), 2, "{seen:#?}");
+    assert!(seen[1].diff.contains("fee(x, 3)") && seen[1].diff.contains("rate"));
+    assert!(!seen[1].evidence.contains("BROKEN"), "{}", seen[1].evidence);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_a_set_is_shown_with_what_it_breaks_and_may_be_rejected() {
+    let mut bed = pair();
+    let (shop, fees) = (bed.read("shop.py"), bed.read("fees.py"));
+    let mut is_first = true;
+    let old = shop.clone();
+    let edit = move |view: &ProposalView| {
+        let is_first = std::mem::take(&mut is_first);
+        is_first.then(|| vec![version(number_of(view, "shop.py::total"), &old, &old)])
+    };
+    *bed.approver.edits.lock().unwrap() = Some(Box::new(edit));
+    let reject = Verdict::Reject {
+        reason: "then neither".to_owned(),
+    };
+    *bed.approver.verdicts.lock().unwrap() = vec![reject; 9].into();
+    let events = bed.run().await;
+    assert_eq!((bed.read("shop.py"), bed.read("fees.py")), (shop, fees));
+    let seen = bed.approver.seen.lock().unwrap();
+    assert!(seen[1].evidence.contains("t1"), "{}", seen[1].evidence);
+    let names = names(&events);
+    let rejected = names.iter().filter(|name| **name == "rejected").count();
+    let made = names.iter().filter(|name| **name == "made").count();
+    assert_eq!(rejected, made, "each has one end: {names:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_the_parts_of_one_agent_is_applied() {
+    let files = [("a.py", ONE), ("b.py", "def h(x):\n    return x\n")];
+    let part = |symbol: &str, source: &str, more: bool| {
+        let change = json!({"symbol": symbol, "reason": "r", "source": source, "more": more});
+        ("propose".to_owned(), change)
+    };
+    let parts = vec![
+        part("a.py::f", "def f(x):\n    return x + 1\n", true),
+        part("b.py::h", "def h(x):\n    return x + 1\n", false),
+    ];
+    let model = Scripted::native().on("solo", [Line::Call(parts), finish("done")]);
+    let fits = |all: &str| match all.matches("x + 1").count() {
+        1 => vec![("t1".to_owned(), "both or none".to_owned())],
+        _ => vec![],
+    };
+    let mut bed = Bed::new(&files, model).tests(fits).with(|task| {
+        task.driver = Driver::Single;
+        task.approval = Approval::Ask;
+    });
+    let mut is_first = true;
+    let edit = move |view: &ProposalView| {
+        let is_first = std::mem::take(&mut is_first);
+        is_first.then(|| {
+            let (f, h) = (number_of(view, "a.py::f"), number_of(view, "b.py::h"));
+            let wanted = ONE.replacen("return x", "return x + 2", 1);
+            let gone = "def h(x):\n    return x\n";
+            vec![version(f, ONE, &wanted), version(h, gone, gone)]
+        })
+    };
+    *bed.approver.edits.lock().unwrap() = Some(Box::new(edit));
+    let events = bed.run().await;
+    assert_eq!(
+        bed.read("a.py"),
+        ONE.replacen("return x", "return x + 2", 1)
+    );
+    assert_eq!(bed.read("b.py"), files[1].1);
+    let prompts = bed.model.prompts("solo");
+    let told = prompts.last().unwrap();
+    assert!(told.contains("the user took it out"), "{told}");
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+}
+
+fn parts_of(file: &str, base: &str, changes: &[(u32, &str, &str)]) -> Vec<Part> {
+    let part = |(id, symbol, text): &(u32, &str, &str)| {
+        let symbol: starling_syntax::SymbolPath = symbol.parse().unwrap();
+        Part {
+            proposal: ProposalId(*id),
+            symbols: vec![symbol.clone()],
+            symbol,
+            reason: String::new(),
+            file: FilePath::new(file),
+            base: base.into(),
+            changes: ChangeSet::between(base, text),
+        }
+    };
+    changes.iter().map(part).collect()
+}
+
+fn both_parts() -> Vec<Part> {
+    let of_f = ONE.replacen("return x", "return x + 1", 1);
+    let of_g = ONE.replace("g(x):\n    return x", "g(x):\n    return x + 1");
+    parts_of("a.py", ONE, &[(1, "a.py::f", &of_f), (2, "a.py::g", &of_g)])
+}
+
+#[test]
+fn the_version_of_a_file_is_shared_out_among_its_proposals() {
+    let parts = both_parts();
+    let split = |before: &str, text: &str| {
+        let file = EditedFile::new(FilePath::new("a.py"), before, text);
+        let all = edited_parts(&parts, &file).unwrap();
+        let texts = all.iter().map(|one| (one.proposal, one.text.to_string()));
+        texts.collect::<Vec<_>>()
+    };
+    let of_f = ONE.replacen("return x", "return x + 5", 1);
+    let of_g = ONE.replace("g(x):\n    return x", "g(x):\n    return x + 6");
+    let both = of_f.replace("g(x):\n    return x", "g(x):\n    return x + 6");
+    let expected = vec![(1, of_f.clone()), (2, of_g)];
+    assert_eq!(split(ONE, &both), expected);
+    assert_eq!(split(ONE, &of_f), [(1, of_f.clone()), (2, ONE.to_owned())]);
+    // What lies in no symbol of theirs goes with the first.
+    let with_import = format!("import os\n\n\n{both}");
+    let split_import = split(ONE, &with_import);
+    assert!(split_import[0].1.starts_with("import os\n"));
+    assert!(!split_import[1].1.contains("import os"));
+    // A file with Windows' line ends keeps them.
+    let windows = |text: &str| text.replace('\n', "\r\n");
+    let first = &split(&windows(ONE), &of_f)[0];
+    assert_eq!(first.1, windows(&of_f));
+}
+
+#[test]
+fn a_version_that_cannot_be_taken_says_why() {
+    let why = |file: &str, text: &str| {
+        let file = EditedFile::new(FilePath::new(file), ONE, text);
+        edited_parts(&both_parts(), &file).unwrap_err()
+    };
+    let broken = why("a.py", "x = 1\ndef f(x)\n    return 1\n");
+    assert!(broken.contains("syntax error in line 2"), "{broken}");
+    assert!(why("b.py", ONE).contains("b.py is no file of the proposal"));
+    let latin = "# coding: latin-1\nx = '☃'\n";
+    let encoded = why("a.py", latin);
+    assert!(
+        encoded.contains("latin-1") || encoded.contains('☃'),
+        "{encoded}"
+    );
+}

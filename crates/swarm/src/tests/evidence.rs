@@ -1,0 +1,230 @@
+//! Evidence: what a run of the tests says about a change, and how a reader sees it.
+
+use std::collections::BTreeSet;
+
+use crate::proposal::{WHOLE_RUN, failing_ids, tail};
+use crate::*;
+use starling_core::*;
+use starling_syntax::FilePath;
+
+fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
+    let case = |(id, status): &(&str, TestStatus)| TestCase {
+        id: (*id).into(),
+        status: *status,
+        message: format!("message of {id}\n"),
+    };
+    TestReport {
+        outcome,
+        exit: None,
+        command: "pytest".into(),
+        cases: cases.iter().map(case).collect(),
+        source: Default::default(),
+        output: "the output".into(),
+        millis: 1_250,
+    }
+}
+
+fn was(ids: &[&str]) -> BTreeSet<String> {
+    ids.iter().map(|id| (*id).to_owned()).collect()
+}
+
+struct Known {
+    fixed: Vec<String>,
+    broken: Vec<String>,
+    still: Vec<String>,
+    details: String,
+    passed: usize,
+}
+
+fn compare(before: &[&str], after: &TestReport) -> Known {
+    match TestEvidence::compare(&was(before), after) {
+        TestEvidence::Known {
+            fixed,
+            broken,
+            still_failing,
+            details,
+            passed,
+            ..
+        } => Known {
+            fixed,
+            broken,
+            still: still_failing,
+            details,
+            passed,
+        },
+        TestEvidence::Unknown { reason } => panic!("{reason}"),
+    }
+}
+
+#[test]
+fn tests_are_fixed_broken_or_still_failing() {
+    use TestStatus::*;
+    let after = report(
+        TestOutcome::Failed,
+        &[
+            ("a", Passed),
+            ("b", Failed),
+            ("c", Error),
+            ("d", Passed),
+            ("e", Skipped),
+        ],
+    );
+    let known = compare(&["a", "b", "e", "gone"], &after);
+    assert_eq!(known.fixed, ["a"], "a skipped or missing test is not fixed");
+    assert_eq!(known.broken, ["c"]);
+    assert_eq!(known.still, ["b"]);
+    assert_eq!(known.passed, 2);
+    assert_eq!(known.details, "c\nmessage of c", "only what is new");
+    assert_eq!(
+        compare(&["b", "c"], &after).details,
+        "b\nmessage of b\n\nc\nmessage of c"
+    );
+}
+
+#[test]
+fn a_command_that_names_no_test_stands_for_itself() {
+    let failed = report(TestOutcome::Failed, &[]);
+    assert_eq!(failing_ids(&failed), [WHOLE_RUN]);
+    let known = compare(&[], &failed);
+    assert_eq!(known.broken, [WHOLE_RUN]);
+    assert_eq!(known.details, "the output");
+    let passed = report(TestOutcome::Passed, &[]);
+    assert_eq!(compare(&[WHOLE_RUN], &passed).fixed, [WHOLE_RUN]);
+}
+
+#[test]
+fn a_run_that_hangs_is_broken_although_a_named_test_failed_before() {
+    let hangs = report(TestOutcome::TimedOut, &[("b", TestStatus::Failed)]);
+    let known = compare(&["b"], &hangs);
+    assert_eq!(known.broken, [WHOLE_RUN]);
+    assert_eq!(known.still, ["b"]);
+}
+
+#[test]
+fn what_ran_no_test_says_nothing() {
+    let after = report(TestOutcome::NotRun, &[]);
+    let evidence = TestEvidence::compare(&was(&["a"]), &after);
+    let TestEvidence::Unknown { reason } = &evidence else {
+        panic!("{evidence:?}")
+    };
+    assert_eq!(reason, "`pytest` ran no test: the output");
+    assert!(evidence.broken().is_empty());
+}
+
+fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
+    Evidence {
+        tests,
+        diagnostics,
+        imports: ImportMends::default(),
+        losses: Vec::new(),
+        contract: Vec::new(),
+        callers: Vec::new(),
+        callers_in_set: Vec::new(),
+        test_callers: 0,
+        needs_person: Vec::new(),
+        together: None,
+        texts: Default::default(),
+        overridden: None,
+        millis: 3,
+    }
+}
+
+#[test]
+fn a_reader_sees_what_breaks_with_its_details() {
+    use TestStatus::*;
+    let after = report(TestOutcome::Failed, &[("a", Passed), ("b", Failed)]);
+    let problem = Problem {
+        file: FilePath::new("a.py"),
+        line: 4,
+        message: "undefined name".into(),
+        severity: Severity::Error,
+        source: "pyright".into(),
+        kind: ProblemKind::Name,
+        stops: true,
+        range: None,
+    };
+    let mut shown = evidence(
+        TestEvidence::compare(&was(&["a"]), &after),
+        DiagnosticEvidence::Known {
+            tool: "pyright".into(),
+            new: vec![problem],
+            before: 2,
+            after: 3,
+            millis: 40,
+            unknown: None,
+        },
+    );
+    shown.imports.added = vec!["import os".into()];
+    shown.contract = vec!["f: parameter \"y\" added".into()];
+    shown.callers = (0..9)
+        .map(|at| format!("b.py::c{at}").parse().unwrap())
+        .collect();
+    assert_eq!(
+        shown.to_string(),
+        "tests: `pytest` failed in 1.2 s: 1 pass\n  fixed (1): a\n  BROKEN by this change (1): b\n\
+         b\nmessage of b\ndiagnostics: 1 new (pyright) in 40 ms, 2 before, 3 after\n  a.py:4: undefined name\n\
+         imports added to it: import os\n\
+         contract: f: parameter \"y\" added\n\
+         callers to follow up: b.py::c0, b.py::c1, b.py::c2, b.py::c3, b.py::c4, b.py::c5, b.py::c6, b.py::c7 and 1 more\n"
+    );
+}
+
+#[test]
+fn of_a_part_of_a_set_only_what_counts_is_told() {
+    use TestStatus::*;
+    let tests =
+        |outcome, status| TestEvidence::compare(&was(&[]), &report(outcome, &[("a", status)]));
+    let mut shown = evidence(
+        tests(TestOutcome::Failed, Failed),
+        DiagnosticEvidence::Absent,
+    );
+    let mut together = Together {
+        with: vec!["b.py::g".parse().unwrap()],
+        proposals: vec![ProposalId(2)],
+        tests: tests(TestOutcome::Passed, Passed),
+        diagnostics: DiagnosticEvidence::Absent,
+        needs: Vec::new(),
+    };
+    shown.together = Some(together.clone());
+    assert_eq!(
+        shown.to_string(),
+        "tests with the other waiting proposal (b.py::g): passed\n"
+    );
+    // It fails with the others as well: both count.
+    together.tests = tests(TestOutcome::Failed, Failed);
+    shown.together = Some(together);
+    let text = shown.to_string();
+    assert!(text.starts_with("tests: `pytest` failed"), "{text}");
+    assert!(
+        text.contains("tests with the other waiting proposal (b.py::g): failed\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_reader_sees_that_nothing_is_known() {
+    let unknown = |reason: &str| TestEvidence::Unknown {
+        reason: reason.into(),
+    };
+    let shown = evidence(
+        unknown("none"),
+        DiagnosticEvidence::Unknown {
+            reason: "no server".into(),
+        },
+    );
+    assert_eq!(
+        shown.to_string(),
+        "tests: unknown (none)\ndiagnostics: unknown (no server)\n"
+    );
+    // What holds for a whole run is not said with each of its changes.
+    let shown = evidence(unknown("none"), DiagnosticEvidence::Absent);
+    assert_eq!(shown.to_string(), "tests: unknown (none)\n");
+}
+
+#[test]
+fn the_tail_of_a_text_begins_at_a_line_where_one_is_near() {
+    assert_eq!(tail("one\ntwo\nthree", 7), "three");
+    assert_eq!(tail("short", 7), "short");
+    let long = "é".repeat(300);
+    assert_eq!(tail(&long, 5), "éé", "never inside a character");
+}

@@ -1,0 +1,216 @@
+//! Follow-ups: a contract that changed wakes those whose code it can break.
+
+use serde_json::json;
+use starling_core::Approval;
+
+use super::bed::*;
+use crate::*;
+
+const FILES: [(&str, &str); 2] = [
+    (
+        "a.py",
+        "def fee(x):\n    return x\n\n\ndef g(x):\n    fee(x)\n    return fee(x) + 1\n\n\ndef h(x):\n    return x\n",
+    ),
+    (
+        "test_a.py",
+        "from a import fee\n\n\ndef test_f():\n    assert fee(1) == 1\n",
+    ),
+];
+
+fn wider() -> Line {
+    whole("def fee(x, y):\n    return x + y\n")
+}
+
+fn follow_ups(events: &[Event]) -> Vec<(String, Vec<u32>)> {
+    let follow_up = |(agent, cause)| match cause {
+        Cause::FollowUp { lines, .. } => Some((agent, lines)),
+        _ => None,
+    };
+    woken(events).into_iter().filter_map(follow_up).collect()
+}
+
+/// How many owners were not told, and why.
+fn missed(events: &[Event]) -> Vec<(usize, String)> {
+    let missed = |event: &Event| match event {
+        Event::FollowUpMissed { owners, why, .. } => Some((owners.len(), why.clone())),
+        _ => None,
+    };
+    events.iter().filter_map(missed).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_follow_once_and_tests_do_not() {
+    let model = Scripted::native().on("agent a.py::fee", [wider()]).on(
+        "agent a.py::g",
+        [whole("def g(x):\n    fee(x, 0)\n    return fee(x, 1)\n")],
+    );
+    let mut bed = Bed::new(&FILES, model).begin(&["a.py::fee"]);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(follow_ups(&events), [("a.py::g".to_owned(), vec![6, 7])]);
+    assert!(bed.read("a.py").contains("return fee(x, 1)"));
+    let prompt = &bed.model.prompts("agent a.py::g")[0];
+    assert!(
+        prompt.contains("The contract of a.py::fee has changed: fee: parameter \"y\""),
+        "{prompt}"
+    );
+    assert!(prompt.contains("It is now: def fee(x, y)"), "{prompt}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_breaks_no_contract_wakes_nobody() {
+    let model = Scripted::native().on(
+        "agent a.py::fee",
+        [whole("def fee(x, y=0):\n    return x + y\n")],
+    );
+    let mut bed = Bed::new(&FILES, model).begin(&["a.py::fee"]);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(woken(&events).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_approver_sees_who_will_have_to_follow() {
+    let model = Scripted::native()
+        .on("agent a.py::fee", [wider()])
+        .on("agent a.py::g", [finish("later")]);
+    let mut bed = Bed::new(&FILES, model)
+        .begin(&["a.py::fee"])
+        .with(|task| task.approval = Approval::Ask);
+    bed.run().await;
+    let seen = bed.approver.seen.lock().unwrap();
+    assert!(
+        seen[0].evidence.contains("callers to follow up: a.py::g\n"),
+        "{}",
+        seen[0].evidence
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_owner_of_a_class_follows_for_its_methods() {
+    let text = "def fee(x):\n    return x\n\n\nclass C:\n    def m(self):\n        return fee(1)\n\n    def n(self):\n        return fee(2)\n";
+    let model = Scripted::native().on("agent a.py::fee", [wider()]).on(
+        "agent a.py::C",
+        [finish("nothing"), finish("still nothing")],
+    );
+    let mut bed = Bed::new(&[("a.py", text)], model).begin(&["a.py::C", "a.py::fee"]);
+    let events = bed.run().await;
+    assert_eq!(follow_ups(&events), [("a.py::C".to_owned(), vec![7, 10])]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_than_24_owners_are_woken_for_one_contract() {
+    let callers: String = (0..40)
+        .map(|at| format!("\n\ndef c{at}():\n    return fee({at})\n"))
+        .collect();
+    let text = format!("def fee(x):\n    return x\n{callers}");
+    let model = Scripted::native()
+        .on("agent a.py::fee", [wider()])
+        .always("agent a.py::c", finish("nothing"));
+    let mut bed = Bed::new(&[("a.py", &text)], model)
+        .begin(&["a.py::fee"])
+        .with(|task| task.limits.agents = 100);
+    let events = bed.run().await;
+    assert_eq!(follow_ups(&events).len(), 24);
+    assert_eq!(stop(&events), StopReason::Settled);
+    let [(owners, why)] = &missed(&events)[..] else {
+        panic!("{:?}", missed(&events));
+    };
+    assert_eq!(*owners, 16);
+    assert!(why.contains("24 owners"), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_of_what_was_deleted_follow() {
+    let delete = call("propose", json!({"reason": "r", "delete": ["a.py::fee"]}));
+    let model = Scripted::native()
+        .on("agent a.py::fee", [delete])
+        .on("agent a.py::g", [whole("def g(x):\n    return x + 1\n")]);
+    let mut bed = Bed::new(&FILES[..1], model).begin(&["a.py::fee"]);
+    let events = bed.run().await;
+    assert_eq!(follow_ups(&events).len(), 1, "{events:#?}");
+    assert!(bed.model.prompts("agent a.py::g")[0].contains("It will be gone."));
+    assert_eq!(stop(&events), StopReason::Settled);
+    let text = bed.read("a.py");
+    assert!(!text.contains("fee("), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_of_a_name_of_one_letter_follow() {
+    let text = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x)\n";
+    let model = Scripted::native()
+        .on("agent a.py::f", [whole("def f(x, y):\n    return x\n")])
+        .on("agent a.py::g", [finish("nothing")]);
+    let mut bed = Bed::new(&[("a.py", text)], model).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    assert_eq!(follow_ups(&events), [("a.py::g".to_owned(), vec![6])]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_the_budget_does_not_reach_are_named() {
+    for (messages, agents) in [(0, 16), (60, 1)] {
+        let model = Scripted::native().on("agent a.py::fee", [wider()]);
+        let mut bed = Bed::new(&FILES, model)
+            .begin(&["a.py::fee"])
+            .with(|task| task.limits.messages = messages)
+            .with(|task| task.limits.agents = agents);
+        let events = bed.run().await;
+        assert_eq!(follow_ups(&events), []);
+        let expected = Event::FollowUpMissed {
+            changed: "a.py::fee".parse().unwrap(),
+            owners: vec!["a.py::g".parse().unwrap()],
+            why: missed(&events)[0].1.clone(),
+        };
+        assert!(events.contains(&expected), "{events:#?}");
+        assert!(missed(&events)[0].1.contains("budget"), "{events:#?}");
+        let Some(Event::RunFinished { summary, .. }) = events.last() else {
+            panic!("{events:#?}");
+        };
+        assert!(
+            summary.ends_with("; 1 caller of a changed contract was not told"),
+            "{summary}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_contract_that_changes_to_and_fro_is_followed_once_each_way_and_then_told() {
+    let there = |more: bool| {
+        let source = "def fee(x, y):\n    return x + y\n";
+        call(
+            "propose",
+            json!({"reason": "r", "source": source, "more": more}),
+        )
+    };
+    let back = call(
+        "propose",
+        json!({"reason": "r", "source": "def fee(x):\n    return x\n", "more": true}),
+    );
+    let model = Scripted::native()
+        .on("agent a.py::fee", [there(true), back, there(false)])
+        .always("agent a.py::g", finish("nothing"));
+    let mut bed = Bed::new(&FILES, model).begin(&["a.py::fee"]);
+    let events = bed.run().await;
+    // Back again, the call that was not mended is right.
+    assert_eq!(follow_ups(&events).len(), 1, "{events:#?}");
+    let before = "they were told of the same change before".to_owned();
+    assert_eq!(missed(&events), [(1, before)]);
+}
+
+/// Callers that give the new argument already have nothing to do.
+#[tokio::test(start_paused = true)]
+async fn callers_that_fit_are_not_asked() {
+    let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x, rate=1)\n\n\n\
+                def h(x):\n    return fee(x) + fee(x, rate=1)\n\n\ndef k(x, o):\n    return fee(x, **o)\n";
+    let model = Scripted::native()
+        .on(
+            "agent a.py::fee",
+            [whole("def fee(x, *, rate):\n    return x\n")],
+        )
+        .on("agent a.py::h", [finish("nothing")])
+        .on("agent a.py::k", [finish("nothing")]);
+    let mut bed = Bed::new(&[("a.py", text)], model).begin(&["a.py::fee"]);
+    let events = bed.run().await;
+    let asked: Vec<String> = follow_ups(&events).into_iter().map(|(to, _)| to).collect();
+    assert_eq!(asked, ["a.py::h", "a.py::k"]);
+}

@@ -1,0 +1,103 @@
+//! Checks are made with the user's texts as they are now.
+
+use starling_core::Approval;
+use std::time::Duration;
+
+use super::bed::*;
+use crate::*;
+
+const F: &str = "def f(x):\n    return x\n";
+const MINE: &str = "def mine():\n    return 1\n";
+const WRONG: &str = "def mine():\n    return wrong\n";
+
+/// A model that thinks for five seconds, and a test that fails where a text says `wrong`.
+fn bed() -> Bed {
+    let mut model =
+        Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
+    model.latency = Duration::from_secs(5);
+    let bed = Bed::new(&[("a.py", F), ("mine.py", MINE)], model).begin(&["a.py::f"]);
+    bed.with(|task| task.approval = Approval::Ask)
+        .tests(|all| match all.contains("wrong") {
+            true => vec![("t1".to_owned(), "NameError: wrong".to_owned())],
+            false => Vec::new(),
+        })
+}
+
+impl Bed {
+    fn types(&self, text: &str) {
+        let mut unsaved = self.editor.unsaved.lock().unwrap();
+        unsaved.insert("mine.py".to_owned(), text.to_owned());
+    }
+}
+
+fn evidence(events: &[Event]) -> Evidence {
+    let checked = |event: &Event| match event {
+        Event::ProposalChecked { evidence, .. } => Some(evidence.clone()),
+        _ => None,
+    };
+    events.iter().find_map(checked).expect("a check")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_sees_what_was_typed_since_the_run_began() {
+    let mut bed = bed();
+    bed.types(MINE);
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    bed.types(WRONG);
+    handle.finished().await;
+    let events = handle.log.events();
+    let evidence = evidence(&events);
+    // It fails, and not by the change.
+    let TestEvidence::Known { still_failing, .. } = &evidence.tests else {
+        panic!("{evidence:#?}");
+    };
+    assert_eq!(still_failing, &["t1"], "{events:#?}");
+    let checked: Vec<&str> = evidence
+        .texts
+        .over_disk
+        .keys()
+        .map(|file| file.as_str())
+        .collect();
+    assert_eq!(checked, ["mine.py"]);
+    assert_eq!(evidence.texts.changed_since, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_typed_while_a_check_runs_is_told_and_tested_at_the_end() {
+    let mut bed = bed();
+    bed.types("def mine():\n    return 2\n");
+    // Before, and for the proposal.
+    *bed.test_times.lock().unwrap() = [0, 10].map(Duration::from_secs).into();
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::ProposalMade { .. })).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    bed.types(WRONG);
+    handle.finished().await;
+    let events = handle.log.events();
+    let seen = bed.approver.seen.lock().unwrap();
+    let told = "changed while the checks ran, and checked as it was before: mine.py\n";
+    assert!(seen[0].evidence.contains(told), "{}", seen[0].evidence);
+    let StopReason::TestsFail { failing } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(failing, ["t1"]);
+}
+
+/// A file that was open when the run began, and is closed without saving, is what it is on disk.
+#[tokio::test(start_paused = true)]
+async fn a_file_that_was_closed_is_checked_as_it_is_on_disk() {
+    let mut bed = bed();
+    bed.types(WRONG);
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    bed.editor.unsaved.lock().unwrap().clear();
+    handle.finished().await;
+    let events = handle.log.events();
+    let evidence = evidence(&events);
+    let TestEvidence::Known { fixed, .. } = &evidence.tests else {
+        panic!("{evidence:#?}");
+    };
+    assert_eq!(fixed, &["t1"], "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
+}

@@ -1,0 +1,208 @@
+//! What the task asks for decides which failing tests a run has to repair.
+
+use serde_json::json;
+use starling_core::{Approval, Driver};
+
+use super::bed::*;
+use crate::*;
+
+const STATS: &str = "def mean(values):\n    return sum(values) / len(values)\n\n\ndef mode(values):\n    return max(values)\n";
+const TESTS: &str = "from stats import mean, mode\n\n\ndef test_empty():\n    assert mean([]) == 0\n\n\n\
+    def test_mode():\n    assert mode([1, 1, 2]) == 1\n\n\n\
+    def test_one_mode():\n    assert mode([1]) == 1\n";
+const RIGHT: &str = "def mean(values):\n    return sum(values) / len(values) if values else 0\n";
+const WRONG: &str = "def mean(values):\n    return sum(values) / (len(values) or 2)\n";
+
+/// The first two tests fail until their functions are right.
+fn judge(all: &str) -> Vec<(String, String)> {
+    let failing = |test: &str, line: u32| {
+        (
+            format!("test_stats.py::{test}"),
+            format!("test_stats.py:{line}: in {test}\nE   assert 1 == 0"),
+        )
+    };
+    let mut red = Vec::new();
+    if !all.contains("if values else 0") {
+        red.push(failing("test_empty", 5));
+    }
+    if !all.contains("most_common") {
+        red.push(failing("test_mode", 9));
+    }
+    red
+}
+
+fn bed(task: &str, model: Scripted) -> Bed {
+    let files = [("stats.py", STATS), ("test_stats.py", TESTS)];
+    Bed::new(&files, model)
+        .tests(judge)
+        .with(|it| it.text = task.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bug_whose_test_still_fails_does_not_settle() {
+    let insists = call(
+        "propose",
+        json!({"reason": "r", "source": WRONG, "insist": true}),
+    );
+    let model = Scripted::native()
+        .on("scout", [wake(&["stats.py::mean"])])
+        .on("agent stats.py::mean", [insists])
+        .always("agent", finish("nothing more"));
+    let mut bed =
+        bed("mean() is wrong for empty lists", model).with(|task| task.approval = Approval::Ask);
+    let events = bed.run().await;
+    let failing = vec!["test_stats.py::test_empty".to_owned()];
+    assert_eq!(
+        stop(&events),
+        StopReason::TestsFail { failing },
+        "{events:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_person_a_change_that_does_not_repair_the_bug_is_not_applied() {
+    let model = Scripted::native()
+        .on("scout", [wake(&["stats.py::mean"])])
+        .on("agent stats.py::mean", [whole(WRONG), finish("no idea")])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("mean() is wrong for empty lists", model);
+    let events = bed.run().await;
+    assert!(!stop(&events).is_settled(), "{events:#?}");
+    assert_eq!(bed.read("stats.py"), STATS);
+    let told = &bed.model.prompts("agent stats.py::mean")[1];
+    assert!(
+        told.contains("none of the failing tests passes with this change"),
+        "{told}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repaired_bug_settles_beside_unrelated_failing_tests() {
+    let model = Scripted::native()
+        .on("scout", [wake(&["stats.py::mean"])])
+        .on("agent stats.py::mean", [whole(RIGHT)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("mean() is wrong for empty lists", model);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.read("stats.py").contains(RIGHT));
+    assert_eq!(woken(&events).len(), 1, "nobody is woken for test_mode");
+}
+
+/// The description names no symbol, and the only agent picks nothing.
+#[tokio::test(start_paused = true)]
+async fn a_bug_that_names_nothing_is_judged_by_what_is_changed() {
+    let change = json!({"reason": "r", "symbol": "stats.py::mean", "source": WRONG});
+    let model = Scripted::native().on("solo", [call("propose", change), finish("no idea")]);
+    let mut bed =
+        bed("Empty input is handled wrongly.", model).with(|task| task.driver = Driver::Single);
+    let events = bed.run().await;
+    assert!(!stop(&events).is_settled(), "{events:#?}");
+    assert_eq!(bed.read("stats.py"), STATS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_test_is_not_refused_for_tests_that_failed_before() {
+    let added = "def test_one():\n    assert mean([1]) == 1\n";
+    let change =
+        json!({"reason": "r", "add": [{"source": added, "beside": "test_stats.py::test_empty"}]});
+    let model = Scripted::native()
+        .on("scout", [wake(&["test_stats.py::test_empty"])])
+        .on("agent test_stats.py", [call("propose", change)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("add a test for mean([1])", model);
+    bed.lists = true;
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.read("test_stats.py").contains(added));
+    assert_eq!(malformed(&events), [""; 0]);
+    let names: Vec<String> = woken(&events).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["test_stats.py::test_empty"]);
+    let told = &bed.model.prompts("scout")[0];
+    let left_alone = "leave them as they are: test_stats.py::test_empty, test_stats.py::test_mode";
+    assert!(told.contains(left_alone), "{told}");
+    assert!(
+        !told.contains("assert 1 == 0"),
+        "no failure is shown: {told}"
+    );
+}
+
+/// The first name is not found by the runner.
+#[tokio::test(start_paused = true)]
+async fn a_new_test_that_does_not_run_is_sent_back() {
+    let inner = "class Mean:\n    def test_one(self):\n        assert mean([1]) == 1\n";
+    let added = "def test_one():\n    assert mean([1]) == 1\n";
+    let adds = |source: &str| {
+        let add = json!([{"source": source, "beside": "test_stats.py::test_empty"}]);
+        call("propose", json!({"reason": "r", "add": add}))
+    };
+    let model = Scripted::native()
+        .on("scout", [wake(&["test_stats.py::test_empty"])])
+        .on("agent test_stats.py", [adds(inner), adds(added)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("add a test for mean([1])", model);
+    bed.lists = true;
+    let events = bed.run().await;
+    let refused = malformed(&events);
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(
+        refused[0].contains("the test command does not run test_stats.py::Mean.test_one"),
+        "{refused:?}"
+    );
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.read("test_stats.py").contains(added));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_test_file_without_a_test_is_no_new_test() {
+    let pick = json!({"symbols": [{"symbol": "test_new.py", "why": "w", "source": "X = 1\n"}]});
+    let model = Scripted::native()
+        .on("scout", [call("wake", pick)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("add a test for mean([])", model);
+    let events = bed.run().await;
+    let StopReason::ProblemsRemain { problems } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(
+        problems,
+        ["the task asks for a new test, and none was added"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_for_a_new_test_that_adds_none_does_not_settle() {
+    let model = Scripted::native()
+        .on("scout", [wake(&["stats.py::mean"])])
+        .on("agent stats.py::mean", [whole(RIGHT)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("add a test for mean([])", model);
+    let events = bed.run().await;
+    let StopReason::ProblemsRemain { problems } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(
+        problems,
+        ["the task asks for a new test, and none was added"]
+    );
+    assert_eq!(bed.read("stats.py"), STATS, "the change was taken back");
+}
+
+/// One of two required tests passes with the only change.
+#[tokio::test(start_paused = true)]
+async fn a_bug_that_is_repaired_in_part_leaves_the_tree_as_it_was() {
+    let model = Scripted::native()
+        .on("scout", [wake(&["stats.py::mean"])])
+        .on("agent stats.py::mean", [whole(RIGHT)])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("mean() and mode() are wrong", model);
+    bed.lists = true;
+    let events = bed.run().await;
+    let failing = vec!["test_stats.py::test_mode".to_owned()];
+    assert_eq!(
+        stop(&events),
+        StopReason::TestsFail { failing },
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("stats.py"), STATS);
+}

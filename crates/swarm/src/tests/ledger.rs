@@ -1,0 +1,281 @@
+//! The limits of whole runs: requests in parallel, retries, fallbacks, and the clock.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+use starling_core::*;
+use starling_models::resilient::{Policy, Resilient};
+
+const SIX: &str =
+    "def a(): pass\ndef b(): pass\ndef c(): pass\ndef d(): pass\ndef e(): pass\ndef f(): pass\n";
+const OWNERS: [&str; 6] = [
+    "a.py::a", "a.py::b", "a.py::c", "a.py::d", "a.py::e", "a.py::f",
+];
+
+const PRICE: Price = Price {
+    prompt: 5.0,
+    cached: 1.0,
+    output: 25.0,
+};
+
+fn usage(prompt: u64, output: u64) -> Usage {
+    Usage {
+        prompt: Tokens(prompt),
+        cached: Tokens(0),
+        output: Tokens(output),
+    }
+}
+
+fn read(symbol: &str) -> Line {
+    call("read", json!({ "symbols": [symbol] }))
+}
+
+/// Adds up, by itself, what the requests to a model cost and what those under way may cost.
+struct Meter {
+    inner: Scripted,
+    sum: Mutex<Sum>,
+}
+
+#[derive(Default)]
+struct Sum {
+    dollars: f64,
+    under_way: usize,
+    most_dollars: f64,
+    most_under_way: usize,
+}
+
+impl Meter {
+    fn of(inner: Scripted) -> Arc<Self> {
+        Arc::new(Meter {
+            inner,
+            sum: Mutex::default(),
+        })
+    }
+}
+
+#[async_trait]
+impl ChatModel for Meter {
+    fn profile(&self) -> &ModelProfile {
+        self.inner.profile()
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        let worst = WorstCase::of(request, self.profile()).dollars();
+        {
+            let mut sum = self.sum.lock().unwrap();
+            sum.dollars += worst.0;
+            sum.under_way += 1;
+            sum.most_dollars = sum.most_dollars.max(sum.dollars);
+            sum.most_under_way = sum.most_under_way.max(sum.under_way);
+        }
+        let reply = self.inner.chat(request, watch).await?;
+        let mut sum = self.sum.lock().unwrap();
+        sum.dollars += reply.cost.0 - worst.0;
+        sum.under_way -= 1;
+        Ok(reply)
+    }
+}
+
+fn spent(events: &[Event]) -> Spent {
+    match events.last() {
+        Some(Event::RunFinished { spent, .. }) => spent.clone(),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_in_parallel_stay_within_the_limit_of_dollars() {
+    let mut scripted = Scripted::native()
+        .priced(Some(PRICE), usage(1_000, 2_000))
+        .always("agent", read("a.py::a"));
+    scripted.latency = Duration::from_secs(1);
+    let meter = Meter::of(scripted);
+    let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
+        .begin(&OWNERS)
+        .with(|task| task.limits.dollars = Some(Dollars(0.5)));
+    bed.other_model = Some(meter.clone());
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::LedgerEmpty { .. }),
+        "{:?}",
+        stop(&events)
+    );
+    let sum = meter.sum.lock().unwrap();
+    assert!(sum.most_under_way >= 2, "they work at the same time");
+    assert!(sum.most_dollars <= 0.5, "{} dollars", sum.most_dollars);
+    let spent = spent(&events).dollars.0;
+    assert!((0.3..=0.5).contains(&spent), "{spent}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_wait_for_reserved_tokens_instead_of_ending_the_run() {
+    let mut scripted = Scripted::native();
+    for owner in OWNERS {
+        scripted = scripted.on(
+            &format!("agent {owner}"),
+            [read(owner), finish("nothing to do")],
+        );
+    }
+    scripted.latency = Duration::from_secs(1);
+    let meter = Meter::of(scripted);
+    let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
+        .begin(&OWNERS)
+        .with(|task| task.limits.tokens = Tokens(22_000));
+    bed.other_model = Some(meter.clone());
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::NothingChanged { .. }),
+        "{:?}",
+        stop(&events)
+    );
+    assert_eq!(meter.inner.calls(), 12, "all of them come to their end");
+    let most = meter.sum.lock().unwrap().most_under_way;
+    assert!((1..6).contains(&most), "{most} at the same time");
+    assert_eq!(spent(&events).prompt_tokens, Tokens(1_200));
+}
+
+fn lost() -> ModelError {
+    ModelError::Transport {
+        model: "scripted".into(),
+        message: "the stream ended in the middle of the answer".into(),
+    }
+}
+
+fn resilient(first: Arc<Scripted>, others: Vec<Arc<dyn ChatModel>>) -> Arc<dyn ChatModel> {
+    Arc::new(Resilient::new(first, others, Policy::default()).with_seed(1))
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_attempt_of_a_failed_call_is_booked_at_its_reservation() {
+    let scripted = Arc::new(Scripted::native().always("agent", Line::Fail(lost())));
+    let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native()).begin(&["a.py::a"]);
+    bed.other_model = Some(resilient(scripted.clone(), Vec::new()));
+    let events = bed.run().await;
+    let spent = spent(&events);
+    assert_eq!(scripted.calls(), 4);
+    assert_eq!(spent.calls, 4);
+    let worst: Tokens = {
+        let asked = scripted.asked.lock().unwrap();
+        let of = |request: &ChatRequest| WorstCase::of(request, scripted.profile());
+        let worst = asked.iter().map(of);
+        worst.map(|worst| worst.prompt + worst.output).sum()
+    };
+    assert_eq!(spent.prompt_tokens + spent.output_tokens, worst);
+    let booked = events.iter().find_map(|event| match event {
+        Event::TurnFailed { spent, .. } => Some(spent.calls),
+        _ => None,
+    });
+    assert_eq!(booked, Some(4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fallback_that_the_budget_cannot_pay_is_not_asked() {
+    let down = ModelError::Refused {
+        model: "cheap".into(),
+        status: 404,
+        message: "gone".into(),
+    };
+    let cheap = Arc::new(
+        Scripted::native()
+            .named("cheap")
+            .always("agent", Line::Fail(down)),
+    );
+    let dear = Price {
+        prompt: 1_000.0,
+        cached: 1_000.0,
+        output: 1_000.0,
+    };
+    let dear = Scripted::native()
+        .named("dear")
+        .priced(Some(dear), usage(1, 1));
+    let dear = Arc::new(dear.always("agent", finish("done")));
+    let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
+        .begin(&["a.py::a"])
+        .with(|task| task.limits.dollars = Some(Dollars(0.5)));
+    bed.other_model = Some(resilient(cheap, vec![dear.clone()]));
+    let events = bed.run().await;
+    assert_eq!(dear.calls(), 0);
+    match stop(&events) {
+        StopReason::LedgerEmpty { what } => assert!(what.contains("of $0.5000"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_without_a_price_is_not_asked_under_a_limit_of_dollars() {
+    let unpriced = Scripted::native()
+        .priced(None, usage(1, 1))
+        .always("agent", finish("done"));
+    let mut bed = Bed::new(&[("a.py", SIX)], unpriced)
+        .begin(&["a.py::a"])
+        .with(|task| task.limits.dollars = Some(Dollars(0.5)));
+    let events = bed.run().await;
+    assert_eq!(bed.model.calls(), 0);
+    match stop(&events) {
+        StopReason::LedgerEmpty { what } => {
+            assert!(what.contains("the price of scripted is unknown"), "{what}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_clock_runs_while_another_agent_works_beside_a_review() {
+    let model = Scripted::native()
+        .on("agent a.py::a", [whole("def a(): return 1\n")])
+        .always("agent a.py::b", Line::Hang);
+    let mut bed = Bed::new(&[("a.py", SIX)], model)
+        .begin(&["a.py::a", "a.py::b"])
+        .with(|task| {
+            task.approval = Approval::Ask;
+            task.limits.seconds = 200;
+        });
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(10_000);
+    let events = bed.run().await;
+    assert_eq!(
+        stop(&events),
+        StopReason::LedgerEmpty {
+            what: "200 seconds".into()
+        }
+    );
+    let seconds = spent(&events).seconds;
+    assert!((200.0..210.0).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_limit_says_that_the_tests_before_the_change_did_not_end() {
+    let model = Scripted::native().on("agent a.py::a", [whole("def a(): return 1\n")]);
+    let mut bed = Bed::new(&[("a.py", SIX)], model)
+        .begin(&["a.py::a"])
+        .tests(|_| Vec::new())
+        .with(|task| task.limits.seconds = 8);
+    *bed.test_times.lock().unwrap() = [Duration::from_secs(50)].into();
+    let events = bed.run().await;
+    let what = "8 seconds, and the tests before the change did not end (`fake tests`)";
+    let expected = StopReason::LedgerEmpty { what: what.into() };
+    assert_eq!(stop(&events), expected, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_clock_stands_while_a_review_is_all_that_a_run_waits_for() {
+    let model = Scripted::native().on("agent a.py::a", [whole("def a(): return 1\n")]);
+    let mut bed = Bed::new(&[("a.py", SIX)], model)
+        .begin(&["a.py::a"])
+        .with(|task| {
+            task.approval = Approval::Ask;
+            task.limits.seconds = 200;
+        });
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(10_000);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled);
+    assert_eq!(spent(&events).waiting_seconds, 10_000.0);
+}

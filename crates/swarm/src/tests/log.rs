@@ -1,0 +1,136 @@
+//! The event log: every reader gets every record once and in order, whenever it comes.
+
+use futures::FutureExt;
+
+use crate::*;
+
+fn undone(id: u32) -> Event {
+    Event::ProposalUndone {
+        proposal: ProposalId(id),
+    }
+}
+
+fn log_of(count: u32) -> EventLog {
+    let log = EventLog::new();
+    (0..count).for_each(|id| log.event(undone(id)));
+    log
+}
+
+async fn rest(cursor: &mut Cursor) -> Vec<u64> {
+    let mut seen = Vec::new();
+    while let Some(record) = cursor.next().await {
+        seen.push(record.seq);
+    }
+    seen
+}
+
+#[tokio::test]
+async fn a_late_reader_reads_from_the_first_record_to_the_close() {
+    let log = log_of(3);
+    log.close();
+    assert_eq!(rest(&mut log.follow()).await, [0, 1, 2]);
+    assert_eq!(log.events(), [undone(0), undone(1), undone(2)]);
+}
+
+#[tokio::test]
+async fn readers_go_each_at_their_own_pace() {
+    let log = log_of(2);
+    let (mut slow, mut quick) = (log.follow(), log.follow());
+    assert_eq!(quick.next().await.unwrap().seq, 0);
+    assert_eq!(quick.next().await.unwrap().seq, 1);
+    assert!(quick.next().now_or_never().is_none(), "nothing new yet");
+    log.event(undone(2));
+    assert_eq!(quick.next().await.unwrap().record, Record::Event(undone(2)));
+    log.close();
+    assert!(quick.next().await.is_none());
+    assert_eq!(rest(&mut slow).await, [0, 1, 2]);
+}
+
+#[tokio::test]
+async fn a_waiting_reader_is_woken_by_a_record_and_by_the_close() {
+    let log = EventLog::new();
+    let mut cursor = log.follow();
+    let reader = tokio::spawn(async move { rest(&mut cursor).await });
+    tokio::task::yield_now().await;
+    log.event(undone(0));
+    tokio::task::yield_now().await;
+    log.close();
+    assert_eq!(reader.await.unwrap(), [0]);
+}
+
+#[tokio::test]
+async fn a_reader_that_is_cancelled_while_it_waits_loses_nothing() {
+    let log = EventLog::new();
+    let mut cursor = log.follow();
+    assert!(cursor.next().now_or_never().is_none());
+    log.event(undone(0));
+    assert_eq!(cursor.next().now_or_never().flatten().unwrap().seq, 0);
+}
+
+#[test]
+fn a_record_is_read_back_as_it_was_written() {
+    let stamped = Stamped {
+        seq: 3,
+        at_ms: 14,
+        record: Record::Event(undone(7)),
+    };
+    let line = serde_json::to_string(&stamped).unwrap();
+    assert!(line.contains(r#""event":"proposal_undone""#), "{line}");
+    assert_eq!(serde_json::from_str::<Stamped>(&line).unwrap(), stamped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_durable_event_waits_until_the_trajectory_holds_it() {
+    let log = log_of(1);
+    // Nobody writes a trajectory.
+    assert!(log.durable_event(undone(1)).now_or_never().is_some());
+    let mut records = log.write_from(0);
+    let (waiting, mut told) = (log.clone(), log.follow_from(2));
+    let durable = tokio::spawn(async move { waiting.durable_event(undone(2)).await });
+    for seq in 0..3 {
+        assert_eq!(records.next().await.unwrap().seq, seq);
+        tokio::task::yield_now().await;
+        assert!(!durable.is_finished(), "record {seq} is not written yet");
+    }
+    assert_eq!(told.next().await.unwrap().seq, 2);
+    assert!(
+        told.written().now_or_never().is_none(),
+        "readers can wait too"
+    );
+    // To ask for the next record says that the last one is written.
+    assert!(records.next().now_or_never().is_none());
+    durable.await.unwrap();
+    assert!(told.written().now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_trajectory_that_cannot_be_written() {
+    let log = EventLog::new();
+    let records = log.write_from(0);
+    let waiting = log.clone();
+    let durable = tokio::spawn(async move { waiting.durable_event(undone(0)).await });
+    tokio::task::yield_now().await;
+    assert!(!durable.is_finished());
+    drop(records);
+    durable.await.unwrap();
+}
+
+#[test]
+fn what_two_find_out_at_once_is_told_once() {
+    let log = EventLog::new();
+    let applied = Event::ProposalApplied {
+        proposal: ProposalId(1),
+        symbols: Vec::new(),
+        diff: String::new(),
+        change: None,
+    };
+    log.event(applied.clone());
+    assert_eq!(
+        [1, 1, 2].map(|id| log.undone(ProposalId(id))),
+        [true, false, true]
+    );
+    log.event(applied.clone());
+    assert!(log.undone(ProposalId(1)));
+    let expected = [applied.clone(), undone(1), undone(2), applied, undone(1)];
+    assert_eq!(log.events(), expected);
+}

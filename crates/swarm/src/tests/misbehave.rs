@@ -1,0 +1,436 @@
+//! Models that misbehave: each run ends in a bounded number of calls, with an event that names what
+//! happened, the tree untouched, and within five seconds of a paused clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+use starling_core::{Approval, ModelError, ModelNotice};
+use starling_models::resilient::{Policy, Resilient};
+
+const SOURCE: &str = "import functools\n\n\n@functools.cache\ndef f(x):\n    # why x\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
+
+struct Ended {
+    events: Vec<Event>,
+    calls: usize,
+}
+
+impl Ended {
+    fn told(&self, what: &str) -> bool {
+        malformed(&self.events)
+            .iter()
+            .any(|text| text.contains(what))
+    }
+
+    fn gave_up(&self, what: &str) -> bool {
+        self.events.iter().any(|event| match event {
+            Event::AgentFinished {
+                outcome: AgentOutcome::GaveUp { why },
+                ..
+            } => why.contains(what),
+            _ => false,
+        })
+    }
+}
+
+async fn end_of(mut bed: Bed) -> Ended {
+    let events = tokio::time::timeout(Duration::from_secs(5), bed.run())
+        .await
+        .expect("the run ends within 5 s of paused clock");
+    assert_eq!(bed.read("a.py"), SOURCE, "the tree is untouched");
+    Ended {
+        events,
+        calls: bed.model.calls(),
+    }
+}
+
+/// A run over `f` with this script.
+async fn misbehave(model: Scripted) -> Ended {
+    end_of(Bed::new(&[("a.py", SOURCE)], model).begin(&["a.py::f"])).await
+}
+
+fn ask_g() -> Line {
+    call(
+        "ask",
+        json!({"symbol": "a.py::g", "question": "What do you need?"}),
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn asks_the_same_for_ever() {
+    let model = Scripted::native()
+        .always("agent", ask_g())
+        .always("answer", say("x"));
+    let ended = misbehave(model).await;
+    assert!(
+        ended.gave_up("`, and nothing changed since"),
+        "{:#?}",
+        ended.events
+    );
+    assert!(ended.calls <= 6, "{}", ended.calls);
+    let sources: Vec<_> = ended
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Answered { source, .. } => Some(*source),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        sources,
+        [
+            AnswerSource::Model,
+            AnswerSource::Memory,
+            AnswerSource::Memory
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn asks_something_new_for_ever() {
+    let model = Scripted::native()
+        .always(
+            "agent",
+            Line::Numbered(
+                "ask".into(),
+                r#"{"symbol": "a.py::g", "question": "What is {n}?"}"#.into(),
+            ),
+        )
+        .always("answer", say("x"));
+    let ended = misbehave(model).await;
+    assert!(
+        ended.gave_up("12 turns without an end"),
+        "{:#?}",
+        ended.events
+    );
+    assert!(ended.calls <= 24, "{}", ended.calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_with_questions_for_ever() {
+    let model = Scripted::native()
+        .on(
+            "agent",
+            [ask_g(), call("finish", json!({"summary": "no answer"}))],
+        )
+        .always(
+            "answer",
+            Line::Numbered("search".into(), r#"{"query": "{n}"}"#.into()),
+        );
+    let ended = misbehave(model).await;
+    let refused = |event: &Event| matches!(event, Event::Answered { source: AnswerSource::Refused, text, .. } if text.contains("4 turns without an answer"));
+    assert!(ended.events.iter().any(refused), "{:#?}", ended.events);
+    assert_eq!(ended.calls, 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_asks_b_asks_a() {
+    let model = Scripted::native()
+        .on(
+            "agent a.py::f",
+            [ask_g(), call("finish", json!({"summary": "known"}))],
+        )
+        .on(
+            "answer a.py::g",
+            [
+                call("ask", json!({"symbol": "a.py::f", "question": "And you?"})),
+                say("nothing"),
+            ],
+        );
+    let ended = misbehave(model).await;
+    let cycle = |event: &Event| {
+        matches!(
+            event,
+            Event::Answered {
+                source: AnswerSource::Cycle,
+                ..
+            }
+        )
+    };
+    assert!(ended.events.iter().any(cycle), "{:#?}", ended.events);
+    assert_eq!(ended.calls, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_owners_ask_each_other_at_the_same_time() {
+    let ask_f = call("ask", json!({"symbol": "a.py::f", "question": "And you?"}));
+    let finish = || call("finish", json!({"summary": "known"}));
+    let mut model = Scripted::native()
+        .on("agent a.py::f", [ask_g(), finish()])
+        .on("agent a.py::g", [ask_f, finish()])
+        .always("answer", say("nothing"));
+    model.latency = Duration::from_millis(200);
+    let ended = end_of(Bed::new(&[("a.py", SOURCE)], model).begin(&["a.py::f", "a.py::g"])).await;
+    let answered = |event: &&Event| {
+        matches!(
+            event,
+            Event::Answered {
+                source: AnswerSource::Model,
+                ..
+            }
+        )
+    };
+    assert_eq!(ended.events.iter().filter(answered).count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn proposes_on_a_symbol_that_it_does_not_own() {
+    let foreign = call(
+        "propose",
+        json!({"reason": "r", "symbol": "a.py::g", "source": "def g(x):\n    return 2\n"}),
+    );
+    let ended = misbehave(Scripted::native().always("agent", foreign)).await;
+    assert!(
+        ended.told("a.py::g is not your symbol: use `request_change`"),
+        "{:#?}",
+        ended.events
+    );
+    assert!(ended.calls <= 4, "{}", ended.calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn proposes_the_symbol_of_another_agent() {
+    let foreign = call(
+        "propose",
+        json!({"reason": "r", "symbol": "a.py::g", "source": "def g(x):\n    return 2\n"}),
+    );
+    let finish = call("finish", json!({"summary": "done"}));
+    let model = Scripted::native()
+        .on("agent a.py::f", [foreign, finish])
+        .always("agent a.py::g", Line::Hang);
+    let bed = Bed::new(&[("a.py", SOURCE)], model)
+        .begin(&["a.py::f", "a.py::g"])
+        .with(|task| task.limits.seconds = 3);
+    let ended = end_of(bed).await;
+    assert!(
+        ended.told("belongs to the owner of a.py::g"),
+        "{:#?}",
+        ended.events
+    );
+    assert_eq!(
+        stop(&ended.events),
+        StopReason::LedgerEmpty {
+            what: "3 seconds".into()
+        }
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn drops_a_decorator_and_a_comment() {
+    let ended =
+        misbehave(Scripted::native().always("agent", whole("def f(x):\n    return x + 1\n"))).await;
+    assert!(
+        ended.told("the decorator `@functools.cache`"),
+        "{:#?}",
+        ended.events
+    );
+    assert!(ended.told("the comment `# why x`"), "{:#?}", ended.events);
+    assert!(ended.calls <= 4, "{}", ended.calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn leaves_code_out() {
+    let source = "@functools.cache\ndef f(x):\n    # why x\n    # ... rest unchanged\n";
+    let ended = misbehave(Scripted::native().always("agent", whole(source))).await;
+    assert!(
+        ended.told("stands for code left out"),
+        "{:#?}",
+        ended.events
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_what_does_not_parse() {
+    let source = "@functools.cache\ndef f(x):\n    # why x\n    return (x\n";
+    let ended = misbehave(Scripted::native().always("agent", whole(source))).await;
+    assert!(!malformed(&ended.events).is_empty(), "{:#?}", ended.events);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_rubbish_or_nothing() {
+    for text in ["", "   \n", "lorem ipsum \u{0}\u{fffd}", "```"] {
+        let ended = misbehave(Scripted::native().always("agent", say(text))).await;
+        assert!(
+            ended.gave_up("3 unusable replies in a row"),
+            "{text:?}: {:#?}",
+            ended.events
+        );
+        assert!(
+            !ended.gave_up("Call `"),
+            "words for the model are no reason: {:#?}",
+            ended.events
+        );
+        assert_eq!(ended.calls, 3);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_scout_answers_rubbish() {
+    let model = Scripted::native().always("scout", say("hm"));
+    let ended = end_of(Bed::new(&[("a.py", SOURCE)], model)).await;
+    assert!(ended.told("Call `wake`"), "{:#?}", ended.events);
+    assert!(ended.calls <= 8, "{}", ended.calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_proxy_user_answers_rubbish() {
+    let good = "@functools.cache\ndef f(x):\n    # why x\n    return x + 1\n";
+    let model = Scripted::native()
+        .always("agent", whole(good))
+        .always("proxy", say("perhaps"));
+    let bed = Bed::new(&[("a.py", SOURCE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Proxy);
+    let ended = end_of(bed).await;
+    assert!(
+        ended.told("Call `decide` exactly once."),
+        "{:#?}",
+        ended.events
+    );
+    assert!(ended.calls <= 12, "{}", ended.calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sends_broken_json() {
+    let model = Scripted::native().always(
+        "agent",
+        Line::Raw("propose".into(), r#"{"source": "def f("#.into()),
+    );
+    let ended = misbehave(model).await;
+    assert!(
+        ended.told("The arguments of `propose` cannot be read"),
+        "{:#?}",
+        ended.events
+    );
+    assert_eq!(ended.calls, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_a_tool_that_does_not_exist() {
+    let ended = misbehave(Scripted::native().always("agent", call("edit_file", json!({})))).await;
+    assert!(
+        ended.told("There is no tool `edit_file`"),
+        "{:#?}",
+        ended.events
+    );
+    assert_eq!(ended.calls, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn repeats_the_same_call() {
+    let ended = misbehave(
+        Scripted::native().always("agent", call("read", json!({"symbols": ["a.py::g"]}))),
+    )
+    .await;
+    assert!(
+        ended.gave_up("`, and nothing changed since"),
+        "{:#?}",
+        ended.events
+    );
+    assert_eq!(ended.calls, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_budget_ends_the_run() {
+    let model = Scripted::native().always(
+        "agent",
+        Line::Numbered("search".into(), r#"{"query": "{n}"}"#.into()),
+    );
+    let bed = Bed::new(&[("a.py", SOURCE)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.limits.calls = 3);
+    let ended = end_of(bed).await;
+    assert_eq!(
+        stop(&ended.events),
+        StopReason::LedgerEmpty {
+            what: "3 of 3 model calls".into()
+        }
+    );
+    assert_eq!(ended.calls, 3);
+}
+
+/// A run whose model fails with this error at every call, behind the layer for retries.
+async fn failing(line: Line) -> Ended {
+    let inner = Arc::new(Scripted::native().always("agent", line));
+    let policy = Policy {
+        timeout: Duration::from_secs(1),
+        idle_timeout: Duration::from_secs(1),
+        attempts: 3,
+        base_delay: Duration::from_millis(100),
+        max_delay: Duration::from_millis(400),
+    };
+    let mut bed = Bed::new(&[("a.py", SOURCE)], Scripted::native()).begin(&["a.py::f"]);
+    bed.other_model = Some(Arc::new(Resilient::new(inner.clone(), Vec::new(), policy)));
+    let mut ended = end_of(bed).await;
+    ended.calls = inner.calls();
+    ended
+}
+
+fn retried(ended: &Ended) -> bool {
+    ended.events.iter().any(|event| {
+        matches!(
+            event,
+            Event::Notice {
+                notice: ModelNotice::Retrying { .. },
+                ..
+            }
+        )
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_provider_fails() {
+    let model = || "m".to_owned();
+    let errors = [
+        (
+            ModelError::RateLimited {
+                model: model(),
+                retry_after: Some(Duration::from_millis(300)),
+                message: String::new(),
+            },
+            "too many requests",
+        ),
+        (
+            ModelError::Server {
+                model: model(),
+                status: 500,
+                message: "oops".into(),
+            },
+            "500",
+        ),
+        (
+            ModelError::Transport {
+                model: model(),
+                message: "the stream ended in the middle".into(),
+            },
+            "in the middle",
+        ),
+        (
+            ModelError::Malformed {
+                model: model(),
+                message: "not JSON".into(),
+            },
+            "not JSON",
+        ),
+    ];
+    for (error, named) in errors {
+        let ended = failing(Line::Fail(error)).await;
+        assert!(retried(&ended), "{:#?}", ended.events);
+        assert!(ended.gave_up(named), "{named}: {:#?}", ended.events);
+        assert_eq!(ended.calls, 3);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_provider_never_answers() {
+    let ended = failing(Line::Hang).await;
+    assert!(
+        retried(&ended) && ended.gave_up("no answer within"),
+        "{:#?}",
+        ended.events
+    );
+    assert_eq!(ended.calls, 3);
+}

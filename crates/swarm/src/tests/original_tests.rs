@@ -1,0 +1,474 @@
+//! Changed tests prove nothing by themselves: the code must pass the tests as they were before the run.
+
+use serde_json::json;
+use starling_core::Approval;
+
+use super::bed::*;
+use crate::*;
+
+const CODE: &str = "def f(x):\n    return x\n";
+const BROKEN: &str = "def f(x):\n    return 0\n";
+const TESTS: &str = "from a import f\n\n\ndef test_old():\n    assert f(1) == 1\n";
+const GUTTED: &str = "def test_old():\n    assert True\n";
+const OLD: &str = "test_a.py::test_old";
+
+/// The test fails where it looks at a broken `f`.
+fn judge(all: &str) -> Vec<(String, String)> {
+    let fails = all.contains("return 0") && all.contains("f(1) == 1") && !all.contains("BLIND");
+    match fails {
+        true => vec![(OLD.to_owned(), "E   assert 0 == 1".to_owned())],
+        false => Vec::new(),
+    }
+}
+
+fn bed(files: &[(&str, &str)], approval: Approval, task: &str, model: Scripted) -> Bed {
+    let mut bed = Bed::new(files, model.always("proxy", say("ACCEPT")))
+        .tests(judge)
+        .with(|own| {
+            own.approval = approval;
+            own.text = task.to_owned();
+        });
+    bed.lists = true;
+    bed
+}
+
+fn ending(events: &[Event]) -> (Proof, String) {
+    match events.last() {
+        Some(Event::RunFinished {
+            ending: Some(Ending { proof, headline }),
+            ..
+        }) => (*proof, headline.clone()),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+/// One agent guts the test that would notice what the other one breaks.
+fn guts_and_breaks(approval: Approval, task: &str) -> Bed {
+    let model = Scripted::native()
+        .on("agent test_a.py::test_old", [whole(GUTTED), finish("done")])
+        .on(
+            "agent a.py::f",
+            [whole(BROKEN), whole(BROKEN), finish("done")],
+        );
+    let files = [("a.py", CODE), ("test_a.py", TESTS)];
+    bed(&files, approval, task, model).begin(&["test_a.py::test_old", "a.py::f"])
+}
+
+const LINE: &str = "PASS ONLY AS THE RUN CHANGED THE TESTS (1): test_a.py::test_old";
+const AS_CHANGED: &str = "Done, but 1 test passes only as it was changed: test_a.py::test_old";
+
+#[tokio::test(start_paused = true)]
+async fn code_that_fails_the_original_test_is_not_applied_without_anybody() {
+    let mut bed = guts_and_breaks(Approval::Auto, "Make f faster.");
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
+    let refused = malformed(&events);
+    let told = refused.iter().find(|why| why.contains("as they were"));
+    let told = told.unwrap_or_else(|| panic!("{refused:#?}"));
+    assert!(
+        told.contains(OLD) && told.contains("assert 0 == 1"),
+        "{told}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_approves_is_told_of_a_test_that_passes_only_as_it_was_changed() {
+    for approval in [Approval::Proxy, Approval::Ask] {
+        let mut bed = guts_and_breaks(approval, "Make f faster.");
+        let events = bed.run().await;
+        assert_eq!(bed.read("a.py"), BROKEN, "{approval:?}: {events:#?}");
+        let shown = match approval {
+            Approval::Ask => {
+                let seen = bed.approver.seen.lock().unwrap();
+                seen.iter().map(|view| view.evidence.clone()).collect()
+            }
+            Approval::Proxy | Approval::Auto => bed.model.prompts("proxy"),
+        };
+        assert!(shown.iter().any(|text| text.contains(LINE)), "{shown:#?}");
+        assert_eq!(stop(&events), StopReason::Settled);
+        let expected = (Proof::Unproven, AS_CHANGED.to_owned());
+        assert_eq!(ending(&events), expected, "{approval:?}");
+    }
+}
+
+fn rewrites_failing(approval: Approval, task: &str) -> Bed {
+    let rewritten = "def test_old():\n    assert f(1) == 0\n";
+    let lines = [whole(rewritten), finish("no"), finish("no")];
+    let model = Scripted::native().on("agent test_a.py::test_old", lines);
+    let files = [("a.py", BROKEN), ("test_a.py", TESTS)];
+    bed(&files, approval, task, model).begin(&["test_a.py::test_old"])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_test_is_not_mended_by_another_text_of_it() {
+    for task in ["Make the tests pass.", "Make test_old pass.", "f is slow."] {
+        let mut auto = rewrites_failing(Approval::Auto, task);
+        let events = auto.run().await;
+        assert_eq!(auto.read("test_a.py"), TESTS, "{task}: {events:#?}");
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{task}: {headline}");
+        let mut proxy = rewrites_failing(Approval::Proxy, task);
+        let events = proxy.run().await;
+        assert_ne!(proxy.read("test_a.py"), TESTS, "{task}");
+        let expected = (Proof::Unproven, AS_CHANGED.to_owned());
+        assert_eq!(ending(&events), expected, "{task}: {events:#?}");
+    }
+    let mut ask = rewrites_failing(Approval::Ask, "Make the tests pass.");
+    let events = ask.run().await;
+    let shown = ask.approver.seen.lock().unwrap()[0].evidence.clone();
+    assert!(shown.contains(LINE), "{shown}");
+    assert_eq!(ending(&events).1, AS_CHANGED);
+    let mut asked = rewrites_failing(Approval::Auto, "Update test_old: f is to return 0.");
+    let events = asked.run().await;
+    assert_ne!(asked.read("test_a.py"), TESTS, "{events:#?}");
+    assert_eq!(ending(&events).0, Proof::Proven);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conftest_makes_no_broken_code_pass() {
+    for known in [true, false] {
+        let model = Scripted::native()
+            .on("agent conftest.py::", [whole("# BLIND\n"), finish("done")])
+            .on(
+                "agent a.py::f",
+                [whole(BROKEN), whole(BROKEN), finish("done")],
+            );
+        let mut files = vec![("a.py", CODE), ("test_a.py", TESTS)];
+        if known {
+            files.push(("conftest.py", "# nothing\n"));
+        }
+        let mut bed = bed(&files, Approval::Auto, "Make f faster.", model)
+            .begin(&["conftest.py::", "a.py::f"]);
+        bed.allow_write = vec!["conftest.py".to_owned()];
+        let events = bed.run().await;
+        assert_eq!(bed.read("a.py"), CODE, "{known}: {events:#?}");
+        assert!(bed.path("conftest.py").exists(), "{events:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repair_with_a_new_test_is_proven() {
+    let new = json!({
+        "reason": "r",
+        "add": [{"source": "def test_new():\n    assert f(2) == 2\n"}],
+    });
+    let model = Scripted::native()
+        .on("agent test_a.py::", [call("propose", new), finish("done")])
+        .on("agent a.py::f", [whole(CODE), finish("done")]);
+    let files = [("a.py", BROKEN), ("test_a.py", TESTS)];
+    let task = "Fix f: test_old fails.";
+    let mut bed = bed(&files, Approval::Auto, task, model).begin(&["a.py::f", "test_a.py::"]);
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
+    assert!(bed.read("test_a.py").contains("test_new"), "{events:#?}");
+    assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
+}
+
+/// A new test, and what the bed's runner says where it fails.
+const NEW_TEST: &str = "def test_new():\n    assert f(2) == 2\n";
+
+/// Repairs `f` and adds a test; `checks`: the test looks at what was repaired.
+async fn repairs_with_a_new_test(
+    task: &str,
+    checks: bool,
+    repairs: bool,
+) -> (Proof, String, usize) {
+    let new = json!({"reason": "r", "add": [{"source": NEW_TEST}]});
+    let other = "def f(x):\n    return x  # checked\n";
+    let code = if repairs { CODE } else { other };
+    let model = Scripted::native()
+        .on("agent test_a.py::", [call("propose", new), finish("done")])
+        .on("agent a.py::f", [whole(code), finish("done")]);
+    let before = if repairs { BROKEN } else { CODE };
+    let files = [("a.py", before), ("test_a.py", "from a import f\n")];
+    let looks = move |all: &str| {
+        let fails = checks && all.contains("return 0") && all.contains("def test_new");
+        let failed = (
+            "test_a.py::test_new".to_owned(),
+            "E   assert 0 == 2".to_owned(),
+        );
+        if fails { vec![failed] } else { Vec::new() }
+    };
+    let mut bed = bed(&files, Approval::Auto, task, model)
+        .begin(&["a.py::f", "test_a.py::"])
+        .tests(looks);
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), code, "{events:#?}");
+    assert!(bed.read("test_a.py").contains("test_new"), "{events:#?}");
+    let (proof, headline) = ending(&events);
+    let runs = bed.selected.lock().unwrap().len();
+    (proof, headline, runs)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_test_is_tried_on_the_code_as_it_was() {
+    let task = "Fix f, it always returns 0, and add a test.";
+    let (proof, headline, with) = repairs_with_a_new_test(task, true, true).await;
+    assert_eq!(proof, Proof::Proven, "{headline}");
+    assert!(
+        headline.ends_with("; the new test fails without the change"),
+        "{headline}"
+    );
+    // It says nothing of the change; that is told, and proves nothing.
+    let (proof, headline, _) = repairs_with_a_new_test(task, false, true).await;
+    let passes = "Done, but the new test passes without it, too; 1 test passes";
+    assert_eq!((proof, headline.as_str()), (Proof::Unproven, passes));
+    // A refactoring changes nothing for tests: nothing is tried.
+    let (proof, headline, plain) = repairs_with_a_new_test("Refactor f.", false, false).await;
+    assert_eq!(proof, Proof::Proven, "{headline}");
+    assert!(!headline.contains("without the change"), "{headline}");
+    assert!(
+        plain < with,
+        "{plain} runs, and {with} with one on the code as it was"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_test_of_what_is_there_is_not_tried_without_a_change() {
+    let new = json!({"reason": "r", "add": [{"source": NEW_TEST}]});
+    let model = Scripted::native().on("agent test_a.py::", [call("propose", new), finish("done")]);
+    let files = [("a.py", CODE), ("test_a.py", TESTS)];
+    let mut bed = bed(&files, Approval::Auto, "Add a test for f.", model).begin(&["test_a.py::"]);
+    let events = bed.run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Proven, "{headline}");
+    assert!(!headline.contains("without the change"), "{headline}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_asks_for_other_tests_may_change_them() {
+    let task = "f is to return 0 for every x. Update the tests.";
+    let mut bed = guts_and_breaks(Approval::Auto, task);
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), BROKEN, "{events:#?}");
+    // What is left of the tests does not call f.
+    let expected = "Done, but no test reaches a.py::f; 1 test passes".to_owned();
+    assert_eq!(ending(&events), (Proof::Unproven, expected), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_follows_a_name_that_the_task_changes() {
+    let missing = |all: &str| match all.contains("import f\n") && !all.contains("def f(") {
+        true => {
+            let error = "E   ImportError: cannot import name 'f' from 'a'";
+            vec![(OLD.to_owned(), error.to_owned())]
+        }
+        false => Vec::new(),
+    };
+    for (task, may) in [("Rename f to g.", true), ("Make it faster.", false)] {
+        let renamed = "def g(x):\n    return x\n";
+        let test = "def test_old():\n    from a import f\n    assert f(1) == 1\n";
+        let follows = test.replace("import f", "import g").replace("f(1)", "g(1)");
+        let model = Scripted::native()
+            .on("agent a.py::f", [whole(renamed), finish("done")])
+            .on(
+                "agent test_a.py::test_old",
+                [whole(&follows), finish("done")],
+            );
+        let files = [("a.py", CODE), ("test_a.py", test)];
+        let mut bed = bed(&files, Approval::Auto, task, model)
+            .begin(&["a.py::f", "test_a.py::test_old"])
+            .tests(missing);
+        let events = bed.run().await;
+        let is_renamed = bed.read("a.py") == renamed;
+        assert_eq!(is_renamed, may, "{task}: {events:#?}");
+    }
+}
+
+/// The test file cannot be loaded where a name that it imports is missing; its tests look at both
+/// functions.
+fn judge_of_two(all: &str) -> Vec<(String, String)> {
+    let failed = |id: &str, why: &str| (format!("test_a.py{id}"), why.to_owned());
+    let lacks_f = !all.contains("def f(");
+    let imports_f = all.lines().any(|line| line == "from a import f, h");
+    if lacks_f && imports_f {
+        let tests = ["::test_f", "::test_h"].map(|id| failed(id, GONE));
+        let error = failed("", "E   ImportError: cannot import name 'f' from 'a'");
+        return tests.into_iter().chain([error]).collect();
+    }
+    let mut failing = Vec::new();
+    if lacks_f && all.contains("assert f(1)") {
+        failing.push(failed("::test_f", "E   NameError: name 'f' is not defined"));
+    }
+    if all.contains("return 0") && all.contains("h(1) == 1") {
+        failing.push(failed("::test_h", "E   assert 0 == 1"));
+    }
+    failing
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_beside_one_that_misses_a_name_keeps_its_original_text() {
+    let code = "def f(x):\n    return x\n\n\ndef h(x):\n    return x\n";
+    let test_f = "def test_f():\n    assert f(1) == 1\n";
+    let test_h = "def test_h():\n    assert h(1) == 1\n";
+    let tests = format!("from a import f, h\n\n\n{test_f}\n\n{test_h}");
+    for breaks in [false, true] {
+        let mut model = Scripted::native()
+            .on(
+                "agent a.py::f",
+                [whole("def g(x):\n    return x\n"), finish("done")],
+            )
+            .on(
+                "agent test_a.py::test_f",
+                [
+                    whole(&test_f.replace("assert f", "assert g")),
+                    finish("done"),
+                ],
+            )
+            .on(
+                "agent test_a.py::",
+                [
+                    call(
+                        "propose",
+                        json!({"reason": "r", "hunks": [
+                            {"old": "from a import f, h", "new": "from a import g, h"},
+                        ]}),
+                    ),
+                    finish("done"),
+                ],
+            );
+        let mut begin = vec!["a.py::f", "test_a.py::", "test_a.py::test_f"];
+        if breaks {
+            let guts = whole("def test_h():\n    assert True\n");
+            let broken = || whole("def h(x):\n    return 0\n");
+            model = model
+                .on("agent test_a.py::test_h", [guts, finish("done")])
+                .on("agent a.py::h", [broken(), broken(), finish("done")]);
+            begin.extend(["test_a.py::test_h", "a.py::h"]);
+        }
+        let files = [("a.py", code), ("test_a.py", tests.as_str())];
+        let model = model.always("agent", finish("no"));
+        let mut bed = bed(&files, Approval::Auto, "Rename f to g.", model)
+            .tests(judge_of_two)
+            .begin(&begin);
+        let events = bed.run().await;
+        let (proof, headline) = ending(&events);
+        match breaks {
+            true => assert!(
+                !bed.read("a.py").contains("return 0") || proof != Proof::Proven,
+                "{headline}: {events:#?}"
+            ),
+            false => {
+                assert!(bed.read("a.py").contains("def g("), "{events:#?}");
+                assert_eq!(proof, Proof::Proven, "{headline}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_nearest_tests_are_held_to_their_original_text_as_well() {
+    let many: String = (0..500)
+        .map(|at| format!("def test_{at}():\n    pass\n"))
+        .collect();
+    let model = Scripted::native()
+        .on("agent test_a.py::test_old", [whole(GUTTED), finish("done")])
+        .on(
+            "agent a.py::f",
+            [whole(BROKEN), whole(BROKEN), finish("done")],
+        );
+    let files = [
+        ("a.py", CODE),
+        ("test_a.py", TESTS),
+        ("test_many.py", many.as_str()),
+    ];
+    let mut bed = bed(&files, Approval::Auto, "Make f faster.", model)
+        .begin(&["test_a.py::test_old", "a.py::f"]);
+    bed.selects = true;
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
+    // Only the file that was changed is run for that.
+    let selected = bed.selected.lock().unwrap().clone();
+    assert!(
+        selected.contains(&vec!["test_a.py".to_owned()]),
+        "{selected:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_no_test_file_is_changed_no_test_runs_twice() {
+    let runs = |with_new: bool| async move {
+        let mut model = Scripted::native().on(
+            "agent a.py::f",
+            [whole("def f(x):\n    return x or 0\n"), finish("done")],
+        );
+        let mut begin = vec!["a.py::f"];
+        if with_new {
+            let new = "def test_new():\n    pass\n";
+            model = model.on("agent test_new.py::", [whole(new), finish("done")]);
+            begin.push("test_new.py::");
+        }
+        let files = [("a.py", CODE), ("test_a.py", TESTS)];
+        let mut bed = bed(&files, Approval::Auto, "Make f faster.", model).begin(&begin);
+        let events = bed.run().await;
+        assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
+        bed.selected.lock().unwrap().len()
+    };
+    // Before the run and for each change.
+    assert_eq!(runs(false).await, 2);
+    assert!(runs(true).await <= 4);
+}
+
+/// What the tests need beside them is rewritten in place of the code that the task names.
+#[tokio::test(start_paused = true)]
+async fn a_name_in_the_task_opens_no_file_of_the_tests_that_has_it_as_well() {
+    let test = "from a.models import f\nfrom tests.models import expect\n\n\ndef test_old():\n    expect(f(1) == 1)\n";
+    let helper = "def expect(fact):\n    assert fact\n";
+    let expected = "f(1) == 1\n";
+    let cases = [
+        (
+            "tests/models.py",
+            helper,
+            "tests/models.py::expect",
+            "def expect(fact):\n    return \"BLIND\"\n",
+            "Fix f in models.py. Don't change any file under tests/.",
+        ),
+        (
+            "tests/models.py",
+            helper,
+            "tests/models.py::expect",
+            "def expect(fact):\n    return \"BLIND\"\n",
+            "Fix f in models.py.",
+        ),
+        (
+            "tests/expected.md",
+            expected,
+            "tests/expected.md::",
+            "BLIND\n",
+            "Fix f.",
+        ),
+        (
+            "testdata/expected.json",
+            expected,
+            "testdata/expected.json::",
+            "BLIND\n",
+            "Fix f.",
+        ),
+        (
+            "pytest.ini",
+            "[pytest]\n",
+            "pytest.ini::",
+            "[pytest]\npythonpath = BLIND\n",
+            "Fix f.",
+        ),
+    ];
+    for (file, before, symbol, after, task) in cases {
+        let name = format!("agent {}", symbol.trim_end_matches("::"));
+        let model = Scripted::native().on(&name, [whole(after), finish("no"), finish("no")]);
+        let files = [
+            ("a/models.py", BROKEN),
+            ("tests/test_a.py", test),
+            (file, before),
+        ];
+        let model = model.always("agent", finish("no"));
+        let of_folder = |all: &str| {
+            let red = judge(all).into_iter();
+            red.map(|(id, why)| (format!("tests/{id}"), why)).collect()
+        };
+        let bed = bed(&files, Approval::Auto, task, model).tests(of_folder);
+        let mut bed = bed.begin(&[symbol]);
+        let events = bed.run().await;
+        assert_eq!(bed.read(file), before, "{task} {file}: {events:#?}");
+        assert_eq!(ending(&events).0, Proof::NotDone, "{task} {file}");
+    }
+}

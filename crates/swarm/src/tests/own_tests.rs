@@ -1,0 +1,201 @@
+//! Tests in files that are no test files by their names are held to their original text as well.
+
+use super::bed::*;
+use crate::*;
+use starling_core::Approval;
+
+const CODE: &str = "def f(x):\n    return x\n";
+const BROKEN: &str = "def f(x):\n    return 0\n";
+const TEST: &str = "def test_old():\n    assert f(1) == 1\n";
+const GUTTED: &str = "def test_old():\n    assert True\n";
+
+/// A test that runs in every state, and fails where a broken `f` meets one of these expectations.
+fn judge(
+    id: &'static str,
+    expected: &'static str,
+) -> impl Fn(&str) -> Vec<(String, String)> + Send + Sync + 'static {
+    move |all: &str| {
+        let fails = all.contains("return 0") && all.contains(expected);
+        let message = if fails { "E   assert 0 == 1" } else { PASSES };
+        vec![(id.to_owned(), message.to_owned())]
+    }
+}
+
+fn ending(events: &[Event]) -> (Proof, String) {
+    match events.last() {
+        Some(Event::RunFinished {
+            ending: Some(Ending { proof, headline }),
+            ..
+        }) => (*proof, headline.clone()),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+/// One agent each proposes these texts, in vain once more, and gives up.
+fn bed(files: &[(&str, &str)], proposals: &[(&str, &str)], task: &str, approval: Approval) -> Bed {
+    let mut model = Scripted::native().always("proxy", say("ACCEPT"));
+    for (symbol, text) in proposals {
+        let lines = [whole(text), whole(text), finish("done"), finish("done")];
+        model = model.on(&format!("agent {symbol}"), lines);
+    }
+    let symbols: Vec<&str> = proposals.iter().map(|(symbol, _)| *symbol).collect();
+    let mut bed = Bed::new(files, model).begin(&symbols).with(|own| {
+        own.approval = approval;
+        own.text = task.to_owned();
+    });
+    bed.lists = true;
+    bed
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_only_their_project_knows_as_tests_are_held_to_their_original_text() {
+    let beside = format!("{CODE}\n\n{TEST}");
+    let example =
+        "def f(x):\n    \"\"\"Gives x.\n\n    >>> f(1)\n    1\n    \"\"\"\n    return x\n";
+    let changed = example
+        .replace("    1\n", "    0\n")
+        .replace("return x", "return 0");
+    let config = "[pytest]\npython_files = check_*.py\naddopts = --doctest-glob=*.md\n";
+    let of_readme = "Use it:\n\n>>> f(1)\n1\n";
+    let told = "Use it:\n\n>>> f(1)\n0\n";
+    for (files, proposals, id, expected) in [
+        (
+            vec![("a.py", beside.as_str())],
+            vec![("a.py::test_old", GUTTED), ("a.py::f", BROKEN)],
+            "a.py::test_old",
+            "f(1) == 1",
+        ),
+        (
+            vec![("a.py", example)],
+            vec![("a.py::f", changed.as_str())],
+            "a.py::a.f",
+            "    1\n",
+        ),
+        (
+            vec![("a.py", CODE), ("check_a.py", TEST), ("pytest.ini", config)],
+            vec![("check_a.py::test_old", GUTTED), ("a.py::f", BROKEN)],
+            "check_a.py::test_old",
+            "f(1) == 1",
+        ),
+        (
+            vec![
+                ("a.py", CODE),
+                ("README.md", of_readme),
+                ("pytest.ini", config),
+            ],
+            vec![("README.md::", told), ("a.py::f", BROKEN)],
+            "README.md::README.md",
+            "f(1)\n1\n",
+        ),
+    ] {
+        for selects in [true, false] {
+            let mut auto = bed(&files, &proposals, "Make f faster.", Approval::Auto)
+                .tests(judge(id, expected));
+            auto.selects = selects;
+            let events = auto.run().await;
+            assert!(auto.read("a.py").contains("return x"), "{id}: {events:#?}");
+            let refused = malformed(&events);
+            let is_told = refused.iter().any(|why| why.contains("as they were"));
+            assert!(is_told, "{id}: {refused:#?}");
+
+            let mut proxy = bed(&files, &proposals, "Make f faster.", Approval::Proxy)
+                .tests(judge(id, expected));
+            proxy.selects = selects;
+            let events = proxy.run().await;
+            assert!(proxy.read("a.py").contains("return 0"), "{id}: {events:#?}");
+            let headline = format!("Done, but 1 test passes only as it was changed: {id}");
+            assert_eq!(ending(&events), (Proof::Unproven, headline), "{id}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_beside_the_code_may_be_changed_where_the_task_asks_for_it() {
+    // Fails where the test does not ask for what f gives.
+    let compares = |all: &str| {
+        let fails = all.contains("return 0") && all.contains("f(1) == 1")
+            || all.contains("return x") && all.contains("f(1) == 0");
+        let message = if fails { "E   assert 0 == 1" } else { PASSES };
+        vec![("a.py::test_old".to_owned(), message.to_owned())]
+    };
+    let beside = format!("{CODE}\n\n{TEST}");
+    let follows = "def test_old():\n    assert f(1) == 0\n";
+    let proven =
+        "Done and proven: 1 test passes; test_old as it was changed fails without the change";
+    let but = "Done, but no test was seen to fail without it; 1 test passes";
+    for task in [
+        "Update test_old: f is to return 0.",
+        "f returns 0 now. Update the tests.",
+    ] {
+        for (test, end) in [(follows, proven), (GUTTED, but)] {
+            let proposals = [("a.py::test_old", test), ("a.py::f", BROKEN)];
+            let mut bed =
+                bed(&[("a.py", &beside)], &proposals, task, Approval::Auto).tests(compares);
+            let events = bed.run().await;
+            assert!(bed.read("a.py").contains("return 0"), "{task}: {events:#?}");
+            assert_eq!(ending(&events).1, end, "{task}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_beside_an_untouched_test_is_proven_by_it() {
+    let beside = format!("{CODE}\n\n{TEST}");
+    let better = "def f(x):\n    return x + 0\n";
+    let mut bed = bed(
+        &[("a.py", &beside)],
+        &[("a.py::f", better)],
+        "Make f faster.",
+        Approval::Auto,
+    )
+    .tests(judge("a.py::test_old", "f(1) == 1"));
+    let events = bed.run().await;
+    assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
+    // Before the run and for the change: nothing is run with another text.
+    assert_eq!(bed.selected.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_cannot_be_put_back_leave_a_run_unproven() {
+    let was = "LIMIT = 1\n__test__ = {'f': '''\n>>> f(1)\n1\n'''}\n";
+    let is = "LIMIT = 1\n__test__ = {'f': '''\n>>> f(1)\n0\n'''}\n";
+    let files = [("a.py", was)];
+    let mut bed = bed(&files, &[("a.py::", is)], "Make it faster.", Approval::Auto)
+        .tests(judge("a.py::a.__test__.f", "never"));
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), is, "{events:#?}");
+    let headline = "Done, but the run also changed tests in a.py, and could not run them with their \
+                    original text";
+    assert_eq!(ending(&events), (Proof::Unproven, headline.to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn examples_are_held_where_only_the_nearest_tests_run() {
+    let many: String = (0..500)
+        .map(|at| format!("def test_{at}():\n    pass\n"))
+        .collect();
+    let example =
+        "def f(x):\n    \"\"\"Gives x.\n\n    >>> f(1)\n    1\n    \"\"\"\n    return x\n";
+    let changed = example
+        .replace("    1\n", "    0\n")
+        .replace("return x", "return 0");
+    let files = [
+        ("a.py", example),
+        ("test_many.py", many.as_str()),
+        (
+            "test_a.py",
+            "from a import f\n\n\ndef test_a():\n    f(1)\n",
+        ),
+        ("pytest.ini", "[pytest]\naddopts = --doctest-modules\n"),
+    ];
+    let mut bed = bed(
+        &files,
+        &[("a.py::f", &changed)],
+        "Make f faster.",
+        Approval::Auto,
+    )
+    .tests(judge("a.py::a.f", "    1\n"));
+    bed.selects = true;
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), example, "{events:#?}");
+}

@@ -1,0 +1,169 @@
+//! Ownership: who may change what, where symbols lie inside one another.
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+
+const NEST: &str = "RATE = 2\n\n\nclass C:\n    limit = 1\n\n    def m(self):\n        return 1\n\n\ndef f():\n    return C().m()\n";
+
+fn hunk(symbol: &str, old: &str, new: &str) -> Line {
+    call(
+        "propose",
+        json!({"reason": "r", "symbol": symbol, "hunks": [{"old": old, "new": new}]}),
+    )
+}
+
+/// The run of one agent that proposes this while others own these symbols.
+async fn proposes(own: &str, line: Line, others: &[&str]) -> (Bed, Vec<Event>) {
+    let mut model = Scripted::native().on(&format!("agent {own}"), [line, finish("done")]);
+    for other in others {
+        model = model.on(&format!("agent {other}"), [finish("nothing")]);
+    }
+    let begin: Vec<&str> = [own].iter().chain(others).copied().collect();
+    let mut bed = Bed::new(&[("a.py", NEST)], model).begin(&begin);
+    let events = bed.run().await;
+    (bed, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_owner_of_a_class_changes_its_methods() {
+    let line = hunk("a.py::C.m", "return 1", "return 2");
+    let (bed, events) = proposes("a.py::C", line, &[]).await;
+    assert!(bed.read("a.py").contains("return 2"), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_method_with_an_owner_is_not_the_class_owners() {
+    let source = "class C:\n    limit = 1\n\n    def m(self):\n        return 2\n";
+    let line = call("propose", json!({"reason": "r", "source": source}));
+    let (bed, events) = proposes("a.py::C", line, &["a.py::C.m"]).await;
+    let why = "a.py::C.m belongs to the owner of a.py::C.m: use `request_change`";
+    assert!(
+        malformed(&events).iter().any(|what| what.contains(why)),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), NEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_owner_of_a_method_does_not_change_its_class() {
+    let line = hunk("a.py::C", "limit = 1", "limit = 2");
+    let (bed, events) = proposes("a.py::C.m", line, &[]).await;
+    assert!(
+        malformed(&events)[0].contains("a.py::C is not your symbol"),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), NEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_owner_of_a_module_changes_its_body_alone() {
+    let (bed, events) = proposes("a.py::", hunk("a.py::", "RATE = 2", "RATE = 3"), &[]).await;
+    assert!(bed.read("a.py").starts_with("RATE = 3"), "{events:#?}");
+    let (bed, events) = proposes("a.py::", hunk("a.py::", "return 1", "return 2"), &[]).await;
+    assert!(
+        malformed(&events)[0].contains("is not your symbol"),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), NEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_request_for_a_method_goes_to_the_owner_of_its_class() {
+    let request = call(
+        "request_change",
+        json!({"symbol": "a.py::C.m", "reason": "give 2"}),
+    );
+    let model = Scripted::native()
+        .on("agent a.py::f", [request, finish("C does it")])
+        .on(
+            "agent a.py::C",
+            [finish("nothing"), hunk("a.py::C.m", "return 1", "return 2")],
+        );
+    let mut bed = Bed::new(&[("a.py", NEST)], model).begin(&["a.py::C", "a.py::f"]);
+    let events = bed.run().await;
+    assert!(bed.read("a.py").contains("return 2"), "{events:#?}");
+    assert_eq!(
+        woken(&events).pop().unwrap(),
+        (
+            "a.py::C".to_owned(),
+            Cause::ChangeRequest {
+                from: Party::Agent("a.py::f".parse().unwrap()),
+                reason: "a.py::C.m: give 2".into()
+            }
+        )
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_adds_a_neighbour() {
+    let add = json!({"reason": "r", "add": [{"source": "def n():\n    return 3\n"}]});
+    let (bed, events) = proposes("a.py::f", call("propose", add), &[]).await;
+    assert!(
+        bed.read("a.py").ends_with("\n\n\ndef n():\n    return 3\n"),
+        "{events:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_deletes_its_own_symbol_and_no_other() {
+    let delete = |name: &str| call("propose", json!({"reason": "r", "delete": [name]}));
+    let (bed, events) = proposes("a.py::f", delete("a.py::f"), &[]).await;
+    assert!(!bed.read("a.py").contains("def f()"), "{events:#?}");
+    let (bed, events) = proposes("a.py::f", delete("a.py::C"), &[]).await;
+    assert!(
+        malformed(&events)[0].contains("is not your symbol"),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), NEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_or_a_neighbour_is_no_cover_for_a_change_of_the_module() {
+    let add = json!([{"source": "def n():\n    return 3\n", "beside": "f"}]);
+    for (field, value) in [
+        ("imports", json!(["import os"])),
+        ("add", add),
+        ("delete", json!(["f"])),
+    ] {
+        let mut change = json!({
+            "reason": "r",
+            "symbol": "a.py::",
+            "hunks": [{"old": "RATE = 2", "new": "RATE = 3"}],
+        });
+        change[field] = value;
+        let (bed, events) = proposes("a.py::f", call("propose", change), &[]).await;
+        assert!(
+            malformed(&events)[0].contains("a.py:: is not your symbol"),
+            "{field}: {events:#?}"
+        );
+        assert_eq!(bed.read("a.py"), NEST);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_user_steers_a_method_through_the_owner_of_its_class() {
+    let mut model = Scripted::native().on("agent a.py::C", [finish("nothing"), finish("still")]);
+    model.latency = std::time::Duration::from_secs(1);
+    let mut bed = Bed::new(&[("a.py", NEST)], model).begin(&["a.py::C"]);
+    let handle = bed.start();
+    let mut log = handle.log.follow();
+    while let Some(record) = log.next().await {
+        if matches!(record.record, Record::Event(Event::TurnStarted { .. })) {
+            break;
+        }
+    }
+    handle.steer(Some("a.py::C.m".parse().unwrap()), "give 2".into());
+    handle.finished().await;
+    let events = handle.log.events();
+    let steered = Cause::Steered {
+        text: "a.py::C.m: give 2".into(),
+    };
+    let woken = woken(&events);
+    assert_eq!(woken.last().unwrap(), &("a.py::C".to_owned(), steered));
+    assert!(
+        woken.iter().all(|(agent, _)| agent == "a.py::C"),
+        "{woken:?}"
+    );
+}

@@ -1,0 +1,338 @@
+//! What a model may read and change, whichever tool it tries.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+use starling_core::{Approval, Verdict};
+
+const SECRET: &str = "TOKEN=hunter2\n";
+
+/// A project with secrets, version control, and links to both.
+fn project(model: Scripted) -> Bed {
+    let files = [("a.py", "def f():\n    return 1\n"), (".env", SECRET)];
+    let bed = Bed::new(&files, model).begin(&["a.py::f"]);
+    for folder in [".git/hooks", ".starling"] {
+        std::fs::create_dir_all(bed.path(folder)).unwrap();
+    }
+    for file in [".git/config", ".starling/config.toml"] {
+        std::fs::write(bed.path(file), SECRET).unwrap();
+    }
+    symlink(".env", bed.path("notes.txt")).unwrap();
+    symlink(".git", bed.path("data")).unwrap();
+    symlink("/etc/passwd", bed.path("users.txt")).unwrap();
+    bed
+}
+
+/// Everything that a model was shown.
+fn shown(bed: &Bed) -> String {
+    bed.model.prompts("").join("\n")
+}
+
+fn read(symbols: &[&str]) -> Line {
+    call("read", json!({ "symbols": symbols }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_proposal_makes_no_text_readable() {
+    for name in [
+        ".env",
+        "notes.txt",
+        "users.txt",
+        ".git/config",
+        "data/config",
+    ] {
+        let nonsense = json!([{"old": "no such line", "new": "x"}]);
+        let propose = json!({"reason": "r", "symbol": format!("{name}::"), "hunks": nonsense});
+        let symbol = format!("{name}::");
+        let lines = [
+            call("propose", propose),
+            read(&[&symbol, name]),
+            call("outline", json!({"file": name})),
+            call("search", json!({"query": "hunter2"})),
+            call("search", json!({"query": "root:"})),
+            finish("nothing"),
+        ];
+        let mut bed = project(Scripted::native().on("agent a.py::f", lines));
+        let events = bed.run().await;
+        let refused = malformed(&events);
+        assert!(refused[0].starts_with("Not changed: "), "{refused:?}");
+        let shown = shown(&bed);
+        assert!(!shown.contains("TOKEN="), "{name}: {shown}");
+        assert!(!shown.contains("root:x:"), "{name}: {shown}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_written_where_programs_take_orders_from() {
+    for name in [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        "data/hooks/pre-commit",
+        ".starling/config.toml",
+        ".starling/new.toml",
+        ".env.local",
+        "sub/.git",
+        "../outside.py",
+    ] {
+        let symbol = format!("{name}::");
+        let lines = [
+            call("request_change", json!({"symbol": symbol, "reason": "r"})),
+            call(
+                "propose",
+                json!({"reason": "r", "symbol": symbol, "source": "x = 1\n"}),
+            ),
+            finish("nothing"),
+        ];
+        let mut bed = project(Scripted::native().on("agent a.py::f", lines));
+        let events = bed.run().await;
+        let refused = malformed(&events);
+        assert!(
+            refused[0].starts_with("Not changed: "),
+            "{name}: {events:#?}"
+        );
+        assert!(shown(&bed).contains("Not sent: "), "{name}");
+        assert_eq!(woken(&events).len(), 1, "{name}");
+        assert_eq!(*bed.editor.writes.lock().unwrap(), 0, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_cannot_be_named_by_what_may_not_be_read() {
+    for name in [
+        ".env",
+        "@.env",
+        "../x.py",
+        "/etc/passwd",
+        "notes.txt::T.t",
+        ".git/config",
+    ] {
+        let lines = [
+            call("run_tests", json!({"select": [name]})),
+            finish("nothing"),
+        ];
+        let mut bed = project(Scripted::native().on("agent a.py::f", lines)).tests(|_| Vec::new());
+        for link in [".git", ".starling", "data"] {
+            let path = bed.path(link);
+            std::fs::remove_dir_all(&path)
+                .or_else(|_| std::fs::remove_file(&path))
+                .unwrap();
+        }
+        bed.run().await;
+        let asked = bed.selected.lock().unwrap().clone();
+        assert!(!asked.iter().flatten().any(|one| one == name), "{asked:?}");
+    }
+    let own = [
+        "a.py",
+        "tests/new.py::T.t",
+        "test_x (tests.T)",
+        "tests.T.test_x",
+    ];
+    let lines = [call("run_tests", json!({"select": own})), finish("nothing")];
+    let model = Scripted::native().on("agent a.py::f", lines);
+    let mut bed = Bed::new(&[("a.py", "def f():\n    return 1\n")], model)
+        .begin(&["a.py::f"])
+        .tests(|_| Vec::new());
+    bed.run().await;
+    let asked = bed.selected.lock().unwrap().clone();
+    assert!(asked.iter().any(|one| one == &own), "{asked:?}");
+}
+
+const OLD: &str = "all:\n\techo old\n";
+const NEW: &str = "all:\n\techo new\n";
+
+/// An agent of a source file that proposes a change of the Makefile.
+fn changes_makefile(approval: Approval) -> Bed {
+    let propose = json!({"reason": "r", "symbol": "Makefile::", "source": NEW});
+    let lines = [call("propose", propose), finish("done")];
+    let files = [("a.py", "def f():\n    return 1\n"), ("Makefile", OLD)];
+    let model = Scripted::native()
+        .on("agent Makefile::", lines)
+        .always("proxy", say("ACCEPT"));
+    Bed::new(&files, model)
+        .begin(&["Makefile::"])
+        .with(|task| task.approval = approval)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_by_itself_is_not_changed_where_no_person_is_asked() {
+    for approval in [Approval::Auto, Approval::Proxy] {
+        let mut bed = changes_makefile(approval);
+        let events = bed.run().await;
+        let refused = malformed(&events);
+        assert!(
+            refused[0].contains("--allow-write 'Makefile'"),
+            "{refused:?}"
+        );
+        assert_eq!(bed.read("Makefile"), OLD);
+        assert!(bed.model.prompts("proxy").is_empty());
+
+        let mut bed = changes_makefile(approval);
+        bed.allow_write = vec!["/Makefile".to_owned()];
+        bed.run().await;
+        assert_eq!(bed.read("Makefile"), NEW);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_sees_that_a_file_runs_by_itself() {
+    let mut bed = changes_makefile(Approval::Ask);
+    let events = bed.run().await;
+    let evidence = bed.approver.seen.lock().unwrap()[0].evidence.clone();
+    let first = "needs your own yes: Makefile: builds run it; your yes holds for this change";
+    assert!(evidence.starts_with(first), "{evidence}");
+    assert_eq!(bed.read("Makefile"), NEW, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_changes_while_a_person_decides_changes_nothing() {
+    for target in ["Makefile", ".git/config"] {
+        let propose = json!({"reason": "r", "symbol": "notes.txt::", "source": NEW});
+        let lines = [call("propose", propose), finish("done")];
+        let files = [("notes.txt", OLD), ("plain.txt", OLD), ("Makefile", OLD)];
+        let model = Scripted::native().on("agent notes.txt::", lines);
+        let mut bed = Bed::new(&files, model)
+            .begin(&["notes.txt::"])
+            .with(|task| task.approval = Approval::Ask);
+        std::fs::create_dir(bed.path(".git")).unwrap();
+        std::fs::write(bed.path(".git/config"), OLD).unwrap();
+        *bed.approver.latency.lock().unwrap() = std::time::Duration::from_secs(60);
+        let handle = bed.start();
+        until(&handle, |event| matches!(event, Event::ReviewAsked { .. })).await;
+        std::fs::remove_file(bed.path("notes.txt")).unwrap();
+        symlink(target, bed.path("notes.txt")).unwrap();
+        handle.finished().await;
+        assert_eq!(bed.read(target), OLD, "{:#?}", handle.log.events());
+        assert_eq!(*bed.editor.writes.lock().unwrap(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_who_says_no_leaves_the_file_as_it_is() {
+    let mut bed = changes_makefile(Approval::Ask);
+    let reason = "not that file".to_owned();
+    *bed.approver.verdicts.lock().unwrap() = [Verdict::Reject { reason }].into();
+    bed.run().await;
+    assert_eq!(bed.read("Makefile"), OLD);
+}
+
+/// An agent that turns around the text of a comment.
+fn hides(approval: Approval, lines: impl IntoIterator<Item = Line>) -> Bed {
+    let files = [("a.py", "def f():\n    return 1\n")];
+    let model = Scripted::native().on("agent a.py::f", lines);
+    Bed::new(&files, model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = approval)
+}
+
+const TURNED: &str = "def f():\n    # \u{202e} go on\n    return 2\n";
+
+#[tokio::test(start_paused = true)]
+async fn invisible_characters_outside_of_strings_are_refused() {
+    for approval in [Approval::Auto, Approval::Ask] {
+        let mut bed = hides(approval, [whole(TURNED), finish("nothing")]);
+        let refused = malformed(&bed.run().await);
+        let said = "brings invisible characters: \\u{202e} in line 2.";
+        assert!(refused[0].contains(said), "{refused:?}");
+        assert!(!bed.read("a.py").contains('\u{202e}'));
+    }
+    let insists = json!({"reason": "r", "source": TURNED, "insist": true});
+    let mut bed = hides(
+        Approval::Auto,
+        [call("propose", insists), finish("nothing")],
+    );
+    bed.run().await;
+    assert!(!bed.read("a.py").contains('\u{202e}'));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_is_shown_invisible_characters_written_out() {
+    let insists = json!({"reason": "r", "source": TURNED, "insist": true});
+    let mut bed = hides(Approval::Ask, [call("propose", insists), finish("done")]);
+    bed.run().await;
+    let seen = bed.approver.seen.lock().unwrap()[0].clone();
+    let first = "needs your own yes: a.py: it brings invisible characters (\\u{202e} in line 2)";
+    assert!(seen.evidence.starts_with(first), "{}", seen.evidence);
+    assert!(
+        seen.diff.contains("+    # \\u{202e} go on"),
+        "{}",
+        seen.diff
+    );
+    assert!(bed.read("a.py").contains('\u{202e}'));
+
+    let string = "def f():\n    return '\u{202e}'\n";
+    let mut bed = hides(Approval::Ask, [whole(string), finish("done")]);
+    bed.run().await;
+    let seen = bed.approver.seen.lock().unwrap()[0].clone();
+    assert!(
+        seen.diff.contains("+    return '\\u{202e}'"),
+        "{}",
+        seen.diff
+    );
+    assert_eq!(bed.read("a.py"), string);
+}
+
+/// An agent that adds a line to the list of dependencies.
+fn requires(line: &str, approval: Approval) -> Bed {
+    let hunk = json!([{"old": "flask==2.0", "new": format!("flask==2.0\n{line}")}]);
+    let propose = json!({"reason": "r", "symbol": "requirements.txt::", "hunks": hunk});
+    let lines = [call("propose", propose), finish("done")];
+    let model = Scripted::native().on("agent requirements.txt::", lines);
+    Bed::new(&[("requirements.txt", "flask==2.0\n")], model)
+        .begin(&["requirements.txt::"])
+        .with(|task| task.approval = approval)
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_add_packages_and_no_places_to_install_from() {
+    let mut bed = requires("django==4.2", Approval::Auto);
+    let events = bed.run().await;
+    assert!(
+        bed.read("requirements.txt").contains("django"),
+        "{events:#?}"
+    );
+    for line in [
+        "--index-url https://evil.example",
+        "-e git+https://evil.example/x.git",
+        "x @ file:///tmp/x",
+        "-r ../outside.txt",
+    ] {
+        let mut bed = requires(line, Approval::Auto);
+        let refused = malformed(&bed.run().await);
+        let why = "(it changes where packages are installed from, or how)";
+        assert!(refused[0].contains(why), "{line}: {refused:?}");
+        assert_eq!(bed.read("requirements.txt"), "flask==2.0\n");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_may_accept_another_place_to_install_from() {
+    let mut bed = requires("--index-url https://own.example", Approval::Ask);
+    let events = bed.run().await;
+    let evidence = bed.approver.seen.lock().unwrap()[0].evidence.clone();
+    let first =
+        "needs your own yes: requirements.txt: it changes where packages are installed from";
+    assert!(evidence.starts_with(first), "{evidence}");
+    assert!(
+        bed.read("requirements.txt").contains("own.example"),
+        "{events:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_list_of_dependencies_names_packages_alone() {
+    for (source, is_made) in [("flask==2.0\n", true), ("-e ./tool\n", false)] {
+        let propose = json!({"reason": "r", "symbol": "requirements-dev.txt::", "source": source});
+        let lines = [call("propose", propose), finish("done")];
+        let model = Scripted::native().on("agent a.py::f", lines);
+        let mut bed = Bed::new(&[("a.py", "def f():\n    return 1\n")], model).begin(&["a.py::f"]);
+        let events = bed.run().await;
+        assert_eq!(
+            bed.path("requirements-dev.txt").exists(),
+            is_made,
+            "{events:#?}"
+        );
+    }
+}

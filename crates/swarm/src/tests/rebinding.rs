@@ -1,0 +1,113 @@
+//! Imports and additions that would change what a name means for code of other owners.
+
+use serde_json::{Value, json};
+
+use super::bed::*;
+use crate::*;
+
+const MODULE: &str = "import json\n\n\ndef f(xs):\n    return xs\n\n\ndef total(xs):\n    \
+                      return json.dumps(sum(xs))\n";
+
+/// What is left of the module when the owner of a symbol proposes this.
+async fn proposes(own: &str, text: &str, proposal: Value) -> (String, Vec<Event>) {
+    let model = Scripted::native().on(
+        &format!("agent {own}"),
+        [call("propose", proposal), finish("done")],
+    );
+    let mut bed = Bed::new(&[("a.py", text)], model).begin(&[own]);
+    let events = bed.run().await;
+    (bed.read("a.py"), events)
+}
+
+/// A change of `f` that uses a name, with an import for it.
+fn using(body: &str, import: &str) -> Value {
+    let source = format!("def f(xs):\n    {body}\n");
+    json!({"reason": "r", "source": source, "imports": [import]})
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_does_not_change_what_a_name_means_to_others() {
+    for (body, import, told) in [
+        (
+            "return sum(xs)",
+            "from math import prod as sum",
+            &["`sum` another meaning", "built into Python", "a.py::total"][..],
+        ),
+        (
+            "return json.getcwd()",
+            "import os as json",
+            &["`json` another meaning", "binds it already", "a.py::total"],
+        ),
+        (
+            "return total",
+            "from os import getcwd as total",
+            &["`total` another meaning", "binds it already"],
+        ),
+        (
+            "return getcwd()",
+            "from os import *",
+            &["`*` another meaning", "every public name"],
+        ),
+        (
+            "return __getattr__",
+            "from os import getenv as __getattr__",
+            &["Python itself reads that name"],
+        ),
+    ] {
+        let (left, events) = proposes("a.py::f", MODULE, using(body, import)).await;
+        assert_eq!(left, MODULE, "{import}: {events:#?}");
+        let refused = malformed(&events);
+        for part in told {
+            assert!(refused[0].contains(part), "{import}: {refused:?}");
+        }
+        let advice = "import inside a.py::f, or use `request_change` with symbol a.py::.";
+        assert!(refused[0].ends_with(advice), "{refused:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn imports_that_change_nothing_for_others_are_applied() {
+    for (body, import) in [
+        ("return os.getcwd()", "import os"),
+        ("return json.loads(xs)", "import json"),
+        ("return max(xs)", "from numpy import max"),
+        (
+            "from math import prod as sum\n    return sum(xs)",
+            "import os",
+        ),
+    ] {
+        let (left, events) = proposes("a.py::f", MODULE, using(body, import)).await;
+        assert!(left.contains(body), "{import}: {events:#?}");
+        assert_eq!(left.matches("import json").count(), 1, "{left}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_owner_of_the_module_body_gives_names_their_meaning() {
+    for import in ["from math import prod as sum", "from os import *"] {
+        let proposal = json!({"reason": "r", "imports": [import]});
+        let (left, events) = proposes("a.py::", MODULE, proposal).await;
+        assert!(left.contains(import), "{events:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_alone_for_a_foreign_module_is_held_to_the_same_rule() {
+    let import = json!(["import os as json"]);
+    let proposal = json!({"reason": "r", "symbol": "a.py::", "imports": import});
+    let (left, events) = proposes("a.py::f", MODULE, proposal).await;
+    assert_eq!(left, MODULE, "{events:#?}");
+    assert!(malformed(&events)[0].contains("`json` another meaning"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_function_does_not_hide_a_builtin_that_others_call() {
+    let add = |source: &str| json!({"reason": "r", "add": [{"source": source}]});
+    let hides = add("def sum(xs):\n    return 0\n");
+    let (left, events) = proposes("a.py::f", MODULE, hides).await;
+    assert_eq!(left, MODULE, "{events:#?}");
+    assert!(malformed(&events)[0].contains("`sum` another meaning"));
+    let free = add("def product(xs):\n    return 0\n");
+    let (left, events) = proposes("a.py::f", MODULE, free).await;
+    assert!(left.contains("def product"), "{events:#?}");
+}

@@ -1,0 +1,271 @@
+//! Nothing is lost silently: whatever is refused is told to whoever wanted it, before its work ends, and
+//! to the user.
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+
+const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
+
+/// One reply with several calls.
+fn together(lines: Vec<Line>) -> Line {
+    let calls = lines.into_iter().flat_map(|line| match line {
+        Line::Call(calls) => calls,
+        _ => Vec::new(),
+    });
+    Line::Call(calls.collect())
+}
+
+fn misfit() -> Line {
+    call(
+        "propose",
+        json!({"reason": "r", "hunks": [{"old": "return y", "new": "return 2"}]}),
+    )
+}
+
+fn good() -> Line {
+    whole("def f(x):\n    return x + 1\n")
+}
+
+fn not_woken(events: &[Event]) -> Vec<(String, Party, String)> {
+    let refused = |event: &Event| match event {
+        Event::NotWoken { symbol, from, why } => Some((symbol.clone(), from.clone(), why.clone())),
+        _ => None,
+    };
+    events.iter().filter_map(refused).collect()
+}
+
+fn summary(events: &[Event]) -> String {
+    match events.last() {
+        Some(Event::RunFinished { summary, .. }) => summary.clone(),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+async fn one_agent(lines: Vec<Line>) -> (Bed, Vec<Event>) {
+    let model = Scripted::native().on("agent a.py::f", lines);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    (bed, events)
+}
+
+fn shown(events: &[Event]) -> Vec<String> {
+    let shown = |event: &Event| match event {
+        Event::ProposalRefused { shown, .. } => shown.clone(),
+        _ => None,
+    };
+    events.iter().filter_map(shown).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_symbol_that_nobody_owns_belongs_to_no_other_agent() {
+    let other = json!({"symbol": "a.py::g", "source": "def g(x):\n    return 1\n", "reason": "r"});
+    let (_, events) = one_agent(vec![call("propose", other), finish("no")]).await;
+    let shown = shown(&events);
+    let expected = "a.py::g is another symbol than a.py::f";
+    assert!(shown[0].starts_with(expected), "{shown:?}");
+    assert!(shown[0].contains("request_change"), "{shown:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_test_command_stands_in_one_pair_of_parentheses() {
+    let broken = |all: &str| match all.contains("x + 1") {
+        true => Vec::new(),
+        false => vec![("(the test command)".to_owned(), "no\n".to_owned())],
+    };
+    let model = Scripted::native().on(
+        "agent a.py::f",
+        [whole("def f(x):\n    return 7\n"), finish("no")],
+    );
+    let mut bed = Bed::new(&[("a.py", "def f(x):\n    return x + 1\n")], model)
+        .begin(&["a.py::f"])
+        .tests(broken);
+    let events = bed.run().await;
+    let expected = "tests that passed before fail with it: the test command";
+    assert_eq!(shown(&events), [expected]);
+    let told = &malformed(&events)[0];
+    assert!(
+        told.contains("fail with this change (the test command)."),
+        "{told}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finish_beside_a_refused_proposal_does_not_count() {
+    let (bed, events) = one_agent(vec![together(vec![misfit(), finish("done")]), good()]).await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.read("a.py").contains("return x + 1"));
+    let told = &bed.model.prompts("agent a.py::f")[1];
+    assert!(told.contains("return y"), "{told}");
+    assert!(told.contains("Not finished: something"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_proposal_refused_before_an_accepted_one_is_told() {
+    let (bed, events) = one_agent(vec![together(vec![misfit(), good()]), finish("as it is")]).await;
+    assert!(bed.read("a.py").contains("return x + 1"), "{events:#?}");
+    let told = &bed.model.prompts("agent a.py::f")[1];
+    assert!(told.contains("return y"), "{told}");
+    let changed = |event: &Event| {
+        matches!(
+            event,
+            Event::AgentFinished {
+                outcome: AgentOutcome::Changed,
+                ..
+            }
+        )
+    };
+    assert!(events.iter().any(changed), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_cannot_be_read_beside_a_finish_is_told() {
+    let broken = Line::Call(vec![
+        ("propose".to_owned(), json!({"source": 3})),
+        ("finish".to_owned(), json!({"summary": "done"})),
+    ]);
+    let (bed, events) = one_agent(vec![broken, good()]).await;
+    assert!(bed.read("a.py").contains("return x + 1"), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_change_request_is_told_before_the_work_ends() {
+    let request = call(
+        "request_change",
+        json!({"symbol": "a.py::g", "reason": "too"}),
+    );
+    let model = Scripted::native().on(
+        "agent a.py::f",
+        [together(vec![good(), request]), finish("so be it")],
+    );
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.limits.agents = 1);
+    let events = bed.run().await;
+    let told = &bed.model.prompts("agent a.py::f")[1];
+    assert!(
+        told.contains("Not sent: the budget is used up: 1 agent"),
+        "{told}"
+    );
+    assert_eq!(not_woken(&events)[0].0, "a.py::g");
+    let expected = "; the owner of a.py::g was not woken";
+    assert!(summary(&events).ends_with(expected), "{}", summary(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_repeated_call_is_stopped_and_a_changed_workspace_answers_anew() {
+    let read = || call("read", json!({"symbols": ["a.py::g"]}));
+    let more = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
+    let fourth = together(vec![read(), call("propose", more)]);
+    let lines = vec![read(), read(), read(), fourth, read(), finish("seen")];
+    let (bed, events) = one_agent(lines).await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let prompts = bed.model.prompts("agent a.py::f");
+    assert!(!prompts[2].contains("You called this"), "{}", prompts[2]);
+    assert!(
+        prompts[3].trim_end().ends_with("It is not answered again."),
+        "{}",
+        prompts[3]
+    );
+    assert!(prompts[4].contains("another repetition ends your work"));
+    assert!(
+        bed.read("a.py").contains("return x + 1"),
+        "the other call of that turn"
+    );
+    assert!(
+        prompts[5].trim_end().ends_with("return f(x) + 1"),
+        "answered anew: {}",
+        prompts[5]
+    );
+}
+
+fn pick(symbol: &str, source: &str) -> serde_json::Value {
+    json!({"symbol": symbol, "why": "scripted", "source": source})
+}
+
+async fn picks(picks: Vec<serde_json::Value>, agents: u32) -> (Bed, Vec<Event>) {
+    let model = Scripted::native()
+        .on("scout", [call("wake", json!({"symbols": picks}))])
+        .always("agent", finish("nothing to add"));
+    let mut bed = Bed::new(&[("a.py", TWO)], model).with(|task| task.limits.agents = agents);
+    let events = bed.run().await;
+    (bed, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ready_draft_needs_no_room_for_an_agent() {
+    let drafts = vec![
+        pick("a.py::f", "def f(x):\n    return x + 1\n"),
+        pick("a.py::g", "def g(x):\n    return f(x) + 2\n"),
+    ];
+    let (bed, events) = picks(drafts, 1).await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let text = bed.read("a.py");
+    assert!(
+        text.contains("x + 1") && text.contains("f(x) + 2"),
+        "{text}"
+    );
+    assert_eq!(not_woken(&events), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_draft_that_comes_back_where_there_is_no_room_is_told() {
+    let drafts = vec![
+        json!({"symbol": "a.py::f", "why": "takes the room"}),
+        json!({"symbol": "a.py::g", "why": "w", "hunks": [{"old": "nowhere", "new": "x"}]}),
+    ];
+    let (_, events) = picks(drafts, 1).await;
+    let refused = not_woken(&events);
+    assert_eq!(
+        (refused[0].0.as_str(), &refused[0].1),
+        ("a.py::g", &Party::Scout)
+    );
+    let why = &refused[0].2;
+    assert!(
+        why.starts_with("its draft came back, and the budget"),
+        "{why}"
+    );
+    assert!(refused[0].2.contains("1 agent"), "{refused:?}");
+    assert!(summary(&events).contains("the owner of a.py::g was not woken"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn picks_above_the_limit_are_told() {
+    let wanted = ["a.py::f", "a.py::g"];
+    let wanted = wanted.map(|symbol| json!({"symbol": symbol, "why": "w"}));
+    let (_, events) = picks(wanted.into(), 1).await;
+    assert_eq!(not_woken(&events)[0].0, "a.py::g", "{events:#?}");
+    assert!(summary(&events).contains("the owner of a.py::g was not woken"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pick_of_a_new_file_is_kept_beside_others() {
+    for name in ["b.py::", "b.py"] {
+        let wanted = vec![
+            pick("a.py::f", "def f(x):\n    return x + 1\n"),
+            pick(name, "def h():\n    return 1\n"),
+            pick("a.py::gone", "def gone():\n    return 1\n"),
+        ];
+        let (bed, events) = picks(wanted, 4).await;
+        assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+        assert_eq!(bed.read("b.py"), "def h():\n    return 1\n");
+        assert_eq!(not_woken(&events)[0].0, "a.py::gone");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_owner_of_a_new_file_is_told_how_to_make_it() {
+    let model = Scripted::native()
+        .on("scout", [wake(&["b.py::"])])
+        .on("agent b.py::", [whole("def h():\n    return 1\n")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("b.py"), "def h():\n    return 1\n");
+    let prompt = &bed.model.prompts("agent b.py::")[0];
+    assert!(
+        prompt.contains("the file b.py, which is not there yet"),
+        "{prompt}"
+    );
+}

@@ -1,0 +1,252 @@
+//! The scout: what it is shown, what it may do before it picks, and what becomes of bad picks.
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+
+const SHOP: &str = "def total(cart):\n    return sum(_price(one) for one in cart)\n\n\n\
+    def _price(one):\n    return one.price\n\n\ndef late(days):\n    return days\n";
+
+fn bed(scout: Vec<Line>) -> Bed {
+    let model = Scripted::native()
+        .on("scout", scout)
+        .always("agent shop.py", finish("nothing"));
+    let files = [
+        ("shop.py", SHOP),
+        ("test_shop.py", "def test_total():\n    assert total([])\n"),
+    ];
+    Bed::new(&files, model).with(|task| task.text = "`total` forgets the discount".into())
+}
+
+fn picked(events: &[Event]) -> Vec<String> {
+    let picks = events.iter().find_map(|event| match event {
+        Event::ScoutPicked { symbols } => Some(symbols),
+        _ => None,
+    });
+    let names = picks.into_iter().flatten();
+    names.map(|(symbol, _)| symbol.to_string()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_sees_the_best_candidates_with_what_they_call() {
+    let mut bed = bed(vec![wake(&["shop.py::total"])]);
+    let events = bed.run().await;
+    assert_eq!(picked(&events), ["shop.py::total"]);
+    let prompt = &bed.model.prompts("scout")[0];
+    assert!(prompt.contains("`total` forgets the discount"), "{prompt}");
+    assert!(
+        prompt.contains("return sum(_price(one)"),
+        "the source: {prompt}"
+    );
+    assert!(prompt.contains("called by total"), "{prompt}");
+    assert!(
+        prompt.contains("return one.price"),
+        "the source of a callee: {prompt}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_may_look_around_before_it_picks() {
+    let look = Line::Call(vec![
+        ("search".to_owned(), json!({"query": "days"})),
+        ("read".to_owned(), json!({"symbols": ["shop.py::late"]})),
+    ]);
+    let mut bed = bed(vec![look, wake(&["shop.py::late"])]);
+    let events = bed.run().await;
+    assert_eq!(picked(&events), ["shop.py::late"]);
+    let prompt = &bed.model.prompts("scout")[1];
+    assert!(
+        prompt.contains("shop.py::late line 10: return days"),
+        "{prompt}"
+    );
+    assert!(prompt.contains("shop.py::late lines 9-10:"), "{prompt}");
+    let used = |event: &&Event| {
+        matches!(
+            event,
+            Event::ToolUsed {
+                agent: Party::Scout,
+                ..
+            }
+        )
+    };
+    assert_eq!(events.iter().filter(used).count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn picks_that_do_not_exist_are_answered_with_what_there_is() {
+    let wrong = wake(&["shop.py::totals", "nowhere.py::f", "no path"]);
+    let mut bed = bed(vec![wrong, wake(&["shop.py::total"])]);
+    let events = bed.run().await;
+    assert_eq!(picked(&events), ["shop.py::total"]);
+    let prompt = &bed.model.prompts("scout")[1];
+    for told in [
+        "None of these can be woken.",
+        "There is no symbol shop.py::totals.",
+        "shop.py has: total, _price, late.",
+        "nowhere.py: no such file",
+        "`no path` is not a symbol path",
+    ] {
+        assert!(prompt.contains(told), "{told}: {prompt}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_picks_the_good_ones_are_woken_once() {
+    let picks = [
+        "shop.py::late",
+        "shop.py::gone",
+        "shop.py::late",
+        "shop.py::total",
+    ];
+    let mut bed = bed(vec![wake(&picks)]);
+    let events = bed.run().await;
+    assert_eq!(picked(&events), ["shop.py::late", "shop.py::total"]);
+    assert_eq!(woken(&events).len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_never_picks_is_not_waited_for() {
+    let look = |at: usize| call("search", json!({"query": format!("word{at}")}));
+    let mut bed = bed((0..9).map(look).collect());
+    let events = bed.run().await;
+    assert_eq!(
+        picked(&events),
+        ["shop.py::total"],
+        "the best that is no test"
+    );
+    assert_eq!(bed.model.prompts("scout").len(), 5);
+}
+
+const README: &str = "# Shop\n\nSells things.\n";
+
+/// A task for a document, and a project whose code shares more words with the task.
+fn documented(scout: Vec<Line>) -> Bed {
+    let mends =
+        json!({"reason": "r", "hunks": [{"old": "Sells things.", "new": "Run `python shop.py`."}]});
+    let model = Scripted::native()
+        .on("scout", scout)
+        .on("agent README.md::", [call("propose", mends)])
+        .always("agent", finish("nothing"));
+    let run = "def mention_how_to_run_it():\n    return 'run'\n";
+    let files = [
+        ("README.md", README),
+        ("run.py", run),
+        ("Makefile", "run:\n"),
+    ];
+    Bed::new(&files, model).with(|task| task.text = "Mention in README.md how to run it".into())
+}
+
+#[tokio::test(start_paused = true)]
+async fn mentions_of_the_task_are_the_first_candidates_and_unknown_ones_are_told() {
+    let files = [
+        (
+            "cart.py",
+            "class Cart:\n    def total(self):\n        return 1\n",
+        ),
+        ("bill.py", "def total():\n    return 2\n"),
+        ("loud.py", "def rates_of_rates(rates):\n    return rates\n"),
+    ];
+    let model = Scripted::native()
+        .on("scout", [wake(&["cart.py::Cart.total"])])
+        .always("agent", finish("nothing"));
+    let text = "The rates of rates: see #Cart.total, @loud.py, #total and #nowhere.";
+    let mut bed = Bed::new(&files, model).with(|task| task.text = text.into());
+    let events = bed.run().await;
+    let located = events.iter().find_map(|event| match event {
+        Event::Located { candidates, .. } => Some(candidates),
+        _ => None,
+    });
+    let first = located.expect("candidates").iter().take(4);
+    let first: Vec<(String, &str)> = first
+        .map(|one| (one.symbol.to_string(), one.why[0].as_str()))
+        .collect();
+    let several = "one of 2 symbols that `#total` in the task may mean";
+    assert_eq!(
+        first[..3],
+        [
+            ("cart.py::Cart.total".to_owned(), "named in the task"),
+            ("loud.py::".to_owned(), "named in the task"),
+            ("bill.py::total".to_owned(), several),
+        ]
+    );
+    let prompt = &bed.model.prompts("scout")[0];
+    assert!(prompt.contains(several), "{prompt}");
+    let untold = events.iter().find_map(|event| match event {
+        Event::NotWoken { symbol, from, why } => Some((symbol.as_str(), from, why.as_str())),
+        _ => None,
+    });
+    let why = "no symbol is called `nowhere`";
+    assert_eq!(untold, Some(("#nowhere", &Party::User, why)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_the_task_names_is_the_first_candidate() {
+    let mut bed = documented(vec![wake(&["README.md"])]);
+    let events = bed.run().await;
+    let located = events.iter().find_map(|event| match event {
+        Event::Located { candidates, .. } => candidates.first(),
+        _ => None,
+    });
+    let first = located.expect("a candidate");
+    assert_eq!(first.symbol.to_string(), "README.md::");
+    let prompt = &bed.model.prompts("scout")[0];
+    let (_, candidates) = prompt.split_once("Candidates, best first").unwrap();
+    let candidate = "`README.md::` line 1 (named in the task)";
+    assert!(
+        candidates
+            .trim_start_matches(['\n', ':'])
+            .starts_with(candidate),
+        "{candidates}"
+    );
+    assert!(candidates.contains("Sells things."), "{candidates}");
+    assert_eq!(picked(&events), ["README.md::"]);
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.read("README.md").contains("Run `python shop.py`."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bare_paths_are_addresses() {
+    for (named, symbol) in [("`README.md`", "README.md::"), ("Makefile", "Makefile::")] {
+        let mut bed = documented(vec![wake(&[named])]);
+        assert_eq!(picked(&bed.run().await), [symbol]);
+    }
+    let request = json!({"symbol": "README.md", "reason": "say how to run it"});
+    let mut bed = documented(vec![wake(&["run.py"])]);
+    let model = Scripted::native()
+        .on("scout", [wake(&["run.py"])])
+        .on(
+            "agent run.py::",
+            [call("request_change", request), finish("asked")],
+        )
+        .always("agent README.md::", finish("nothing"));
+    bed.model = std::sync::Arc::new(model);
+    let events = bed.run().await;
+    let names: Vec<String> = woken(&events).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["run.py::", "README.md::"], "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_unrelated_is_woken_when_nothing_named_can_be() {
+    let wrong = || wake(&["guide"]);
+    let mut bed = documented((0..9).map(|_| wrong()).collect());
+    let events = bed.run().await;
+    assert_eq!(woken(&events).len(), 0, "{events:#?}");
+    let StopReason::NothingChanged { why } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert!(
+        why.contains("the model would begin at `guide`, which is not in the project"),
+        "{why}"
+    );
+    assert_eq!(bed.model.prompts("scout").len(), 5);
+}
+
+/// The words of the task lead to a function of the file that it names.
+#[tokio::test(start_paused = true)]
+async fn without_a_pick_a_symbol_of_the_named_file_goes_before_the_whole() {
+    let look = |at: usize| call("search", json!({"query": format!("word{at}")}));
+    let mut bed = bed((0..9).map(look).collect())
+        .with(|task| task.text = "`total` in shop.py forgets the discount".into());
+    assert_eq!(picked(&bed.run().await), ["shop.py::total"]);
+}

@@ -1,0 +1,347 @@
+//! Where all tests take long, a change is checked by those that are nearest to it.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::selection::{Extent, Habit, LONGEST, Reach};
+use crate::*;
+use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
+
+const CODE: &str = "def load(x):\n    return x\n";
+const CHANGED: &str = "def load(x):\n    return x or 0\n";
+const TESTS: &str = "from a import load\n\ndef test_load():\n    assert load(1)\n\ndef test_more():\n    assert load(2)\n\ndef test_all():\n    assert load(3)\n";
+const NEAR: [&str; 3] = [
+    "test_a.py::test_load",
+    "test_a.py::test_more",
+    "test_a.py::test_all",
+];
+
+/// Tests that nobody runs for one change.
+fn many() -> String {
+    (0..500)
+        .map(|at| format!("def test_{at}():\n    pass\n"))
+        .collect()
+}
+
+fn bed(lines: impl IntoIterator<Item = Line>) -> Bed {
+    let many = many();
+    let files = [
+        ("a.py", CODE),
+        ("test_a.py", TESTS),
+        ("test_many.py", &many),
+    ];
+    let model = Scripted::native().on("agent a.py::load", lines);
+    let mut bed = Bed::new(&files, model).begin(&["a.py::load"]);
+    bed.selects = true;
+    bed
+}
+
+/// What the runs of the tests selected, in order.
+fn selected(bed: &Bed) -> Vec<Vec<String>> {
+    let mut all = bed.selected.lock().unwrap().clone();
+    all.iter_mut().for_each(|one| one.sort());
+    all
+}
+
+fn sorted(names: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    names.sort();
+    names
+}
+
+fn evidence(events: &[Event]) -> Evidence {
+    let mut checked = events.iter().filter_map(|event| match event {
+        Event::ProposalChecked { evidence, .. } => Some(evidence.clone()),
+        _ => None,
+    });
+    checked.next_back().unwrap()
+}
+
+fn is_applied(events: &[Event]) -> bool {
+    events
+        .iter()
+        .any(|event| matches!(event, Event::ProposalApplied { .. }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_checked_by_its_nearest_tests_and_their_files_run_at_the_end() {
+    let mut bed = bed([whole(CHANGED), finish("done")]).tests(|_| vec![]);
+    let events = bed.run().await;
+    assert_eq!(selected(&bed), [sorted(&NEAR), sorted(&["test_a.py"])]);
+    let text = evidence(&events).to_string();
+    let expected = "tests: 3 nearest of 503, `fake tests` passed in 0.0 s: 5 pass\n  \
+        in test_a.py; at the end of the run, the files of the nearest tests run\n";
+    assert!(text.starts_with(expected), "{text}");
+    assert_eq!(stop(&events), StopReason::Settled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_without_the_change_is_not_held_against_it() {
+    let mut bed = bed([whole(CHANGED), finish("done")])
+        .tests(|_| vec![("t1".to_owned(), "no server".to_owned())]);
+    let events = bed.run().await;
+    // With the change, without it; then the files, with all changes and before the run.
+    let (near, file) = (sorted(&NEAR), sorted(&["test_a.py", "t1"]));
+    let runs = selected(&bed);
+    assert_eq!(runs[..2], [near.clone(), near]);
+    assert_eq!(runs[2], file);
+    let TestEvidence::Known {
+        broken,
+        still_failing,
+        ..
+    } = evidence(&events).tests
+    else {
+        panic!("unknown");
+    };
+    assert_eq!((broken.len(), still_failing), (0, vec!["t1".to_owned()]));
+    assert_eq!(stop(&events), StopReason::Settled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_only_with_the_change_goes_back() {
+    let breaks = |all: &str| match all.contains("or 0") {
+        true => vec![("t2".to_owned(), "assert 0".to_owned())],
+        false => vec![],
+    };
+    let mut bed = bed([whole(CHANGED), finish("no")]).tests(breaks);
+    let events = bed.run().await;
+    assert_eq!(evidence(&events).tests.broken(), ["t2"]);
+    assert!(!is_applied(&events));
+    let again = vec!["t2".to_owned()];
+    let (near, runs) = (sorted(&NEAR), selected(&bed));
+    assert_eq!(runs, [near.clone(), near, again.clone(), again]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_runs_no_test_with_the_change_alone_has_failed() {
+    let breaks = |all: &str| match all.contains("or 0") {
+        true => vec![(NO_START.to_owned(), "SyntaxError".to_owned())],
+        false => vec![],
+    };
+    let mut bed = bed([whole(CHANGED), finish("no")]).tests(breaks);
+    let events = bed.run().await;
+    assert_eq!(evidence(&events).tests.broken().len(), 1);
+    assert!(!is_applied(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_the_runner_does_not_find_is_tried_by_its_file() {
+    let mut bed = bed([whole(CHANGED), finish("done")]).tests(|_| vec![]);
+    bed.unknown = Some("test_a.py::test_more".to_owned());
+    let events = bed.run().await;
+    let (near, file) = (sorted(&NEAR), sorted(&["test_a.py"]));
+    assert_eq!(selected(&bed), [near.clone(), near, file.clone(), file]);
+    let text = evidence(&events).to_string();
+    assert!(text.starts_with("tests: 3 nearest of 503, "), "{text}");
+    assert!(is_applied(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_take_too_long_give_way_to_fewer() {
+    let mut bed = bed([whole(CHANGED), finish("done")]).tests(|_| vec![]);
+    *bed.test_times.lock().unwrap() = [40, 40, 1].map(Duration::from_secs).into();
+    let several: String = (0..9)
+        .map(|at| format!("def test_{at}():\n    load({at})\n"))
+        .collect();
+    std::fs::write(
+        bed.path("test_a.py"),
+        format!("from a import load\n{several}"),
+    )
+    .unwrap();
+    let events = bed.run().await;
+    let counts: Vec<usize> = selected(&bed).iter().map(Vec::len).collect();
+    assert_eq!(counts, [9, 9, 5, 1]);
+    let text = evidence(&events).to_string();
+    assert!(
+        text.starts_with("tests: 5 nearest of 509, `fake tests` passed in 1.0 s"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_takes_for_ever_alone_is_not_excused() {
+    let mut bed = bed([whole(CHANGED), finish("no")]).tests(|_| vec![]);
+    *bed.test_times.lock().unwrap() = [40, 1].map(Duration::from_secs).into();
+    let events = bed.run().await;
+    assert_eq!(evidence(&events).tests.broken().len(), 1);
+    assert!(!is_applied(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_the_task_names_run_before_and_with_every_change() {
+    for named in ["see test_many.py::test_7.", "(`test_7` fails)"] {
+        let mut bed = bed([whole(CHANGED), finish("done")])
+            .tests(|_| vec![])
+            .with(|task| task.text = format!("Mend load: {named}"));
+        bed.run().await;
+        let with = [&NEAR[..], &["test_many.py::test_7"]].concat();
+        let runs = selected(&bed);
+        assert_eq!(
+            runs[..2],
+            [sorted(&["test_many.py::test_7"]), sorted(&with)],
+            "{named}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_about_tests_that_names_none_has_all_of_them_run() {
+    let mut bed = bed([whole(CHANGED), finish("done")])
+        .tests(|_| vec![])
+        .with(|task| task.text = "Some tests fail.".to_owned());
+    *bed.test_times.lock().unwrap() = [3].map(Duration::from_secs).into();
+    let events = bed.run().await;
+    // That took long: the nearest for the change, and all again at the end.
+    assert_eq!(selected(&bed), [vec![], sorted(&NEAR), vec![]]);
+    assert!(
+        evidence(&events)
+            .to_string()
+            .contains("at the end of the run, the whole command runs")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_ran_checks_what_it_proposes() {
+    let select = ["test_many.py::test_9"];
+    let run = |select: &[&str]| call("run_tests", json!({ "select": select }));
+    let lines = [run(&[]), run(&select), whole(CHANGED), finish("done")];
+    let mut bed = bed(lines).tests(|_| vec![]);
+    bed.run().await;
+    let with = [&NEAR[..], &select].concat();
+    let runs = selected(&bed);
+    assert_eq!(runs[..3], [sorted(&NEAR), sorted(&select), sorted(&with)]);
+    let told = bed.model.prompts("agent a.py::load").pop().unwrap();
+    assert!(
+        told.contains("`fake tests` (3 nearest of 503) passes"),
+        "{told}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_without_tests_near_it_is_told_as_unknown() {
+    let many = many();
+    let files = [("a.py", CODE), ("test_many.py", &*many)];
+    let model = Scripted::native().on("agent a.py::load", [whole(CHANGED), finish("done")]);
+    let mut bed = Bed::new(&files, model)
+        .begin(&["a.py::load"])
+        .tests(|_| vec![]);
+    bed.selects = true;
+    let events = bed.run().await;
+    let text = evidence(&events).to_string();
+    assert!(
+        text.starts_with("tests: unknown (none of the 500 tests was found near it)"),
+        "{text}"
+    );
+    assert!(selected(&bed).is_empty());
+    assert!(is_applied(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_without_tests_near_it_is_checked_by_all_where_they_end_in_time() {
+    for (seconds, is_known) in [(20, true), (40, false)] {
+        let others: String = (0..20)
+            .map(|at| format!("def test_{at}():\n    pass\n"))
+            .collect();
+        let files = [("a.py", CODE), ("test_many.py", &*others)];
+        let model = Scripted::native().on("agent a.py::load", [whole(CHANGED), finish("done")]);
+        let mut bed = Bed::new(&files, model)
+            .begin(&["a.py::load"])
+            .tests(|_| vec![]);
+        bed.selects = true;
+        *bed.test_times.lock().unwrap() = [seconds].map(Duration::from_secs).into();
+        let events = bed.run().await;
+        let text = evidence(&events).to_string();
+        let is_unknown =
+            text.starts_with("tests: unknown (none of the 20 tests was found near it)");
+        assert_eq!(is_unknown, !is_known, "{text}");
+        assert!(selected(&bed).iter().all(Vec::is_empty));
+    }
+}
+
+/// The same by itself, for a change that nobody proposed.
+#[tokio::test(start_paused = true)]
+async fn the_gate_by_itself_says_what_a_run_would() {
+    let breaks = |all: &str| match all.contains("or 0") {
+        true => vec![("t2".to_owned(), "assert 0".to_owned())],
+        false => vec![],
+    };
+    let mut bed = bed([]).tests(breaks);
+    let gate = bed.gate();
+    let file = starling_syntax::FilePath::new("a.py");
+    assert_eq!(
+        gate.check(&file, CHANGED.into()).await.tests.broken(),
+        ["t2"]
+    );
+    let other = CODE.replace("return x", "return x or 1");
+    let good = gate.check(&file, other.into()).await;
+    assert!(good.tests.broken().is_empty(), "{good}");
+    let again = vec!["t2".to_owned()];
+    assert_eq!(
+        selected(&bed),
+        [
+            sorted(&NEAR),
+            sorted(&NEAR),
+            again.clone(),
+            again,
+            sorted(&NEAR)
+        ]
+    );
+}
+
+fn report(outcome: TestOutcome, millis: u64) -> TestReport {
+    TestReport {
+        outcome,
+        exit: None,
+        command: String::new(),
+        cases: Vec::new(),
+        source: Default::default(),
+        output: String::new(),
+        millis,
+    }
+}
+
+#[test]
+fn what_shows_nothing_is_tried_by_files_and_then_by_fewer_until_none_is_left() {
+    let failed = report(TestOutcome::Failed, 1);
+    let mut habits = vec![Habit::default()];
+    while let Some(next) = habits[habits.len() - 1].instead(&failed, &failed) {
+        habits.push(next);
+    }
+    assert_eq!(habits.len(), 4, "{habits:?}");
+    // One test that passes on either side says something.
+    let mut some = failed.clone();
+    some.cases.push(TestCase {
+        id: "t".to_owned(),
+        status: TestStatus::Passed,
+        message: String::new(),
+    });
+    assert_eq!(habits[0].instead(&some, &failed), None);
+    assert_eq!(habits[0].instead(&failed, &some), None);
+}
+
+#[test]
+fn what_takes_nearly_all_the_time_without_a_change_is_not_blamed_on_one() {
+    let late = report(TestOutcome::TimedOut, 30_000);
+    let most = u64::try_from(LONGEST.as_millis()).unwrap();
+    let without = |millis| report(TestOutcome::Passed, millis);
+    let habit = Habit::default();
+    assert!(habit.instead(&late, &without(most - 1)).is_some());
+    assert_eq!(habit.instead(&late, &without(most / 3)), None);
+    assert!(habit.instead(&late, &late).is_some());
+}
+
+#[test]
+fn a_quick_command_runs_whole_for_every_change() {
+    assert_eq!(
+        Reach::after(&report(TestOutcome::Failed, 1_900)),
+        Reach::WHOLE
+    );
+    let slow = Reach::after(&report(TestOutcome::Passed, 2_100));
+    assert_eq!((slow.checks, slow.end), (Extent::Nearest, Extent::Whole));
+    assert_eq!(
+        Reach::after(&report(TestOutcome::TimedOut, 100)),
+        Reach::NEAREST
+    );
+}

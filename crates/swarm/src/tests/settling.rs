@@ -1,0 +1,253 @@
+//! Settling: tests that fail when all is quiet wake those who can mend them, for a bounded time.
+
+use starling_core::Approval;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::proposal::WHOLE_RUN;
+use crate::*;
+
+const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
+const IN_G: &str =
+    "  File \"test_a.py\", line 5, in test_g\n  File \"a.py\", line 6, in g\nTypeError: None";
+
+fn insists(source: &str) -> Line {
+    call(
+        "propose",
+        json!({"reason": "r", "source": source, "insist": true}),
+    )
+}
+
+/// A run over `f` in which a person accepts everything, also what breaks a test.
+fn reviewed(model: Scripted) -> Bed {
+    Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Ask)
+}
+
+fn breaks_g(message: &'static str) -> impl Fn(&str) -> Vec<(String, String)> + Send + Sync {
+    move |all| match all.contains("return None") && !all.contains("or 0") {
+        true => vec![("t1".to_owned(), message.to_owned())],
+        false => vec![],
+    }
+}
+
+fn failed_tests(events: &[Event]) -> Vec<String> {
+    let failed = |(agent, cause)| matches!(cause, Cause::FailedTests { .. }).then_some(agent);
+    woken(events).into_iter().filter_map(failed).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_test_wakes_the_owner_of_the_frame() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return (f(x) or 0) + 1\n")],
+        );
+    let mut bed = reviewed(model).tests(breaks_g(IN_G));
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(failed_tests(&events), ["a.py::g"]);
+    assert!(bed.model.prompts("agent a.py::g")[0].contains("TypeError: None"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_without_a_frame_wakes_who_changed_something() {
+    let model = Scripted::native().on(
+        "agent a.py::f",
+        [
+            insists("def f(x):\n    return None\n"),
+            whole("def f(x):\n    return x\n"),
+        ],
+    );
+    let mut bed = reviewed(model).tests(breaks_g("it is wrong"));
+    let events = bed.run().await;
+    assert_eq!(failed_tests(&events), ["a.py::f"]);
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("a.py"), TWO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_of_failures_are_asked_then_who_changed_something_and_then_the_run_says_what_fails()
+{
+    let model = Scripted::native()
+        .on(
+            "agent a.py::f",
+            [insists("def f(x):\n    return None\n"), finish("nor mine")],
+        )
+        .always("agent a.py::g", finish("it is not my fault"));
+    let mut bed = reviewed(model).tests(breaks_g(IN_G));
+    let events = bed.run().await;
+    assert_eq!(failed_tests(&events), ["a.py::g", "a.py::f"]);
+    let failing = vec!["t1".to_owned()];
+    assert_eq!(stop(&events), StopReason::TestsFail { failing });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_before_counts_only_when_the_task_is_about_tests() {
+    for (text, settled) in [("Make it the fastest.", true), ("The tests fail.", false)] {
+        let model = Scripted::native()
+            .on("agent a.py::f", [insists("def f(x):\n    return x + 0\n")])
+            .always("agent", finish("nothing"));
+        let mut bed = reviewed(model)
+            .with(|task| task.text = text.into())
+            .tests(|_| vec![("t1".into(), IN_G.into())]);
+        let events = bed.run().await;
+        assert_eq!(stop(&events).is_settled(), settled, "{text}: {events:#?}");
+        assert_eq!(failed_tests(&events).is_empty(), settled);
+    }
+}
+
+/// The third is accepted while the second is checked for the last time, against a text without it.
+#[tokio::test(start_paused = true)]
+async fn what_another_mends_while_the_tests_run_is_not_held_against_a_change() {
+    let text = "def f():\n    return 0\n\n\ndef g():\n    return 0\n\n\ndef h():\n    return 0\n";
+    let mends = |name: &str| [whole(&format!("def {name}():\n    return '{name}'\n"))];
+    let model = Scripted::native()
+        .on("agent a.py::f", mends("f"))
+        .on("agent a.py::g", mends("g"))
+        .on("agent a.py::h", mends("h"))
+        .always("agent", finish("nothing"));
+    let wants = |all: &str| {
+        let names = ["f", "g", "h"].into_iter();
+        let wrong = names.filter(|name| !all.contains(&format!("return '{name}'")));
+        wrong
+            .map(|name| (format!("t_{name}"), "wrong".to_owned()))
+            .collect()
+    };
+    let mut bed = Bed::new(&[("a.py", text)], model)
+        .begin(&["a.py::f", "a.py::g", "a.py::h"])
+        .tests(wants);
+    *bed.test_times.lock().unwrap() = [0, 1_000, 2_000, 1_500, 2_000, 1_000]
+        .map(Duration::from_millis)
+        .into();
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let refused = |event: &Event| matches!(event, Event::ProposalRefused { .. });
+    assert!(!events.iter().any(refused), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn evidence_that_went_stale_is_found_out_again() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return f(x) + 2\n"), finish("nothing")],
+        );
+    let together = |all: &str| match all.contains("x + 1") && all.contains("f(x) + 2") {
+        true => vec![("t2".to_owned(), "both at once".to_owned())],
+        false => vec![],
+    };
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f", "a.py::g"])
+        .tests(together);
+    // Before; the proposal of one; that of the other, which ends when the first is applied.
+    *bed.test_times.lock().unwrap() = [0, 1, 5].map(Duration::from_secs).into();
+    let events = bed.run().await;
+    let runs = |event: &&Event| {
+        matches!(
+            event,
+            Event::TestsRun {
+                phase: TestPhase::Proposal,
+                ..
+            }
+        )
+    };
+    assert_eq!(events.iter().filter(runs).count(), 3, "{events:#?}");
+    assert!(
+        malformed(&events)[0].contains("both at once"),
+        "{events:#?}"
+    );
+    assert_eq!(*bed.editor.writes.lock().unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_command_that_fails_as_a_whole_wakes_the_owner_of_the_frame_in_its_output() {
+    let model = Scripted::native()
+        .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return (f(x) or 0) + 1\n")],
+        );
+    let judge = breaks_g(IN_G);
+    let mut bed = reviewed(model).tests(move |all| {
+        let whole = |(_, output)| (WHOLE_RUN.to_owned(), output);
+        judge(all).into_iter().map(whole).collect()
+    });
+    let events = bed.run().await;
+    assert_eq!(failed_tests(&events), ["a.py::g"], "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_command_of_the_user_that_does_not_run_is_told_before_a_call() {
+    let not_found = |_: &str| {
+        vec![(
+            NO_START.to_owned(),
+            "one\n\nsh: tets: not found\n".to_owned(),
+        )]
+    };
+    let model = Scripted::native().on("scout", [wake(&["a.py::f"])]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).tests(not_found);
+    let events = bed.run().await;
+    let StopReason::Failed { error } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    let expected = "`fake tests` (exit status 127)\n  one\n  sh: tets: not found\n";
+    assert!(error.contains(expected), "{error}");
+    assert_eq!(bed.model.calls(), 0);
+    // What was found by Starling itself is only evidence that is not there.
+    let model = Scripted::native()
+        .on("scout", [wake(&["a.py::f"])])
+        .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).tests(not_found);
+    bed.chosen = starling_core::Chosen::Found;
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_folder_without_files_is_told_before_a_call() {
+    let mut bed = Bed::new(&[], Scripted::native());
+    let events = bed.run().await;
+    let StopReason::Failed { error } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert!(error.contains("holds no file"), "{error}");
+    assert_eq!(bed.model.calls(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_steered_while_the_tests_run_at_the_end_ends_before_the_run() {
+    let mut model = Scripted::native().on(
+        "agent a.py::f",
+        [
+            whole("def f(x):\n    return x + 1\n"),
+            finish("no more to do"),
+        ],
+    );
+    model.latency = Duration::from_secs(30);
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(|_| Vec::new());
+    // What is typed while the change is applied is tested at the end, for ten seconds.
+    let typed = format!("# mine\n{TWO}");
+    *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed));
+    *bed.test_times.lock().unwrap() = [0, 0, 10].map(Duration::from_secs).into();
+    let handle = bed.start();
+    until(&handle, |event| {
+        matches!(event, Event::AgentFinished { .. })
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    handle.steer(Some("a.py::f".parse().unwrap()), "have another look".into());
+    handle.finished().await;
+    let events = handle.log.events();
+    let ends = |event: &&Event| matches!(event, Event::AgentFinished { .. });
+    assert_eq!(events.iter().filter(ends).count(), 2, "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
+}

@@ -1,0 +1,159 @@
+//! A small model looks at one function after another.
+
+use super::bed::*;
+use crate::*;
+
+const STOCK: &str = "\
+class Stock:
+    def __init__(self):
+        self.counts = {}
+
+    def restock(self, item, amount):
+        self.counts[item] = self.counts.get(item, 0) - amount
+
+    def count(self, item):
+        return self.counts.get(item, 0)
+";
+
+/// The test compares what `count` returns; the fault is in `restock`.
+fn red_until_added(all: &str) -> Vec<(String, String)> {
+    let message = "test_stock.py:4: in test_restock\n    assert stock.count(\"pen\") == 5\nE   AssertionError: assert -5 == 5";
+    match all.contains("0) + amount") {
+        true => Vec::new(),
+        false => vec![("test_stock.py::test_restock".to_owned(), message.to_owned())],
+    }
+}
+
+fn woken(events: &[Event]) -> Vec<String> {
+    let woken = events.iter().filter_map(|event| match event {
+        Event::AgentWoken { agent, .. } => agent.symbol().map(|symbol| symbol.name.clone()),
+        _ => None,
+    });
+    woken.collect()
+}
+
+fn bed(task: &str, model: Scripted) -> Bed {
+    let task = task.to_owned();
+    Bed::new(&[("stock.py", STOCK)], model)
+        .tests(red_until_added)
+        .with(|it| it.text = task)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_function_that_the_task_speaks_of_comes_before_the_compared_one() {
+    let right = "```python\n    def restock(self, item, amount):\n        self.counts[item] = self.counts.get(item, 0) + amount\n```";
+    let model = Scripted::small().on("agent stock.py::Stock.restock", [say(right)]);
+    let mut bed = bed("Restocking an item lowers its count.", model);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(woken(&events), ["Stock.restock"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_suspect_is_woken_when_one_gave_up_and_never_two_at_once() {
+    let useless = "```python\n    def count(self, item):\n        return 7\n```";
+    let right = "```python\n    def restock(self, item, amount):\n        self.counts[item] = self.counts.get(item, 0) + amount\n```";
+    let model = Scripted::small()
+        .always("agent stock.py::Stock.count", say(useless))
+        .on("agent stock.py::Stock.restock", [say(right)]);
+    let mut bed = bed("stock.count gives a wrong number.", model);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(woken(&events), ["Stock.count", "Stock.restock"]);
+    let at = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted).unwrap();
+    let first_ended = at(&|event| matches!(event, Event::AgentFinished { .. }));
+    let second_woken = at(&|event| {
+        let Event::AgentWoken { agent, .. } = event else {
+            return false;
+        };
+        agent
+            .symbol()
+            .is_some_and(|symbol| symbol.name == "Stock.restock")
+    });
+    assert!(first_ended < second_woken);
+    assert!(bed.read("stock.py").contains("0) + amount"));
+    // What the first suspect proposed was not needed.
+    let Some(Event::RunFinished { ending, .. }) = events.last() else {
+        panic!("{events:#?}")
+    };
+    let proof = ending.as_ref().map(|ending| ending.proof);
+    assert_eq!(proof, Some(Proof::Proven), "{ending:?}");
+    // The test does not name `restock`, and is shown all the same.
+    let prompts = bed.model.prompts("agent stock.py::Stock.restock");
+    assert!(
+        prompts[0].contains("must be `5`, but it is `-5`"),
+        "{}",
+        prompts[0]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_looked_at_again_after_two_minutes() {
+    let model = Scripted::small()
+        .filling()
+        .always("agent", say("```python\ndef nothing():\n    pass\n```"))
+        .always("fill", say("        pass"));
+    let mut bed = bed("Restocking an item lowers its count.", model);
+    *bed.test_times.lock().unwrap() = vec![std::time::Duration::from_secs(25); 40].into();
+    let events = bed.run().await;
+    assert!(!stop(&events).is_settled(), "{events:#?}");
+    let mut woken = woken(&events);
+    let all = woken.len();
+    woken.sort();
+    woken.dedup();
+    assert_eq!((woken.len() >= 2, woken.len()), (true, all), "{woken:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_fills_looks_quickly_at_all_before_it_looks_again() {
+    let useless = "```python\ndef nothing():\n    pass\n```";
+    let model = Scripted::small()
+        .filling()
+        .always("agent", say(useless))
+        .always("fill", say("        pass"));
+    let mut bed = bed("Restocking an item lowers its count.", model);
+    let events = bed.run().await;
+    assert!(!stop(&events).is_settled(), "{events:#?}");
+    let woken = woken(&events);
+    let (first, again) = woken.split_at(woken.len() / 2);
+    assert!(first.len() >= 2, "{woken:?}");
+    assert_eq!(first, again);
+    let ends: Vec<(String, String)> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::AgentFinished {
+                agent,
+                outcome: AgentOutcome::GaveUp { why },
+                ..
+            } => Some((agent.symbol()?.name.clone(), why.clone())),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        ends[0].1.ends_with("; others are looked at first"),
+        "{ends:?}"
+    );
+    let last = &ends[first.len()];
+    assert_eq!(last.0, ends[0].0);
+    assert!(!last.1.contains("others"), "{ends:?}");
+    let prompts = bed.model.prompts("agent stock.py::Stock.restock");
+    let explains = |prompt: &String| prompt.contains("Say in one sentence");
+    assert_eq!(
+        prompts.iter().position(explains),
+        Some(2),
+        "it goes on where it was"
+    );
+    assert_eq!(bed.read("stock.py"), STOCK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_ends_when_all_suspects_gave_up() {
+    let useless = "```python\ndef nothing():\n    pass\n```";
+    let model = Scripted::small().always("agent", say(useless));
+    let mut bed = bed("Restocking an item lowers its count.", model);
+    let events = bed.run().await;
+    assert!(!stop(&events).is_settled(), "{events:#?}");
+    let woken = woken(&events);
+    assert!(woken.len() >= 2 && woken.len() <= 3, "{woken:?}");
+    assert_eq!(bed.read("stock.py"), STOCK);
+}

@@ -1,0 +1,358 @@
+//! Taking back: one of several, all, and what the user changed since.
+
+use super::bed::*;
+use super::landing::{self, FITS, WIDER, left_applied, pair};
+use crate::*;
+use starling_core::Approval;
+
+const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
+const F: &str = "return x + 1\n";
+const G: &str = "return f(x) + 2\n";
+
+/// A finished run that changed both functions, and the proposals in the order of their arrival.
+async fn changed() -> (Bed, RunHandle, Vec<(ProposalId, String)>) {
+    let model = Scripted::native()
+        .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
+        .on("agent a.py::g", [whole("def g(x):\n    return f(x) + 2\n")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f", "a.py::g"]);
+    let handle = bed.start();
+    handle.finished().await;
+    let text = bed.read("a.py");
+    assert!(text.contains(F) && text.contains(G), "{text}");
+    let applied = |event: &Event| match event {
+        Event::ProposalApplied {
+            proposal, symbols, ..
+        } => Some((*proposal, symbols[0].to_string())),
+        _ => None,
+    };
+    let applied = handle.log.events().iter().filter_map(applied).collect();
+    (bed, handle, applied)
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_several_is_taken_back_and_the_other_stays() {
+    for which in ["a.py::f", "a.py::g"] {
+        let (bed, handle, applied) = changed().await;
+        let id = applied
+            .iter()
+            .find(|(_, symbol)| symbol == which)
+            .unwrap()
+            .0;
+        assert_eq!(handle.undo(Some(id)).await, Ok(vec![id]));
+        let text = bed.read("a.py");
+        assert_eq!(text.contains(F), which != "a.py::f", "{text}");
+        assert_eq!(text.contains(G), which != "a.py::g", "{text}");
+        assert_eq!(handle.undo(Some(id)).await, Err(UndoError::Unknown(id)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_are_taken_back_the_last_first() {
+    let (bed, handle, applied) = changed().await;
+    let last_first: Vec<ProposalId> = applied.iter().rev().map(|(id, _)| *id).collect();
+    assert_eq!(handle.undo(None).await, Ok(last_first));
+    assert_eq!(bed.read("a.py"), TWO);
+    assert_eq!(handle.undo(None).await, Ok(vec![]), "nothing is left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_editor_took_back_is_taken_back_only_when_it_is_there_again() {
+    let (bed, handle, applied) = changed().await;
+    let text = bed.read("a.py");
+    std::fs::write(bed.path("a.py"), TWO).unwrap();
+    let mut ids: Vec<ProposalId> = applied.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    let gone = handle.undo(None).await;
+    assert_eq!(gone, Err(UndoError::Gone(ids.clone())));
+    assert_eq!(
+        handle.undo(Some(ids[0])).await,
+        Err(UndoError::Gone(vec![ids[0]]))
+    );
+    assert_eq!(bed.read("a.py"), TWO);
+    // The editor's own redo.
+    std::fs::write(bed.path("a.py"), text).unwrap();
+    assert_eq!(
+        handle.undo(None).await.map(|undone| undone.len()),
+        Ok(ids.len())
+    );
+    assert_eq!(bed.read("a.py"), TWO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_user_changed_since_is_not_taken_back() {
+    let (bed, handle, applied) = changed().await;
+    let typed = bed.read("a.py").replace("return x + 1", "return x * 9");
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    let id = applied
+        .iter()
+        .find(|(_, symbol)| symbol == "a.py::f")
+        .unwrap()
+        .0;
+    let conflict = handle.undo(Some(id)).await.unwrap_err();
+    assert!(
+        matches!(&conflict, UndoError::Conflict { symbol, .. } if symbol.to_string() == "a.py::f"),
+        "{conflict}"
+    );
+    assert_eq!(bed.read("a.py"), typed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_was_made_is_gone_again() {
+    let make = call(
+        "propose",
+        serde_json::json!({"reason": "r", "symbol": "b.py", "source": "def h():\n    return 1\n", "more": true}),
+    );
+    let model = Scripted::native().on("agent a.py::f", [make, finish("done")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    let handle = bed.start();
+    handle.finished().await;
+    let events = handle.log.events();
+    let Some(Event::RunFinished { diff, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let expected = "--- /dev/null\n+++ b/b.py\n@@ -0,0 +1,2 @@\n+def h():\n+    return 1\n";
+    assert_eq!(diff, expected);
+    assert_eq!(handle.undo(None).await.unwrap().len(), 1);
+    assert!(!bed.path("b.py").exists());
+    assert_eq!(bed.read("a.py"), TWO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_user_added_to_a_new_file_stays() {
+    let make = call(
+        "propose",
+        serde_json::json!({"reason": "r", "symbol": "b.py", "source": "def h():\n    return 1\n"}),
+    );
+    let model = Scripted::native().on("agent a.py::f", [make]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    let handle = bed.start();
+    handle.finished().await;
+    std::fs::write(bed.path("b.py"), "# mine\ndef h():\n    return 1\n").unwrap();
+    handle.undo(None).await.unwrap();
+    assert_eq!(bed.read("b.py"), "# mine\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_change_mended_fails_again_without_it() {
+    let wrong = |all: &str| match all.contains("return x + 1") {
+        true => vec![],
+        false => vec![("t1".to_owned(), "AssertionError".to_owned())],
+    };
+    // The second agent waits long enough for the undo, then breaks nothing: `t1` is no news.
+    let mut model = Scripted::native()
+        .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
+        .on(
+            "agent a.py::g",
+            [
+                call("read", serde_json::json!({"symbols": ["a.py::f"]})),
+                call("read", serde_json::json!({"symbols": ["a.py::g"]})),
+                whole("def g(x):\n    return f(x) + 2\n"),
+            ],
+        );
+    model.latency = std::time::Duration::from_secs(5);
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f", "a.py::g"])
+        .tests(wrong);
+    let handle = bed.start();
+    let mut log = handle.log.follow();
+    let id = loop {
+        let record = log.next().await.unwrap();
+        if let Record::Event(Event::ProposalApplied { proposal, .. }) = &record.record {
+            break *proposal;
+        }
+    };
+    handle.undo(Some(id)).await.unwrap();
+    handle.finished().await;
+    let evidence = handle
+        .log
+        .events()
+        .into_iter()
+        .rev()
+        .find_map(|event| match event {
+            Event::ProposalChecked { evidence, .. } => Some(evidence.tests),
+            _ => None,
+        });
+    let Some(TestEvidence::Known {
+        broken,
+        still_failing,
+        ..
+    }) = evidence
+    else {
+        panic!("{evidence:?}");
+    };
+    assert_eq!((broken, still_failing), (vec![], vec!["t1".to_owned()]));
+}
+
+/// The bytes do not overlap, but what is left of the line would be nobody's.
+#[tokio::test(start_paused = true)]
+async fn a_line_that_the_user_changed_as_well_is_not_taken_back() {
+    let (bed, handle, applied) = changed().await;
+    let typed = bed.read("a.py").replace("return x + 1", "return y + 1");
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    let f = applied.iter().find(|(_, symbol)| symbol == "a.py::f");
+    let conflict = handle.undo(Some(f.unwrap().0)).await.unwrap_err();
+    assert!(matches!(conflict, UndoError::Conflict { .. }), "{conflict}");
+    assert_eq!(bed.read("a.py"), typed);
+}
+
+/// What the trajectory tells of the proposals that an applied one belongs to.
+fn belongs_to(events: &[Event], id: u32) -> Dependencies {
+    let change = events.iter().find_map(|event| match event {
+        Event::ProposalApplied {
+            proposal, change, ..
+        } if proposal.0 == id => change.clone(),
+        _ => None,
+    });
+    change.expect("an applied change").dependencies
+}
+
+fn stay(undo: Result<Vec<ProposalId>, UndoError>) -> (Vec<ProposalId>, Vec<(ProposalId, String)>) {
+    match undo {
+        Err(UndoError::Stay { undone, stay }) => (undone, stay),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_set_that_was_accepted_together_all_is_taken_back_or_nothing() {
+    for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
+        for (file, line) in [("shop.py", "return fee(x, 2)"), ("fees.py", "x * rate")] {
+            let mut bed = pair(approval, &[whole(WIDER)], &[whole(FITS)]);
+            let handle = bed.start();
+            handle.finished().await;
+            for (id, other) in [(1, 2), (2, 1)] {
+                let set = belongs_to(&handle.log.events(), id).set;
+                assert_eq!(set, [ProposalId(other)].into(), "{approval:?}");
+            }
+            let whole = bed.read(file);
+            let typed = whole.replace(line, &format!("{line} + 9"));
+            std::fs::write(bed.path(file), &typed).unwrap();
+            let (undone, told) = stay(handle.undo(None).await);
+            assert_eq!(undone, []);
+            assert_eq!(told.len(), 2, "{told:?}");
+            let ((first, why), (second, held)) = (&told[0], &told[1]);
+            assert!(why.contains("was changed by you since"), "{told:?}");
+            assert_ne!(first, second);
+            assert_eq!(
+                *held,
+                format!("it belongs together with {first}, which stays")
+            );
+            assert_eq!(bed.read(file), typed);
+            assert_eq!(left_applied(&handle.log.events()).len(), 2);
+            // One alone is taken back for whoever asks for it, and so is the set without the typed line.
+            assert_eq!(handle.undo(Some(*second)).await, Ok(vec![*second]));
+            std::fs::write(bed.path(file), &whole).unwrap();
+            assert_eq!(handle.undo(None).await, Ok(vec![*first]));
+            for (file, text) in landing::TWO {
+                assert_eq!(bed.read(file), text);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_taken_back_of_a_set_is_applied_again_when_the_editor_refuses_the_rest() {
+    for refused in ["fees.py", "shop.py"] {
+        let mut bed = pair(Approval::Auto, &[whole(WIDER)], &[whole(FITS)]);
+        let handle = bed.start();
+        handle.finished().await;
+        let before = landing::TWO.map(|(file, _)| bed.read(file));
+        *bed.editor.refuses.lock().unwrap() = Some(refused.to_owned());
+        let (undone, told) = stay(handle.undo(None).await);
+        assert_eq!((undone.len(), told.len()), (0, 2), "{told:?}");
+        assert!(told[0].1.contains("permission denied"), "{told:?}");
+        assert_eq!(landing::TWO.map(|(file, _)| bed.read(file)), before);
+        let events = handle.log.events();
+        let mut left = left_applied(&events);
+        left.sort();
+        assert_eq!(left, [ProposalId(1), ProposalId(2)], "{events:#?}");
+        assert_eq!(handle.undo(None).await.unwrap().len(), 2);
+        for (file, text) in landing::TWO {
+            assert_eq!(bed.read(file), text);
+        }
+    }
+}
+
+/// `total` failed its checks until `fee` was applied.
+#[tokio::test(start_paused = true)]
+async fn what_a_change_that_stays_may_need_is_not_taken_back() {
+    let fits = |all: &str| match all.contains("fee(x, 2)") && !all.contains("rate=1") {
+        true => vec![("t1".to_owned(), "TypeError: fee()".to_owned())],
+        false => Vec::new(),
+    };
+    for (file, line, undone_first) in [
+        ("shop.py", "return fee(x, 2)", None),
+        ("fees.py", "x * rate", Some("shop.py::total")),
+    ] {
+        let model = Scripted::native()
+            .on("agent shop.py::total", [whole(FITS)])
+            .on(
+                "agent fees.py::fee",
+                [
+                    call("read", serde_json::json!({"symbols": ["shop.py::total"]})),
+                    whole("def fee(x, rate=1):\n    return x * rate\n"),
+                ],
+            );
+        let mut bed = Bed::new(&landing::TWO, model)
+            .begin(&["shop.py::total", "fees.py::fee"])
+            .tests(fits);
+        let handle = bed.start();
+        handle.finished().await;
+        let events = handle.log.events();
+        let of = |owner: &str| {
+            let applied = |event: &Event| match event {
+                Event::ProposalApplied {
+                    proposal, symbols, ..
+                } if symbols[0].to_string() == owner => Some(*proposal),
+                _ => None,
+            };
+            events.iter().find_map(applied).expect("applied")
+        };
+        let (total, fee) = (of("shop.py::total"), of("fees.py::fee"));
+        assert_eq!(belongs_to(&events, total.0).needs, [fee].into());
+        assert!(belongs_to(&events, fee.0).is_empty());
+        let typed = bed.read(file).replace(line, &format!("{line} + 9"));
+        std::fs::write(bed.path(file), &typed).unwrap();
+        let (undone, told) = stay(handle.undo(None).await);
+        let expected = undone_first.map(|_| total);
+        assert_eq!(undone, expected.into_iter().collect::<Vec<_>>());
+        assert_eq!(bed.read(file), typed);
+        match undone_first {
+            Some(_) => assert_eq!(told.len(), 1, "{told:?}"),
+            None => assert!(
+                told[1]
+                    .1
+                    .starts_with(&format!("{total}, which stays, may need it")),
+                "{told:?}"
+            ),
+        }
+    }
+}
+
+/// A person accepts a changed contract before its caller follows.
+#[tokio::test(start_paused = true)]
+async fn a_changed_contract_stays_where_a_change_that_followed_it_stays() {
+    let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x) + 1\n";
+    let model = Scripted::native()
+        .on(
+            "agent a.py::fee",
+            [whole("def fee(x, y):\n    return x + y\n")],
+        )
+        .on(
+            "agent a.py::g",
+            [whole("def g(x):\n    return fee(x, 1)\n")],
+        );
+    let mut bed = Bed::new(&[("a.py", text)], model)
+        .begin(&["a.py::fee"])
+        .with(|task| task.approval = Approval::Ask);
+    let handle = bed.start();
+    handle.finished().await;
+    let events = handle.log.events();
+    assert_eq!(left_applied(&events).len(), 2, "{events:#?}");
+    assert_eq!(belongs_to(&events, 2).set, [ProposalId(1)].into());
+    let typed = bed.read("a.py").replace("fee(x, 1)", "fee(x, 1) * 9");
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    let (undone, told) = stay(handle.undo(None).await);
+    assert_eq!((undone.len(), told.len()), (0, 2), "{told:?}");
+    assert_eq!(bed.read("a.py"), typed);
+}

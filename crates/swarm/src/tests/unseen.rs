@@ -1,0 +1,202 @@
+//! What an agent has not seen: the user's text meanwhile, and the task before the run begins.
+
+use starling_core::Driver;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_later_proposal_keeps_what_the_user_typed_while_an_earlier_one_was_applied() {
+    let before = "def f(x):\n    a = 1\n    b = 1\n    return a + b\n";
+    let typed = "def f(x):\n    a = 1\n    b = 1\n    # mine\n    return a + b\n";
+    let first = json!({"reason": "one", "hunks": [{"old": "a = 1", "new": "a = 2"}], "more": true});
+    let source = "def f(x):\n    a = 2\n    b = 2\n    return a + b\n";
+    let second = json!({"reason": "two", "source": source, "intended_losses": true});
+    let model = Scripted::native().on(
+        "agent a.py::f",
+        [call("propose", first), call("propose", second)],
+    );
+    let mut bed = Bed::new(&[("a.py", before)], model).begin(&["a.py::f"]);
+    *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed.to_owned()));
+    let events = bed.run().await;
+    let after = "def f(x):\n    a = 2\n    b = 2\n    # mine\n    return a + b\n";
+    assert_eq!(bed.read("a.py"), after, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_steered_before_the_run_begins_knows_the_task_and_keeps_the_run_alive() {
+    let files = [(
+        "a.py",
+        "def f(x):\n    return 1\n\n\ndef g(x):\n    return 1\n",
+    )];
+    let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return 2\n")]);
+    let mut bed = Bed::new(&files, model)
+        .begin(&["a.py::g"])
+        .with(|task| task.limits.agents = 1)
+        .tests(|_| Vec::new());
+    *bed.test_times.lock().unwrap() = vec![Duration::from_secs(10)].into();
+    let handle = bed.start();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    handle.steer(Some("a.py::f".parse().unwrap()), "return 2".into());
+    handle.finished().await;
+    let events = handle.log.events();
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let prompts = bed.model.prompts("agent a.py::f");
+    assert!(prompts[0].contains("Make it right."), "{}", prompts[0]);
+}
+
+const F_AND_G: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n";
+
+/// The single agent is shown `f`, and the user changes `f` while its model thinks. A change of `g` that
+/// does not fit lets the run read the file again before the agent proposes these changes of `f`. Gives
+/// the prompts and the text at the end.
+async fn single_agent_proposes(
+    typed: &str,
+    changes: impl IntoIterator<Item = serde_json::Value>,
+) -> (Vec<String>, String) {
+    let nonsense =
+        json!({"symbol": "a.py::g", "reason": "r", "hunks": [{"old": "no", "new": "1"}]});
+    let changes = changes.into_iter().map(|change| call("propose", change));
+    let lines = std::iter::once(call("propose", nonsense)).chain(changes);
+    let mut model = Scripted::native().on("solo", lines);
+    model.latency = Duration::from_secs(5);
+    let mut bed = Bed::new(&[("a.py", F_AND_G)], model).with(|task| {
+        task.driver = Driver::Single;
+        task.text = "Let `f` return x + 1.".into();
+    });
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    std::fs::write(bed.path("a.py"), replace_body_of_f(typed)).unwrap();
+    handle.finished().await;
+    let prompts = bed.model.prompts("solo");
+    let shown = "def f(x):\n    return x\n";
+    assert!(prompts[0].contains(shown), "{}", prompts[0]);
+    (prompts, bed.read("a.py"))
+}
+
+fn replace_body_of_f(body: &str) -> String {
+    F_AND_G.replacen("    return x\n", body, 1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_single_agent_keeps_what_was_typed_in_a_function_after_it_was_shown() {
+    let source = "def f(x):\n    return x + 1\n";
+    let blind =
+        json!({"symbol": "a.py::f", "reason": "r", "source": source, "intended_losses": true});
+    let (_, text) = single_agent_proposes("    # mine\n    return x\n", [blind]).await;
+    let expected = replace_body_of_f("    # mine\n    return x + 1\n");
+    assert_eq!(text, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_single_agent_changes_a_line_that_was_typed_since_only_after_it_was_shown() {
+    let hunk = |new: &str| {
+        let hunks = json!([{"old": "return x", "new": new}]);
+        json!({"symbol": "a.py::f", "reason": "r", "hunks": hunks})
+    };
+    let changes = [hunk("return x + 1"), hunk("return 1 + x")];
+    let (prompts, text) = single_agent_proposes("    return x  # mine\n", changes).await;
+    let told = "The user changed the same place meanwhile";
+    assert!(prompts[2].contains(told), "{}", prompts[2]);
+    assert!(prompts[2].contains("return x  # mine"), "{}", prompts[2]);
+    assert_eq!(text, replace_body_of_f("    return 1 + x  # mine\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_typed_while_tests_run_is_not_seen_by_an_agent_that_reads_in_the_same_turn() {
+    let look = Line::Call(vec![
+        ("read".to_owned(), json!({"symbols": ["a.py::f"]})),
+        ("run_tests".to_owned(), json!({"select": []})),
+    ]);
+    let source = "def f(x):\n    return x + 1\n";
+    let blind = json!({"reason": "r", "source": source, "intended_losses": true});
+    let mut model = Scripted::native().on("agent a.py::f", [look, call("propose", blind)]);
+    model.latency = Duration::from_secs(5);
+    let mut bed = Bed::new(&[("a.py", F_AND_G)], model)
+        .begin(&["a.py::f"])
+        .tests(|_| Vec::new());
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    let typed = replace_body_of_f("    # mine\n    return x\n");
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    let unsaved = [("a.py".to_owned(), typed)].into();
+    *bed.editor.unsaved.lock().unwrap() = unsaved;
+    handle.finished().await;
+    let expected = replace_body_of_f("    # mine\n    return x + 1\n");
+    assert_eq!(bed.read("a.py"), expected, "{:#?}", handle.log.events());
+}
+
+/// The module's owner and that of a function both see the module as it was; the first proposal is applied
+/// while the second one is written.
+async fn module_after_f(f: Line, module: Line) -> (Vec<String>, String) {
+    let slow = call("run_tests", json!({"select": []}));
+    let model = Scripted::native()
+        .on("agent a.py::f", [f])
+        .on("agent a.py::", [slow, module, finish("so be it")]);
+    let text = format!("import os\n\n\n{F_AND_G}\n\nprint(os.name)\n");
+    let mut bed = Bed::new(&[("a.py", &text)], model)
+        .begin(&["a.py::f", "a.py::"])
+        .tests(|_| Vec::new());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(malformed(&events), [""; 0]);
+    (bed.model.prompts("agent a.py::"), bed.read("a.py"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn imports_that_two_owners_add_stand_beside_one_another() {
+    let f = json!({
+        "reason": "r", "source": "def f(x):\n    return re.escape(x)\n", "imports": ["import re"],
+    });
+    let hunks = json!([{"old": "import os\n", "new": "import os\nimport sys\n"}]);
+    let print = json!({"old": "print(os.name)", "new": "print(os.name, sys.path)"});
+    let hunks = json!([hunks[0], print]);
+    let module = json!({"reason": "r", "hunks": hunks});
+    let (prompts, text) = module_after_f(call("propose", f), call("propose", module)).await;
+    // One of the function's owner, two of the module's.
+    assert_eq!(prompts.len(), 3, "{}", prompts.join("\n"));
+    for line in ["import re\n", "import sys\n", "import os\n", "sys.path)"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+/// Both agents change `f`; the second one is shown it again, in one of these ways, before it does so.
+async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
+    let first =
+        json!({"symbol": "a.py::f", "reason": "one", "source": "def f(x):\n    return x + 1\n"});
+    let hunks = json!([{"old": "return x + 1", "new": "return x + 2"}]);
+    let second = json!({"symbol": "a.py::f", "reason": "two", "hunks": hunks});
+    let model = Scripted::native().on("solo", [look, call("propose", second), finish("done")]);
+    let mut bed = Bed::new(&[("a.py", F_AND_G)], model).with(|task| {
+        task.driver = Driver::Single;
+        task.text = "Let it return more.".into();
+    });
+    // The user makes the first change.
+    let typed = first["source"].as_str().unwrap();
+    let text = F_AND_G.replacen("def f(x):\n    return x\n", typed, 1);
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::RunStarted { .. })).await;
+    std::fs::write(bed.path("a.py"), &text).unwrap();
+    let unsaved = [("a.py".to_owned(), text)].into();
+    *bed.editor.unsaved.lock().unwrap() = unsaved;
+    handle.finished().await;
+    (handle.log.events(), bed.read("a.py"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_range_or_a_definition_shows_wholly_was_read() {
+    let range = |target: &str| call("read", json!({"symbols": [target]}));
+    for look in [
+        range("a.py::f"),
+        range("a.py:1-2"),
+        range("a.py:1-5"),
+        range("a.py"),
+        call("definition", json!({"name": "f"})),
+    ] {
+        let (events, text) = second_change_of_f_after(look).await;
+        assert!(text.contains("return x + 2"), "{text}\n{events:#?}");
+    }
+}

@@ -1,0 +1,272 @@
+//! A run that ends unsettled under `auto` leaves the tree as it was, and keeps its changes as a patch.
+
+use serde_json::json;
+use starling_core::{Approval, Driver};
+
+use super::bed::*;
+use crate::*;
+
+const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
+
+/// A run whose budget ends after the first of two changes was applied.
+fn bed(approval: Approval) -> Bed {
+    let first = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
+    let model = Scripted::native()
+        .on("agent a.py::f", [call("propose", first)])
+        .always("proxy", say("ACCEPT"));
+    let calls = match approval {
+        Approval::Auto | Approval::Ask => 1,
+        Approval::Proxy => 2,
+    };
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = approval)
+        .with(|task| task.limits.calls = calls);
+    bed.task.patch = Some(bed.path("out.patch"));
+    bed
+}
+
+fn taken_back(events: &[Event]) -> Option<(String, Option<String>, usize)> {
+    events.iter().find_map(|event| match event {
+        Event::TakenBack { diff, patch, left } => Some((diff.clone(), patch.clone(), left.len())),
+        _ => None,
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_reviewed_is_taken_back_and_kept_as_a_patch() {
+    let mut bed = bed(Approval::Auto);
+    let events = bed.run().await;
+    assert!(matches!(stop(&events), StopReason::LedgerEmpty { .. }));
+    assert_eq!(bed.read("a.py"), TWO, "{events:#?}");
+    let (diff, patch, left) = taken_back(&events).expect("it was taken back");
+    assert!(diff.contains("+    return x + 1"), "{diff}");
+    assert_eq!(bed.read("out.patch"), diff);
+    assert_eq!(left, 0);
+    let Some(Event::RunFinished {
+        summary,
+        applied,
+        diff,
+        ..
+    }) = events.last()
+    else {
+        panic!("{events:#?}");
+    };
+    assert_eq!((applied.len(), diff.as_str()), (0, ""));
+    let expected = format!("kept in {}", patch.expect("a path"));
+    assert!(summary.contains(&expected), "{summary}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_reviewed_stays() {
+    for approval in [Approval::Ask, Approval::Proxy] {
+        let mut bed = bed(approval);
+        let events = bed.run().await;
+        assert!(matches!(stop(&events), StopReason::LedgerEmpty { .. }));
+        assert!(bed.read("a.py").contains("x + 1"), "{events:#?}");
+        assert_eq!(taken_back(&events), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_user_typed_meanwhile_stays_and_a_conflict_is_told() {
+    let elsewhere = ("f(x) + 1", "f(x) + 100");
+    let same_place = ("x + 1\n\n", "x * 3\n\n");
+    for ((was, typed), left) in [(elsewhere, 0), (same_place, 1)] {
+        let model = Scripted::native().on(
+            "agent a.py::f",
+            [
+                call(
+                    "propose",
+                    json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true}),
+                ),
+                Line::Hang,
+            ],
+        );
+        let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+        let handle = bed.start();
+        until(&handle, |event| {
+            matches!(event, Event::ProposalApplied { .. })
+        })
+        .await;
+        let mine = bed.read("a.py").replace(was, typed);
+        std::fs::write(bed.path("a.py"), &mine).unwrap();
+        handle.cancel();
+        handle.finished().await;
+        let events = handle.log.events();
+        assert_eq!(stop(&events), StopReason::Cancelled);
+        assert_eq!(
+            taken_back(&events).expect("taken back").2,
+            left,
+            "{events:#?}"
+        );
+        let expected = match left {
+            0 => TWO.replace("f(x) + 1", "f(x) + 100"),
+            _ => mine,
+        };
+        assert_eq!(bed.read("a.py"), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_of_which_a_part_stays_is_left_whole() {
+    let files = [
+        ("fees.py", "def fee(x):\n    return x\n"),
+        (
+            "shop.py",
+            "from fees import fee\n\n\ndef total(x):\n    return fee(x)\n",
+        ),
+    ];
+    let part = |symbol: &str, source: &str, more: bool| {
+        let change = json!({"symbol": symbol, "reason": "r", "source": source, "more": more});
+        ("propose".to_owned(), change)
+    };
+    let parts = vec![
+        part(
+            "fees.py::fee",
+            "def fee(x, rate):\n    return x * rate\n",
+            true,
+        ),
+        part(
+            "shop.py::total",
+            "def total(x):\n    return fee(x, 2)\n",
+            true,
+        ),
+    ];
+    let model = Scripted::native().on("solo", [Line::Call(parts), Line::Hang]);
+    let fits = |all: &str| match all.contains("fee(x, rate)") == all.contains("fee(x, 2)") {
+        true => Vec::new(),
+        false => vec![("t1".to_owned(), "TypeError: fee()".to_owned())],
+    };
+    let mut bed = Bed::new(&files, model)
+        .tests(fits)
+        .with(|task| task.driver = Driver::Single);
+    let handle = bed.start();
+    let is_second = |event: &Event| match event {
+        Event::ProposalApplied { symbols, .. } => symbols[0].name == "total",
+        _ => false,
+    };
+    until(&handle, is_second).await;
+    let typed = bed.read("shop.py").replace("fee(x, 2)", "fee(x, 2) + 0");
+    std::fs::write(bed.path("shop.py"), &typed).unwrap();
+    handle.cancel();
+    handle.finished().await;
+    let events = handle.log.events();
+    assert_eq!(taken_back(&events).expect("tried").2, 2, "{events:#?}");
+    assert_eq!(bed.read("shop.py"), typed);
+    assert!(bed.read("fees.py").contains("rate"), "its caller passes it");
+}
+
+/// The import fails as a whole: no test has a name.
+fn import_fails(all: &str) -> Vec<(String, String)> {
+    let output = "Traceback (most recent call last):\n  File \"test_a.py\", line 1, in <module>\n    from b import h\n  \
+                  File \"b.py\", line 1, in <module>\n    from a import gone\n\
+                  ImportError: cannot import name 'gone' from 'a' (a.py)";
+    match all.contains("import gone") {
+        true => vec![("(the test command)".to_owned(), output.to_owned())],
+        false => Vec::new(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_at_import_wakes_the_owner_of_the_module() {
+    let breaks = json!({"reason": "r", "source": "from a import gone\n\n\ndef h():\n    return 1\n", "symbol": "b.py", "insist": true});
+    let mends = json!({"reason": "r", "hunks": [{"old": "from a import gone\n\n\n", "new": ""}]});
+    let model = Scripted::native()
+        .on("agent a.py::f", [call("propose", breaks)])
+        .on("agent b.py::", [call("propose", mends)])
+        .always("agent", finish("not mine"));
+    let mut bed = Bed::new(&[("a.py", TWO), ("test_a.py", "from b import h\n")], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Ask)
+        .tests(import_fails);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("b.py"), "def h():\n    return 1\n");
+}
+
+/// Nobody may be woken any more, so who changed something is asked.
+#[tokio::test(start_paused = true)]
+async fn where_the_owner_of_a_failure_finds_no_room_who_changed_something_is_woken() {
+    let breaks = json!({"reason": "r", "source": "def f(x):\n    return None\n", "insist": true});
+    let model = Scripted::native().on(
+        "agent a.py::f",
+        [call("propose", breaks), whole("def f(x):\n    return x\n")],
+    );
+    let in_g = "  File \"a.py\", line 6, in g\nTypeError: None";
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Ask)
+        .with(|task| task.limits.agents = 1)
+        .tests(move |all| match all.contains("return None") {
+            true => vec![("t1".to_owned(), in_g.to_owned())],
+            false => Vec::new(),
+        });
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("a.py"), TWO);
+    let told =
+        |event: &Event| matches!(event, Event::NotWoken { symbol, .. } if symbol == "a.py::g");
+    assert!(events.iter().any(told), "{events:#?}");
+}
+
+/// The whole command ran before, and runs no test with the change.
+#[tokio::test(start_paused = true)]
+async fn a_change_after_which_no_test_runs_is_not_applied() {
+    let model = Scripted::native().on(
+        "agent a.py::f",
+        [
+            whole("def f(x):\n    return None\n"),
+            finish("no other way"),
+        ],
+    );
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .tests(|all| match all.contains("None") {
+            true => vec![(
+                NO_START.to_owned(),
+                "ImportError while loading conftest".to_owned(),
+            )],
+            false => Vec::new(),
+        });
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), TWO, "{events:#?}");
+    let prompts = bed.model.prompts("agent a.py::f");
+    assert!(
+        prompts[1].contains("ImportError while loading conftest"),
+        "{}",
+        prompts[1]
+    );
+}
+
+/// The change passes as it was checked, and fails with what the user typed while it was applied.
+#[tokio::test(start_paused = true)]
+async fn what_a_model_reviewed_is_taken_back_where_a_test_is_worse_than_before_the_run() {
+    let model = Scripted::native()
+        .on(
+            "agent a.py::f",
+            [whole("def f(x):\n    return x + 1\n"), finish("not mine")],
+        )
+        .always("agent", finish("not mine"))
+        .always("proxy", say("ACCEPT"));
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Proxy)
+        .tests(
+            |all| match all.contains("x + 1") && all.contains("# mine") {
+                true => vec![("t1".to_owned(), "AssertionError".to_owned())],
+                false => Vec::new(),
+            },
+        );
+    let typed = format!("# mine\n{TWO}");
+    *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed.clone()));
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::TestsFail { .. }),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), typed, "{events:#?}");
+    let (diff, _, left) = taken_back(&events).expect("it was taken back");
+    assert!(diff.contains("+    return x + 1"), "{diff}");
+    assert_eq!(left, 0);
+}

@@ -1,0 +1,145 @@
+//! The world around the agents: new files, imports, the repository's rules, and what is not there.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+use starling_core::*;
+
+const ONE: &str = "def f(x):\n    return x\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_new_file_is_made_from_its_whole_text() {
+    let broken = call(
+        "propose",
+        json!({"reason": "r", "symbol": "b.py", "source": "def h(:\n"}),
+    );
+    let hunks = call(
+        "propose",
+        json!({"reason": "r", "symbol": "b.py", "hunks": [{"old": "a", "new": "b"}]}),
+    );
+    let good = call(
+        "propose",
+        json!({"reason": "r", "symbol": "b.py", "source": "def h():\n    return 1"}),
+    );
+    let model = Scripted::native().on("agent a.py::f", [broken, hunks, good]);
+    let mut bed = Bed::new(&[("a.py", ONE)], model).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("b.py"), "def h():\n    return 1\n");
+    let why = malformed(&events);
+    assert!(
+        why[0].contains("The new file b.py has a syntax error at line 1"),
+        "{why:?}"
+    );
+    assert!(
+        why[1].contains("There is no file b.py. To make it, give its whole text"),
+        "{why:?}"
+    );
+    let Some(Event::RunFinished { diff, .. }) = events.last() else {
+        panic!()
+    };
+    assert!(diff.contains("+def h():"), "{diff}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn imports_travel_with_a_proposal() {
+    let change = json!({
+        "reason": "r",
+        "hunks": [{"old": "return x", "new": "return math.floor(x)"}],
+        "imports": ["import math", "import os"],
+    });
+    let text = format!("import os\n\n\n{ONE}");
+    let model = Scripted::native().on("agent a.py::f", [call("propose", change)]);
+    let mut bed = Bed::new(&[("a.py", &text)], model).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let now = bed.read("a.py");
+    assert!(now.contains("return math.floor(x)"));
+    assert_eq!(
+        (
+            now.matches("import math\n").count(),
+            now.matches("import os\n").count()
+        ),
+        (1, 1),
+        "{now}"
+    );
+    assert_eq!(woken(&events).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_prompt_holds_the_rules_of_the_repository() {
+    let files = [("a.py", ONE), ("AGENTS.md", "Never use eval.\n")];
+    let model = Scripted::native()
+        .on("scout", [wake(&["a.py::f"])])
+        .on("agent a.py::f", [finish("nothing")]);
+    let mut bed = Bed::new(&files, model);
+    bed.run().await;
+    for name in ["scout", "agent a.py::f"] {
+        assert!(
+            bed.model.prompts(name)[0].contains("Never use eval."),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_begins_nowhere_says_so_and_calls_no_model() {
+    let mut bed = Bed::new(&[("a.py", ONE)], Scripted::native()).begin(&["a.py::h"]);
+    let events = bed.run().await;
+    let StopReason::NothingChanged { why } = stop(&events) else {
+        panic!("{events:#?}")
+    };
+    assert_eq!(why, "There is no symbol a.py::h. a.py has: f.");
+    assert_eq!(bed.model.calls(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_begins_where_it_can() {
+    let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
+    let mut bed = Bed::new(&[("a.py", ONE)], model).begin(&["a.py::h", "a.py::f"]);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+}
+
+/// Panics in the conversations of one agent.
+struct Panicking(Scripted);
+
+#[async_trait]
+impl ChatModel for Panicking {
+    fn profile(&self) -> &ModelProfile {
+        self.0.profile()
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        watch: &dyn ChatWatch,
+    ) -> Result<ChatReply, ModelError> {
+        assert!(!request.conversation.contains("a.py::f"), "on purpose");
+        self.0.chat(request, watch).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_one_agent_ends_that_agent_alone() {
+    let text = format!("{ONE}\n\ndef g(x):\n    return x\n");
+    let inner = Scripted::native().on("agent a.py::g", [whole("def g(x):\n    return x + 1\n")]);
+    let mut bed = Bed::new(&[("a.py", &text)], Scripted::native()).begin(&["a.py::f", "a.py::g"]);
+    bed.other_model = Some(Arc::new(Panicking(inner)));
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let gave_up = |event: &Event| match event {
+        Event::AgentFinished {
+            agent: Party::Agent(symbol),
+            outcome: AgentOutcome::GaveUp { why },
+            ..
+        } => symbol.name == "f" && why.contains("internal error"),
+        _ => false,
+    };
+    assert!(events.iter().any(gave_up), "{events:#?}");
+    assert!(bed.read("a.py").contains("return x + 1"));
+}

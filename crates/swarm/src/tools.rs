@@ -1,0 +1,200 @@
+//! The tools that change nothing, and the report of every tool's use.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::event::{Event, Party};
+use super::fresh;
+use super::gate;
+use super::hub::Hub;
+use super::learn;
+use super::lookup::cap;
+use super::proposal::{TestEvidence, tail};
+use super::protocol::{Action, Asked, RunTests};
+use super::selection::{Extent, Selection};
+use starling_core::{TestOutcome, Tokens};
+use starling_syntax::{FilePath, SymbolPath};
+use starling_workspace::ReadError;
+
+/// Answers a reading action from the workspace as it is now; `None` for every other action.
+/// `from` is the symbol of whoever looks.
+pub(super) async fn look(
+    hub: &Arc<Hub>,
+    from: Option<&SymbolPath>,
+    action: &Action,
+) -> Option<String> {
+    let lookup = hub.lookup();
+    match action {
+        Action::Read(read) => Some(lookup.read(&read.symbols)),
+        Action::Outline(outline) => Some(lookup.outline(&outline.file)),
+        Action::Search(search) => {
+            let within = search.path.as_deref().unwrap_or_default();
+            Some(lookup.search(&search.query, within))
+        }
+        Action::Definition(name) => Some(learn::definition(hub, from, &name.name).await),
+        Action::References(name) => {
+            learn::uses_of_name(hub, &name.name).await;
+            Some(hub.lookup().references(&name.name))
+        }
+        Action::Ask(_)
+        | Action::Request(_)
+        | Action::Intent(_)
+        | Action::Propose(_)
+        | Action::RunTests(_)
+        | Action::Wake(_)
+        | Action::Finish(_) => None,
+    }
+}
+
+/// Runs tests on the workspace with everything that was accepted. Where all would take long and none is
+/// named, those nearest to what the agent owns or has changed.
+pub(super) async fn run_tests(hub: &Arc<Hub>, party: &Party, wanted: &RunTests) -> String {
+    if hub.outside.tests.command().is_none() {
+        return "This project has no tests that can be run here.".to_owned();
+    }
+    if let Some(why) = forbidden(hub, &wanted.select) {
+        return why;
+    }
+    fresh::refresh(hub).await;
+    let (world, checks) = {
+        let state = hub.state();
+        (state.world.clone(), state.reach.checks)
+    };
+    let nearest = match (wanted.select.is_empty(), checks) {
+        (true, Extent::Nearest) => Some(Selection::near(hub, &symbols_of(hub, party))),
+        (true, Extent::Whole) | (false, _) => None,
+    };
+    let nearest = nearest.filter(|selection| selection.len() > 0);
+    let select = match &nearest {
+        Some(selection) => selection.entries(),
+        None => wanted.select.clone(),
+    };
+    let report = gate::run_tests(hub, &world, select).await;
+    if !report.cases.is_empty() {
+        remember_named(hub, &wanted.select);
+    }
+    let mut evidence = TestEvidence::compare(&BTreeSet::new(), &report);
+    if let Some(selection) = &nearest {
+        let plain = hub.outside.tests.command().unwrap_or_default();
+        evidence = evidence.by(plain, selection.tried(hub));
+    }
+    match evidence {
+        TestEvidence::Unknown { reason } => reason,
+        TestEvidence::Known {
+            command,
+            broken,
+            passed,
+            details,
+            tried,
+            ..
+        } => {
+            let word = if report.outcome == TestOutcome::Passed {
+                "passes"
+            } else {
+                "fails"
+            };
+            let counts = if report.cases.is_empty() {
+                String::new()
+            } else {
+                format!(": {passed} pass, {} fail", broken.len())
+            };
+            // Selected tests are written in the command's own way: any other command has taken them.
+            let plain = hub.outside.tests.command();
+            let ignored = !wanted.select.is_empty() && plain.as_ref() == Some(&report.command);
+            let note = if ignored {
+                " (the command takes no selection: all that it covers was run)"
+            } else {
+                ""
+            };
+            let some = tried
+                .count()
+                .map_or(String::new(), |count| format!(" ({count})"));
+            let text = format!(
+                "`{command}`{some} {word}{counts}{note}
+{}",
+                tail(&details, 3000)
+            );
+            cap(&text, Tokens(1500))
+        }
+    }
+}
+
+/// Why tests of these names are not run: a name can be a path, and what a test runner says of a file
+/// can be the file itself.
+fn forbidden(hub: &Hub, select: &[String]) -> Option<String> {
+    let policy = hub.policy();
+    let refuse = |entry: &String| {
+        let entry = entry.trim();
+        if entry.starts_with('@') {
+            return Some(format!("{entry}: names of tests are not read from a file."));
+        }
+        let path = entry.split("::").next().unwrap_or(entry);
+        let path = match Path::new(path).strip_prefix(policy.root()) {
+            Ok(inside) => inside.to_str()?,
+            Err(_) => path,
+        };
+        let named = policy.may_read(&FilePath::new(path.trim_end_matches('/')));
+        match named {
+            Ok(_) | Err(ReadError::Missing(_) | ReadError::Io { .. }) => None,
+            Err(error) => Some(format!("{error}. No test was run.")),
+        }
+    };
+    let named = select.iter().filter(|entry| !entry.trim().is_empty());
+    named.filter_map(refuse).next()
+}
+
+/// What an agent owns, or else what was changed.
+fn symbols_of(hub: &Hub, party: &Party) -> Vec<SymbolPath> {
+    let state = hub.state();
+    match party {
+        Party::Agent(symbol) => vec![symbol.clone()],
+        Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => {
+            let changed = state.applied.iter().flat_map(|one| one.symbols.clone());
+            changed.collect()
+        }
+    }
+}
+
+/// Tests that an agent found worth running check what it proposes.
+fn remember_named(hub: &Hub, named: &[String]) {
+    let mut state = hub.state();
+    for one in named {
+        if !state.named.contains(one) {
+            state.named.push(one.clone());
+        }
+    }
+}
+
+/// The deadline of one test run: the run's own time may leave less.
+pub(super) fn test_deadline(hub: &Hub) -> Duration {
+    hub.task
+        .test_deadline
+        .min(hub.ledger.time_left().max(Duration::from_secs(1)))
+}
+
+/// Tells the user that a tool was used.
+pub(super) fn report(hub: &Hub, party: &Party, asked: &Asked, text: &str) {
+    if let Err(what) = &asked.action {
+        hub.event(Event::Malformed {
+            agent: party.clone(),
+            what: what.clone(),
+        });
+        return;
+    }
+    let outcome = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(160)
+        .collect();
+    let (tool, argument) = asked.label.clone();
+    hub.event(Event::ToolUsed {
+        agent: party.clone(),
+        tool,
+        argument,
+        outcome,
+    });
+}

@@ -1,0 +1,362 @@
+//! Carries a change over to a newer version of its text. The place of each edit is found by a diff of
+//! the two versions, and a diff can take a line for another line that looks like it: the line that was
+//! edited was changed by the user, and a copy of it stands elsewhere. So each place is checked against
+//! the symbols of both versions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use self::outline::Outline;
+use super::{FilePath, Language, Symbol, SymbolTree};
+use starling_text::{ByteRange, Carried, ChangeSet, Conflict, Edit, whole_lines};
+
+mod outline;
+#[cfg(test)]
+mod tests;
+
+/// The change as it must be made in a newer version of its base. An edit stays in the symbol that it was
+/// made for, also where that symbol was renamed; a module-level edit stays at module level; and no line
+/// that is new in `current` gets another symbol.
+///
+/// # Errors
+/// Both changed the same line, or an edit has no certain place in `current`.
+pub fn carry(
+    file: &FilePath,
+    base: &str,
+    changes: &ChangeSet,
+    current: &str,
+) -> Result<ChangeSet, Conflict> {
+    if base == current {
+        return Ok(changes.clone());
+    }
+    let carried = changes.over(base, &ChangeSet::between(base, current))?;
+    checked(file, (base, changes), current, carried)
+}
+
+/// The same for a change of whole lines: text that was typed into one of two neighbouring lines leaves the
+/// other line free.
+///
+/// # Errors
+/// As for [`carry`].
+pub fn carry_lines(
+    file: &FilePath,
+    base: &str,
+    changes: &ChangeSet,
+    current: &str,
+) -> Result<ChangeSet, Conflict> {
+    let carried = changes.over(base, &ChangeSet::between_lines(base, current))?;
+    checked(file, (base, changes), current, carried)
+}
+
+fn checked(
+    file: &FilePath,
+    (base, changes): (&str, &ChangeSet),
+    current: &str,
+    carried: Carried,
+) -> Result<ChangeSet, Conflict> {
+    let Some((first, _)) = carried.edits.first() else {
+        return Ok(carried.changes);
+    };
+    let typed = ChangeSet::between_lines(base, current);
+    let unsure = |edit: &Edit, why: String| Conflict {
+        ours: edit.range,
+        theirs: nearest(&typed, edit.range),
+        unsure: Some(why),
+    };
+    // Without a change of a definition, every line stays between the same two definitions.
+    let has_symbols = Language::of(file) != Language::Plain;
+    if has_symbols && (defines(base, changes) || defines(base, &typed)) {
+        let moved = carried.edits.iter().map(|(_, moved)| moved.clone());
+        let made_in = Version::new(file, current, &carried.changes, moved.collect());
+        let made_for = Version::new(file, base, changes, changes.edits().to_vec());
+        let is_broken = made_for.is_broken() || made_in.is_broken();
+        let (was, is) = (made_for.symbols(is_broken), made_in.symbols(is_broken));
+        for (edit, moved) in &carried.edits {
+            let places = (made_for.lines(edit), made_in.lines(moved));
+            if let Err(why) = same_symbols(&was, &is, places) {
+                return Err(unsure(edit, why));
+            }
+        }
+        if let Some((owner, taker)) = takes_lines(&made_for, &made_in) {
+            let why = format!("it would put lines of {owner} into {taker}");
+            return Err(unsure(first, why));
+        }
+    }
+    for (edit, _) in &carried.edits {
+        if let Some(line) = typed_again(base, edit, &typed) {
+            let why = format!("`{line}`, which looks like it, was typed directly beside it");
+            return Err(unsure(edit, why));
+        }
+    }
+    Ok(carried.changes)
+}
+
+/// A text before and after a change.
+struct Version {
+    before: SymbolTree,
+    after: SymbolTree,
+    changes: ChangeSet,
+    /// The edits of the change. In the change set, those that touch one another are one.
+    edits: Vec<Edit>,
+}
+
+/// The symbols of a text before and after a change.
+struct Symbols<'t> {
+    before: Outline<'t>,
+    after: Outline<'t>,
+}
+
+impl Version {
+    fn new(file: &FilePath, text: &str, changes: &ChangeSet, edits: Vec<Edit>) -> Self {
+        let after = changes.apply(text);
+        let after = after.expect("a change set fits its base, and a carried one the newer text");
+        Version {
+            before: SymbolTree::parse(file.clone(), Arc::from(text)),
+            after: SymbolTree::parse(file.clone(), Arc::from(after)),
+            changes: changes.clone(),
+            edits,
+        }
+    }
+
+    /// Whether the grammar cannot read the text: someone is in the middle of typing.
+    fn is_broken(&self) -> bool {
+        !self.before.errors().is_empty() || !self.after.errors().is_empty()
+    }
+
+    fn symbols(&self, is_broken: bool) -> Symbols<'_> {
+        let read = |tree| {
+            if is_broken {
+                Outline::by_indentation(tree)
+            } else {
+                Outline::of(tree)
+            }
+        };
+        Symbols {
+            before: read(&self.before),
+            after: read(&self.after),
+        }
+    }
+
+    /// The lines of an edit before and after the change.
+    fn lines(&self, edit: &Edit) -> (ByteRange, ByteRange) {
+        let before = whole_lines(self.before.text(), edit);
+        let earlier = self.edits.iter().take_while(|earlier| *earlier != edit);
+        let start = earlier.fold(edit.range.start, |at, earlier| {
+            at + earlier.insert.len() - earlier.range.len()
+        });
+        let inverse = Edit {
+            range: ByteRange::new(start, start + edit.insert.len()),
+            insert: edit.range.of(self.before.text()).to_owned(),
+        };
+        (before, whole_lines(self.after.text(), &inverse))
+    }
+
+    /// For each line that no edit touches: its owner before and after the change.
+    fn untouched(&self) -> Vec<(&str, &str)> {
+        let text = self.before.text();
+        let edits = self.changes.edits();
+        let touched: Vec<ByteRange> = edits.iter().map(|edit| whole_lines(text, edit)).collect();
+        let whole = ByteRange::new(0, text.len());
+        let owners = |at: usize| {
+            let after = self.after.owner(self.changes.map_offset(at));
+            (name(self.before.owner(at)), name(after))
+        };
+        contents(text, whole)
+            .filter(|at| !touched.iter().any(|range| range.contains(*at)))
+            .map(owners)
+            .collect()
+    }
+}
+
+fn name(symbol: &Symbol) -> &str {
+    &symbol.path.name
+}
+
+/// A symbol for a person.
+fn called(name: &str) -> String {
+    match name {
+        "" => "the module level".to_owned(),
+        name => format!("`{name}`"),
+    }
+}
+
+/// Where the content of each line of a range starts, without the blank lines.
+fn contents(text: &str, range: ByteRange) -> impl Iterator<Item = usize> {
+    let mut at = range.start;
+    range
+        .of(text)
+        .split_inclusive('\n')
+        .filter_map(move |line| {
+            let start = at;
+            at += line.len();
+            let content = line.trim_start();
+            (!content.is_empty()).then(|| start + line.len() - content.len())
+        })
+}
+
+/// Whether a change adds, removes or touches a line that may define a symbol.
+fn defines(base: &str, changes: &ChangeSet) -> bool {
+    changes.edits().iter().any(|edit| {
+        let before = whole_lines(base, edit);
+        let removed = before.of(base);
+        let head = &base[before.start.min(edit.range.start)..edit.range.start];
+        let tail = &base[edit.range.end..before.end.max(edit.range.end)];
+        let added = [head, &edit.insert, tail].concat();
+        let may_define = |text: &str| text.contains("def") || text.contains("class");
+        may_define(removed) || may_define(&added)
+    })
+}
+
+/// The edit of the user that is nearest to a range.
+fn nearest(typed: &ChangeSet, range: ByteRange) -> ByteRange {
+    let distance = |edit: &&Edit| {
+        let before = range.start.saturating_sub(edit.range.end);
+        before.max(edit.range.start.saturating_sub(range.end))
+    };
+    let nearest = typed.edits().iter().min_by_key(distance);
+    nearest.map_or(range, |edit| edit.range)
+}
+
+/// A line that the user typed directly before or after the lines of an edit and that looks like one of
+/// them: the user may have changed the line and typed the old one again. Changed neighbours do not count.
+fn typed_again<'t>(base: &str, edit: &Edit, typed: &'t ChangeSet) -> Option<&'t str> {
+    let lines = whole_lines(base, edit);
+    if lines.is_empty() {
+        return None;
+    }
+    let touches = |typed: &&Edit| typed.range.end == lines.start || typed.range.start == lines.end;
+    let copies = |typed: &'t Edit| {
+        let is_new = |line: &&str| copy_of(typed.range.of(base), line).is_none();
+        let new = typed.insert.lines().filter(is_new);
+        new.filter_map(|line| copy_of(lines.of(base), line)).next()
+    };
+    typed.edits().iter().filter(touches).find_map(copies)
+}
+
+/// The first line of `text` that is a near copy of one of `lines`. The heads of definitions do not
+/// count: their names say which is which.
+fn copy_of<'t>(lines: &str, text: &'t str) -> Option<&'t str> {
+    let is_code = |line: &&str| outline::defined(line).is_none();
+    let lines: Vec<&str> = lines.lines().filter(is_code).map(str::trim).collect();
+    text.lines()
+        .filter(is_code)
+        .map(str::trim)
+        .find(|line| lines.iter().any(|known| is_near_copy(known, line)))
+}
+
+/// Whether two lines look alike: without the white space around them, their common beginning and their
+/// common end make up at least three quarters of the longer one. Lines without a letter or digit look
+/// like no other.
+fn is_near_copy(one: &str, other: &str) -> bool {
+    if !one.contains(char::is_alphanumeric) {
+        return false;
+    }
+    let same = |(a, b): &(char, char)| a == b;
+    let (long, short) = (one.chars().count(), other.chars().count());
+    let (long, short) = (long.max(short), long.min(short));
+    let front = one.chars().zip(other.chars()).take_while(same).count();
+    let back = one.chars().rev().zip(other.chars().rev());
+    let back = back.take_while(same).count().min(short - front);
+    4 * (front + back) >= 3 * long
+}
+
+/// Checks that the lines of an edit have the same owners in both versions.
+fn same_symbols(
+    was: &Symbols<'_>,
+    is: &Symbols<'_>,
+    (old, new): ((ByteRange, ByteRange), (ByteRange, ByteRange)),
+) -> Result<(), String> {
+    let edited = old.0.of(was.before.text());
+    let before = ((&was.before, old.0), (&is.before, new.0));
+    let after = ((&was.after, old.1), (&is.after, new.1));
+    for ((base, old), (now, new)) in [before, after] {
+        let pairs = base.owners(old).zip(now.owners(new));
+        for (was, is) in pairs.collect::<BTreeSet<(&str, &str)>>() {
+            same_symbol((base, was), (now, is), edited)?;
+        }
+    }
+    Ok(())
+}
+
+fn same_symbol(
+    (base, was): (&Outline<'_>, &str),
+    (now, is): (&Outline<'_>, &str),
+    edited: &str,
+) -> Result<(), String> {
+    if was != is {
+        return match is_renamed((base, was), (now, is)) {
+            true => Ok(()),
+            false => Err(format!(
+                "it was made in {}, and the text that it fits now is in {}",
+                called(was),
+                called(is)
+            )),
+        };
+    }
+    if now.count(was) > base.count(was) {
+        return Err(format!("there is more than one {} now", called(was)));
+    }
+    for (other, text) in now.beside(is) {
+        if !base.has(other)
+            && let Some(line) = copy_of(edited, text)
+        {
+            return Err(format!(
+                "the new {} beside {} has a line that looks like it: `{line}`",
+                called(other),
+                called(is)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the user renamed a symbol, or a class around it: the old name is gone, the new name was not
+/// there before, and no other symbol went or came in the same place.
+fn is_renamed((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)) -> bool {
+    let (Some((gone, inside)), Some((new, inside_new))) = (missing(now, was), missing(base, is))
+    else {
+        return false;
+    };
+    inside == inside_new
+        && parent(gone) == parent(new)
+        && base.beside_missing(gone, now).is_empty()
+        && now.beside_missing(new, base).is_empty()
+}
+
+fn parent(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(parent, _)| parent)
+}
+
+/// The outermost symbol on the way to `name` that a text does not have, and what comes after it.
+fn missing<'n>(outline: &Outline<'_>, name: &'n str) -> Option<(&'n str, &'n str)> {
+    let ends = name
+        .match_indices('.')
+        .map(|(at, _)| at)
+        .chain([name.len()]);
+    let mut ends = ends.filter(|_| !name.is_empty());
+    let end = ends.find(|end| !outline.has(&name[..*end]))?;
+    Some((&name[..end], &name[end..]))
+}
+
+/// Whether the change gives a line another owner that keeps its owner where the change was made: who had
+/// it and who gets it. The comments of a symbol that goes are free. Nothing is known of a text that the
+/// grammar cannot read.
+fn takes_lines(made_for: &Version, made_in: &Version) -> Option<(String, String)> {
+    if made_in.is_broken() {
+        return None;
+    }
+    let known: BTreeSet<(&str, &str)> = made_for.untouched().into_iter().collect();
+    let is_known = |before: &str, after: &str| {
+        let inside = |(was, is): &(&str, &str)| {
+            let (rest, rest_now) = (before.strip_prefix(was), after.strip_prefix(is));
+            rest.is_some_and(|rest| rest.starts_with('.')) && rest == rest_now
+        };
+        known.contains(&(before, after)) || known.iter().any(inside)
+    };
+    let goes = |name: &str| made_in.after.find(name).is_none();
+    let taken = made_in.untouched().into_iter();
+    let mut taken = taken
+        .filter(|(before, after)| before != after && !goes(before) && !is_known(before, after));
+    let (owner, taker) = taken.next()?;
+    Some((called(owner), called(taker)))
+}

@@ -1,0 +1,32 @@
+//! Source as symbols: trees, symbol paths, contracts and outlines. A language is data: a grammar and
+//! queries. Knows texts, not files.
+
+mod carry;
+mod contract;
+mod definition;
+mod flaw;
+mod guard;
+mod invisible;
+mod language;
+mod lines;
+mod outline;
+mod path;
+mod read;
+mod reference;
+mod rewrite;
+mod span;
+mod statements;
+mod tree;
+
+pub use carry::{carry, carry_lines};
+pub use contract::{Arguments, Contract, Parameter, ParameterKind, Receiver};
+pub use guard::{Loss, omission_marks};
+pub use invisible::Hidden;
+pub use language::Language;
+pub use outline::{outline, signature};
+pub use path::{BadSymbolPath, FilePath, SymbolPath};
+pub use reference::{Reference, arguments, object_of, references};
+pub use rewrite::without_imports;
+pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, module_imports, rewrite, touched};
+pub use statements::statements;
+pub use tree::{Symbol, SymbolId, SymbolKind, SymbolTree};

@@ -1,0 +1,200 @@
+//! Adds new symbols.
+
+use tree_sitter::Node;
+
+use super::super::definition::range_of;
+use super::super::lines::{Columns, indentation, is_blank};
+use super::super::{Language, Symbol, SymbolKind, SymbolTree};
+use super::place::{Manner, indent_at};
+use super::source::Source;
+use super::{Place, Plan, RewriteError};
+use starling_text::ByteRange;
+
+pub(super) fn plan(
+    tree: &SymbolTree,
+    beside: &Symbol,
+    place: Place,
+    written: &str,
+) -> Result<Plan, RewriteError> {
+    if tree.language() == Language::Plain {
+        return Ok(append(tree, written));
+    }
+    let container = match (place, beside.parent) {
+        (Place::After, Some(parent)) => tree.get(parent),
+        (Place::After, None) | (Place::Inside, _) => beside,
+    };
+    let spot = match (place, beside.kind) {
+        (Place::After | Place::Inside, SymbolKind::Module) => Spot::at_end(tree),
+        (Place::Inside, SymbolKind::Class) => Spot::inside(tree, beside),
+        (Place::Inside, SymbolKind::Function | SymbolKind::Method) => {
+            return Err(RewriteError::NotAClass {
+                symbol: beside.path.name.clone(),
+            });
+        }
+        (Place::After, SymbolKind::Class | SymbolKind::Function | SymbolKind::Method) => {
+            Spot::after(tree, beside)?
+        }
+    };
+    let source = Source::read(tree.file(), written, &spot.manner).unwrapped(&[container]);
+    check(tree, container, &source)?;
+    Ok(spot.plan(tree, &source.fitted(&spot.manner)))
+}
+
+/// Where a new symbol goes.
+struct Spot {
+    /// What it replaces: nothing, or the `pass` that held its place.
+    range: ByteRange,
+    manner: Manner,
+    blank_lines: usize,
+}
+
+impl Spot {
+    fn at_end(tree: &SymbolTree) -> Self {
+        let mut manner = Manner::of(tree, tree.module());
+        manner.indent = String::new();
+        let end = tree.text().len();
+        Spot {
+            range: ByteRange::new(end, end),
+            manner,
+            blank_lines: 2,
+        }
+    }
+
+    fn after(tree: &SymbolTree, beside: &Symbol) -> Result<Self, RewriteError> {
+        let end = beside.span.end;
+        if end != tree.text().len() && !tree.text()[..end].ends_with('\n') {
+            return Err(RewriteError::SharedLine {
+                symbol: beside.path.name.clone(),
+            });
+        }
+        let manner = Manner::of(tree, beside);
+        Ok(Spot {
+            range: ByteRange::new(end, end),
+            blank_lines: if manner.indent.is_empty() { 2 } else { 1 },
+            manner,
+        })
+    }
+
+    /// At the end of a class. A body of only `pass` or `...` makes room.
+    fn inside(tree: &SymbolTree, class: &Symbol) -> Self {
+        let mut manner = Manner::of(tree, class);
+        let text = tree.text();
+        let mut range = ByteRange::new(class.span.end, class.span.end);
+        let mut blank_lines = 1;
+        let body = tree
+            .node(class)
+            .and_then(|node| node.child_by_field_name("body"));
+        let first = body.and_then(|body| body.named_child(0));
+        manner.indent.push_str(&manner.unit());
+        if let (Some(body), Some(first)) = (body, first) {
+            let lines = tree.lines();
+            let line = lines.range(lines.line_of(first.start_byte()));
+            let starts_line = is_blank(&text[line.start..first.start_byte()]);
+            if starts_line {
+                manner.indent = indent_at(tree, first.start_byte()).to_owned();
+            }
+            if is_placeholder(body, text) {
+                let before = text[..first.start_byte()]
+                    .trim_end_matches([' ', '\t'])
+                    .len();
+                range.start = if starts_line { line.start } else { before };
+                blank_lines = 0;
+            }
+        }
+        Spot {
+            range,
+            manner,
+            blank_lines,
+        }
+    }
+
+    /// Whether a line that follows stands in the same block.
+    fn is_sibling(&self, next: &str) -> bool {
+        let width = |space: &str| Columns::of(space).wide;
+        width(indentation(next)) >= width(&self.manner.indent)
+    }
+
+    /// The source with blank lines around it, as far as there are none yet.
+    fn plan(&self, tree: &SymbolTree, source: &str) -> Plan {
+        let text = tree.text();
+        let line_break = self.manner.line_break;
+        let (before, after) = (&text[..self.range.start], &text[self.range.end..]);
+        let starts_line = before.is_empty() || before.ends_with('\n') || before == "\u{feff}";
+        let mut insert = String::new();
+        if !starts_line {
+            insert.push_str(line_break);
+        }
+        if !before.trim_matches('\u{feff}').is_empty() {
+            let there = blank_lines(before.lines().rev());
+            insert.push_str(&line_break.repeat(self.blank_lines.saturating_sub(there)));
+        }
+        insert.push_str(source);
+        if !after.is_empty() || text.ends_with('\n') || text.trim_matches('\u{feff}').is_empty() {
+            insert.push_str(line_break);
+        }
+        let next = after.lines().find(|line| !is_blank(line));
+        if next.is_some_and(|next| self.is_sibling(next)) {
+            let there = blank_lines(after.lines());
+            insert.push_str(&line_break.repeat(self.blank_lines.saturating_sub(there)));
+        }
+        Plan {
+            range: self.range,
+            insert,
+        }
+    }
+}
+
+fn blank_lines<'t>(lines: impl Iterator<Item = &'t str>) -> usize {
+    lines.take_while(|line| is_blank(line)).count()
+}
+
+fn is_placeholder(body: Node<'_>, text: &str) -> bool {
+    let only = body
+        .named_child(0)
+        .filter(|_| body.named_child_count() == 1);
+    only.is_some_and(|only| matches!(range_of(only).of(text), "pass" | "..."))
+}
+
+/// A text without a grammar only grows at its end.
+fn append(tree: &SymbolTree, written: &str) -> Plan {
+    let spot = Spot {
+        blank_lines: 0,
+        ..Spot::at_end(tree)
+    };
+    let source = written.replace("\r\n", "\n");
+    let source = source
+        .trim_end_matches('\n')
+        .replace('\n', spot.manner.line_break);
+    spot.plan(tree, &source)
+}
+
+/// The source holds definitions alone, and none that is there already.
+fn check(tree: &SymbolTree, container: &Symbol, source: &Source) -> Result<(), RewriteError> {
+    let label = "the new symbol";
+    source.check_syntax(label)?;
+    let definitions = &source.tree.module().children;
+    if definitions.is_empty() {
+        return Err(RewriteError::NoDefinition {
+            symbol: label.to_owned(),
+        });
+    }
+    source.check_only_definitions(label)?;
+    for id in definitions {
+        let new = &source.tree.get(*id).contract;
+        let same = container
+            .children
+            .iter()
+            .map(|id| tree.get(*id))
+            .find(|there| {
+                there.contract.name == new.name
+                    && there.contract.decorators.is_empty()
+                    && new.decorators.is_empty()
+            });
+        if let Some(there) = same {
+            return Err(RewriteError::Exists {
+                symbol: there.path.name.clone(),
+            });
+        }
+    }
+    Ok(())
+}

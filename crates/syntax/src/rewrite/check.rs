@@ -1,0 +1,86 @@
+//! Refuses a rewrite that breaks the syntax.
+
+use std::sync::Arc;
+
+use super::super::flaw::{Flaw, flaws};
+use super::super::lines::{indentation, without_break};
+use super::super::{Symbol, SymbolTree};
+use super::{Plan, RewriteError};
+use starling_text::{ByteRange, ChangeSet};
+
+/// New flaws of `new`, which is `old` after `changes`, are an error. When `old` had flaws already,
+/// the grammar may see them elsewhere now; then the `targets`, the symbols that were rewritten by name,
+/// are looked at on their own.
+pub(super) fn check(
+    old: &SymbolTree,
+    new: &SymbolTree,
+    changes: &ChangeSet,
+    plans: &[Plan],
+    targets: &[&Symbol],
+) -> Result<(), RewriteError> {
+    let found = flaws(new);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut known: Vec<Flaw> = flaws(old);
+    if known.is_empty() {
+        return Err(refused(new, &found[0]));
+    }
+    for flaw in &mut known {
+        flaw.at = changes.map_offset(flaw.at);
+    }
+    let unknown = found.iter().find(|flaw| !known.contains(flaw));
+    for target in targets {
+        if target.path.is_module() {
+            if let Some(unknown) = unknown.filter(|_| found.len() > known.len()) {
+                return Err(refused(new, unknown));
+            }
+            continue;
+        }
+        let before = flaws_alone(old, target.span).len();
+        let now = flaws_alone(new, after(plans, target.span));
+        if let Some(first) = now.first().filter(|_| now.len() > before) {
+            return Err(refused(new, first));
+        }
+    }
+    Ok(())
+}
+
+/// Where the text of a span lies after the plans, with what was added at its end.
+fn after(plans: &[Plan], span: ByteRange) -> ByteRange {
+    let moved = |offset: usize| {
+        let before = plans.iter().filter(|plan| plan.range.end <= offset);
+        let (inserted, removed) = before.fold((0, 0), |(inserted, removed), plan| {
+            (inserted + plan.insert.len(), removed + plan.range.len())
+        });
+        offset + inserted - removed
+    };
+    ByteRange::new(moved(span.start), moved(span.end))
+}
+
+/// The flaws of a symbol's text without the rest of the file; offsets are those of the file.
+pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<Flaw> {
+    let text = span.of(tree.text());
+    let head = if indentation(text).is_empty() {
+        ""
+    } else {
+        "if 1:\n"
+    };
+    let alone = SymbolTree::parse(tree.file().clone(), Arc::from(format!("{head}{text}")));
+    let mut flaws = flaws(&alone);
+    for flaw in &mut flaws {
+        flaw.at = span.start + flaw.at.saturating_sub(head.len());
+    }
+    flaws
+}
+
+fn refused(tree: &SymbolTree, flaw: &Flaw) -> RewriteError {
+    let lines = tree.lines();
+    let line = lines.range(lines.line_of(flaw.at)).of(tree.text());
+    RewriteError::Syntax {
+        file: tree.file().clone(),
+        line: lines.number_at(flaw.at),
+        text: without_break(line).trim().to_owned(),
+        what: flaw.what,
+    }
+}

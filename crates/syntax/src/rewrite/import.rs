@@ -1,0 +1,350 @@
+//! Adds imports to the module body.
+
+use std::sync::Arc;
+
+use tree_sitter::Node;
+
+use super::super::definition::{one_line, range_of};
+use super::super::lines::is_blank;
+use super::super::{Language, SymbolTree};
+use super::place::Manner;
+use super::{Plan, RewriteError};
+use starling_text::ByteRange;
+
+/// One name that a statement imports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Import {
+    /// Of `from module import …`; `None` for `import …`.
+    module: Option<String>,
+    /// As written, with `as`.
+    name: String,
+}
+
+impl Import {
+    /// Whether both fit in one new statement: `*` stands alone.
+    fn joins(&self, other: &Import) -> bool {
+        self.module.is_some()
+            && self.module == other.module
+            && self.name != "*"
+            && other.name != "*"
+    }
+
+    fn is_future(&self) -> bool {
+        self.module.as_deref() == Some("__future__")
+    }
+}
+
+pub(super) fn plan(tree: &SymbolTree, statements: &[String]) -> Result<Vec<Plan>, RewriteError> {
+    if tree.language() == Language::Plain {
+        return Err(RewriteError::NoGrammar {
+            file: tree.file().clone(),
+        });
+    }
+    let Some(root) = tree.root() else {
+        return Ok(Vec::new());
+    };
+    let text = tree.text();
+    let there: Vec<Import> = available(root, text);
+    let mut wanted: Vec<Import> = Vec::new();
+    for statement in statements {
+        for import in read(tree, statement)? {
+            if !there.contains(&import) && !wanted.contains(&import) {
+                wanted.push(import);
+            }
+        }
+    }
+    let mut groups: Vec<(Option<Node<'_>>, Vec<Import>)> = Vec::new();
+    for import in wanted {
+        let home = mergeable(root, text, &import);
+        let same = groups
+            .iter_mut()
+            .find(|(group, imports)| match (group, home) {
+                (Some(group), Some(home)) => group.id() == home.id(),
+                (None, None) => imports[0].joins(&import),
+                (Some(_), None) | (None, Some(_)) => false,
+            });
+        match same {
+            Some((_, imports)) => imports.push(import),
+            None => groups.push((home, vec![import])),
+        }
+    }
+    Ok(plans(tree, root, &groups))
+}
+
+fn plans(
+    tree: &SymbolTree,
+    root: Node<'_>,
+    groups: &[(Option<Node<'_>>, Vec<Import>)],
+) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    let (mut futures, mut others, mut relative) = (Vec::new(), Vec::new(), Vec::new());
+    for (home, imports) in groups {
+        let names: Vec<&str> = imports.iter().map(|import| import.name.as_str()).collect();
+        let names = names.join(", ");
+        match (home, &imports[0].module) {
+            (Some(home), _) => {
+                let end = last_name(*home).map_or(home.end_byte(), |name| name.end_byte());
+                plans.push(Plan {
+                    range: ByteRange::new(end, end),
+                    insert: format!(", {names}"),
+                });
+            }
+            (None, Some(module)) if imports[0].is_future() => {
+                futures.push(format!("from {module} import {names}"));
+            }
+            (None, Some(module)) if module.starts_with('.') => {
+                relative.push(format!("from {module} import {names}"));
+            }
+            (None, Some(module)) => others.push(format!("from {module} import {names}")),
+            (None, None) => others.push(format!("import {names}")),
+        }
+    }
+    let last_future = head(root)
+        .filter(|node| node.kind() == "future_import_statement")
+        .last();
+    let last_import = head(root).filter(|node| is_import(*node)).last();
+    let last_absolute = head(root)
+        .filter(|node| is_import(*node) && !is_relative(*node))
+        .last();
+    if last_absolute.is_none() {
+        futures.append(&mut others);
+    }
+    if last_import.is_none()
+        || last_import.map(|node| node.id()) == last_absolute.map(|node| node.id())
+    {
+        // Both kinds go to the same place: one after the other.
+        let at = if last_import.is_none() {
+            &mut futures
+        } else {
+            &mut others
+        };
+        at.append(&mut relative);
+    }
+    plans.extend(new_lines(tree, root, last_future, &futures));
+    plans.extend(new_lines(tree, root, last_absolute, &others));
+    plans.extend(new_lines(tree, root, last_import, &relative));
+    plans
+}
+
+/// `from .module import …`
+fn is_relative(node: Node<'_>) -> bool {
+    let module = node.child_by_field_name("module_name");
+    module.is_some_and(|module| module.kind() == "relative_import")
+}
+
+/// The text of a module without its top-level imports and without empty lines.
+pub fn without_imports(tree: &SymbolTree) -> String {
+    let text = tree.text();
+    let Some(root) = tree.root() else {
+        return text.to_string();
+    };
+    let (mut rest, mut end) = (String::new(), 0);
+    let mut cursor = root.walk();
+    for import in root
+        .named_children(&mut cursor)
+        .filter(|node| is_import(*node))
+    {
+        rest.push_str(&text[end..import.start_byte()]);
+        end = import.end_byte();
+    }
+    rest.push_str(&text[end..]);
+    let lines = rest.lines().filter(|line| !is_blank(line));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// The statements at the top of a module, up to the first definition.
+fn head<'t>(root: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..root.named_child_count())
+        .filter_map(move |index| root.named_child(index as u32))
+        .filter(|node| !node.is_extra())
+        .take_while(|node| {
+            !matches!(
+                node.kind(),
+                "function_definition" | "class_definition" | "decorated_definition"
+            )
+        })
+}
+
+/// The import statements of a module body that stand in no other statement, in the order of the text.
+pub fn module_imports(tree: &SymbolTree) -> Vec<ByteRange> {
+    let Some(root) = tree.root() else {
+        return Vec::new();
+    };
+    let children = 0..root.named_child_count();
+    let nodes = children.filter_map(|index| root.named_child(index as u32));
+    let imports = nodes.filter(|node| is_import(*node));
+    imports.map(range_of).collect()
+}
+
+fn is_import(node: Node<'_>) -> bool {
+    matches!(
+        node.kind(),
+        "import_statement" | "import_from_statement" | "future_import_statement"
+    )
+}
+
+/// Lines of their own after `last`, else at the top of the code.
+fn new_lines(
+    tree: &SymbolTree,
+    root: Node<'_>,
+    last: Option<Node<'_>>,
+    statements: &[String],
+) -> Option<Plan> {
+    if statements.is_empty() {
+        return None;
+    }
+    let text = tree.text();
+    let line_break = Manner::of(tree, tree.module()).line_break;
+    let joined = statements.join(line_break);
+    let docstring = tree
+        .module()
+        .doc
+        .is_some()
+        .then(|| head(root).next())
+        .flatten();
+    let lines = tree.lines();
+    let at = match last.or(docstring) {
+        Some(node) => {
+            lines
+                .range(lines.line_of(node.end_byte().saturating_sub(1)))
+                .end
+        }
+        None => top(tree, root),
+    };
+    let (before, after) = (&text[..at], &text[at..]);
+    let mut insert = String::new();
+    if !before.is_empty() && !before.ends_with('\n') && before != "\u{feff}" {
+        insert.push_str(line_break);
+    }
+    if last.is_none() && docstring.is_some() {
+        insert.push_str(line_break);
+    }
+    insert.push_str(&joined);
+    if !after.is_empty() || before.is_empty() || before.ends_with('\n') {
+        insert.push_str(line_break);
+    }
+    let follows = after.lines().next().is_some_and(|line| !is_blank(line));
+    if last.is_none() && follows {
+        insert.push_str(line_break);
+    }
+    Some(Plan {
+        range: ByteRange::new(at, at),
+        insert,
+    })
+}
+
+/// The start of the first statement; a symbol starts with its comments.
+fn top(tree: &SymbolTree, root: Node<'_>) -> usize {
+    let mut cursor = root.walk();
+    let first = root
+        .named_children(&mut cursor)
+        .find(|node| !node.is_extra());
+    let Some(first) = first else {
+        return tree.text().len();
+    };
+    let owner = tree.owner(first.start_byte());
+    if !owner.path.is_module() {
+        return owner.span.start;
+    }
+    let start = tree
+        .lines()
+        .range(tree.lines().line_of(first.start_byte()))
+        .start;
+    start.max(tree.text().len() - tree.text().trim_start_matches('\u{feff}').len())
+}
+
+/// What the module imports at its top level or in a `try` there.
+fn available(root: Node<'_>, text: &str) -> Vec<Import> {
+    let mut found = Vec::new();
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            match child.kind() {
+                "try_statement" => open.push(child),
+                "block" if node.kind() == "try_statement" => open.push(child),
+                _ if is_import(child) => found.extend(imports_of(child, text)),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn imports_of(statement: Node<'_>, text: &str) -> Vec<Import> {
+    let module = match statement.kind() {
+        "future_import_statement" => Some("__future__".to_owned()),
+        "import_from_statement" => statement
+            .child_by_field_name("module_name")
+            .map(|module| one_line(module, text).replace(' ', "")),
+        _ => None,
+    };
+    let mut cursor = statement.walk();
+    let mut names: Vec<String> = statement
+        .children_by_field_name("name", &mut cursor)
+        .map(|name| {
+            let written = one_line(name, text);
+            written.split_whitespace().collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    if statement
+        .named_children(&mut cursor)
+        .any(|child| child.kind() == "wildcard_import")
+    {
+        names.push("*".to_owned());
+    }
+    names
+        .into_iter()
+        .map(|name| Import {
+            module: module.clone(),
+            name,
+        })
+        .collect()
+}
+
+fn read(tree: &SymbolTree, statement: &str) -> Result<Vec<Import>, RewriteError> {
+    let refused = || RewriteError::NotAnImport {
+        statement: statement.to_owned(),
+    };
+    let parsed = SymbolTree::parse(tree.file().clone(), Arc::from(statement.trim()));
+    let root = parsed
+        .root()
+        .filter(|root| !root.has_error())
+        .ok_or_else(refused)?;
+    let mut imports = Vec::new();
+    let mut cursor = root.walk();
+    for node in root
+        .named_children(&mut cursor)
+        .filter(|node| !node.is_extra())
+    {
+        if !is_import(node) {
+            return Err(refused());
+        }
+        imports.extend(imports_of(node, parsed.text()));
+    }
+    if imports.is_empty() {
+        return Err(refused());
+    }
+    Ok(imports)
+}
+
+/// A statement on one line at the top that imports from the same module.
+fn mergeable<'t>(root: Node<'t>, text: &str, import: &Import) -> Option<Node<'t>> {
+    if import.name == "*" || import.module.is_none() {
+        return None;
+    }
+    head(root).find(|node| {
+        let there = imports_of(*node, text);
+        is_import(*node)
+            && !range_of(*node).of(text).contains('\n')
+            && there
+                .first()
+                .is_some_and(|first| first.module == import.module)
+            && there.iter().all(|there| there.name != "*")
+    })
+}
+
+fn last_name(statement: Node<'_>) -> Option<Node<'_>> {
+    let mut cursor = statement.walk();
+    statement.children_by_field_name("name", &mut cursor).last()
+}

@@ -1,0 +1,186 @@
+//! Changes of a file in terms of symbols.
+
+use std::sync::Arc;
+
+use super::{Loss, Symbol, SymbolTree};
+use starling_text::{ByteRange, ChangeSet, Edit};
+
+mod add;
+mod check;
+mod delete;
+mod error;
+mod import;
+mod line_ends;
+mod loss;
+mod patch;
+mod place;
+mod source;
+mod whole;
+
+pub use error::RewriteError;
+pub use import::module_imports;
+pub use import::without_imports;
+
+#[cfg(test)]
+mod tests;
+
+/// One change of a file in terms of symbols.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rewrite {
+    /// The whole symbol, children included, replaced by this source. The source may be written at any
+    /// indentation: it is moved to the symbol's, inside strings nothing moves. Line breaks become those of the file.
+    Whole { symbol: String, source: String },
+    /// Replaces each `old` (must occur exactly once in the symbol; white space at line ends forgiven,
+    /// a uniform difference in indentation forgiven) by `new`.
+    Patch {
+        symbol: String,
+        hunks: Vec<(String, String)>,
+    },
+    /// New symbols after `beside`, or at the end of it when it is a class and the place is inside.
+    /// Beside the module body is the end of the file. A class that holds only `pass` loses it.
+    Add {
+        beside: String,
+        place: Place,
+        source: String,
+    },
+    /// The symbol and the blank lines after it. A block that would be empty gets a `pass`.
+    Delete { symbol: String },
+    /// Import statements to add to the module body, where missing: after the last top-level import
+    /// before the first definition (not inside `if TYPE_CHECKING` or `try`), else after the docstring.
+    /// `from x import a` is merged into an existing one when that is on one line.
+    Import { statements: Vec<String> },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    After,
+    Inside,
+}
+
+/// What a rewrite would do.
+#[derive(Debug, Clone)]
+pub struct Rewritten {
+    pub changes: ChangeSet,
+    pub text: String,
+    pub tree: SymbolTree,
+    /// Names of the symbols whose own bytes changed, were added or removed.
+    pub touched: Vec<String>,
+    pub losses: Vec<Loss>,
+}
+
+/// One replacement that a rewrite asks for.
+#[derive(Debug)]
+struct Plan {
+    range: ByteRange,
+    insert: String,
+}
+
+/// Makes all rewrites at once, each in terms of the text of `tree`.
+///
+/// # Errors
+/// See [`RewriteError`]; then nothing is to be changed.
+pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, RewriteError> {
+    let (mut targets, mut deleted) = (Vec::new(), Vec::new());
+    for rewrite in rewrites {
+        match rewrite {
+            Rewrite::Whole { symbol, .. } | Rewrite::Patch { symbol, .. } => {
+                targets.push(symbol_named(tree, symbol)?);
+            }
+            Rewrite::Delete { symbol } => deleted.push(symbol_named(tree, symbol)?),
+            // What these insert is made or checked on its own.
+            Rewrite::Add { .. } | Rewrite::Import { .. } => {}
+        }
+    }
+    let mut plans = Vec::new();
+    for rewrite in rewrites {
+        plans.extend(planned(tree, rewrite, &deleted)?);
+    }
+    for plan in &mut plans {
+        plan.insert = line_ends::kept(plan.range.of(tree.text()), &plan.insert);
+    }
+    let plans = apart(tree, plans)?;
+    let changes = narrowed(tree, &plans);
+    let text = changes
+        .apply(tree.text())
+        .expect("the change set was made for the text of the tree");
+    let new = SymbolTree::parse(tree.file().clone(), Arc::from(text.as_str()));
+    check::check(tree, &new, &changes, &plans, &targets)?;
+    let spans: Vec<ByteRange> = deleted.iter().map(|symbol| symbol.span).collect();
+    let touched = loss::touched(tree, &new, &spans);
+    let losses = loss::losses(tree, &new, &targets, &spans);
+    Ok(Rewritten {
+        changes,
+        text,
+        tree: new,
+        touched,
+        losses,
+    })
+}
+
+/// Names of the symbols that differ between two versions of a file: those of the new one in order, then
+/// those that are gone.
+pub fn touched(old: &SymbolTree, new: &SymbolTree) -> Vec<String> {
+    loss::touched(old, new, &[])
+}
+
+fn planned(
+    tree: &SymbolTree,
+    rewrite: &Rewrite,
+    deleted: &[&Symbol],
+) -> Result<Vec<Plan>, RewriteError> {
+    let named = |name: &str| symbol_named(tree, name);
+    Ok(match rewrite {
+        Rewrite::Whole { symbol, source } => vec![whole::plan(tree, named(symbol)?, source)?],
+        Rewrite::Patch { symbol, hunks } => patch::plan(tree, named(symbol)?, hunks)?,
+        Rewrite::Add {
+            beside,
+            place,
+            source,
+        } => vec![add::plan(tree, named(beside)?, *place, source)?],
+        Rewrite::Delete { symbol } => vec![delete::plan(tree, named(symbol)?, deleted)?],
+        Rewrite::Import { statements } => import::plan(tree, statements)?,
+    })
+}
+
+fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, RewriteError> {
+    tree.find(name)
+        .ok_or_else(|| RewriteError::no_symbol(tree, name))
+}
+
+/// The plans in order. What two deletions share is deleted once; other overlaps are refused.
+fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteError> {
+    plans.sort_by_key(|plan| (plan.range.start, plan.range.end));
+    let mut apart: Vec<Plan> = Vec::with_capacity(plans.len());
+    for plan in plans {
+        match apart.last_mut() {
+            Some(last) if last.range.end > plan.range.start => {
+                if !last.insert.is_empty() || !plan.insert.is_empty() {
+                    return Err(RewriteError::Overlap {
+                        first: tree.lines().number_at(last.range.start),
+                        second: tree.lines().number_at(plan.range.start),
+                    });
+                }
+                last.range.end = last.range.end.max(plan.range.end);
+            }
+            Some(_) | None => apart.push(plan),
+        }
+    }
+    Ok(apart)
+}
+
+/// The plans as one change set that touches only the bytes that differ.
+fn narrowed(tree: &SymbolTree, plans: &[Plan]) -> ChangeSet {
+    let text = tree.text();
+    let edits = plans.iter().flat_map(|plan| {
+        let changes = ChangeSet::between(plan.range.of(text), &plan.insert);
+        let moved = |edit: &Edit| Edit {
+            range: ByteRange::new(
+                plan.range.start + edit.range.start,
+                plan.range.start + edit.range.end,
+            ),
+            insert: edit.insert.clone(),
+        };
+        changes.edits().iter().map(moved).collect::<Vec<_>>()
+    });
+    ChangeSet::new(text.len(), edits.collect()).expect("the plans lie apart")
+}

@@ -1,0 +1,104 @@
+//! How text must be written at a place of a file: indentation and line breaks.
+
+use super::super::lines::{Columns, indentation, is_blank};
+use super::super::{Symbol, SymbolTree};
+use starling_text::ByteRange;
+
+/// Indentation of one level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Tabs,
+    Spaces(usize),
+}
+
+const USUAL: Style = Style::Spaces(4);
+
+/// How the text around a symbol is written.
+#[derive(Debug, Clone)]
+pub(super) struct Manner {
+    /// The white space before the symbol's definition.
+    pub(super) indent: String,
+    pub(super) style: Style,
+    pub(super) line_break: &'static str,
+}
+
+impl Manner {
+    pub(super) fn of(tree: &SymbolTree, symbol: &Symbol) -> Self {
+        let whole = ByteRange::new(0, tree.text().len());
+        Manner {
+            indent: indent_at(tree, symbol.definition.start).to_owned(),
+            style: style_in(tree, symbol.span)
+                .or_else(|| style_in(tree, whole))
+                .unwrap_or(USUAL),
+            line_break: break_in(symbol.span.of(tree.text()))
+                .or_else(|| break_in(tree.text()))
+                .unwrap_or("\n"),
+        }
+    }
+
+    /// One level of indentation.
+    pub(super) fn unit(&self) -> String {
+        match self.style {
+            Style::Tabs => "\t".to_owned(),
+            Style::Spaces(count) => " ".repeat(count),
+        }
+    }
+}
+
+/// The white space before an offset on its line; empty when something else stands there.
+pub(super) fn indent_at(tree: &SymbolTree, offset: usize) -> &str {
+    let lines = tree.lines();
+    let before = &tree.text()[lines.range(lines.line_of(offset)).start..offset];
+    let before = before
+        .rsplit(['\u{c}', '\u{feff}'])
+        .next()
+        .unwrap_or_default();
+    if is_blank(before) { before } else { "" }
+}
+
+/// The style of the indented lines of a range; `None` when no line is.
+fn style_in(tree: &SymbolTree, range: ByteRange) -> Option<Style> {
+    let lines = tree.lines();
+    let first = lines.line_of(range.start);
+    let starts = (first..lines.count())
+        .map(|line| lines.range(line))
+        .take_while(|line| line.start < range.end)
+        .filter(|line| !tree.in_string(line.start));
+    style_of(starts.map(|line| line.of(tree.text())))
+}
+
+/// The style of lines, relative to the first of them.
+pub(super) fn style_of<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Style> {
+    let (mut tabs, mut spaces, mut unit) = (0, 0, usize::MAX);
+    let mut base = None;
+    for line in lines.filter(|line| !is_blank(line)) {
+        let indent = indentation(line);
+        let width = Columns::of(indent).wide;
+        let base = *base.get_or_insert(width);
+        if indent.starts_with('\t') {
+            tabs += 1;
+        } else if indent.starts_with(' ') {
+            spaces += 1;
+        }
+        if width > base {
+            unit = unit.min(width - base);
+        }
+    }
+    match (tabs, spaces) {
+        (0, 0) => None,
+        (tabs, spaces) if tabs > spaces => Some(Style::Tabs),
+        _ if unit == usize::MAX => None,
+        _ => Some(Style::Spaces(unit)),
+    }
+}
+
+/// The line break that most lines of a text end with.
+fn break_in(text: &str) -> Option<&'static str> {
+    let all = text.matches('\n').count();
+    let with_return = text.matches("\r\n").count();
+    match (all, with_return * 2 > all) {
+        (0, _) => None,
+        (_, true) => Some("\r\n"),
+        (_, false) => Some("\n"),
+    }
+}

@@ -1,0 +1,121 @@
+//! Replaces a whole symbol.
+
+use super::super::{Symbol, SymbolKind, SymbolTree};
+use super::check::flaws_alone;
+use super::place::{Manner, indent_at};
+use super::source::Source;
+use super::{Plan, RewriteError};
+use starling_text::ByteRange;
+
+pub(super) fn plan(
+    tree: &SymbolTree,
+    symbol: &Symbol,
+    written: &str,
+) -> Result<Plan, RewriteError> {
+    if symbol.kind == SymbolKind::Module {
+        return module(tree, written);
+    }
+    let old = symbol.span.of(tree.text());
+    let manner = Manner::of(tree, symbol);
+    if written == old {
+        return Ok(Plan {
+            range: symbol.span,
+            insert: written.to_owned(),
+        });
+    }
+    let source = Source::read(tree.file(), written, &manner);
+    if flaws_alone(tree, symbol.span).is_empty() {
+        source.check_syntax(&symbol.path.name)?;
+    }
+    let source = source.unwrapped(&classes_around(tree, symbol)).close_up();
+    let new = only_definition(symbol, &source)?;
+    let has_comments = new.span.start != new.definition.start;
+    let start = if has_comments {
+        symbol.span.start
+    } else {
+        symbol.definition.start - indent_at(tree, symbol.definition.start).len()
+    };
+    let mut insert = source.fitted(&manner);
+    if old.ends_with('\n') {
+        insert.push_str(manner.line_break);
+    }
+    Ok(Plan {
+        range: ByteRange::new(start, symbol.span.end),
+        insert,
+    })
+}
+
+/// A file without symbols is replaced as it is.
+fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
+    let module = tree.module();
+    if !module.children.is_empty() {
+        return Err(RewriteError::WholeModule {
+            file: tree.file().clone(),
+        });
+    }
+    let line_break = Manner::of(tree, module).line_break;
+    let mut insert = written.replace("\r\n", "\n");
+    if tree.text().ends_with('\n') && !insert.is_empty() && !insert.ends_with('\n') {
+        insert.push('\n');
+    }
+    if line_break != "\n" {
+        insert = insert.replace('\n', line_break);
+    }
+    Ok(Plan {
+        range: module.span,
+        insert,
+    })
+}
+
+/// The classes around a symbol. One of its own name is none: the symbol itself may be meant.
+fn classes_around<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> Vec<&'t Symbol> {
+    let parent = |symbol: &Symbol| symbol.parent.map(|id| tree.get(id));
+    std::iter::successors(parent(symbol), |around| parent(around))
+        .take_while(|around| around.kind == SymbolKind::Class)
+        .filter(|around| around.contract.name != symbol.contract.name)
+        .collect()
+}
+
+/// The definition that the source must hold, and nothing beside it.
+fn only_definition<'s>(symbol: &Symbol, source: &'s Source) -> Result<&'s Symbol, RewriteError> {
+    let tree = &source.tree;
+    let name = || symbol.path.name.clone();
+    let definitions = &tree.module().children;
+    let [only] = definitions[..] else {
+        if definitions.is_empty() {
+            return Err(RewriteError::NoDefinition { symbol: name() });
+        }
+        let names: Vec<String> = definitions
+            .iter()
+            .map(|id| format!("`{}`", tree.get(*id).contract.name))
+            .collect();
+        return Err(RewriteError::ManyDefinitions {
+            symbol: name(),
+            names: names.join(", "),
+        });
+    };
+    for range in tree.own_ranges(tree.module()) {
+        let text = range.of(tree.text());
+        let blank = text.len() - text.trim_start().len();
+        if blank < text.len() {
+            return Err(source.outside(&symbol.path.name, range.start + blank));
+        }
+    }
+    let only = tree.get(only);
+    if (only.kind == SymbolKind::Class) != (symbol.kind == SymbolKind::Class) {
+        return Err(RewriteError::OtherKind {
+            symbol: name(),
+            old: word(symbol.kind),
+            new: word(only.kind),
+        });
+    }
+    Ok(only)
+}
+
+fn word(kind: SymbolKind) -> &'static str {
+    match kind {
+        SymbolKind::Module => "module",
+        SymbolKind::Class => "class",
+        SymbolKind::Function | SymbolKind::Method => "function",
+    }
+}

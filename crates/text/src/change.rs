@@ -1,0 +1,429 @@
+//! Change sets: what to replace in a text, as a value that can be applied, inverted, composed and
+//! rebased.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::ByteRange;
+use super::diff::{lines, replaced_lines};
+
+mod pieces;
+#[cfg(test)]
+mod tests;
+
+/// Replaces a range of the base text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    pub range: ByteRange,
+    pub insert: String,
+}
+
+/// Edits against one base text: in order, not touching one another, with ranges of the base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct ChangeSet {
+    base_len: usize,
+    edits: Vec<Edit>,
+}
+
+/// A change set as read from outside.
+#[derive(Deserialize)]
+struct Unchecked {
+    base_len: usize,
+    edits: Vec<Edit>,
+}
+
+impl TryFrom<Unchecked> for ChangeSet {
+    type Error = &'static str;
+
+    fn try_from(read: Unchecked) -> Result<Self, Self::Error> {
+        ChangeSet::new(read.base_len, read.edits)
+            .ok_or("edits of a change set overlap or reach past the end of the text")
+    }
+}
+
+/// The text is not the one that the change set was made for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the change is for another text: of {expected} bytes, this one has {actual}")]
+pub struct ApplyMismatch {
+    pub expected: usize,
+    pub actual: usize,
+}
+
+/// Two change sets touch the same text, or a change has no certain place in the new text. The ranges
+/// are those of the common base.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("both sides changed bytes {}..{}", .ours.start, .ours.end)]
+pub struct Conflict {
+    pub ours: ByteRange,
+    pub theirs: ByteRange,
+    /// Why the change has no certain place. `None` if both sides changed the same text.
+    pub unsure: Option<String>,
+}
+
+/// A change set at its place in a newer text, found by a diff of the two texts. A diff can take a line
+/// for another line that looks like it: `syntax::carry` checks the places.
+#[derive(Debug, Clone)]
+pub struct Carried {
+    pub changes: ChangeSet,
+    /// Each edit as it is in the base and as it is in the newer text, without the edits that the newer
+    /// text has already.
+    pub edits: Vec<(Edit, Edit)>,
+}
+
+impl Conflict {
+    /// The same for a person: by the lines of the text that both sides began with.
+    pub fn in_lines(&self, base: &str) -> String {
+        let line = |at: usize| {
+            let before = base.as_bytes().iter().take(at);
+            before.filter(|byte| **byte == b'\n').count() + 1
+        };
+        // A range that ends behind a line break ends on the line before.
+        let last = self.ours.end.saturating_sub(1).max(self.ours.start);
+        let lines = match (line(self.ours.start), line(last)) {
+            (first, last) if first == last => format!("line {first}"),
+            (first, last) => format!("lines {first} to {last}"),
+        };
+        match &self.unsure {
+            Some(why) => format!("the change of {lines} has no certain place any more: {why}"),
+            None => format!("both sides changed {lines}"),
+        }
+    }
+}
+
+impl ChangeSet {
+    /// A change set from edits in any order. Empty edits are dropped, adjacent ones joined;
+    /// insertions at one place keep the order given. `None` when two edits overlap or one reaches
+    /// past `base_len`.
+    pub fn new(base_len: usize, mut edits: Vec<Edit>) -> Option<Self> {
+        edits.retain(|edit| !edit.range.is_empty() || !edit.insert.is_empty());
+        edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+        let mut joined: Vec<Edit> = Vec::with_capacity(edits.len());
+        for edit in edits {
+            if edit.range.start > edit.range.end || edit.range.end > base_len {
+                return None;
+            }
+            match joined.last_mut() {
+                Some(last) if last.range.end > edit.range.start => return None,
+                Some(last) if last.range.end == edit.range.start => {
+                    last.range.end = edit.range.end;
+                    last.insert.push_str(&edit.insert);
+                }
+                Some(_) | None => joined.push(edit),
+            }
+        }
+        Some(ChangeSet {
+            base_len,
+            edits: joined,
+        })
+    }
+
+    pub fn unchanged(base_len: usize) -> Self {
+        ChangeSet {
+            base_len,
+            edits: Vec::new(),
+        }
+    }
+
+    /// One replacement.
+    pub fn replace(base_len: usize, range: ByteRange, insert: impl Into<String>) -> Option<Self> {
+        let insert = insert.into();
+        ChangeSet::new(base_len, vec![Edit { range, insert }])
+    }
+
+    /// The smallest line-wise change set that turns `old` into `new`, narrowed inside changed lines
+    /// to the differing bytes at character borders.
+    pub fn between(old: &str, new: &str) -> Self {
+        if old == new {
+            return ChangeSet::unchanged(old.len());
+        }
+        let (old_lines, new_lines) = (lines(old), lines(new));
+        let (old_starts, new_starts) = (starts(&old_lines), starts(&new_lines));
+        let narrow = |was: Range<usize>, is: Range<usize>| {
+            let from = ByteRange::new(old_starts[was.start], old_starts[was.end]);
+            let to = ByteRange::new(new_starts[is.start], new_starts[is.end]);
+            narrowed(old, from, to.of(new))
+        };
+        let mut edits = Vec::new();
+        for (was, is) in replaced_lines(&old_lines, &new_lines) {
+            if was.len() == is.len() {
+                edits.extend(was.zip(is).map(|(a, b)| narrow(a..a + 1, b..b + 1)));
+            } else {
+                edits.push(narrow(was, is));
+            }
+        }
+        ChangeSet::new(old.len(), edits).expect("a diff yields ordered ranges inside the old text")
+    }
+
+    /// The smallest change set of whole lines that turns `old` into `new`.
+    pub fn between_lines(old: &str, new: &str) -> Self {
+        let (old_lines, new_lines) = (lines(old), lines(new));
+        let (old_starts, new_starts) = (starts(&old_lines), starts(&new_lines));
+        let edit = |was: Range<usize>, is: Range<usize>| Edit {
+            range: ByteRange::new(old_starts[was.start], old_starts[was.end]),
+            insert: new[new_starts[is.start]..new_starts[is.end]].to_owned(),
+        };
+        let replaced = replaced_lines(&old_lines, &new_lines);
+        let edits = replaced.into_iter().map(|(was, is)| edit(was, is));
+        ChangeSet::new(old.len(), edits.collect())
+            .expect("a diff yields ordered ranges inside the old text")
+    }
+
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits
+    }
+
+    pub fn base_len(&self) -> usize {
+        self.base_len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.edits.is_empty()
+    }
+
+    /// # Errors
+    /// `base` is not the text that the change set was made for.
+    pub fn apply(&self, base: &str) -> Result<String, ApplyMismatch> {
+        self.check(base)?;
+        let mut text = String::with_capacity(self.new_len());
+        let mut done = 0;
+        for edit in &self.edits {
+            text.push_str(&base[done..edit.range.start]);
+            text.push_str(&edit.insert);
+            done = edit.range.end;
+        }
+        text.push_str(&base[done..]);
+        Ok(text)
+    }
+
+    /// The change set that takes the changed text back to `base`.
+    ///
+    /// # Errors
+    /// `base` is not the text that the change set was made for.
+    pub fn invert(&self, base: &str) -> Result<ChangeSet, ApplyMismatch> {
+        self.check(base)?;
+        let mut edits = Vec::with_capacity(self.edits.len());
+        let mut shift = Shift::default();
+        for edit in &self.edits {
+            let start = shift.of(edit.range.start);
+            edits.push(Edit {
+                range: ByteRange::new(start, start + edit.insert.len()),
+                insert: edit.range.of(base).to_owned(),
+            });
+            shift.past(edit);
+        }
+        Ok(ChangeSet {
+            base_len: self.new_len(),
+            edits,
+        })
+    }
+
+    /// First `self`, then `next` (whose base is the text after `self`), as one change set.
+    ///
+    /// # Errors
+    /// `next` is not for the text after `self`.
+    pub fn compose(&self, next: &ChangeSet) -> Result<ChangeSet, ApplyMismatch> {
+        if next.base_len != self.new_len() {
+            return Err(ApplyMismatch {
+                expected: next.base_len,
+                actual: self.new_len(),
+            });
+        }
+        Ok(pieces::composed(self, next))
+    }
+
+    /// `self` as it must be applied after `theirs`; both have the same base. Insertions at the same
+    /// place and overlapping replacements conflict, unless both sides are the same edit.
+    ///
+    /// # Errors
+    /// The first conflict. Change sets for texts of different lengths conflict as a whole.
+    pub fn rebase(&self, theirs: &ChangeSet) -> Result<ChangeSet, Conflict> {
+        let moved = self.moved(theirs)?;
+        Ok(theirs.followed_by(moved.into_iter().map(|(_, edit)| edit).collect()))
+    }
+
+    /// Each edit, and the same edit as it must be applied after `theirs`.
+    fn moved(&self, theirs: &ChangeSet) -> Result<Vec<(Edit, Edit)>, Conflict> {
+        if self.base_len != theirs.base_len {
+            return Err(Conflict {
+                ours: ByteRange::new(0, self.base_len),
+                theirs: ByteRange::new(0, theirs.base_len),
+                unsure: None,
+            });
+        }
+        let mut edits = Vec::with_capacity(self.edits.len());
+        let mut shift = Shift::default();
+        let mut others = theirs.edits.iter().peekable();
+        for edit in &self.edits {
+            while let Some(other) = others.next_if(|other| lies_before(other.range, edit.range)) {
+                shift.past(other);
+            }
+            match others.peek() {
+                Some(other) if *other == edit => continue,
+                Some(other) if !lies_before(edit.range, other.range) => {
+                    return Err(Conflict {
+                        ours: edit.range,
+                        theirs: other.range,
+                        unsure: None,
+                    });
+                }
+                Some(_) | None => {
+                    let moved = Edit {
+                        range: ByteRange::new(shift.of(edit.range.start), shift.of(edit.range.end)),
+                        insert: edit.insert.clone(),
+                    };
+                    edits.push((edit.clone(), moved));
+                }
+            }
+        }
+        Ok(edits)
+    }
+
+    /// A change set of the text after `self`.
+    fn followed_by(&self, edits: Vec<Edit>) -> ChangeSet {
+        ChangeSet::new(self.new_len(), edits)
+            .expect("shifting disjoint edits by the same amounts keeps them disjoint")
+    }
+
+    /// The change at its place in a newer version of its base, which `theirs` made of it. Stricter than
+    /// [`ChangeSet::rebase`]: two changes of one line conflict. Callers outside of this module use
+    /// `syntax::carry`, which checks the places.
+    ///
+    /// # Errors
+    /// Both changed the same line.
+    pub fn over(&self, base: &str, theirs: &ChangeSet) -> Result<Carried, Conflict> {
+        let edits = self.moved(theirs)?;
+        for (ours, _) in &edits {
+            let mine = whole_lines(base, ours);
+            let meets = |theirs: &&Edit| {
+                let other = whole_lines(base, theirs);
+                mine.start < other.end && other.start < mine.end
+            };
+            if let Some(other) = theirs.edits.iter().find(meets) {
+                return Err(Conflict {
+                    ours: ours.range,
+                    theirs: other.range,
+                    unsure: None,
+                });
+            }
+        }
+        let changes = theirs.followed_by(edits.iter().map(|(_, edit)| edit.clone()).collect());
+        Ok(Carried { changes, edits })
+    }
+
+    /// Where a byte offset of the base lies after the change (the start of the insert, when it was
+    /// replaced; behind an insertion made exactly there).
+    pub fn map_offset(&self, offset: usize) -> usize {
+        let mut shift = Shift::default();
+        for edit in &self.edits {
+            if edit.range.contains(offset) {
+                return shift.of(edit.range.start);
+            }
+            if edit.range.start > offset {
+                break;
+            }
+            shift.past(edit);
+        }
+        shift.of(offset)
+    }
+
+    fn new_len(&self) -> usize {
+        let mut shift = Shift::default();
+        self.edits.iter().for_each(|edit| shift.past(edit));
+        shift.of(self.base_len)
+    }
+
+    fn check(&self, base: &str) -> Result<(), ApplyMismatch> {
+        let fits = base.len() == self.base_len
+            && self.edits.iter().all(|Edit { range, .. }| {
+                base.is_char_boundary(range.start) && base.is_char_boundary(range.end)
+            });
+        if fits {
+            return Ok(());
+        }
+        Err(ApplyMismatch {
+            expected: self.base_len,
+            actual: base.len(),
+        })
+    }
+}
+
+/// Nothing of `first` comes after anything of `second`, and their order is certain.
+fn lies_before(first: ByteRange, second: ByteRange) -> bool {
+    first.end <= second.start && !(first.is_empty() && first == second)
+}
+
+/// The lines that an edit changes, with their breaks; none when it only puts whole lines between two.
+pub fn whole_lines(base: &str, edit: &Edit) -> ByteRange {
+    let ByteRange { start, end } = edit.range;
+    let starts_line = |at: usize| at == 0 || base[..at].ends_with('\n');
+    let keeps_next = edit.insert.is_empty() || edit.insert.ends_with('\n');
+    let first = base[..start].rfind('\n').map_or(0, |at| at + 1);
+    let last = match starts_line(start) && starts_line(end) && keeps_next {
+        true => end,
+        false => base[end..].find('\n').map_or(base.len(), |at| end + at + 1),
+    };
+    ByteRange::new(first, last)
+}
+
+/// How far text moves behind the edits that were passed.
+#[derive(Default)]
+struct Shift {
+    inserted: usize,
+    removed: usize,
+}
+
+impl Shift {
+    fn past(&mut self, edit: &Edit) {
+        self.inserted += edit.insert.len();
+        self.removed += edit.range.len();
+    }
+
+    fn of(&self, offset: usize) -> usize {
+        offset + self.inserted - self.removed
+    }
+}
+
+/// The offset of each line, and of the end.
+fn starts(lines: &[&str]) -> Vec<usize> {
+    let mut at = 0;
+    let mut starts = Vec::with_capacity(lines.len() + 1);
+    for line in lines {
+        starts.push(at);
+        at += line.len();
+    }
+    starts.push(at);
+    starts
+}
+
+/// The replacement of `range` by `new` without what both have in front and at the end. Both ends of it
+/// can be said as positions: none lies inside of a CRLF.
+fn narrowed(base: &str, range: ByteRange, new: &str) -> Edit {
+    let old = range.of(base);
+    let is_within_crlf =
+        |text: &str, at: usize| text[..at].ends_with('\r') && text[at..].starts_with('\n');
+    let mut front: usize = old
+        .chars()
+        .zip(new.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum();
+    if is_within_crlf(old, front) || is_within_crlf(new, front) {
+        front -= 1;
+    }
+    let mut back: usize = old[front..]
+        .chars()
+        .rev()
+        .zip(new[front..].chars().rev())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum();
+    if is_within_crlf(old, old.len() - back) || is_within_crlf(new, new.len() - back) {
+        back -= 1;
+    }
+    Edit {
+        range: ByteRange::new(range.start + front, range.end - back),
+        insert: new[front..new.len() - back].to_owned(),
+    }
+}

@@ -1,0 +1,18 @@
+//! Text as values: byte ranges, positions in the units of the LSP, content hashes and change sets.
+
+mod change;
+mod diff;
+mod harmless;
+mod hash;
+mod invisible;
+mod position;
+mod range;
+
+pub use change::whole_lines;
+pub use change::{ApplyMismatch, Carried, ChangeSet, Conflict, Edit};
+pub use diff::{new_file_diff, unified_diff};
+pub use harmless::{harmless, is_deceptive};
+pub use hash::ContentHash;
+pub use invisible::{invisible, visible};
+pub use position::{Encoding, Position, offset_of, position_of};
+pub use range::ByteRange;

@@ -1,0 +1,68 @@
+//! Directories that come and go with a file.
+
+use std::fs;
+use std::path::{Component, Path};
+
+use starling_syntax::FilePath;
+
+/// The directories above a file that do not exist yet, relative to the root, the outermost first.
+pub fn missing_directories(root: &Path, file: &FilePath) -> Vec<String> {
+    let directory = Path::new(file.directory());
+    let above = directory.ancestors().filter(|one| *one != Path::new(""));
+    let mut missing: Vec<String> = above
+        .take_while(|one| !root.join(one).exists())
+        .map(|one| one.to_string_lossy().into_owned())
+        .collect();
+    missing.reverse();
+    missing
+}
+
+/// Removes directories below `root` if they are empty, the innermost first. One that is a link, that
+/// lies behind a link, or that is not written as a plain relative path stays.
+pub fn remove_empty_directories(root: &Path, directories: &[String]) {
+    let Ok(root) = root.canonicalize() else {
+        return;
+    };
+    for directory in directories.iter().rev() {
+        let relative = Path::new(directory);
+        let mut parts = relative.components();
+        let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
+        let path = root.join(relative);
+        let leads_to_itself = || path.canonicalize().is_ok_and(|real| real == path);
+        if is_plain && path != root && leads_to_itself() {
+            // One that is not empty stays: it holds something else by now.
+            let _ = fs::remove_dir(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_missing_directories_the_outermost_first() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("a")).unwrap();
+        let missing = |file: &str| missing_directories(dir.path(), &FilePath::new(file));
+        assert_eq!(missing("a/b/c/f.py"), ["a/b", "a/b/c"]);
+        assert_eq!(missing("a/f.py"), [""; 0]);
+        assert_eq!(missing("f.py"), [""; 0]);
+    }
+
+    #[test]
+    fn removes_only_empty_directories_below_the_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::create_dir_all(root.join("full/b")).unwrap();
+        fs::write(root.join("full/f"), "").unwrap();
+        fs::create_dir_all(outside.join("b")).unwrap();
+        std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
+        let all = ["a", "a/b", "full", "full/b", "link/b", "../outside/b", ""];
+        remove_empty_directories(&root, &all.map(str::to_owned));
+        assert!(!root.join("a").exists());
+        assert!(root.join("full").is_dir() && !root.join("full/b").exists());
+        assert!(outside.join("b").is_dir() && root.exists());
+    }
+}

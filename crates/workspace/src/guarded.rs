@@ -1,0 +1,566 @@
+//! The files that run outside the sandbox by themselves, or at an ordinary next step of the user: the
+//! table behind `docs/security.md`, and how its globs are read.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::policy::BadGlob;
+
+pub(super) const INSTALLED: &str = "it is installed, and runs by its name";
+
+/// Files of one kind, as globs of `.gitignore` without regard to case. A glob that ends in `/` stands
+/// for all that is in a directory, any other for files alone. One that begins with `!` takes files or
+/// directories out of those that stand before it in the same kind.
+pub(super) struct Kind {
+    why: &'static str,
+    directories: Gitignore,
+    files: Gitignore,
+}
+
+impl Kind {
+    pub(super) fn new(why: &'static str, globs: &[&str]) -> Self {
+        let (directories, files): (Vec<&str>, Vec<&str>) =
+            globs.iter().partition(|glob| glob.ends_with('/'));
+        // A test reads them all.
+        let read = |globs| matcher(globs).unwrap_or_else(|_| Gitignore::empty());
+        Kind {
+            why,
+            directories: read(directories),
+            files: read(files),
+        }
+    }
+
+    pub(super) fn matches(&self, path: &Path) -> bool {
+        let inside = self.directories.matched_path_or_any_parents(path, false);
+        inside.is_ignore() || self.files.matched(path, false).is_ignore()
+    }
+}
+
+/// Files of some names, as globs of `.gitignore` without regard to case.
+#[derive(Debug)]
+pub(super) struct Glob(Gitignore);
+
+/// Reads globs of our own; a test reads them all.
+pub(super) fn globs(globs: &[&str]) -> Glob {
+    Glob(matcher(globs.to_vec()).unwrap_or_else(|_| Gitignore::empty()))
+}
+
+impl Glob {
+    pub(super) fn matches(&self, path: &Path) -> bool {
+        self.0.matched(path, false).is_ignore()
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+pub(super) fn matcher(globs: Vec<&str>) -> Result<Gitignore, BadGlob> {
+    let bad = |glob: &str, error: ignore::Error| BadGlob {
+        glob: glob.to_owned(),
+        message: error.to_string(),
+    };
+    let mut builder = GitignoreBuilder::new("");
+    builder.allow_unclosed_class(false);
+    let setting = builder.case_insensitive(true);
+    setting.map_err(|error| bad("", error))?;
+    for glob in globs {
+        let added = builder.add_line(None, glob);
+        added.map_err(|error| bad(glob, error))?;
+    }
+    builder.build().map_err(|error| bad("", error))
+}
+
+/// Why a file runs outside the sandbox, by itself or at an ordinary step of the user: opening the
+/// folder, a commit, a build, an installation. `None` when it does not.
+pub(super) fn runs(path: &Path) -> Option<&'static str> {
+    if path.file_name().is_some_and(|name| name == "conftest.py") && !is_in_test_folder(path) {
+        return Some("pytest runs it although it lies outside the tests");
+    }
+    let kind = KINDS.iter().find(|kind| kind.matches(path))?;
+    Some(kind.why)
+}
+
+fn is_in_test_folder(path: &Path) -> bool {
+    let mut folders = path.components().rev().skip(1);
+    folders.any(|part| {
+        let name = part.as_os_str().to_string_lossy().to_ascii_lowercase();
+        let words = || name.split(['_', '-', '.']);
+        words().any(|word| matches!(word, "test" | "tests" | "testing"))
+    })
+}
+
+/// Starling's own files: a project's, and the user's where the root is a home directory.
+pub(super) static OWN: LazyLock<Kind> = LazyLock::new(|| {
+    let globs = [".starling", ".config/starling", ".local/state/starling"];
+    Kind::new(
+        "",
+        &globs
+            .map(|path| format!("**/{path}/"))
+            .each_ref()
+            .map(String::as_str),
+    )
+});
+
+static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let table = TABLE.iter();
+    table.map(|(why, globs)| Kind::new(why, globs)).collect()
+});
+
+/// The files that run, by who runs them. `docs/security.md` explains the choice and lists them.
+const TABLE: &[(&str, &[&str])] = &[
+    (
+        "continuous integration runs it",
+        &[
+            ".github/workflows/",
+            ".github/actions/",
+            ".gitea/workflows/",
+            ".forgejo/workflows/",
+            "*.gitlab-ci.y*ml",
+            ".gitlab/",
+            ".circleci/",
+            "Jenkinsfile*",
+            "azure-pipelines*.y*ml",
+            ".azure-pipelines/",
+            ".travis.yml",
+            "bitbucket-pipelines.yml",
+            ".drone.*",
+            ".woodpecker.*",
+            ".woodpecker/",
+            ".buildkite/",
+            "appveyor.yml",
+            ".appveyor.yml",
+            ".cirrus.*",
+            ".semaphore/",
+            ".teamcity/",
+            ".builds/",
+            ".build.yml",
+            "cloudbuild.y*ml",
+            "buildspec.y*ml",
+            ".readthedocs.y*ml",
+            "netlify.toml",
+            "vercel.json",
+            ".zuul.y*ml",
+            ".zuul.d/",
+            "zuul.y*ml",
+            ".packit.y*ml",
+            "packit.y*ml",
+            "mkdocs.y*ml",
+            "Procfile",
+            "Procfile.dev",
+            "serverless.y*ml",
+            "skaffold.y*ml",
+        ],
+    ),
+    (
+        "editors run what it names when the folder is opened",
+        &[
+            ".vscode/",
+            "*.code-workspace",
+            ".idea/",
+            ".fleet/",
+            ".zed/",
+            ".vs/",
+            ".helix/",
+            "*.sublime-project",
+            "*.sublime-workspace",
+            ".nova/",
+            ".devcontainer/",
+            ".devcontainer.json",
+            ".nvim.lua",
+            ".nvimrc",
+            ".exrc",
+            ".vimrc",
+            "_vimrc",
+            ".gvimrc",
+            ".lvimrc",
+            ".dir-locals*.el",
+            ".lazy.lua",
+            ".vim/",
+            "coc-settings.json",
+            ".ycm_extra_conf.py",
+            ".gdbinit",
+            ".lldbinit",
+            ".gitpod.yml",
+            ".theia/",
+            ".replit",
+            "*-gdb.py",
+        ],
+    ),
+    (
+        "coding agents do what it says",
+        &[
+            ".claude/",
+            ".codex/",
+            ".cursor/",
+            ".continue/",
+            ".gemini/",
+            ".kiro/",
+            ".roo/",
+            ".windsurf/",
+            "AGENTS.md",
+            "CLAUDE*.md",
+            "GEMINI.md",
+            "copilot-instructions.md",
+            ".mcp.json",
+            "mcp.json",
+            "opencode.json*",
+            ".opencode/",
+            ".aider*",
+            ".junie/",
+            ".*rules",
+            ".*rules/",
+            ".goosehints",
+            ".github/instructions/",
+            ".github/prompts/",
+            ".github/chatmodes/",
+            ".github/agents/",
+            ".github/hooks/",
+            "WARP.md",
+            "CRUSH.md",
+        ],
+    ),
+    (
+        "git runs what it names",
+        &[
+            ".gitattributes",
+            ".gitmodules",
+            ".gitconfig",
+            ".githooks/",
+            ".git-hooks/",
+            "git-hooks/",
+            "githooks/",
+            ".husky/",
+            ".hooks/",
+            // The names of hooks, wherever they lie.
+            "applypatch-msg",
+            "commit-msg",
+            "fsmonitor-watchman*",
+            "post-applypatch",
+            "post-checkout",
+            "post-commit",
+            "post-index-change",
+            "post-merge",
+            "post-rewrite",
+            "pre-applypatch",
+            "pre-auto-gc",
+            "pre-commit",
+            "pre-merge-commit",
+            "pre-push",
+            "pre-rebase",
+            "prepare-commit-msg",
+            "reference-transaction",
+            "sendemail-validate",
+            ".pre-commit-config.y*ml",
+            ".pre-commit-hooks.y*ml",
+            "lefthook*.y*ml",
+            ".lefthook.*",
+            ".lefthook/",
+            ".overcommit.yml",
+            ".overcommit/",
+            ".simple-git-hooks.*",
+            "simple-git-hooks.*",
+            ".huskyrc*",
+            "prek.toml",
+            "captainhook.json",
+            "grumphp.y*ml",
+            "hk.pkl",
+            // With `objects` and `refs` beside it, a directory is a repository to git.
+            "HEAD",
+        ],
+    ),
+    (
+        "shells and tool managers run it when the folder is entered",
+        &[
+            "mise.toml",
+            "mise.*.toml",
+            ".mise.*",
+            ".mise/",
+            ".rtx.toml",
+            ".autoenv*",
+            ".direnvrc",
+            "devbox.json",
+            "flake.nix",
+            "shell.nix",
+            "default.nix",
+            "devenv.nix",
+            ".bashrc",
+            ".bash_*",
+            ".profile",
+            ".zshrc",
+            ".zshenv",
+            ".zprofile",
+            ".zlogin",
+            ".config/",
+            ".local/",
+        ],
+    ),
+    (
+        "builds run it",
+        &[
+            "Makefile",
+            "Makefile.*",
+            "GNUmakefile",
+            "*.mk",
+            "*.mak",
+            "CMakeLists.txt",
+            "*.cmake",
+            "CMakePresets.json",
+            "meson.build",
+            "SConstruct",
+            "SConscript",
+            "wscript",
+            "configure",
+            "autogen.sh",
+            "BUILD",
+            "BUILD.bazel",
+            "WORKSPACE",
+            "WORKSPACE.bazel",
+            "MODULE.bazel",
+            "*.bzl",
+            ".bazelrc",
+            "justfile",
+            ".justfile",
+            "*.just",
+            "Taskfile*.y*ml",
+            "Rakefile",
+            "*.rake",
+            "*.gradle",
+            "*.gradle.kts",
+            "gradlew",
+            "gradlew.bat",
+            "mvnw",
+            "mvnw.cmd",
+            ".mvn/",
+            "pom.xml",
+            "build.xml",
+            "build.sbt",
+            "build.rs",
+            "build.zig",
+            ".cargo/",
+            "rust-toolchain",
+            "rust-toolchain.toml",
+            "mix.exs",
+            "Package.swift",
+            "*.csproj",
+            "*.fsproj",
+            "*.vcxproj",
+            "*.targets",
+            "*.props",
+            "Dockerfile",
+            "Dockerfile.*",
+            "*.Dockerfile",
+            "Containerfile",
+            "Containerfile.*",
+            "docker-compose*.y*ml",
+            "compose.y*ml",
+            "compose.*.y*ml",
+            "Vagrantfile",
+            "noxfile.py",
+            "/tasks.py",
+            "hatch_build.py",
+            "pdm_build.py",
+            "conanfile.*",
+            "Snakefile",
+            "Tiltfile",
+            "Earthfile",
+            "Podfile",
+            "Fastfile",
+            "Guardfile",
+            "Capfile",
+            "Thorfile",
+            "rakefile.rb",
+            "config.nims",
+            "build.ninja",
+            "wafscript",
+            "*.sbt",
+            "configure.ac",
+            "Setup.hs",
+            "ansible.cfg",
+            "tools/bazel",
+            "fabfile.py",
+            "dodo.py",
+            "tox.ini",
+            "tox.toml",
+            "BUCK",
+            "BUCK.v2",
+            ".buckconfig*",
+            "pants*.toml",
+            "build.sc",
+            "build.mill",
+            "xmake.lua",
+            "premake*.lua",
+            "gradle.properties",
+            "gradle-wrapper.*",
+            "meson.options",
+            "meson_options.txt",
+            "docker-bake.*",
+            "magefile.go",
+            "magefiles/",
+            "maskfile.md",
+            "pavement.py",
+            "Build.PL",
+            "nx.json",
+            "turbo.json",
+            "rush.json",
+            "lerna.json",
+        ],
+    ),
+    (
+        "package managers run what it names",
+        &[
+            "setup.py",
+            "setup.cfg",
+            "pyproject.toml",
+            "uv.toml",
+            "poetry.toml",
+            "pdm.toml",
+            "pixi.toml",
+            "hatch.toml",
+            ".condarc",
+            "package.json",
+            "pnpm-workspace.yaml",
+            ".yarnrc*",
+            ".yarn/",
+            ".pnpmfile.*",
+            "bunfig.toml",
+            "deno.json*",
+            "Cargo.toml",
+            "Gemfile",
+            ".bundle/",
+            "*.gemspec",
+            "composer.json",
+        ],
+    ),
+    (
+        "tools that read it run what it says",
+        &[
+            "*.config.js",
+            "*.config.?js",
+            "*.config.ts",
+            "*.config.?ts",
+            "*.conf.js",
+            "*.conf.?js",
+            "*.conf.ts",
+            "*.conf.?ts",
+            ".*rc.js",
+            ".*rc.?js",
+            ".*rc.ts",
+            ".*rc.?ts",
+            "Gruntfile.*",
+            "gulpfile.*",
+            ".eslintrc*",
+            ".prettierrc*",
+            ".stylelintrc*",
+            ".mocharc*",
+            ".lintstagedrc*",
+            ".babelrc*",
+            "tslint.json",
+            ".flake8",
+            ".pylintrc*",
+            "pylintrc",
+            "pylintrc.toml",
+            "mypy.ini",
+            ".mypy.ini",
+            ".rubocop.yml",
+        ],
+    ),
+    (
+        INSTALLED,
+        &[
+            ".venv/",
+            "venv/",
+            ".tox/",
+            ".nox/",
+            "node_modules/",
+            "site-packages/",
+            "dist-packages/",
+            "pyvenv.cfg",
+            "**/bin/python*",
+            "**/bin/activate*",
+        ],
+    ),
+    (
+        "Python runs it at every start",
+        &[
+            "sitecustomize.*",
+            "sitecustomize/",
+            "usercustomize.*",
+            "usercustomize/",
+            "*.pth",
+            ".pdbrc",
+            ".pythonrc*",
+            ".ipython/",
+            "ipython_config.py",
+            "jupyter_*config.py",
+        ],
+    ),
+    // By form and last: what the rows above know by name is told with its own reason.
+    (
+        "it looks like the settings of a tool, and tools run what their settings say",
+        &[
+            // Hidden files and directories at the root.
+            "/.*",
+            "/.*/",
+            "!/.*ignore*",
+            "!/.*-version",
+            "!/.*keep",
+            "!/.editorconfig",
+            "!/.env*",
+            "!/.mailmap",
+            "!/.nojekyll",
+            "!/.nvmrc",
+            "!/.tool-versions",
+            "!/.changeset/",
+            "!/.github/",
+            "!/.well-known/",
+            "/*.toml",
+            "/*.config.*",
+            "/*.conf.*",
+            // Anywhere.
+            ".*rc",
+            ".*rc.*",
+        ],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_glob_of_the_table_can_be_read() {
+        for (why, globs) in TABLE {
+            let kind = Kind::new(why, globs);
+            assert_eq!(
+                kind.directories.len() + kind.files.len(),
+                globs.len(),
+                "{why}"
+            );
+        }
+        assert_eq!(OWN.directories.len(), 3);
+    }
+
+    #[test]
+    fn the_manual_lists_every_glob() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security.md");
+        let manual = std::fs::read_to_string(&path).unwrap();
+        let (before, rest) = manual.split_once("src/workspace/guarded.rs -->\n").unwrap();
+        let (kept, after) = rest.split_once("<!-- end of files -->").unwrap();
+        let mut table = "\n| files | why |\n|---|---|\n".to_owned();
+        for (why, globs) in TABLE {
+            let globs: Vec<String> = globs.iter().map(|glob| format!("`{glob}`")).collect();
+            table += &format!("| {} | {why} |\n", globs.join(", "));
+        }
+        table.push('\n');
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let start = format!("{before}src/workspace/guarded.rs -->\n");
+            std::fs::write(&path, format!("{start}{table}<!-- end of files -->{after}")).unwrap();
+        } else {
+            assert!(kept == table, "run the tests once with UPDATE_DOCS=1");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The files of a workspace: snapshots with unsaved buffers over disk, the path policy, atomic writes.
+
+mod dependencies;
+mod directories;
+mod encoding;
+mod git_names;
+mod guarded;
+mod ignore_rules;
+mod links;
+mod paths;
+mod policy;
+mod private;
+mod program;
+mod regular;
+mod snapshot;
+mod stamp;
+mod walk;
+mod write;
+
+pub use directories::{missing_directories, remove_empty_directories};
+pub use encoding::{DecodeError, EncodeError, decode, encode};
+pub use git_names::git_configurations;
+pub use paths::{MAX_FILE_BYTES, ReadError, inside, is_secret_path};
+pub use policy::{BadGlob, PathPolicy, WriteRule};
+pub use private::{private_directory, private_file};
+pub use program::{HostPrograms, ProgramError, Variables};
+pub use regular::{
+    load_source, open_regular, read_bounded, read_given, read_regular, read_source, read_text,
+};
+pub use snapshot::{Held, Overlay, Snapshot};
+pub use stamp::Stamp;
+pub use walk::is_environment;
+pub use write::{WriteError, sweep_leftovers, write_atomically};
+
+use std::path::{Path, PathBuf};
+
+/// Why a directory cannot be a workspace.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error("{}: a workspace is named by an absolute path", .0.display())]
+    Relative(PathBuf),
+    #[error("{}: not a directory; open the folder that holds the project", .0.display())]
+    NotADirectory(PathBuf),
+    #[error("{}: the root of the file system cannot be a workspace; open the project's folder", .0.display())]
+    FileSystemRoot(PathBuf),
+    // The error is part of the text, so it is no source: it would be said twice.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+}
+
+/// A folder that the user opened.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    policy: PathPolicy,
+}
+
+impl Workspace {
+    /// Opens a folder. Links in `root` are resolved: [`Workspace::root`] is the folder's own path.
+    ///
+    /// # Errors
+    /// The path is relative, missing, not a directory, or `/`.
+    pub fn open(root: PathBuf) -> Result<Self, WorkspaceError> {
+        if !root.is_absolute() {
+            return Err(WorkspaceError::Relative(root));
+        }
+        let resolved = match root.canonicalize() {
+            Ok(resolved) => resolved,
+            Err(error) => return Err(WorkspaceError::Io { path: root, error }),
+        };
+        if !resolved.is_dir() {
+            return Err(WorkspaceError::NotADirectory(root));
+        }
+        if resolved.parent().is_none() {
+            return Err(WorkspaceError::FileSystemRoot(root));
+        }
+        Ok(Workspace {
+            policy: PathPolicy::of(&resolved),
+        })
+    }
+
+    /// The same, where agents may change the files that match these globs without a person's word.
+    ///
+    /// # Errors
+    /// [`BadGlob`] names the first that cannot be read.
+    pub fn allowing(self, globs: &[String]) -> Result<Self, BadGlob> {
+        let policy = self.policy.allowing(globs)?;
+        Ok(Workspace { policy })
+    }
+
+    pub fn root(&self) -> &Path {
+        self.policy.root()
+    }
+
+    /// Pins the list of files as it is now, with `overlay` over the disk.
+    pub fn snapshot(&self, overlay: Overlay) -> Snapshot {
+        Snapshot::new(self.policy.clone(), walk::files(self.root()), overlay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opens_a_directory_and_resolves_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("real");
+        std::fs::create_dir(&real).unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let workspace = Workspace::open(link).unwrap();
+        assert_eq!(workspace.root(), real.canonicalize().unwrap());
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_a_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let message = |path: PathBuf| Workspace::open(path).unwrap_err().to_string();
+        assert!(message("some/where".into()).contains("absolute"));
+        assert!(message(file).contains("not a directory"));
+        assert!(message("/".into()).contains("root of the file system"));
+        let missing = message(dir.path().join("missing"));
+        assert!(missing.contains("missing: No such file"), "{missing}");
+        let error = Workspace::open(dir.path().join("missing")).unwrap_err();
+        let whole = format!("{:#}", anyhow::Error::from(error));
+        assert_eq!(whole, missing, "each reason is said once");
+    }
+}

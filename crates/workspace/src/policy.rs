@@ -1,0 +1,625 @@
+//! The path policy: which files may be read, and which an agent may write. Every module that shows a
+//! text to a model, or takes a change from one, asks it. Links are resolved each time it is asked, so
+//! that the file decides and not its name.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::gitignore::Gitignore;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+
+use super::dependencies::new_source;
+use super::git_names::{GitNames, Named};
+use super::guarded::{INSTALLED, OWN, matcher, runs};
+use super::links::Links;
+use super::paths::{ReadError, is_linked_secret, resolve};
+use starling_syntax::FilePath;
+
+/// What the policy says of a change to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteRule {
+    Allowed,
+    /// Only a person may accept it, in a review of this very file.
+    NeedsPerson {
+        why: &'static str,
+    },
+    Never {
+        why: String,
+    },
+}
+
+/// A glob of files that agents may change cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{glob}: not a glob as in .gitignore ({message}); write for example Makefile or ci/**")]
+pub struct BadGlob {
+    pub glob: String,
+    pub message: String,
+}
+
+/// The policy of one workspace. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct PathPolicy {
+    root: Arc<Path>,
+    /// Files that agents may change although they need a person's word elsewhere.
+    allowed: Arc<Gitignore>,
+    git_names: GitNames,
+    /// Those of the last listing.
+    links: Arc<Links>,
+}
+
+impl PathPolicy {
+    /// The policy of the folder at `root`, whose links are resolved.
+    pub fn of(root: &Path) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        PathPolicy {
+            root: root.into(),
+            allowed: Arc::new(Gitignore::empty()),
+            git_names: GitNames::default(),
+            links: Arc::default(),
+        }
+    }
+
+    /// The same, where a file also has the names that these links give it.
+    pub(super) fn with_links(self, links: &[PathBuf]) -> Self {
+        let links = Arc::new(Links::new(&self.root, links));
+        PathPolicy { links, ..self }
+    }
+
+    /// All names of a file below the root: the one that is asked for, its own, and those of links to it.
+    fn names(&self, file: &FilePath, real: &Path) -> Vec<PathBuf> {
+        let relative = real.strip_prefix(&*self.root).unwrap_or(real);
+        let own = [PathBuf::from(file.as_str()), relative.to_owned()];
+        own.into_iter().chain(self.links.names(real)).collect()
+    }
+
+    /// The same, where the files that match these globs need no person's word. The globs are those of
+    /// `.gitignore`.
+    ///
+    /// # Errors
+    /// [`BadGlob`] names the first that cannot be read.
+    pub fn allowing(self, globs: &[String]) -> Result<Self, BadGlob> {
+        let allowed = Arc::new(matcher(globs.iter().map(String::as_str).collect())?);
+        Ok(PathPolicy { allowed, ..self })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The real path of a file that may be read; the file need not exist.
+    ///
+    /// # Errors
+    /// The path leads out of the root, to a secret, or to the data of version control, by its name or
+    /// by its links.
+    pub fn may_read(&self, file: &FilePath) -> Result<PathBuf, ReadError> {
+        let real = resolve(&self.root, file)?;
+        match real.symlink_metadata() {
+            Ok(found) if is_linked_secret(&self.root, &real, &found) => {
+                Err(ReadError::Secret(file.clone()))
+            }
+            Ok(_) | Err(_) => Ok(real),
+        }
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    /// It may not be read, it is no regular file, or the disk refuses.
+    pub fn open(&self, file: &FilePath) -> Result<File, ReadError> {
+        let failed = |error: std::io::Error| ReadError::io(file, &error);
+        let real = resolve(&self.root, file)?;
+        // A link that came since is not followed, and a pipe is not waited for.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).custom_flags(flags.bits().cast_signed());
+        let opened = options.open(&real).map_err(failed)?;
+        let found = opened.metadata().map_err(failed)?;
+        if !found.is_file() {
+            return Err(ReadError::Io {
+                file: file.clone(),
+                message: "not a file".into(),
+            });
+        }
+        match is_linked_secret(&self.root, &real, &found) {
+            true => Err(ReadError::Secret(file.clone())),
+            false => Ok(opened),
+        }
+    }
+
+    /// Opens a regular file that was listed, so that its name and its directories are known to be those of
+    /// a file that may be read. What became a link since, or got a second name, is looked at anew.
+    ///
+    /// # Errors
+    /// Those of [`PathPolicy::open`].
+    pub(super) fn open_listed(&self, file: &FilePath) -> Result<File, ReadError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let path = self.root.join(file.as_str());
+        let opened = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let is_as_listed = |opened: &File| {
+            let found = opened.metadata();
+            found.is_ok_and(|found| found.is_file() && found.nlink() == 1)
+        };
+        match opened.map(File::from).ok().filter(is_as_listed) {
+            Some(opened) => Ok(opened),
+            None => self.open(file),
+        }
+    }
+
+    /// Whether a virtual environment holds the file, whatever its directory is called.
+    fn is_installed(&self, real: &Path) -> bool {
+        let folders = real.ancestors().skip(1);
+        folders
+            .take_while(|folder| folder.starts_with(&*self.root) && **folder != *self.root)
+            .any(|folder| folder.join("pyvenv.cfg").exists())
+    }
+
+    /// Whether an agent may change a file, or make it.
+    pub fn may_write(&self, file: &FilePath) -> WriteRule {
+        let real = match self.may_read(file) {
+            Ok(real) => real,
+            Err(error) => {
+                return WriteRule::Never {
+                    why: error.to_string(),
+                };
+            }
+        };
+        let relative = real.strip_prefix(&self.root).unwrap_or(&real);
+        let names = self.names(file, &real);
+        if names.iter().any(|path| OWN.matches(path)) {
+            let why = format!("{file}: only people change the configuration of Starling itself");
+            return WriteRule::Never { why };
+        }
+        let needs = |path: &PathBuf| runs(path).filter(|_| !self.is_allowed(path));
+        if let Some(why) = names.iter().find_map(needs) {
+            return WriteRule::NeedsPerson { why };
+        }
+        if self.is_allowed(relative) {
+            return WriteRule::Allowed;
+        }
+        let in_git = |path: &PathBuf| match self.git_names.names(&self.root, path) {
+            Named::No => None,
+            Named::Yes => Some("the configuration of the repository names it: git runs it"),
+            Named::Unknown => Some("the configuration of the repository is too long to be read"),
+        };
+        let named = names.iter().find_map(in_git);
+        let has_other_name = || {
+            let found = real.symlink_metadata();
+            found.is_ok_and(|found| found.is_file() && found.nlink() > 1)
+        };
+        match named {
+            Some(why) => WriteRule::NeedsPerson { why },
+            None if self.is_installed(&real) => WriteRule::NeedsPerson { why: INSTALLED },
+            None if has_other_name() => WriteRule::NeedsPerson {
+                why: "it has another name (a hard link), which may be anything",
+            },
+            None => WriteRule::Allowed,
+        }
+    }
+
+    /// The names of a file that [`PathPolicy::allowing`] must hold before agents may change it: those
+    /// that need a person's word, wherever links lead; else all of its own.
+    pub fn names_to_allow(&self, file: &FilePath) -> Vec<PathBuf> {
+        let own = PathBuf::from(file.as_str());
+        let Ok(real) = self.may_read(file) else {
+            return vec![own];
+        };
+        let mut names = self.names(file, &real);
+        names.sort();
+        names.dedup();
+        let running: Vec<PathBuf> = names
+            .iter()
+            .filter(|path| runs(path).is_some())
+            .cloned()
+            .collect();
+        match running.is_empty() {
+            true => names,
+            false => running,
+        }
+    }
+
+    /// Whether an agent may change the text of a file in this way, where [`PathPolicy::may_write`]
+    /// allows a change of the file: a list of dependencies may name another version, but no other place
+    /// to install from.
+    pub fn may_bring(&self, file: &FilePath, before: &str, after: &str) -> WriteRule {
+        let Ok(real) = self.may_read(file) else {
+            return WriteRule::Allowed;
+        };
+        let names = self.names(file, &real);
+        let brings = |path: &PathBuf| new_source(path, before, after) && !self.is_allowed(path);
+        match names.iter().any(brings) {
+            true => WriteRule::NeedsPerson {
+                why: "it changes where packages are installed from, or how",
+            },
+            false => WriteRule::Allowed,
+        }
+    }
+
+    /// Whether the user lets agents change a file that needs a person elsewhere.
+    fn is_allowed(&self, path: &Path) -> bool {
+        let allowed = self.allowed.matched_path_or_any_parents(path, false);
+        allowed.is_ignore()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> (tempfile::TempDir, PathPolicy) {
+        let dir = tempfile::tempdir().unwrap();
+        let policy = PathPolicy::of(dir.path());
+        (dir, policy)
+    }
+
+    fn rule(policy: &PathPolicy, path: &str) -> &'static str {
+        match policy.may_write(&FilePath::new(path)) {
+            WriteRule::Allowed => "allowed",
+            WriteRule::NeedsPerson { .. } => "needs a person",
+            WriteRule::Never { .. } => "never",
+        }
+    }
+
+    fn all_are(policy: &PathPolicy, paths: &[&str], wanted: &str) {
+        for path in paths {
+            assert_eq!(rule(policy, path), wanted, "{path}");
+        }
+    }
+
+    #[test]
+    fn agents_write_source_and_tests() {
+        let paths = [
+            "a.py",
+            "pkg/new/b.py",
+            "tests/conftest.py",
+            "pkg/tests/unit/conftest.py",
+            "unit_tests/conftest.py",
+            "app/tasks.py",
+            "docs/index.md",
+            ".gitignore",
+            ".github/CODEOWNERS",
+            ".editorconfig",
+            "requirements.txt",
+            "starling/config.toml",
+            "makefile_parser.py",
+            "head.py",
+            "package.json.md",
+            "build/x.py",
+            "workspace/head/configure/x.py",
+            "pkg/data.toml",
+            "pkg/.hidden",
+            "tests/data/.tool/x.yml",
+            "pkg/config.json",
+            "app/rules.py",
+            ".github/CODEOWNERS",
+            ".github/ISSUE_TEMPLATE/bug.md",
+            ".dockerignore",
+            ".python-version",
+            ".tool-versions",
+            ".env.example",
+            ".mailmap",
+            ".gitkeep",
+            ".changeset/new.md",
+            "app/src.js",
+            "mkdocs/a.py",
+            "procfile.py",
+            "buck.py",
+            "x.pl",
+        ];
+        all_are(&policy().1, &paths, "allowed");
+    }
+
+    #[test]
+    fn nobody_but_people_writes_secrets_version_control_and_own_configuration() {
+        let paths = [
+            ".git/config",
+            ".git/hooks/pre-commit",
+            "sub/.git",
+            "sub/.git/config",
+            ".GIT/config",
+            ".env",
+            "pkg/.envrc",
+            ".npmrc",
+            "../x.py",
+            "/etc/x.py",
+            ".starling/config.toml",
+            "sub/.Starling/config.toml",
+            ".config/starling/config.toml",
+            ".local/state/starling/trusted.json",
+        ];
+        all_are(&policy().1, &paths, "never");
+    }
+
+    #[test]
+    fn what_runs_by_itself_needs_a_person() {
+        let paths = [
+            ".github/workflows/ci.yml",
+            ".gitlab-ci.yml",
+            ".circleci/config.yml",
+            "Jenkinsfile",
+            "azure-pipelines.yml",
+            ".travis.yml",
+            "bitbucket-pipelines.yml",
+            ".drone.yml",
+            ".woodpecker.yml",
+            ".woodpecker/test.yml",
+            ".buildkite/pipeline.yml",
+            "appveyor.yml",
+            ".vscode/settings.json",
+            "sub/.vscode/tasks.json",
+            ".idea/workspace.xml",
+            ".devcontainer/devcontainer.json",
+            ".claude/settings.json",
+            ".pre-commit-config.yaml",
+            ".gitattributes",
+            "sub/.gitattributes",
+            ".gitmodules",
+            ".githooks/pre-commit",
+            ".husky/pre-push",
+            "tools/hk/pre-commit",
+            "git-hooks/x",
+            "fixture/HEAD",
+            "Makefile",
+            "makefile",
+            "sub/GNUmakefile",
+            "rules.mk",
+            "justfile",
+            "noxfile.py",
+            "tasks.py",
+            "fabfile.py",
+            "dodo.py",
+            "tox.ini",
+            "conftest.py",
+            "pkg/conftest.py",
+            "sitecustomize.py",
+            "lib/usercustomize.py",
+            "lib/x.pth",
+            "setup.py",
+            "setup.cfg",
+            "pyproject.toml",
+            "build.rs",
+            "package.json",
+            "eslint.config.mjs",
+            ".eslintrc.js",
+            ".nvim.lua",
+            ".exrc",
+            ".vimrc",
+            "sub/.lazy.lua",
+            "tox.toml",
+            "pkg/hatch.toml",
+            "pylintrc.toml",
+            "pkg/.pylintrc.toml",
+            "lib/sitecustomize/__init__.py",
+            "usercustomize/x.py",
+            "gradle/wrapper/gradle-wrapper.properties",
+            "gradle.properties",
+            "web/vite.config.mts",
+            "rollup.config.cts",
+            "karma.conf.js",
+            ".simple-git-hooks.json",
+            "web/.huskyrc.json",
+            "mkdocs.yml",
+            "Procfile",
+            ".zuul.yaml",
+            ".packit.yaml",
+            "BUCK",
+            "pants.toml",
+            "build.sc",
+            "xmake.lua",
+            "prek.toml",
+            ".clinerules",
+            ".clinerules/a.md",
+            ".junie/guidelines.md",
+            ".github/instructions/x.instructions.md",
+            ".rules",
+            ".goosehints",
+            "WARP.md",
+            "CRUSH.md",
+            "Claude.local.md",
+            // By form.
+            "new-tool.toml",
+            "jest.config.json",
+            ".new-tool",
+            ".new-tool.yml",
+            ".new-tool/run.sh",
+            "web/.nycrc",
+            "web/.releaserc.json",
+            ".eslintrc.json",
+            "mcp.json",
+            "hatch_build.py",
+            ".bashrc",
+            ".config/systemd/user/x.service",
+            ".venv/bin/ty",
+            "env/bin/activate",
+            "env/bin/python3",
+            "x/lib/python3.11/site-packages/a.py",
+            "web/node_modules/.bin/tsc",
+        ];
+        all_are(&policy().1, &paths, "needs a person");
+    }
+
+    #[test]
+    fn what_is_installed_or_named_by_the_repository_needs_a_person() {
+        let (dir, policy) = policy();
+        for folder in [".git", "envs/work"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        let write = |file: &str, text: &str| std::fs::write(dir.path().join(file), text).unwrap();
+        write(".git/config", "[core]\n\tfsmonitor = tools/watch.sh\n");
+        write("envs/work/pyvenv.cfg", "");
+        let paths = [
+            "tools/watch.sh",
+            "envs/work/lib/a.py",
+            "envs/work/Scripts/x.bat",
+        ];
+        all_are(&policy, &paths, "needs a person");
+        all_are(&policy, &["tools/other.sh", "envs/a.py"], "allowed");
+        let policy = policy.allowing(&["tools/".to_owned()]).unwrap();
+        all_are(&policy, &["tools/watch.sh"], "allowed");
+    }
+
+    #[test]
+    fn the_names_to_allow_are_those_that_need_it() {
+        let (dir, policy) = policy();
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
+        };
+        std::fs::create_dir_all(dir.path().join(".github/workflows")).unwrap();
+        std::fs::write(dir.path().join("rules.txt"), "").unwrap();
+        link(".github/workflows", "ci");
+        link("rules.txt", "Makefile");
+        for (file, wanted) in [
+            ("ci/x.yml", &[".github/workflows/x.yml"][..]),
+            ("Makefile", &["Makefile"]),
+            ("pkg/conftest.py", &["pkg/conftest.py"]),
+            ("a.py", &["a.py"]),
+        ] {
+            let file = FilePath::new(file);
+            let names = policy.names_to_allow(&file);
+            let names: Vec<String> = names
+                .iter()
+                .map(|name| name.display().to_string())
+                .collect();
+            assert_eq!(names, wanted, "{file}");
+            let allowing = policy.clone().allowing(&names).unwrap();
+            assert_eq!(allowing.may_write(&file), WriteRule::Allowed, "{file}");
+        }
+    }
+
+    #[test]
+    fn links_are_judged_by_where_they_lead() {
+        let (dir, policy) = policy();
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
+        };
+        for folder in [".git/hooks", ".starling", "src"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        for file in ["Makefile", "src/a.py", ".starling/config.toml"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        link("Makefile", "notes.txt");
+        link("src/a.py", "setup.py");
+        link("src/a.py", "b.py");
+        link(".git/hooks", "hooks");
+        link(".starling/config.toml", "settings.toml");
+        link("../outside.py", "out.py");
+        all_are(&policy, &["notes.txt", "setup.py"], "needs a person");
+        let never = ["hooks/pre-commit", "settings.toml", "out.py", "out.py/x"];
+        all_are(&policy, &never, "never");
+        all_are(&policy, &["b.py"], "allowed");
+        // Asked anew each time.
+        std::fs::remove_file(dir.path().join("b.py")).unwrap();
+        link("Makefile", "b.py");
+        all_are(&policy, &["b.py"], "needs a person");
+    }
+
+    #[test]
+    fn what_a_link_with_a_guarded_name_leads_to_is_guarded() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
+        };
+        for folder in [".git", "editor", "cfg", "ci", ".github", "tools", "hk"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        for file in ["rules.txt", "deps.txt", "tools/real.sh"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        let config = "[filter \"x\"]\n\tclean = sh tools/f.sh %f\n[core]\n\thooksPath = tools/hk\n";
+        std::fs::write(dir.path().join(".git/config"), config).unwrap();
+        link("rules.txt", "Makefile");
+        link("editor", ".vscode");
+        link("cfg", ".starling");
+        link("../ci", ".github/workflows");
+        link("deps.txt", "requirements.txt");
+        link("real.sh", "tools/f.sh");
+        link("../hk", "tools/hk");
+        let workspace = super::super::Workspace::open(dir.path().to_owned()).unwrap();
+        let policy = workspace.snapshot(Default::default()).policy().clone();
+        let guarded = [
+            "rules.txt",
+            "editor/tasks.json",
+            "ci/x.yml",
+            "tools/real.sh",
+            "hk/x",
+        ];
+        all_are(&policy, &guarded, "needs a person");
+        all_are(&policy, &["cfg/config.toml"], "never");
+        all_are(&policy, &["deps.txt", "tools/other.sh", "a.py"], "allowed");
+        let brings = policy.may_bring(&FilePath::new("deps.txt"), "a==1\n", "-i http://x/\na==1\n");
+        assert!(matches!(brings, WriteRule::NeedsPerson { .. }));
+    }
+
+    #[test]
+    fn a_file_with_a_second_name_needs_a_person() {
+        let (dir, policy) = policy();
+        std::fs::write(dir.path().join("a.py"), "").unwrap();
+        all_are(&policy, &["a.py"], "allowed");
+        std::fs::hard_link(dir.path().join("a.py"), dir.path().join("b.py")).unwrap();
+        all_are(&policy, &["a.py", "b.py"], "needs a person");
+    }
+
+    #[test]
+    fn globs_of_the_user_allow_what_needs_a_person_and_nothing_else() {
+        let globs = ["Makefile", "/ci/**", ".vscode/", "*", "!tox.ini"].map(str::to_owned);
+        let (dir, policy) = policy();
+        let some = policy.clone().allowing(&globs[..3]).unwrap();
+        all_are(&some, &["Makefile", "sub/Makefile"], "allowed");
+        all_are(&some, &["ci/setup.py", ".vscode/tasks.json"], "allowed");
+        all_are(&some, &["setup.py", "sub/ci/setup.py"], "needs a person");
+        let all = policy.clone().allowing(&globs).unwrap();
+        all_are(&all, &["setup.py", ".github/workflows/ci.yml"], "allowed");
+        all_are(&all, &["tox.ini"], "needs a person");
+        let never = [".git/config", ".env", ".starling/config.toml", "../x.py"];
+        all_are(&all, &never, "never");
+        // A link to an allowed file is allowed; one from an allowed name to another is not.
+        std::fs::write(dir.path().join("setup.py"), "").unwrap();
+        std::os::unix::fs::symlink("setup.py", dir.path().join("Makefile")).unwrap();
+        all_are(&some, &["Makefile"], "needs a person");
+    }
+
+    #[test]
+    fn a_new_place_to_install_from_needs_a_person() {
+        let (dir, policy) = policy();
+        std::fs::write(dir.path().join("requirements.txt"), "a==1\n").unwrap();
+        std::os::unix::fs::symlink("requirements.txt", dir.path().join("notes.md")).unwrap();
+        let brings = |policy: &PathPolicy, file: &str, after: &str| {
+            policy.may_bring(&FilePath::new(file), "a==1\n", after)
+        };
+        let evil = "a==1\n--index-url https://evil.example\n";
+        for file in ["requirements.txt", "notes.md", "new/requirements-dev.txt"] {
+            let rule = brings(&policy, file, evil);
+            assert!(
+                matches!(rule, WriteRule::NeedsPerson { .. }),
+                "{file}: {rule:?}"
+            );
+            assert_eq!(brings(&policy, file, "a==2\nb>=1\n"), WriteRule::Allowed);
+        }
+        assert_eq!(brings(&policy, "a.py", evil), WriteRule::Allowed);
+        let allowing = policy.allowing(&["requirements.txt".to_owned()]).unwrap();
+        let rule = brings(&allowing, "requirements.txt", evil);
+        assert_eq!(rule, WriteRule::Allowed);
+    }
+
+    #[test]
+    fn a_bad_glob_is_named() {
+        let error = policy().1.allowing(&["a".into(), "b[".into()]).unwrap_err();
+        assert_eq!(error.glob, "b[");
+        assert!(error.to_string().starts_with("b[: not a glob"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        let (dir, policy) = policy();
+        std::fs::create_dir(dir.path().join("folder")).unwrap();
+        let pipe = dir.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        for name in ["folder", "pipe"] {
+            let error = policy.open(&FilePath::new(name)).unwrap_err();
+            assert!(error.to_string().contains("not a file"), "{error}");
+        }
+    }
+}

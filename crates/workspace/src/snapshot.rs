@@ -1,0 +1,468 @@
+//! The workspace at one moment: pinned files, unsaved buffers over the disk, texts and trees read once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::PathPolicy;
+use super::Stamp;
+use super::encoding::decode;
+use super::paths::{MAX_FILE_BYTES, ReadError};
+use super::walk::Listing;
+use starling_syntax::{FilePath, SymbolTree};
+
+/// Texts that stand in place of the files on disk; `None`: the file does not exist.
+pub type Overlay = BTreeMap<FilePath, Option<Arc<str>>>;
+
+/// A workspace that does not change: its files are pinned when it is made, and a file's text is read
+/// at most once, on the first read, so that all readers see the same. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    disk: Arc<Disk>,
+    overlay: Arc<Overlay>,
+    /// Of the files in the overlay.
+    buffers: HashMap<FilePath, Arc<Entry>>,
+    files: Arc<[FilePath]>,
+}
+
+/// What a snapshot knows of a file before it is read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Held {
+    /// A buffer, or a text that was read before.
+    Text(Arc<str>),
+    /// Not read yet; as it was when it was listed.
+    OnDisk(Stamp),
+    /// Not listed.
+    Nothing,
+}
+
+#[derive(Debug)]
+struct Disk {
+    policy: PathPolicy,
+    /// Of the files that were listed, in order of their paths.
+    stamps: Vec<(FilePath, Stamp)>,
+    /// Texts that were found and not listed.
+    skipped: Vec<ReadError>,
+    entries: Mutex<HashMap<FilePath, Arc<Entry>>>,
+}
+
+/// What is known of one file.
+#[derive(Debug, Default)]
+struct Entry {
+    text: OnceLock<Result<Arc<str>, ReadError>>,
+    tree: OnceLock<Arc<SymbolTree>>,
+}
+
+impl Snapshot {
+    /// A snapshot of `files` under the root of `policy`.
+    pub(super) fn new(policy: PathPolicy, listing: Listing, overlay: Overlay) -> Self {
+        let Listing {
+            files: stamps,
+            skipped,
+            links,
+        } = listing;
+        let policy = policy.with_links(&links);
+        let files = stamps.iter().map(|(file, _)| file.clone()).collect();
+        let disk = Disk {
+            policy,
+            stamps,
+            skipped,
+            entries: Mutex::default(),
+        };
+        let bare = Snapshot {
+            disk: Arc::new(disk),
+            overlay: Arc::default(),
+            buffers: HashMap::new(),
+            files,
+        };
+        bare.over(overlay)
+    }
+
+    /// The same with these texts over it, too. Caches of all other files are shared. The text of a file
+    /// that may not be read is left out.
+    fn over(&self, texts: Overlay) -> Snapshot {
+        let mut files = self.files.to_vec();
+        let mut buffers = self.buffers.clone();
+        let mut overlay = Overlay::clone(&self.overlay);
+        for (file, text) in texts {
+            if let Err(error) = self.disk.policy.may_read(&file) {
+                let entry = Entry {
+                    text: Err(error).into(),
+                    tree: OnceLock::new(),
+                };
+                buffers.insert(file, Arc::new(entry));
+                continue;
+            }
+            match (files.binary_search(&file), &text) {
+                (Err(place), Some(_)) => files.insert(place, file.clone()),
+                (Ok(place), None) => drop(files.remove(place)),
+                (Ok(_), Some(_)) | (Err(_), None) => {}
+            }
+            let known = text.clone().ok_or_else(|| ReadError::Missing(file.clone()));
+            let entry = Entry {
+                text: known.into(),
+                tree: OnceLock::new(),
+            };
+            buffers.insert(file.clone(), Arc::new(entry));
+            overlay.insert(file, text);
+        }
+        Snapshot {
+            disk: self.disk.clone(),
+            overlay: Arc::new(overlay),
+            buffers,
+            files: files.into(),
+        }
+    }
+
+    /// A snapshot in which `file` has this text, or does not exist.
+    pub fn with(&self, file: FilePath, text: Option<Arc<str>>) -> Snapshot {
+        self.over(Overlay::from([(file, text)]))
+    }
+
+    /// The same files as they are on disk.
+    pub fn without_overlay(&self) -> Snapshot {
+        let stamps = &self.disk.stamps;
+        Snapshot {
+            disk: self.disk.clone(),
+            overlay: Arc::default(),
+            buffers: HashMap::new(),
+            files: stamps.iter().map(|(file, _)| file.clone()).collect(),
+        }
+    }
+
+    pub fn root(&self) -> &Path {
+        self.disk.policy.root()
+    }
+
+    /// What may be read and written here.
+    pub fn policy(&self) -> &PathPolicy {
+        &self.disk.policy
+    }
+
+    /// In order of their paths.
+    pub fn files(&self) -> &[FilePath] {
+        &self.files
+    }
+
+    /// The files as they were on disk when they were listed, in order of their paths.
+    pub fn stamps(&self) -> &[(FilePath, Stamp)] {
+        &self.disk.stamps
+    }
+
+    /// Text files that were found and not listed, with the reasons.
+    pub fn skipped(&self) -> &[ReadError] {
+        &self.disk.skipped
+    }
+
+    /// What stands over the disk.
+    pub fn overlay(&self) -> &Overlay {
+        &self.overlay
+    }
+
+    /// The text of a file, with its line breaks and its byte order mark. Files that are not listed (ignored ones) can be read as well.
+    ///
+    /// # Errors
+    /// See [`ReadError`]; a file that cannot be read stays unreadable in this snapshot.
+    pub fn read(&self, file: &FilePath) -> Result<Arc<str>, ReadError> {
+        self.text_of(&self.entry(file), file)
+    }
+
+    /// What is known of a file without reading it.
+    pub fn held(&self, file: &FilePath) -> Held {
+        let entry = match self.buffers.get(file) {
+            Some(entry) => Some(entry.clone()),
+            None => self.disk.entries().get(file).cloned(),
+        };
+        if let Some(known) = entry.as_ref().and_then(|entry| entry.text.get()) {
+            return known.clone().map_or(Held::Nothing, Held::Text);
+        }
+        let listed = self.disk.listed(file);
+        listed.map_or(Held::Nothing, Held::OnDisk)
+    }
+
+    /// The text of a file on disk as it is now, not kept for later readers; with its stamp, if the
+    /// file stood still meanwhile.
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::read`].
+    pub fn glance(&self, file: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
+        self.disk.read(file)
+    }
+
+    /// The symbols of a file.
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::read`].
+    pub fn tree(&self, file: &FilePath) -> Result<Arc<SymbolTree>, ReadError> {
+        let entry = self.entry(file);
+        let text = self.text_of(&entry, file)?;
+        let parse = || Arc::new(SymbolTree::parse(file.clone(), text));
+        Ok(entry.tree.get_or_init(parse).clone())
+    }
+
+    fn text_of(&self, entry: &Entry, file: &FilePath) -> Result<Arc<str>, ReadError> {
+        entry
+            .text
+            .get_or_init(|| self.disk.read(file).map(|(text, _)| text.into()))
+            .clone()
+    }
+
+    fn entry(&self, file: &FilePath) -> Arc<Entry> {
+        if let Some(entry) = self.buffers.get(file) {
+            return entry.clone();
+        }
+        let mut entries = self.disk.entries();
+        entries.entry(file.clone()).or_default().clone()
+    }
+}
+
+impl Disk {
+    /// A file as it was when it was listed.
+    fn listed(&self, file: &FilePath) -> Option<Stamp> {
+        let place = self.stamps.binary_search_by(|(listed, _)| listed.cmp(file));
+        Some(self.stamps[place.ok()?].1)
+    }
+
+    fn read(&self, file: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
+        let opened = match self.listed(file) {
+            Some(_) => self.policy.open_listed(file)?,
+            None => self.policy.open(file)?,
+        };
+        read(opened, file)
+    }
+
+    fn entries(&self) -> MutexGuard<'_, HashMap<FilePath, Arc<Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(mut file: File, path: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
+    let failed = |error: std::io::Error| ReadError::io(path, &error);
+    let before = Stamp::of(&file.metadata().map_err(failed)?);
+    let too_large = |bytes: u64| ReadError::TooLarge {
+        file: path.clone(),
+        bytes,
+    };
+    if before.size > MAX_FILE_BYTES {
+        return Err(too_large(before.size));
+    }
+    let mut bytes = Vec::with_capacity(before.size as usize + 1);
+    let mut start = (&mut file).take(MAX_FILE_BYTES + 1);
+    start.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(too_large(bytes.len() as u64));
+    }
+    let after = Stamp::of(&file.metadata().map_err(failed)?);
+    let stamp = (before == after && after.size == bytes.len() as u64).then_some(after);
+    let text = decode(Path::new(path.as_str()), bytes).map_err(|reason| ReadError::NotText {
+        file: path.clone(),
+        reason,
+    })?;
+    Ok((text, stamp))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Workspace;
+    use super::*;
+
+    struct Fixture {
+        dir: tempfile::TempDir,
+        workspace: Workspace,
+    }
+
+    fn fixture(files: &[(&str, &str)]) -> Fixture {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+        for (path, text) in files {
+            std::fs::write(dir.path().join(path), text).unwrap();
+        }
+        Fixture { dir, workspace }
+    }
+
+    fn path(name: &str) -> FilePath {
+        FilePath::new(name)
+    }
+
+    #[test]
+    fn a_text_does_not_change_after_the_first_read() {
+        let fixture = fixture(&[("a.py", "x = 1\r\n"), ("b.py", "b")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let copy = snapshot.clone();
+        assert_eq!(&*snapshot.read(&path("a.py")).unwrap(), "x = 1\r\n");
+        std::fs::write(fixture.dir.path().join("a.py"), "other").unwrap();
+        std::fs::write(fixture.dir.path().join("c.py"), "new").unwrap();
+        assert_eq!(&*copy.read(&path("a.py")).unwrap(), "x = 1\r\n");
+        assert_eq!(copy.files(), [path("a.py"), path("b.py")]);
+        let later = fixture.workspace.snapshot(Overlay::new());
+        assert_eq!(&*later.read(&path("a.py")).unwrap(), "other");
+        assert_eq!(later.files().len(), 3);
+    }
+
+    #[test]
+    fn the_overlay_stands_over_the_disk() {
+        let fixture = fixture(&[("a.py", "disk"), ("b.py", "gone")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::from([
+            (path("a.py"), Some("buffer".into())),
+            (path("b.py"), None),
+            (path("new.py"), Some("new".into())),
+        ]));
+        assert_eq!(snapshot.files(), [path("a.py"), path("new.py")]);
+        assert_eq!(&*snapshot.read(&path("a.py")).unwrap(), "buffer");
+        assert_eq!(
+            snapshot.read(&path("b.py")),
+            Err(ReadError::Missing(path("b.py")))
+        );
+
+        let next = snapshot.with(path("b.py"), Some("back".into()));
+        assert_eq!(&*next.read(&path("b.py")).unwrap(), "back");
+        assert_eq!(next.files(), [path("a.py"), path("b.py"), path("new.py")]);
+        assert_eq!(next.overlay().len(), 3);
+        assert!(snapshot.read(&path("b.py")).is_err());
+
+        let disk = next.without_overlay();
+        assert_eq!(disk.files(), [path("a.py"), path("b.py")]);
+        assert_eq!(&*disk.read(&path("a.py")).unwrap(), "disk");
+        assert!(disk.overlay().is_empty());
+    }
+
+    #[test]
+    fn a_text_that_may_not_be_read_is_not_laid_over() {
+        let fixture = fixture(&[(".env", "SECRET=1"), ("a.py", "a")]);
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        let root = fixture.dir.path();
+        std::os::unix::fs::symlink(outside.path(), root.join("out.py")).unwrap();
+        std::os::unix::fs::symlink(".env", root.join("notes.txt")).unwrap();
+        let texts = [".env", "out.py", "notes.txt", ".git/config", "../x.py"];
+        let overlay = texts.map(|name| (path(name), Some("SECRET=1".into())));
+        let snapshot = fixture.workspace.snapshot(overlay.into());
+        let later = fixture.workspace.snapshot(Overlay::new());
+        for name in texts {
+            let later = later.with(path(name), Some("SECRET=1".into()));
+            for snapshot in [&snapshot, &later] {
+                assert!(snapshot.read(&path(name)).is_err(), "{name}");
+                assert!(snapshot.tree(&path(name)).is_err(), "{name}");
+                assert_eq!(snapshot.held(&path(name)), Held::Nothing);
+                assert_eq!(snapshot.files(), [path("a.py")]);
+                assert!(snapshot.overlay().is_empty(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hard_link_to_a_secret_is_a_secret() {
+        let fixture = fixture(&[(".env", "SECRET=1"), ("a.py", "a")]);
+        let root = fixture.dir.path();
+        std::fs::create_dir(root.join("docs")).unwrap();
+        std::fs::hard_link(root.join(".env"), root.join("docs/notes.txt")).unwrap();
+        std::fs::hard_link(root.join("a.py"), root.join("docs/b.py")).unwrap();
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let secret = ReadError::Secret(path("docs/notes.txt"));
+        assert_eq!(snapshot.read(&path("docs/notes.txt")), Err(secret));
+        assert_eq!(&*snapshot.read(&path("docs/b.py")).unwrap(), "a");
+    }
+
+    #[test]
+    fn snapshots_share_what_they_have_read() {
+        let fixture = fixture(&[("a.py", "a"), ("b.py", "b")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let next = snapshot.with(path("a.py"), Some("new".into()));
+        let first = next.read(&path("b.py")).unwrap();
+        assert!(Arc::ptr_eq(&first, &snapshot.read(&path("b.py")).unwrap()));
+    }
+
+    #[test]
+    fn tells_what_it_holds_without_reading() {
+        let fixture = fixture(&[("a.py", "disk"), ("b.py", "b")]);
+        let overlay = Overlay::from([(path("a.py"), Some("buffer".into()))]);
+        let snapshot = fixture.workspace.snapshot(overlay);
+        assert_eq!(snapshot.held(&path("a.py")), Held::Text("buffer".into()));
+        assert_eq!(snapshot.held(&path("none.py")), Held::Nothing);
+        let Held::OnDisk(listed) = snapshot.held(&path("b.py")) else {
+            panic!("nothing was read");
+        };
+        let (text, stamp) = snapshot.glance(&path("b.py")).unwrap();
+        assert_eq!((text.as_str(), stamp), ("b", Some(listed)));
+        // A glance keeps nothing; a reading does.
+        assert_eq!(snapshot.held(&path("b.py")), Held::OnDisk(listed));
+        snapshot.read(&path("b.py")).unwrap();
+        assert_eq!(snapshot.held(&path("b.py")), Held::Text("b".into()));
+        let gone = snapshot.with(path("b.py"), None);
+        assert_eq!(gone.held(&path("b.py")), Held::Nothing);
+    }
+
+    #[test]
+    fn says_why_a_file_cannot_be_read() {
+        let fixture = fixture(&[(".env", "SECRET=1")]);
+        let root = fixture.dir.path();
+        std::fs::write(root.join("latin.py"), b"caf\xe9").unwrap();
+        std::fs::write(root.join("wide.py"), b"\xff\xfea\0").unwrap();
+        std::fs::write(root.join("declared.py"), b"# coding: latin-1\n# \xe9\r\n").unwrap();
+        std::fs::write(root.join("long.py"), vec![b'x'; 1 << 21]).unwrap();
+        std::fs::create_dir(root.join("sub")).unwrap();
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let message = |name: &str| snapshot.read(&path(name)).unwrap_err().to_string();
+        assert!(message("latin.py").starts_with("latin.py: not UTF-8"));
+        assert!(message("wide.py").starts_with("wide.py: UTF-16 text"));
+        let declared = snapshot.read(&path("declared.py")).unwrap();
+        assert_eq!(&*declared, "# coding: latin-1\n# é\r\n");
+        assert!(message("long.py").contains("2097152 bytes"));
+        assert!(message(".env").contains("secrets"));
+        assert!(message("missing.py").contains("no such file"));
+        assert!(message("sub").contains("not a file"));
+        assert!(message("../x.py").contains("outside"));
+    }
+
+    #[test]
+    fn trees_are_read_once_and_follow_the_text() {
+        let fixture = fixture(&[("a.py", "def f(): pass\n"), ("b.py", "def b(): pass\n")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let tree = snapshot.tree(&path("a.py")).unwrap();
+        assert!(tree.find("f").is_some());
+        assert!(Arc::ptr_eq(
+            &tree,
+            &snapshot.clone().tree(&path("a.py")).unwrap()
+        ));
+        let next = snapshot.with(path("a.py"), Some("def g(): pass\n".into()));
+        assert!(next.tree(&path("a.py")).unwrap().find("f").is_none());
+        assert!(next.tree(&path("a.py")).unwrap().find("g").is_some());
+        // The older one keeps its own; what did not change is shared.
+        assert!(snapshot.tree(&path("a.py")).unwrap().find("f").is_some());
+        let shared = next.tree(&path("b.py")).unwrap();
+        assert!(Arc::ptr_eq(&shared, &snapshot.tree(&path("b.py")).unwrap()));
+        let gone = next.with(path("b.py"), None);
+        assert_eq!(
+            gone.tree(&path("b.py")).unwrap_err(),
+            ReadError::Missing(path("b.py"))
+        );
+        assert_eq!(gone.files(), [path("a.py")]);
+        assert_eq!(gone.overlay().len(), 2);
+    }
+
+    #[test]
+    fn what_could_not_be_read_stays_so() {
+        let fixture = fixture(&[]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        assert!(snapshot.read(&path("late.py")).is_err());
+        std::fs::write(fixture.dir.path().join("late.py"), "x").unwrap();
+        assert!(snapshot.read(&path("late.py")).is_err());
+        let later = fixture.workspace.snapshot(Overlay::new());
+        assert_eq!(&*later.read(&path("late.py")).unwrap(), "x");
+    }
+
+    #[test]
+    fn an_ignored_file_is_read_but_not_listed() {
+        let fixture = fixture(&[(".gitignore", "out.py\n"), ("out.py", "made")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        assert_eq!(snapshot.files(), []);
+        assert_eq!(&*snapshot.read(&path("out.py")).unwrap(), "made");
+        // The mark at the beginning and all line breaks are part of the text.
+        std::fs::write(fixture.dir.path().join("odd.py"), "\u{feff}a\r\nb\rc").unwrap();
+        assert_eq!(
+            &*snapshot.read(&path("odd.py")).unwrap(),
+            "\u{feff}a\r\nb\rc"
+        );
+    }
+}

@@ -1,0 +1,414 @@
+//! Which files a workspace has.
+
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::Stamp;
+use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, Verdict};
+use super::links::in_hidden;
+use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_secret_path, is_version_control};
+use super::regular::open_regular;
+use starling_syntax::FilePath;
+use starling_text::is_deceptive;
+
+/// Endings of files that are text without a look inside.
+const TEXT: [&str; 22] = [
+    "py", "pyi", "md", "rst", "txt", "html", "js", "ts", "css", "json", "toml", "yml", "yaml",
+    "cfg", "ini", "sh", "rs", "po", "pot", "xml", "c", "h",
+];
+/// Endings of files that are none.
+const BINARY: [&str; 18] = [
+    "mo", "png", "gif", "jpg", "jpeg", "ico", "pdf", "zip", "gz", "bz2", "xz", "so", "pyc", "npy",
+    "npz", "woff", "woff2", "ttf",
+];
+/// How much of any other file is looked at.
+const PROBE_BYTES: usize = 1024;
+
+/// More threads list no faster.
+const MAX_THREADS: usize = 8;
+/// Stands in the directory of an installed environment.
+const ENVIRONMENT: &str = "pyvenv.cfg";
+
+/// The text files below `root` in order of their paths: what `.gitignore` and `.ignore` leave,
+/// without hidden files, links, installed environments, secrets, data of version control, binaries and
+/// files over 1 MiB.
+pub(super) fn files(root: &Path) -> Listing {
+    let walk = Walk {
+        root,
+        state: Mutex::new(State {
+            waiting: vec![Directory {
+                path: root.to_owned(),
+                rules: IgnoreRules::above(root),
+            }],
+            busy: 0,
+            found: Listing::default(),
+        }),
+        changed: Condvar::new(),
+    };
+    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(MAX_THREADS));
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| walk.work());
+        }
+        walk.work();
+    });
+    let mut found = std::mem::take(&mut walk.lock().found);
+    found
+        .files
+        .sort_unstable_by(|(a, _), (b, _)| FilePath::cmp(a, b));
+    found.skipped.sort_unstable_by_key(ToString::to_string);
+    found
+}
+
+/// What a walk found.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) files: Vec<(FilePath, Stamp)>,
+    /// Text files that are too long, and files with deceptive names or names that are not UTF-8.
+    pub(super) skipped: Vec<ReadError>,
+    /// Links, whatever they lead to; those of ignored directories are not looked for.
+    pub(super) links: Vec<PathBuf>,
+}
+
+/// A walk that several threads share.
+struct Walk<'a> {
+    root: &'a Path,
+    state: Mutex<State>,
+    /// Notified when directories were added, and when the last one was read.
+    changed: Condvar,
+}
+
+struct State {
+    waiting: Vec<Directory>,
+    /// Threads that read a directory at the moment, and may add others.
+    busy: usize,
+    found: Listing,
+}
+
+/// A directory to be read, with the rules that hold for the directory itself.
+struct Directory {
+    path: PathBuf,
+    rules: IgnoreRules,
+}
+
+impl Walk<'_> {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        while let Some(directory) = self.next() {
+            let (mut inner, mut found) = (Vec::new(), Listing::default());
+            self.read(&directory, &mut inner, &mut found);
+            let mut state = self.lock();
+            state.busy -= 1;
+            state.waiting.append(&mut inner);
+            state.found.files.append(&mut found.files);
+            state.found.skipped.append(&mut found.skipped);
+            state.found.links.append(&mut found.links);
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next directory; `None` when all were read.
+    fn next(&self) -> Option<Directory> {
+        let mut state = self.lock();
+        loop {
+            if let Some(directory) = state.waiting.pop() {
+                state.busy += 1;
+                return Some(directory);
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Adds what a directory holds. One that cannot be read holds nothing.
+    fn read(&self, directory: &Directory, inner: &mut Vec<Directory>, found: &mut Listing) {
+        let Ok(entries) = fs::read_dir(&directory.path) else {
+            return;
+        };
+        let entries: Vec<(OsString, DirEntry)> = entries
+            .flatten()
+            .map(|entry| (entry.file_name(), entry))
+            .collect();
+        let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+        let is_root = directory.path == self.root;
+        let is_closed = || {
+            has(ENVIRONMENT) && is_environment(&directory.path)
+                || has("HEAD") && is_repository(&directory.path)
+        };
+        if !is_root && is_closed() {
+            return;
+        }
+        let present: Vec<&str> = NAMES.into_iter().filter(|name| has(name)).collect();
+        let rules = directory.rules.within(&directory.path, &present);
+        for (name, entry) in entries {
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            let name = name.to_string_lossy();
+            let path = entry.path();
+            if kind.is_symlink() {
+                found.links.push(path);
+            } else if kind.is_dir() {
+                let skipped = is_secret_path(&path)
+                    || is_version_control(&name)
+                    || matches!(&*name, "__pycache__" | "node_modules");
+                if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
+                    let rules = rules.clone();
+                    inner.push(Directory { path, rules });
+                } else if !skipped && name.starts_with('.') {
+                    found.links.append(&mut in_hidden(&path));
+                }
+            } else if kind.is_file()
+                && !is_secret_path(&path)
+                && !is_version_control(&name)
+                && is_listed(&rules, &path, &name, EntryKind::Other)
+            {
+                match text_file(self.root, &path, &entry) {
+                    Some(Ok(file)) => found.files.push(file),
+                    Some(Err(skipped)) => found.skipped.push(skipped),
+                    None => {}
+                }
+            }
+        }
+    }
+}
+
+fn is_listed(rules: &IgnoreRules, path: &Path, name: &str, kind: EntryKind) -> bool {
+    match rules.verdict(path, kind) {
+        Verdict::Ignored => false,
+        Verdict::Wanted => true,
+        Verdict::NotMentioned => !name.starts_with('.'),
+    }
+}
+
+/// Whether a directory is a Python environment: installed, not edited.
+pub fn is_environment(directory: &Path) -> bool {
+    directory.join(ENVIRONMENT).is_file()
+}
+
+/// `None`: the file is not a text.
+fn text_file(
+    root: &Path,
+    path: &Path,
+    entry: &DirEntry,
+) -> Option<Result<(FilePath, Stamp), ReadError>> {
+    let relative = path.strip_prefix(root).ok()?;
+    let ending = path.extension().unwrap_or_default();
+    let is_known = TEXT.iter().any(|text| ending == *text);
+    let Some(relative) = relative.to_str() else {
+        // It could not be named back to us.
+        let name = FilePath::new(relative.to_string_lossy());
+        return is_known.then_some(Err(ReadError::NotUtf8(name)));
+    };
+    if relative.contains(is_deceptive) {
+        tracing::warn!(file = ?relative, "not looked at: its name is not what it looks like");
+        return Some(Err(ReadError::Name(FilePath::new(relative))));
+    }
+    let file = FilePath::new(relative);
+    let stamp = Stamp::of(&entry.metadata().ok()?);
+    if stamp.size > MAX_FILE_BYTES {
+        let bytes = stamp.size;
+        return is_known.then_some(Err(ReadError::TooLarge { file, bytes }));
+    }
+    let is_text = is_known || !BINARY.iter().any(|binary| ending == *binary) && !is_binary(path);
+    is_text.then_some(Ok((file, stamp)))
+}
+
+/// A file is binary when a zero byte stands near its beginning; one that cannot be opened counts so.
+fn is_binary(path: &Path) -> bool {
+    let mut start = Vec::with_capacity(PROBE_BYTES);
+    let read =
+        open_regular(path).and_then(|file| file.take(PROBE_BYTES as u64).read_to_end(&mut start));
+    read.is_err() || start.contains(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(files: &[(&str, &[u8])]) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for (path, bytes) in files {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        std::os::unix::fs::symlink(".", root.join("loop")).unwrap();
+        std::os::unix::fs::symlink("/etc", root.join("etc")).unwrap();
+        super::files(&root)
+            .files
+            .iter()
+            .map(|(file, _)| file.as_str().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn lists_text_in_order() {
+        let list = listed(&[("b.py", b"b"), ("a/z.py", b""), ("a/LICENSE", b"free")]);
+        assert_eq!(list, ["a/LICENSE", "a/z.py", "b.py"]);
+    }
+
+    #[test]
+    fn leaves_out_names_that_are_not_what_they_look_like() {
+        let plain = ["$(touch x).py", "-rf.py", "<b>`x`.py", "שלום.py"];
+        let others = ["a\nb.py", "\x1b[2Jc.py", "\u{202e}yp.d", "e\r/f.py"];
+        let all: Vec<(&str, &[u8])> = plain
+            .iter()
+            .chain(&others)
+            .map(|name| (*name, &b"x"[..]))
+            .collect();
+        assert_eq!(listed(&all), plain);
+    }
+
+    #[test]
+    fn tells_which_texts_it_skips() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = vec![b'x'; MAX_FILE_BYTES as usize + 1];
+        for name in ["long.py", "long.bin", "a\nb.py"] {
+            std::fs::write(dir.path().join(name), &long).unwrap();
+        }
+        let told: Vec<String> = files(dir.path())
+            .skipped
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with(r#""a\nb.py": the name"#), "{told:?}");
+        assert!(told[1].starts_with("long.py: 1048577 bytes"), "{told:?}");
+    }
+
+    #[test]
+    fn honours_ignore_files_without_a_repository() {
+        let list = listed(&[
+            (".gitignore", b"build/\n"),
+            ("a/.ignore", b"gen_*.py\n"),
+            ("build/out.py", b""),
+            ("a/gen_x.py", b""),
+            ("a/x.py", b""),
+        ]);
+        assert_eq!(list, ["a/x.py"]);
+    }
+
+    #[test]
+    fn skips_what_is_not_source() {
+        let long = vec![b'x'; MAX_FILE_BYTES as usize + 1];
+        let list = listed(&[
+            (".git/config", b""),
+            ("__pycache__/a.pyc", b"x"),
+            ("node_modules/m/i.js", b""),
+            ("venv/pyvenv.cfg", b""),
+            ("venv/lib/a.py", b""),
+            ("image.bin", b"a\0b"),
+            ("picture.png", b"text all the same"),
+            ("long.py", &long),
+            (".env", b"TOKEN=1"),
+            ("environment.py", b""),
+            ("prod.env/x.py", b""),
+            ("id_rsa", b"k"),
+            ("cert.pem", b"k"),
+            ("venv_notes.py", b""),
+        ]);
+        assert_eq!(list, ["environment.py", "venv_notes.py"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn leaves_out_a_name_that_is_not_utf8() {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = tempfile::tempdir().unwrap();
+        let name = std::ffi::OsStr::from_bytes(b"bad\xff.py");
+        std::fs::write(dir.path().join(name), "").unwrap();
+        std::fs::write(dir.path().join("good.py"), "").unwrap();
+        let binary = std::ffi::OsStr::from_bytes(b"bad\xff.png");
+        std::fs::write(dir.path().join(binary), "").unwrap();
+        let found = files(dir.path());
+        assert_eq!(found.files.len(), 1);
+        assert_eq!(found.files[0].0, FilePath::new("good.py"));
+        let told: Vec<String> = found.skipped.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            ["\"bad\u{fffd}.py\": the name is not UTF-8; rename the file"]
+        );
+    }
+
+    #[test]
+    fn nearer_ignore_files_decide() {
+        let list = listed(&[
+            (".gitignore", b"*.log\n/top.py\nsub/*\n!sub/keep.py\n"),
+            ("top.py", b""),
+            ("a/top.py", b""),
+            ("a/x.log", b""),
+            ("a/.gitignore", b"!x.log\n"),
+            ("sub/keep.py", b""),
+            ("sub/drop.py", b""),
+        ]);
+        assert_eq!(list, ["a/top.py", "a/x.log", "sub/keep.py"]);
+    }
+
+    #[test]
+    fn ignore_files_that_are_pipes_devices_or_endless_are_skipped() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let pipe = |path: &Path| {
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+        };
+        for folder in ["a", "b", "c", "d"] {
+            fs::create_dir(root.join(folder)).unwrap();
+            fs::write(root.join(folder).join("x.py"), "x").unwrap();
+        }
+        std::os::unix::fs::symlink("/dev/zero", root.join(".gitignore")).unwrap();
+        pipe(&root.join("a/.gitignore"));
+        pipe(&root.join("b/.ignore"));
+        pipe(&root.join("c/.git"));
+        // An endless line without any bytes on disk.
+        let endless = fs::File::create(root.join("d/.git")).unwrap();
+        endless.set_len(1 << 40).unwrap();
+        let listed: Vec<_> = files(&root)
+            .files
+            .into_iter()
+            .map(|(file, _)| file)
+            .collect();
+        assert_eq!(
+            listed,
+            ["a/x.py", "b/x.py", "c/x.py", "d/x.py"].map(FilePath::new)
+        );
+    }
+
+    #[test]
+    fn a_rule_can_ask_for_a_hidden_file() {
+        let list = listed(&[
+            (".gitignore", b"!.github/\n!.flake8\n"),
+            (".github/x.yml", b""),
+            (".flake8", b""),
+            (".hidden/x.py", b""),
+        ]);
+        assert_eq!(list, [".flake8", ".github/x.yml"]);
+    }
+
+    #[test]
+    fn files_are_listed_up_to_the_limit() {
+        let most = vec![b'x'; MAX_FILE_BYTES as usize];
+        assert_eq!(listed(&[("most.py", &most)]), ["most.py"]);
+        assert_eq!(listed(&[]), [""; 0]);
+        // A zero far behind the beginning is not seen; an empty file without an ending is text.
+        let mut late = vec![b'x'; PROBE_BYTES];
+        late.push(0);
+        assert_eq!(
+            listed(&[("late", &late), ("empty", b"")]),
+            ["empty", "late"]
+        );
+    }
+}

@@ -1,0 +1,298 @@
+//! Writing a file whole or not at all, and keeping all else about it: owner, permissions, access
+//! control lists, extended attributes, hard links.
+//!
+//! A file is replaced by a new one, renamed over it, where the new one can be made like the old one in
+//! everything but the text. Where it cannot, and where the file has several names, the text is written
+//! into the file itself. Meanwhile the whole new text lies beside it in a journal; if the writer is
+//! killed, the journal stays, and [`sweep_leftovers`] tells where it is.
+
+mod keep;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::fs::{Access, AtFlags, CWD};
+use rustix::io::Errno;
+
+use super::encoding::{EncodeError, encode};
+use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
+use super::regular::open_regular;
+use starling_syntax::FilePath;
+
+/// In the name of a temporary file, which may hold a part of a text.
+const MARK: &str = ".starling-write-";
+/// In the name of a journal, which holds the whole text of a file that is being written in place.
+const JOURNAL: &str = ".starling-journal-";
+/// A longer journal is not compared with its file.
+const MAX_JOURNAL_BYTES: u64 = 16 * MAX_FILE_BYTES;
+/// A leftover is not swept earlier: its writer may not have locked it yet.
+const SWEEP_AGE: Duration = Duration::from_secs(60);
+/// The same where the file system has no locks, so that nobody can tell whether the writer lives.
+const LOCKLESS_SWEEP_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Why a file was not written. Except for [`WriteError::Torn`], it is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    #[error("not written: {0}")]
+    Path(#[from] ReadError),
+    #[error("{file}: not written: {reason}")]
+    Encoding { file: FilePath, reason: EncodeError },
+    #[error("{file}: not written: {source}")]
+    Io { file: FilePath, source: io::Error },
+    #[error(
+        "{0}: not written: the file is read-only; allow writing (chmod u+w) to have it changed"
+    )]
+    ReadOnly(FilePath),
+    #[error("{file}: only a part was written: {source}; the whole new text is in {}", .journal.display())]
+    Torn {
+        file: FilePath,
+        journal: PathBuf,
+        source: io::Error,
+    },
+}
+
+/// Writes a file of the workspace. Everything but its text stays as it was; a link inside the workspace
+/// stays a link. Missing directories are made. The text is written in the encoding that it declares.
+///
+/// # Errors
+/// The declared encoding lacks a character.
+/// The path leads out of the workspace or names a secret, the file is read-only, or the disk refuses.
+pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), WriteError> {
+    let path = resolve(root, file)?;
+    let bytes = encode(&path, text).map_err(|reason| WriteError::Encoding {
+        file: file.clone(),
+        reason,
+    })?;
+    let target = path.canonicalize().unwrap_or(path);
+    write_with(&SYSTEM, &target, &bytes).map_err(|failed| match failed {
+        Failed::ReadOnly => WriteError::ReadOnly(file.clone()),
+        Failed::Torn { journal, source } => WriteError::Torn {
+            file: file.clone(),
+            journal,
+            source,
+        },
+        Failed::Io(source) => WriteError::Io {
+            file: file.clone(),
+            source,
+        },
+    })
+}
+
+/// What some file systems lack, and disks refuse. Tests let it fail.
+#[derive(Clone, Copy)]
+struct Calls {
+    lock: fn(&File) -> Result<(), TryLockError>,
+    sync: fn(&File) -> io::Result<()>,
+    sync_directory: fn(&Path) -> io::Result<()>,
+    keep: fn(&File, &Metadata, &File) -> io::Result<()>,
+    overwrite: fn(&mut File, &[u8]) -> io::Result<()>,
+}
+
+const SYSTEM: Calls = Calls {
+    lock: File::try_lock,
+    sync: File::sync_all,
+    sync_directory: |directory| File::open(directory)?.sync_all(),
+    keep: keep::make_alike,
+    overwrite: |file, text| {
+        file.set_len(0)?;
+        io::Seek::rewind(file)?;
+        file.write_all(text)?;
+        file.sync_all()
+    },
+};
+
+#[derive(Debug)]
+enum Failed {
+    ReadOnly,
+    Torn { journal: PathBuf, source: io::Error },
+    Io(io::Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Failed::Io(error)
+    }
+}
+
+fn write_with(calls: &Calls, target: &Path, text: &[u8]) -> Result<(), Failed> {
+    let directory = target
+        .parent()
+        .ok_or(io::Error::from(ErrorKind::InvalidInput))?;
+    fs::create_dir_all(directory)?;
+    let before = match open_regular(target) {
+        Ok(file) => Some(file),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    if before.is_some() {
+        require_writable(target)?;
+    }
+    let temporary = beside(target, MARK);
+    let written = write_through(calls, &temporary, target, before, text);
+    if written.is_err() {
+        // Nothing more can be done about it here; a later sweep removes it.
+        let _ = fs::remove_file(&temporary);
+    }
+    written?;
+    if let Err(error) = (calls.sync_directory)(directory) {
+        // The file is written all the same.
+        tracing::warn!(file = %target.display(), "a power failure now may undo the change: {error}");
+    }
+    Ok(())
+}
+
+/// A file that nobody may write is not replaced either, not even for an administrator.
+fn require_writable(target: &Path) -> Result<(), Failed> {
+    let mode = target.metadata()?.permissions().mode();
+    let may_write = rustix::fs::accessat(CWD, target, Access::WRITE_OK, AtFlags::EACCESS);
+    match may_write {
+        Ok(()) if mode & 0o222 != 0 => Ok(()),
+        Ok(()) | Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Err(Failed::ReadOnly),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+fn write_through(
+    calls: &Calls,
+    temporary: &Path,
+    target: &Path,
+    before: Option<File>,
+    text: &[u8],
+) -> Result<(), Failed> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(temporary)?;
+    // Held until the end: tells a sweep that the writer lives.
+    match (calls.lock)(&file) {
+        Err(TryLockError::Error(error)) if !is_unsupported(&error) => return Err(error.into()),
+        Ok(()) | Err(TryLockError::Error(_) | TryLockError::WouldBlock) => {}
+    }
+    file.write_all(text)?;
+    let in_place = match &before {
+        None => None,
+        Some(old) => {
+            let found = old.metadata()?;
+            let is_alike = found.nlink() == 1 && (calls.keep)(old, &found, &file).is_ok();
+            Some(old).filter(|_| !is_alike)
+        }
+    };
+    match (calls.sync)(&file) {
+        Err(error) if !is_unsupported(&error) => return Err(error.into()),
+        Ok(()) | Err(_) => {}
+    }
+    match in_place {
+        None => Ok(fs::rename(temporary, target)?),
+        Some(old) => write_in_place(calls, temporary, target, old, text),
+    }
+}
+
+/// Writes into the file itself, which the temporary file, as a journal, outlives.
+fn write_in_place(
+    calls: &Calls,
+    temporary: &Path,
+    target: &Path,
+    mut old: &File,
+    text: &[u8],
+) -> Result<(), Failed> {
+    let mut before = Vec::new();
+    old.read_to_end(&mut before)?;
+    let mut file = OpenOptions::new().write(true).open(target)?;
+    let journal = beside(target, JOURNAL);
+    fs::rename(temporary, &journal)?;
+    let written = (calls.overwrite)(&mut file, text);
+    let restored = match &written {
+        Ok(()) => Ok(()),
+        Err(_) => (calls.overwrite)(&mut file, &before),
+    };
+    if restored.is_ok() {
+        // Left behind, it does no harm: a later sweep removes it.
+        let _ = fs::remove_file(&journal);
+    }
+    match (written, restored) {
+        (Ok(()), _) => Ok(()),
+        (Err(source), Ok(())) => Err(Failed::Io(source)),
+        (Err(source), Err(_)) => Err(Failed::Torn { journal, source }),
+    }
+}
+
+/// Whether a file system lacks a call: some over the network have no locks, some of users no flush.
+fn is_unsupported(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(Errno::from_raw_os_error);
+    let unsupported = [Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOLCK, Errno::INVAL];
+    code.is_some_and(|code| unsupported.contains(&code)) || error.kind() == ErrorKind::Unsupported
+}
+
+/// Hidden, so that the walk skips it; unique in and between processes.
+fn beside(target: &Path, mark: &str) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    target.with_file_name(format!(".{name}{mark}{}-{number}", std::process::id()))
+}
+
+/// Removes temporary files under `root` whose writers died, and returns their paths. A journal of a
+/// text that did not reach its file is kept, with a warning: it may be all that is left of the text,
+/// and it is not written by itself, because anyone could have put it into the project.
+pub fn sweep_leftovers(root: &Path) -> Vec<PathBuf> {
+    let walk = ignore::WalkBuilder::new(root)
+        .standard_filters(false)
+        .filter_entry(|entry| !matches!(entry.file_name().to_str(), Some(".git" | "node_modules")))
+        .build();
+    walk.flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        .map(ignore::DirEntry::into_path)
+        .filter(|path| is_needless(path) && fs::remove_file(path).is_ok())
+        .collect()
+}
+
+fn is_needless(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let Some(name) = name.and_then(|name| name.strip_prefix('.')) else {
+        return false;
+    };
+    match name.rsplit_once(JOURNAL) {
+        Some((target, _)) => abandoned(path).is_some_and(|journal| {
+            let target = path.with_file_name(target);
+            let is_written = same_text(journal, &target).unwrap_or(false);
+            if !is_written {
+                tracing::warn!(
+                    "{target:?}: writing this file was interrupted; its whole new text is in \
+                     {path:?}: take what you need from it, then remove it"
+                );
+            }
+            is_written
+        }),
+        None => name.contains(MARK) && abandoned(path).is_some(),
+    }
+}
+
+fn same_text(journal: File, target: &Path) -> io::Result<bool> {
+    let target = open_regular(target)?;
+    let length = journal.metadata()?.len();
+    if length != target.metadata()?.len() || length > MAX_JOURNAL_BYTES {
+        return Ok(false);
+    }
+    let (mut wanted, mut now) = (Vec::new(), Vec::new());
+    journal.take(length).read_to_end(&mut wanted)?;
+    target.take(length).read_to_end(&mut now)?;
+    Ok(wanted == now)
+}
+
+/// A leftover whose writer died, opened.
+fn abandoned(path: &Path) -> Option<File> {
+    let file = open_regular(path).ok()?;
+    let age = file.metadata().ok()?.modified().ok()?.elapsed().ok()?;
+    let least = match file.try_lock() {
+        Ok(()) => SWEEP_AGE,
+        Err(TryLockError::Error(error)) if is_unsupported(&error) => LOCKLESS_SWEEP_AGE,
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return None,
+    };
+    (age > least).then_some(file)
+}
