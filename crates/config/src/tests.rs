@@ -374,11 +374,13 @@ fn table() -> String {
 fn the_manual_lists_all_keys() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
     let manual = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = manual.split_once("src/config/tests.rs -->\n").unwrap();
+    let (before, rest) = manual
+        .split_once("crates/config/src/tests.rs -->\n")
+        .unwrap();
     let (kept, after) = rest.split_once("<!-- end of keys -->").unwrap();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let fresh = format!(
-            "{before}src/config/tests.rs -->\n{}<!-- end of keys -->{after}",
+            "{before}crates/config/src/tests.rs -->\n{}<!-- end of keys -->{after}",
             table()
         );
         std::fs::write(&path, fresh).unwrap();

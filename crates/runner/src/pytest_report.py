@@ -12,6 +12,8 @@ _LINE = u"\x1e"
 _MESSAGE = 6000
 
 _owner = os.getpid()
+# Before a test changes it.
+_directory = os.getcwd()
 _folder = os.path.dirname(os.path.abspath(__file__))
 _name = os.path.splitext(os.path.basename(__file__))[0]
 _path = os.path.join(_folder, "results")
@@ -92,8 +94,16 @@ class _Results(object):
         self.reported = 0
 
     def _id(self, report):
-        relative = getattr(self.config, "cwd_relative_nodeid", None)
-        return relative(report.nodeid) if relative else report.nodeid
+        """The id with its path relative to the current directory; pytest's is relative to its root directory.
+
+        Not by `Config.cwd_relative_nodeid`: it takes a string before pytest 9.2 and an object since then.
+        """
+        path, separator, name = _text(report.nodeid).partition(u"::")
+        root = getattr(self.config, "rootpath", None) or getattr(self.config, "rootdir", None)
+        if not path or root is None:
+            return path + separator + name
+        relative = os.path.relpath(os.path.join(str(root), path), _directory)
+        return relative.replace(os.sep, "/") + separator + name
 
     def pytest_runtest_logreport(self, report):
         is_result = report.when == "call" or report.outcome != "passed"

@@ -548,7 +548,9 @@ mod tests {
     fn the_manual_lists_every_glob() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security.md");
         let manual = std::fs::read_to_string(&path).unwrap();
-        let (before, rest) = manual.split_once("src/workspace/guarded.rs -->\n").unwrap();
+        let (before, rest) = manual
+            .split_once("crates/workspace/src/guarded.rs -->\n")
+            .unwrap();
         let (kept, after) = rest.split_once("<!-- end of files -->").unwrap();
         let mut table = "\n| files | why |\n|---|---|\n".to_owned();
         for (why, globs) in TABLE {
@@ -557,7 +559,7 @@ mod tests {
         }
         table.push('\n');
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            let start = format!("{before}src/workspace/guarded.rs -->\n");
+            let start = format!("{before}crates/workspace/src/guarded.rs -->\n");
             std::fs::write(&path, format!("{start}{table}<!-- end of files -->{after}")).unwrap();
         } else {
             assert!(kept == table, "run the tests once with UPDATE_DOCS=1");

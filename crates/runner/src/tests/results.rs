@@ -48,6 +48,25 @@ async fn printed_results_are_no_results() {
     );
 }
 
+/// Named files of one package make the package's directory pytest's root, not the project's.
+#[tokio::test]
+async fn ids_are_relative_to_the_project_where_pytest_has_another_root() {
+    let project = Project::new(&[
+        ("pkg/pyproject.toml", "[tool.pytest.ini_options]\n"),
+        ("pkg/tests/test_m.py", GOOD),
+    ]);
+    let Some(tests) = tests_of(&project, None).await else {
+        return;
+    };
+    let report = tests.run(request(&["pkg/tests/test_m.py"], &[])).await;
+    assert_eq!(report.outcome, TestOutcome::Failed, "{}", report.output);
+    let ids = [
+        ("pkg/tests/test_m.py::test_a", TestStatus::Passed),
+        ("pkg/tests/test_m.py::test_b", TestStatus::Failed),
+    ];
+    assert_eq!(statuses(&report), ids);
+}
+
 #[tokio::test]
 async fn a_process_that_ends_itself_has_failed() {
     for end in [
