@@ -98,12 +98,17 @@ class _Results(object):
 
         Not by `Config.cwd_relative_nodeid`: it takes a string before pytest 9.2 and an object since then.
         """
-        path, separator, name = _text(report.nodeid).partition(u"::")
-        root = getattr(self.config, "rootpath", None) or getattr(self.config, "rootdir", None)
-        if not path or root is None:
-            return path + separator + name
-        relative = os.path.relpath(os.path.join(str(root), path), _directory)
-        return relative.replace(os.sep, "/") + separator + name
+        node = _text(report.nodeid)
+        try:
+            path, separator, name = node.partition(u"::")
+            root = getattr(self.config, "rootpath", None) or self.config.rootdir
+            if not path:
+                return node
+            relative = os.path.relpath(os.path.join(str(root), path), _directory)
+            return relative.replace(os.sep, "/") + separator + name
+        except Exception:
+            # Another layout of a future pytest: a less useful id is better than no results.
+            return node
 
     def pytest_runtest_logreport(self, report):
         is_result = report.when == "call" or report.outcome != "passed"
