@@ -10,6 +10,8 @@
 //! shell and without a sandbox. Then its proposal is checked, in turn with its tests alone. The tree is
 //! not written to. SERVER (`ty`) is looked for on `PATH`.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};

@@ -4,6 +4,8 @@
 //! cargo bench --no-default-features --bench index_speed -- path/to/tree
 //! ```
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::PathBuf;
 use std::time::Instant;
 

@@ -2,6 +2,8 @@
 //! manifest does not name, so the manifests are checked; words that no dependency shows are looked for in the
 //! sources.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! The commands that ask the index, from outside: what they print, and how they exit.
 
+#![allow(clippy::unwrap_used)]
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

@@ -1,6 +1,8 @@
 //! A project that means harm, opened in an editor: its settings, its AGENTS.md, its names. Nothing of it
 //! runs, nothing goes to another provider, and the user is told what was passed over.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "traffic/wire.rs"]
 mod wire;
 

@@ -1,6 +1,8 @@
 //! The stored index is right whatever happens to it and to the files meanwhile: each test compares it
 //! with an index that is read anew.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;

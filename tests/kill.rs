@@ -1,6 +1,8 @@
 //! A run that is killed at any moment leaves the user's tree before or after a whole accepted proposal,
 //! never between, and the next start removes what it left behind.
 
+#![allow(clippy::unwrap_used)]
+
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};

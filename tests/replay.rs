@@ -1,5 +1,7 @@
 //! Recorded runs play again through the shipped program: same changes, same talk, labelled as replay.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

@@ -3,6 +3,8 @@
 //!
 //! 13,500 cases with fixed seeds.
 
+#![allow(clippy::unwrap_used)]
+
 use std::cell::Cell;
 use std::sync::Arc;
 

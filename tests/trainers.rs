@@ -1,6 +1,8 @@
 //! What trainers and clusters use of `starling swebench`: episodes by the Python client, data of a run that
 //! was graded, instances spread by Ray's driver.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -8,6 +8,8 @@
 //! it is. `STARLING_BENCH_SERVER` names another binary to measure. The tree is not written to. The model is a recording: its agents propose at once, each for one
 //! function of a file of 3,000 lines that is open and typed into.
 
+#![allow(clippy::unwrap_used)]
+
 mod recording;
 
 use std::collections::BTreeMap;

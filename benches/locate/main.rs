@@ -15,6 +15,8 @@
 //! `selection` with `test_patch` and `FAIL_TO_PASS`;
 //! `CHECKOUTS` holds the tree of each before its change, by its `instance_id`; indices are kept in `CACHE`.
 
+#![allow(clippy::unwrap_used)]
+
 mod gold;
 mod rows;
 mod score;

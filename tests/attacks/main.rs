@@ -2,6 +2,8 @@
 //! `attacks.py`. An attack is held, or it escaped, or it is unclear because it is broken itself. Nothing
 //! may escape and nothing may stay unclear.
 
+#![allow(clippy::unwrap_used)]
+
 mod bed;
 mod list;
 

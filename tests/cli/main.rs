@@ -1,5 +1,7 @@
 //! The shipped program from outside: what it prints, and how it exits.
 
+#![allow(clippy::unwrap_used)]
+
 mod ask;
 mod endpoint;
 mod terminal;

@@ -1,6 +1,8 @@
 //! The program on a host that a project or a client tries to upset: special files, programs that are
 //! named like those of the host, bytes that are no messages.
 
+#![allow(clippy::unwrap_used)]
+
 mod files;
 mod frames;
 mod programs;

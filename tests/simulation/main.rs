@@ -5,6 +5,8 @@
 //! `STARLING_SIMULATION_SEEDS=100000` runs that many seeds; `STARLING_SIMULATION_SEED=17` runs one, shrinks it if
 //! it fails, and prints its log. See `docs/simulation.md`.
 
+#![allow(clippy::unwrap_used)]
+
 mod actors;
 mod checks;
 mod choices;

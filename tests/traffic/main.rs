@@ -2,6 +2,8 @@
 //! recorded (`tests/traffic/record`), and as they would be with other options. Each request has to be
 //! answered once, within what the client said that it can do, and the texts have to be equal at the end.
 
+#![allow(clippy::unwrap_used)]
+
 mod buffers;
 mod can;
 mod fixture;

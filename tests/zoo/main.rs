@@ -2,6 +2,8 @@
 //! accepted change. The model of each run is a recording that proposes a wrong text of a symbol first,
 //! then a right one.
 
+#![allow(clippy::unwrap_used)]
+
 mod project;
 mod shape;
 

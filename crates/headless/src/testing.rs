@@ -1,5 +1,8 @@
 //! A headless editor on a server whose runs follow a script, for tests.
 
+// Only tests use this module, also those of other crates.
+#![allow(clippy::unwrap_used)]
+
 use std::future::Future;
 
 pub use starling_server::testing::*;

@@ -83,7 +83,7 @@ impl Pace {
         let place = self.step % TRIAL_EVERY;
         if place < 2 * TRIAL {
             let way = usize::from(self.is_alone());
-            let first = place % TRIAL == 0;
+            let first = place.is_multiple_of(TRIAL);
             self.took[way] = if first {
                 took
             } else {

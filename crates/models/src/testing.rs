@@ -1,5 +1,8 @@
 //! What the tests of this module share.
 
+// Only tests use this module, also those of other crates.
+#![allow(clippy::unwrap_used)]
+
 use starling_core::{
     ChatReply, ChatRequest, Dollars, Finish, Message, ModelProfile, Price, Tokens, ToolCalling,
     Usage,

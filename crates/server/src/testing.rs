@@ -1,5 +1,8 @@
 //! A server whose runs follow a script, for tests.
 
+// Only tests use this module, also those of other crates.
+#![allow(clippy::unwrap_used)]
+
 mod client;
 
 use std::collections::BTreeMap;

@@ -100,7 +100,9 @@ mod tests {
 
     #[test]
     fn all_is_read_only_but_the_copy() {
-        let home = tempfile::tempdir_in("target").unwrap();
+        // Not below the system's temporary directory, which the sandbox hides.
+        let program = std::env::current_exe().unwrap();
+        let home = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
         let home = home.path().canonicalize().unwrap();
         std::fs::create_dir_all(home.join("py/bin")).unwrap();
         std::fs::create_dir(home.join("py/.ssh")).unwrap();

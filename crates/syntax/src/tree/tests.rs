@@ -319,7 +319,12 @@ x = lambda: (yield 1)
 broken = (def 'seven' # eight
 ";
     let mut texts = vec![dense.to_owned()];
-    for entry in std::fs::read_dir("fixtures/python").unwrap() {
+    for entry in std::fs::read_dir(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/python"
+    ))
+    .unwrap()
+    {
         texts.push(std::fs::read_to_string(entry.unwrap().path()).unwrap());
     }
     let mut seen = 0;
