@@ -20,6 +20,7 @@ mod context;
 pub mod dependencies;
 mod diagnose;
 mod draft;
+mod early_uses;
 mod edited;
 mod ending;
 pub mod event;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::early_uses::{EarlyUse, early_uses};
 use super::findings::DiagnosticEvidence;
 use super::hub::Hub;
 use starling_core::{Problem, ProblemKind, Severity};
@@ -41,8 +42,19 @@ pub(super) fn check(
         .collect();
     let known = Arc::clone(&hub.state().index);
     let index = |world: &Snapshot| Index::after(&known, world.clone());
-    let dangling = index(after).newly_dangling(&index(before), &files);
+    let indexed = index(after);
+    let early = early_uses(hub.stated(), before, after, &indexed, &files);
+    let dangling = indexed.newly_dangling(&index(before), &files);
     new.extend(dangling.into_iter().map(of_dangling));
+    let is_known = |one: &EarlyUse, known: &[Problem]| {
+        let mut known = known.iter();
+        known.any(|problem| problem.file == one.file && problem.line == one.line)
+    };
+    for one in early {
+        if !is_known(&one, &new) {
+            new.push(of_early_use(&one));
+        }
+    }
     new.truncate(MOST);
     match new.is_empty() {
         true => DiagnosticEvidence::Absent,
@@ -93,6 +105,14 @@ fn of_dangling(one: Dangling) -> Problem {
         range: Some(ByteRange::new(start, start + one.name.len())),
         ..problem(&one.file, one.line, message)
     }
+}
+
+fn of_early_use(one: &EarlyUse) -> Problem {
+    let message = format!(
+        "nothing defines `{}` yet: the definition must be renamed first, or together with this use",
+        one.name
+    );
+    problem(&one.file, one.line, message)
 }
 
 fn problem(file: &FilePath, line: u32, message: String) -> Problem {

@@ -117,6 +117,41 @@ async fn callers_are_not_renamed_without_what_they_call() {
     );
 }
 
+/// A use that no type and no import tells of: an attribute of a parameter.
+#[tokio::test(start_paused = true)]
+async fn an_attribute_of_unknown_type_lands_with_its_definition() {
+    const RECIPE: &str = "class Recipe:\n    def total_time(self):\n        return 1\n";
+    const SEARCH: &str = "def is_quick(recipe):\n    return recipe.total_time() < 30\n";
+    let caller = whole("def is_quick(recipe):\n    return recipe.total_minutes() < 30\n");
+    let method = whole("def total_minutes(self):\n    return 1\n");
+    for approval in [Approval::Auto, Approval::Proxy] {
+        for renames in [true, false] {
+            let owner = match renames {
+                true => method.clone(),
+                false => finish("nothing"),
+            };
+            let model = Scripted::native()
+                .always("agent search.py::is_quick", caller.clone())
+                .always("agent recipe.py::Recipe.total_time", owner)
+                .always("proxy", say("ACCEPT"));
+            let mut bed = Bed::new(&[("recipe.py", RECIPE), ("search.py", SEARCH)], model)
+                .begin(&["search.py::is_quick", "recipe.py::Recipe.total_time"])
+                .with(|task| {
+                    task.text = "Rename Recipe.total_time to total_minutes.".to_owned();
+                    task.approval = approval;
+                });
+            let events = bed.run().await;
+            let texts = ["recipe.py", "search.py"].map(|file| bed.read(file));
+            if renames {
+                let is_renamed = texts.iter().all(|text| text.contains("total_minutes("));
+                assert!(is_renamed, "{texts:?} {events:#?}");
+            } else {
+                assert_eq!(texts, [RECIPE, SEARCH], "{events:#?}");
+            }
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_still_used_does_not_go() {
     let in_short = |events: &[Event]| {

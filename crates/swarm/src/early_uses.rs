@@ -1,0 +1,92 @@
+//! Uses of a new name that nothing defines yet. In a renaming, a use of the new name lands together
+//! with the definition, also where the use is an attribute of an object of unknown type or a string.
+
+use std::collections::HashSet;
+
+use super::stated::{Stated, Statements};
+use starling_index::Index;
+use starling_syntax::FilePath;
+use starling_workspace::Snapshot;
+
+/// A line that uses a name before its definition is there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct EarlyUse {
+    pub file: FilePath,
+    /// Counted from 1.
+    pub line: u32,
+    pub name: String,
+}
+
+/// The lines of `files` that `after` has and `before` does not, and that use the new name of a symbol
+/// which the task renames, while `after` defines no such name.
+pub(super) fn early_uses(
+    statements: &Statements,
+    before: &Snapshot,
+    after: &Snapshot,
+    index: &Index,
+    files: &[FilePath],
+) -> Vec<EarlyUse> {
+    let new_names = statements.all.iter().filter_map(|stated| match stated {
+        Stated::Renamed { to, .. } => Some(to),
+        Stated::Deleted { .. } => None,
+    });
+    let is_missing = |name: &&String| {
+        let definitions = index.definitions(name);
+        definitions
+            .iter()
+            .all(|one| one.symbol.base_name() != **name)
+    };
+    let names: Vec<&String> = new_names.filter(is_missing).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let in_file = |file: &FilePath| in_file(&names, before, after, file);
+    files.iter().flat_map(in_file).collect()
+}
+
+fn in_file(
+    names: &[&String],
+    before: &Snapshot,
+    after: &Snapshot,
+    file: &FilePath,
+) -> Vec<EarlyUse> {
+    let (old, new) = (before.read(file), after.read(file));
+    let old = old.as_deref().unwrap_or_default();
+    let new = new.as_deref().unwrap_or_default();
+    let old: HashSet<&str> = old.lines().collect();
+    let written = (1u32..).zip(new.lines());
+    let written = written.filter(|(_, text)| !old.contains(text));
+    let early = written.filter_map(|(line, text)| {
+        let name = names.iter().find(|name| has_word(text, name))?;
+        Some(EarlyUse {
+            file: file.clone(),
+            line,
+            name: (**name).clone(),
+        })
+    });
+    early.collect()
+}
+
+/// Whether a line holds a name as a whole identifier.
+fn has_word(line: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(name).any(|(at, _)| {
+        let after = line[at + name.len()..].chars().next();
+        let before = line[..at].chars().next_back();
+        !after.is_some_and(is_part) && !before.is_some_and(is_part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_whole_identifier() {
+        assert!(has_word("return self.total_minutes", "total_minutes"));
+        assert!(has_word("'shop:total_minutes'", "total_minutes"));
+        assert!(!has_word("return total_minutes_of(x)", "total_minutes"));
+        assert!(!has_word("subtotal_minutes = 1", "total_minutes"));
+        assert!(has_word("subtotal = total", "total"));
+    }
+}
