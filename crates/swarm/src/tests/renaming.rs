@@ -147,6 +147,8 @@ async fn an_attribute_of_unknown_type_lands_with_its_definition() {
                 assert!(is_renamed, "{texts:?} {events:#?}");
             } else {
                 assert_eq!(texts, [RECIPE, SEARCH], "{events:#?}");
+                let is_applied = |event: &Event| matches!(event, Event::ProposalApplied { .. });
+                assert!(!events.iter().any(is_applied), "{events:#?}");
             }
         }
     }
