@@ -385,9 +385,10 @@ fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
         let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
         return Some(format!("no test reaches {}", some_of(&names)));
     }
+    // Who asks for a document, or for an answer, asks for no change of code.
     let asks_for_behaviour = match goal::of(facts.task) {
-        Goal::Bug | Goal::RedTests | Goal::Feature => true,
-        Goal::NewTest | Goal::Refactoring | Goal::Documentation | Goal::Question => false,
+        Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Documentation | Goal::Question => true,
+        Goal::NewTest | Goal::Refactoring => false,
     };
     let why = match facts.new_tests.passes.len() {
         0 => "no test was seen to fail without it",

@@ -149,7 +149,13 @@ fn other_behaviour_is_proven_by_a_test_that_fails_without_it() {
     };
     let proven = is(Proof::Proven, "Done and proven: 2 tests pass");
     let but = "Done, but no test was seen to fail without it; 2 tests pass";
-    for task in ["Fix f.", "Add an option -v to f.", "f is wrong"] {
+    for task in [
+        "Fix f.",
+        "Add an option -v to f.",
+        "f is wrong",
+        "Update the README",
+        "How does f work?",
+    ] {
         assert_eq!(ends_with(task, &[], passing(2)), is(Proof::Unproven, but));
         assert_eq!(ends_with(task, &["t1"], passing(2)), proven, "{task}");
     }
