@@ -3,6 +3,7 @@
 mod act;
 mod against;
 mod agent;
+mod aim;
 mod alone;
 mod answers;
 mod apply;
@@ -40,6 +41,7 @@ pub mod ledger;
 mod lookup;
 mod material;
 mod mend;
+mod names;
 mod names_check;
 mod new_tests;
 mod objection;
