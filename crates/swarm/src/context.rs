@@ -11,7 +11,7 @@ use super::event::{Cause, Party};
 use super::excerpt::excerpt;
 use super::goal::Goal;
 use super::hub::Hub;
-use super::lookup::{Lookup, cap};
+use super::lookup::{Lookup, NotThere, cap};
 use super::material::{Material, material, shown};
 use super::proposal::{TestEvidence, tail};
 use super::required;
@@ -115,8 +115,16 @@ pub(super) fn frozen(hub: &Hub) -> String {
         rules,
         failures,
         other_failures: few(&required::left_alone(hub)),
+        not_there: not_there(hub),
     }
     .render()
+}
+
+/// The files that the task names and that are not there, one a line.
+fn not_there(hub: &Hub) -> String {
+    let gone = hub.lookup().not_there(&hub.task.text);
+    let lines: Vec<String> = gone.iter().map(NotThere::in_words).collect();
+    lines.join("\n")
 }
 
 /// Some of these ids, and how many more there are.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::aim::Aim;
 use super::event::StopReason;
 use super::goal::{self, Goal};
 use super::new_tests::WithoutChange;
@@ -68,6 +69,8 @@ impl Ending {
             new_tests: &WithoutChange::default(),
             unreached: &[],
             behaves_otherwise: false,
+            aim: &Aim::default(),
+            beside_failures: false,
             left_out: &[],
             rejected: &[],
             problems: &[],
@@ -104,6 +107,10 @@ pub(super) struct RunFacts<'a> {
     pub unreached: &'a [SymbolPath],
     /// Whether code was changed whose behaviour tests can show.
     pub behaves_otherwise: bool,
+    /// How the changes stand to what the task names.
+    pub aim: &'a Aim,
+    /// The task tells of a bug in code that no failing test reaches.
+    pub beside_failures: bool,
     /// Proposals that the checks refused for good, in words.
     pub left_out: &'a [String],
     /// Proposals that the person rejected, in words.
@@ -367,29 +374,45 @@ fn fail_as_before(facts: &RunFacts<'_>) -> bool {
 }
 
 /// `no test reaches a.py::f`: why tests that pass do not prove the changes. A test that failed before and
-/// passes now proves them, and so does a new or changed one that fails without them. Tests that passed
-/// before as well prove that behaviour stayed, and not that it changed as the task asks.
+/// passes now proves them, and so does a new or changed one that fails without them, where they are in
+/// what the task names, use it or are used by it. Tests that passed before as well prove that behaviour stayed, and not that it changed as the task asks.
 fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
     };
-    let passes = |case: &TestCase| case.status == TestStatus::Passed;
-    let mut cases = report.cases.iter().filter(|case| passes(case));
-    let is_shown = cases.any(|case| facts.failed_before.contains(&case.id))
-        || report.outcome == TestOutcome::Passed && !facts.failed_before.is_empty()
-        || facts.new_tests.show_the_change();
-    if is_shown {
+    let passes = |case: &&TestCase| case.status == TestStatus::Passed;
+    let is_fixed = |case: &&TestCase| facts.failed_before.contains(&case.id);
+    let fixed = || report.cases.iter().filter(passes).filter(is_fixed);
+    if fixed().any(|case| facts.required.contains(&case.id)) {
+        return None;
+    }
+    if let Some(missed) = &facts.aim.missed {
+        return Some(missed.clone());
+    }
+    let is_aside = |id: &String| facts.aim.aside.contains(id);
+    let are_all_fixed =
+        report.outcome == TestOutcome::Passed && facts.failed_before.iter().any(|id| !is_aside(id));
+    if fixed().any(|case| !is_aside(&case.id)) || are_all_fixed || facts.new_tests.show_the_change()
+    {
         return None;
     }
     if !facts.unreached.is_empty() && report.source.is_reporter() {
         let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
         return Some(format!("no test reaches {}", some_of(&names)));
     }
+    // Who asks for a document, or for an answer, asks for no change of code.
     let asks_for_behaviour = match goal::of(facts.task) {
-        Goal::Bug | Goal::RedTests | Goal::Feature => true,
-        Goal::NewTest | Goal::Refactoring | Goal::Documentation | Goal::Question => false,
+        Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Documentation | Goal::Question => true,
+        Goal::NewTest | Goal::Refactoring => false,
     };
     let why = match facts.new_tests.passes.len() {
+        0 if fixed().next().is_some() => {
+            let named = &facts.aim.named;
+            return Some(format!(
+                "no test of {named}, which the task names, was seen to fail without it"
+            ))
+            .filter(|_| asks_for_behaviour && facts.behaves_otherwise);
+        }
         0 => "no test was seen to fail without it",
         1 => "the new test passes without it, too",
         _ => "the new tests pass without it, too",
@@ -404,7 +427,7 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
         return None;
     };
     let is_told = match goal::of(facts.task) {
-        Goal::Bug | Goal::RedTests => !facts.required.is_empty(),
+        Goal::Bug | Goal::RedTests => !facts.required.is_empty() || facts.beside_failures,
         Goal::NewTest
         | Goal::Feature
         | Goal::Refactoring

@@ -14,6 +14,7 @@ use super::hub::Hub;
 use super::lookup::Found;
 use super::proposal::{WHOLE_RUN, failing_ids};
 use super::protocol::Propose;
+use super::required;
 use super::{draft, fresh, gate, small};
 use starling_core::prompts::{FillBesidePrompt, FillTest, Prompt};
 use starling_core::{ChatReply, FILLING, Message, Role, TestOutcome, Tokens};
@@ -133,10 +134,7 @@ async fn help(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Help {
     };
     let (wanted, took) = {
         let state = hub.state();
-        let wanted = match state.required.is_empty() {
-            true => state.failing.clone(),
-            false => &state.failing & &state.required,
-        };
+        let wanted = required::to_mend(&state);
         let before = state.before.as_ref();
         (wanted, before.map_or(0, |report| report.millis))
     };

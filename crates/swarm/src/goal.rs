@@ -23,21 +23,38 @@ pub(super) enum Goal {
     Question,
 }
 
-/// The rules in order: the first pattern that fits a sentence decides. [`Sentence::fits`] describes the
-/// patterns.
+/// Sentences in which a document is what is to be changed. One that is named as a source is none
+/// ([`Sentence`] tells).
+const DOCUMENTATION: &[&str] = &[
+    "typo*|spelling|misspell*|grammar|wording",
+    "^document",
+    "^mention|note|describe|explain|list ... @doc",
+    "^@edit ... in|to|into|from|of @doc",
+    "^@edit ? @doc $",
+    "^@edit ? @doc for|of|on|about|with|that|how|and|in|to|so|when|why|saying|explaining",
+    "^@prose $",
+    "^@prose for|on|about|with|how|update|updates|fix|fixes|missing",
+    "^@prose of|in ? ? $",
+    "^@prose .. is|are|was|were|seems|looks|got ? @faulty",
+    "^@prose ... should|must|shall|needs|need|lack|lacks|misses|still|wrongly|nowhere",
+    "^@prose ... not|never|doesnt|dont|didnt|isnt|arent|cannot|cant",
+    "^@prose .. has|have|contain|contains ... @faulty|typo*|error|errors|mistake|mistakes|no|nothing",
+];
+/// Sentences that ask for a change, of whatever.
+const CHANGES: &[&str] = &["^@change"];
+/// Those of them that ask for nothing beside a document that is spoken of.
+const BESIDE_DOCUMENTS: &[&str] = &[
+    "^@change it|them|this|that|these|those|both|so|sure|accordingly",
+    "^@change .. section|sections|paragraph*|sentence*|heading*|chapter*|example*|note|notes|badge*|link*",
+    "^bump .. version",
+];
+
+/// A document of which is told what it says; where nothing else is told, that is what is wrong.
+const TOLD_ALONE: &[&str] = &["^@readme .. @says"];
+
+/// The rules in order, for what is no documentation: the first pattern that fits a sentence decides.
+/// [`Sentence::fits`] describes the patterns.
 const RULES: &[(Goal, &[&str])] = &[
-    (
-        Goal::Documentation,
-        &[
-            "typo*|spelling|misspell*|grammar|wording",
-            "^document",
-            "^mention|note|describe|explain|list ... @doc",
-            "^@edit ... in|to|into|from|of @doc",
-            "^@edit ? @doc $",
-            "^@edit ? @doc for|of|on|about|with|that|how|and|in|to|so|when|why|saying|explaining",
-            "^@prose",
-        ],
-    ),
     (
         Goal::RedTests,
         &[
@@ -91,7 +108,8 @@ const RULES: &[(Goal, &[&str])] = &[
         Goal::Refactoring,
         &[
             "^rename|extract|inline|move|split|simplify|clean*|tidy|reorgani*|restructure|rewrite|dedup*",
-            "^format|reformat|convert|port|migrate|moderni*|optimi*|speed|annotate|replace|merge|sort",
+            "^format|reformat|convert|port|migrate|moderni*|optimi*|speed|annotate|replace|merge",
+            "^sort .. import|imports|function|functions|method|methods|definition|definitions",
             "refactor*|faster|fastest|performance|rename|cleanup",
             "type hint|hints|annotation|annotations",
             "dead|unused|duplicate*|duplication code|import|imports|function|variable|helper|of",
@@ -113,7 +131,7 @@ const RULES: &[(Goal, &[&str])] = &[
     (
         Goal::Feature,
         &[
-            "^add|implement|support|introduce|allow|create|extend|provide|enable|write|build|let",
+            "^add|implement|support|introduce|allow|create|extend|provide|enable|write|build|let|sort",
             "^function|option|flag|command|parameter|method|class|way|new",
             "make .. possible",
             "feature",
@@ -145,10 +163,28 @@ pub(super) fn of(task: &str) -> Goal {
     if quotes_failing_test(task) {
         return Goal::RedTests;
     }
+    if is_documentation(&sentences) {
+        return Goal::Documentation;
+    }
     RULES
         .iter()
         .find(|(_, patterns)| any_fits(&sentences, patterns))
         .map_or(Goal::Bug, |(goal, _)| *goal)
+}
+
+/// Whether documents are to be changed, and nothing else is.
+fn is_documentation(sentences: &[Sentence]) -> bool {
+    let clauses: Vec<Sentence> = sentences.iter().flat_map(Sentence::clauses).collect();
+    let (documents, others): (Vec<&Sentence>, Vec<&Sentence>) =
+        (clauses.iter()).partition(|clause| fits_any(clause, DOCUMENTATION));
+    let is_beside = |clause: &Sentence| fits_any(clause, BESIDE_DOCUMENTS);
+    if documents.is_empty() {
+        let is_told = |clause: &Sentence| fits_any(clause, TOLD_ALONE) && !clause.names_code();
+        let are_beside = clauses.iter().all(|one| is_told(one) || is_beside(one));
+        return clauses.iter().any(is_told) && are_beside;
+    }
+    let is_other = |clause: &&Sentence| fits_any(clause, CHANGES) && !is_beside(clause);
+    !others.iter().any(is_other)
 }
 
 fn is_question(sentences: &[Sentence]) -> bool {
@@ -156,8 +192,7 @@ fn is_question(sentences: &[Sentence]) -> bool {
         return false;
     };
     let asks = first.is_question && fits_any(first, QUESTIONS);
-    let (_, documentation) = RULES[0];
-    let tells = fits_any(first, ASKS) && !fits_any(first, documentation);
+    let tells = fits_any(first, ASKS) && !fits_any(first, DOCUMENTATION);
     (asks || tells) && !any_fits(sentences, COMMANDS) && !any_fits(sentences, FAULTS)
 }
 

@@ -20,6 +20,7 @@ use super::gate::Draft;
 use super::goal::{self, Goal};
 use super::ledger::{Exhausted, Ledger};
 use super::lookup::{Lookup, Served};
+use super::names::Names;
 use super::new_tests::WithoutChange;
 use super::proposal::{OnlyAsChanged, ProposalId, TestEvidence};
 use super::protocol::Propose;
@@ -80,6 +81,10 @@ pub(super) struct State {
     pub before: Option<TestReport>,
     /// Failing tests that have to pass in the end.
     pub required: BTreeSet<String>,
+    /// Failing tests that use a file which the task names: it may be about them.
+    pub near: BTreeSet<String>,
+    /// What the task names, once that was looked for.
+    pub task_names: Option<Names>,
     /// Symbols that the task names or that the scout picked.
     pub targets: Vec<SymbolPath>,
     /// Tests that fail on the world as it is now, as far as is known.
@@ -238,6 +243,8 @@ impl Hub {
             required: BTreeSet::new(),
             targets: Vec::new(),
             failing: BTreeSet::new(),
+            near: BTreeSet::new(),
+            task_names: None,
             failing_before: BTreeSet::new(),
             expected: BTreeSet::new(),
             let_go: BTreeSet::new(),

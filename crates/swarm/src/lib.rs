@@ -3,6 +3,7 @@
 mod act;
 mod against;
 mod agent;
+mod aim;
 mod alone;
 mod answers;
 mod apply;
@@ -41,6 +42,7 @@ pub mod ledger;
 mod lookup;
 mod material;
 mod mend;
+mod names;
 mod names_check;
 mod new_tests;
 mod objection;

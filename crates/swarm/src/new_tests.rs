@@ -39,8 +39,13 @@ impl WithoutChange {
 /// asks for other behaviour and code was changed as well. The ending tells what came of it.
 pub(super) async fn try_without_the_change(hub: &Arc<Hub>) {
     let asks_for_behaviour = match hub.goal {
-        Goal::Bug | Goal::RedTests | Goal::NewTest | Goal::Feature => true,
-        Goal::Refactoring | Goal::Documentation | Goal::Question => false,
+        Goal::Bug
+        | Goal::RedTests
+        | Goal::NewTest
+        | Goal::Feature
+        | Goal::Documentation
+        | Goal::Question => true,
+        Goal::Refactoring => false,
     };
     if !asks_for_behaviour || hub.outside.tests.command().is_none() {
         return;

@@ -374,7 +374,7 @@ fn is_wiring(file: &FilePath) -> bool {
 }
 
 /// Whether a file is code of a language that is not read, and that may be built into what is tested.
-fn is_other_language(file: &FilePath) -> bool {
+pub(super) fn is_other_language(file: &FilePath) -> bool {
     const ENDINGS: [&str; 21] = [
         ".c", ".h", ".cc", ".cpp", ".hpp", ".pyx", ".pxd", ".rs", ".go", ".java", ".kt", ".js",
         ".jsx", ".ts", ".tsx", ".rb", ".php", ".cs", ".swift", ".f90", ".pyi",

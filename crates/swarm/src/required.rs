@@ -3,7 +3,10 @@
 //! - A task about failing tests requires those that it names; without a name all of them, except those
 //!   that fail because a module outside the project, or a fixture, is missing.
 //! - A bug requires the tests that it names or whose error it quotes; without any, those that reach a
-//!   symbol that the task names or that the scout picks: by a traceback, by a use, or by an import.
+//!   symbol that the task names, by a traceback, by a use, or by an import, or that fail in a file that it
+//!   names. Only where it names no code, the symbols that the scout picks, or that are changed, stand in.
+//!   Tests that do no more than use a file that the task names are near: they are shown, and the task may
+//!   be about something else in that file.
 //! - Every other goal requires only tests that the task names or whose error it quotes.
 
 use std::collections::BTreeSet;
@@ -11,8 +14,9 @@ use std::sync::Arc;
 
 use super::context;
 use super::goal::Goal;
-use super::hub::Hub;
+use super::hub::{Hub, State};
 use super::lookup::Lookup;
+use super::names::Names;
 use super::proposal::{WHOLE_RUN, failing_ids, tail};
 use starling_core::{TestCase, TestReport, TestStatus};
 use starling_index::{Certainty, frames, is_test_file};
@@ -24,10 +28,6 @@ const STEPS: usize = 3;
 const USERS: usize = 100;
 /// Uses of one symbol that are looked at.
 const USES: usize = 200;
-/// A name with more definitions does not say which one is meant.
-const DEFINITIONS: usize = 3;
-/// A shorter word in a sentence is no name of code by itself.
-const SHORTEST_WORD: usize = 3;
 /// A shorter error line says too little to be recognized in a task.
 const SHORTEST_ERROR: usize = 12;
 /// Bytes of the output of a command that names no failing test.
@@ -36,13 +36,41 @@ const OUTPUT_MOST: usize = 8_000;
 /// Requires failing tests of a report according to the goal, beside those that are required already.
 pub(super) fn note_failing(hub: &Hub, report: &TestReport) {
     let lookup = hub.lookup();
-    let targets = hub.state().targets.clone();
-    let required = required(hub.goal, &hub.task.text, &lookup, report, &targets);
-    hub.state().required.extend(required);
+    let (targets, files) = {
+        let state = hub.state();
+        let named = state.task_names.iter().flat_map(Names::code);
+        let files = named.filter(|one| one.is_module());
+        (state.targets.clone(), files.cloned().collect::<Vec<_>>())
+    };
+    let task = &hub.task.text;
+    let found = belonging(hub.goal, task, &lookup, report, &targets, &files);
+    let mut state = hub.state();
+    state.required.extend(found.required);
+    state.near.extend(found.near);
 }
 
-/// Notes symbols that the run is about, as [`note_failing`] needs them.
+/// Notes what the task names, once.
+pub(super) fn note_names(hub: &Hub) {
+    if hub.state().task_names.is_some() {
+        return;
+    }
+    let names = Names::of(&hub.lookup(), &hub.task.text);
+    let mut state = hub.state();
+    let symbols = names.symbols().filter(|one| !one.is_module()).cloned();
+    state.targets.extend(symbols);
+    state.task_names = Some(names);
+}
+
+/// Notes symbols that a bug may be about which names no code by itself.
 pub(super) fn note_targets(hub: &Hub, symbols: &[SymbolPath]) {
+    let do_lead = hub.state().task_names.as_ref().is_some_and(Names::lead);
+    if !do_lead {
+        note_begin(hub, symbols);
+    }
+}
+
+/// Notes symbols that the run is about, whatever the task names.
+pub(super) fn note_begin(hub: &Hub, symbols: &[SymbolPath]) {
     let before = {
         let mut state = hub.state();
         state.targets.extend_from_slice(symbols);
@@ -69,18 +97,19 @@ pub(super) fn note_change(hub: &Arc<Hub>, symbols: &[SymbolPath]) {
     }
 }
 
-/// Notes what a task names before anybody is asked. Where it tells of a bug in code that it names, and no
-/// failing test reaches that code, those tests are no part of the task.
-pub(super) fn note_named(hub: &Hub, named: &[SymbolPath]) {
-    note_targets(hub, named);
-    let is_told = hub.goal == Goal::Bug && named.iter().any(|symbol| !symbol.is_module());
-    let before = hub.state().before.clone().filter(|_| is_told);
+/// Notes the tests before the run. Where the task tells of a bug in code that it names, and no failing
+/// test reaches that code, those tests are no part of the task.
+pub(super) fn note_before(hub: &Hub, before: &TestReport) {
+    note_failing(hub, before);
     let lookup = hub.lookup();
     // What a test without a known text reaches is not known.
     let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
-    let are_known = before.is_some_and(|before| failing_cases(&before).iter().all(is_known));
+    let are_known = failing_cases(before).iter().all(is_known);
     let mut state = hub.state();
-    state.beside_failures = are_known && state.required.is_empty();
+    let is_named = |names: &Names| names.lead() || !names.by_word.is_empty();
+    let is_told = hub.goal == Goal::Bug && state.task_names.as_ref().is_some_and(is_named);
+    let are_others = state.required.is_empty() && state.near.is_empty();
+    state.beside_failures = is_told && are_known && are_others;
 }
 
 /// The report of the tests before the run, with those failing tests alone that matter for the task;
@@ -89,8 +118,7 @@ pub(super) fn shown(hub: &Hub) -> Option<TestReport> {
     let state = hub.state();
     let mut report = state.before.clone()?;
     let failing = failing_ids(&report);
-    let is_beside = state.beside_failures;
-    let is_shown = |id: &String| !is_beside && is_shown(hub.goal, &state.required, id);
+    let is_shown = |id: &String| is_shown(hub.goal, &state, id);
     if !failing.iter().any(is_shown) {
         return None;
     }
@@ -105,39 +133,65 @@ pub(super) fn left_alone(hub: &Hub) -> Vec<String> {
     let state = hub.state();
     let failing = state.before.as_ref().map(failing_ids).unwrap_or_default();
     let mut alone = failing;
-    let is_shown = |id: &String| !state.beside_failures && is_shown(hub.goal, &state.required, id);
+    let is_shown = |id: &String| is_shown(hub.goal, &state, id);
     alone.retain(|id| id != WHOLE_RUN && !is_shown(id));
     alone
 }
 
 /// Whether a failing test is shown to models.
-fn is_shown(goal: Goal, required: &BTreeSet<String>, id: &str) -> bool {
+fn is_shown(goal: Goal, state: &State, id: &str) -> bool {
     match goal {
-        Goal::Bug | Goal::RedTests if required.is_empty() => true,
+        Goal::Bug | Goal::RedTests if state.required.is_empty() => {
+            let is_near = state.near.is_empty() || state.near.contains(id);
+            !state.beside_failures && is_near
+        }
         Goal::Bug
         | Goal::RedTests
         | Goal::NewTest
         | Goal::Feature
         | Goal::Refactoring
         | Goal::Documentation
-        | Goal::Question => required.contains(id),
+        | Goal::Question => state.required.contains(id),
     }
 }
 
-fn required(
+/// The failing tests that a run may mend now: those that have to pass; without any, those that the task
+/// may be about.
+pub(super) fn to_mend(state: &State) -> BTreeSet<String> {
+    if !state.required.is_empty() {
+        return &state.required & &state.failing;
+    }
+    match (state.beside_failures, state.near.is_empty()) {
+        (true, _) => BTreeSet::new(),
+        (false, true) => state.failing.clone(),
+        (false, false) => &state.near & &state.failing,
+    }
+}
+
+/// The failing tests of a report that belong to a task.
+#[derive(Debug, Default)]
+struct Belonging {
+    required: BTreeSet<String>,
+    near: BTreeSet<String>,
+}
+
+/// `targets` are the symbols that the task is about, `files` the files that it names.
+fn belonging(
     goal: Goal,
     task: &str,
     lookup: &Lookup,
     report: &TestReport,
     targets: &[SymbolPath],
-) -> BTreeSet<String> {
+    files: &[SymbolPath],
+) -> Belonging {
     let failing = failing_cases(report);
     let ids = |fits: &dyn Fn(&TestCase) -> bool| -> BTreeSet<String> {
         let fitting = failing.iter().filter(|case| fits(case));
         fitting.map(|case| case.id.clone()).collect()
     };
     let named = ids(&|case| is_named(task, case) || is_quoted(task, case));
-    match goal {
+    let mut near = BTreeSet::new();
+    let required = match goal {
         Goal::RedTests => {
             let in_files = ids(&|case| is_in_named_file(task, case));
             match (named.is_empty(), in_files.is_empty()) {
@@ -151,15 +205,21 @@ fn required(
         // A test that the task names or quotes is the only one that is meant.
         Goal::Bug if !named.is_empty() => named,
         Goal::Bug => {
-            let reach = Reach::of(lookup, targets);
-            ids(&|case| !lacks_fixture(case) && reach.includes(lookup, case))
+            let (reach, of_files) = (Reach::of(lookup, targets), Reach::of(lookup, files));
+            near = ids(&|case| !lacks_fixture(case) && of_files.includes(lookup, case));
+            ids(&|case| {
+                let is_reached = || reach.includes(lookup, case) || of_files.is_run(lookup, case);
+                !lacks_fixture(case) && is_reached()
+            })
         }
         Goal::NewTest
         | Goal::Feature
         | Goal::Refactoring
         | Goal::Documentation
         | Goal::Question => named,
-    }
+    };
+    near.retain(|id| !required.contains(id));
+    Belonging { required, near }
 }
 
 /// The failing tests of a report; a command that fails as a whole is one test.
@@ -238,63 +298,6 @@ fn lacks_fixture(case: &TestCase) -> bool {
     errors.any(|error| error.starts_with("fixture '") && error.ends_with("' not found"))
 }
 
-/// The symbols and files that a text names: names in code style first; where there are none, words that
-/// are names of symbols.
-pub(super) fn named_symbols(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
-    let mut in_style: Vec<SymbolPath> = Vec::new();
-    let mut by_word: Vec<SymbolPath> = Vec::new();
-    let is_part = |c: char| c.is_alphanumeric() || "_.:/".contains(c);
-    let mut in_ticks = false;
-    let mut rest = text;
-    while let Some(start) = rest.find(|c: char| is_part(c) || c == '`') {
-        rest = &rest[start..];
-        if let Some(after) = rest.strip_prefix('`') {
-            in_ticks = !in_ticks;
-            rest = after;
-            continue;
-        }
-        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
-        rest = after;
-        let word = word.trim_matches(['.', ':']);
-        let is_code = in_ticks
-            || after.starts_with('(')
-            || word.contains(['_', '.', ':', '/'])
-            || word.chars().skip(1).any(char::is_uppercase);
-        if is_code {
-            in_style.extend(meant(lookup, word));
-        } else if word.chars().count() >= SHORTEST_WORD {
-            by_word.extend(meant(lookup, word));
-        }
-    }
-    let mut named = if in_style.is_empty() {
-        by_word
-    } else {
-        in_style
-    };
-    named.sort();
-    named.dedup();
-    named
-}
-
-/// The symbols outside tests that a name may mean, or the module of a file.
-fn meant(lookup: &Lookup, name: &str) -> Vec<SymbolPath> {
-    let file = FilePath::new(name);
-    if lookup.files().binary_search(&file).is_ok() {
-        let module = (!is_test_file(&file)).then(|| SymbolPath::module(file));
-        return module.into_iter().collect();
-    }
-    let defined = lookup.index().definitions(name).into_iter();
-    let symbols: Vec<SymbolPath> = defined
-        .map(|found| found.symbol)
-        .filter(|symbol| !is_test_file(&symbol.file) && !symbol.is_module())
-        .collect();
-    if symbols.len() > DEFINITIONS {
-        return Vec::new();
-    }
-    symbols
-}
-
 /// The tests that run one of the symbols, as far as their tracebacks and their source show.
 pub(super) fn reached(
     lookup: &Lookup,
@@ -335,24 +338,29 @@ impl Reach<'_> {
         Reach { targets, users }
     }
 
-    /// Whether a failing test runs one of the symbols, as far as its traceback and its source show.
-    fn includes(&self, lookup: &Lookup, case: &TestCase) -> bool {
-        let runs = frames(&case.message).into_iter().any(|frame| {
+    /// Whether the traceback of a failing test leads through one of the symbols.
+    fn is_run(&self, lookup: &Lookup, case: &TestCase) -> bool {
+        frames(&case.message).into_iter().any(|frame| {
             let place = lookup.tree(&FilePath::new(frame.path));
             place.is_ok_and(|tree| {
                 let place = &tree.at_line(frame.line).path;
                 self.targets.iter().any(|target| target.encloses(place))
             })
-        });
-        runs || match test_of(lookup, case) {
-            Some(test) => self.is_used_by(lookup, &test),
-            None => {
-                let names = self.targets.iter().filter(|target| !target.is_module());
-                names
-                    .into_iter()
-                    .any(|target| has_word(&case.message, target.base_name()))
+        })
+    }
+
+    /// Whether a failing test runs one of the symbols, as far as its traceback and its source show.
+    fn includes(&self, lookup: &Lookup, case: &TestCase) -> bool {
+        self.is_run(lookup, case)
+            || match test_of(lookup, case) {
+                Some(test) => self.is_used_by(lookup, &test),
+                None => {
+                    let names = self.targets.iter().filter(|target| !target.is_module());
+                    names
+                        .into_iter()
+                        .any(|target| has_word(&case.message, target.base_name()))
+                }
             }
-        }
     }
 
     fn is_used_by(&self, lookup: &Lookup, test: &SymbolPath) -> bool {
@@ -372,18 +380,22 @@ impl Reach<'_> {
                 // A fixture is asked for by its name.
                 || is_test_code(user) && has_word(&source, user.base_name())
         };
-        self.users.iter().any(uses) || self.targets.iter().any(|one| imports(lookup, test, one))
+        self.users.iter().any(uses)
+            || self
+                .targets
+                .iter()
+                .any(|one| imports(lookup, &test.file, one))
     }
 }
 
-/// Whether the file of a test imports the module that is a target.
-fn imports(lookup: &Lookup, test: &SymbolPath, target: &SymbolPath) -> bool {
+/// Whether a file imports the module that is a target.
+pub(super) fn imports(lookup: &Lookup, file: &FilePath, target: &SymbolPath) -> bool {
     let Some(module) = target.file.name().strip_suffix(".py") else {
         return false;
     };
     let is_import = |line: &str| line.starts_with("import ") || line.starts_with("from ");
     target.is_module()
-        && lookup.tree(&test.file).is_ok_and(|tree| {
+        && lookup.tree(file).is_ok_and(|tree| {
             let mut lines = tree.text().lines().map(str::trim);
             lines.any(|line| is_import(line) && has_word(line, module))
         })
@@ -409,7 +421,7 @@ fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
 }
 
 /// Whether a name stands in a text, not as a part of a longer name.
-fn has_word(text: &str, name: &str) -> bool {
+pub(super) fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     !name.is_empty()
         && text.match_indices(name).any(|(at, _)| {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::aim::Aim;
 use super::call::CallFailed;
 use super::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, counted, unchanged};
 use super::event::{Cause, Event, EventLog, Party, RunId, StopReason, TestPhase};
@@ -21,8 +22,8 @@ use super::selection::{self, Extent, Reach};
 use super::settle::Left;
 use super::stated;
 use super::{
-    apply, context, expected, gate, new_tests, original_tests, reached, required, scout, scripts,
-    settle, steady, undo, unsettled,
+    aim, apply, context, expected, gate, new_tests, original_tests, reached, required, scout,
+    scripts, settle, steady, undo, unsettled,
 };
 use starling_core::{
     Approval, Approver, AskIntent, ChatModel, Chosen, Driver, Editor, LanguageService, Limits,
@@ -312,6 +313,9 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
             error: format!("tests are required, and there are none: {}", no_tests(hub)),
         });
     }
+    for file in hub.lookup().not_there(&hub.task.text) {
+        hub.not_woken(file.written.clone(), &Party::User, file.in_words());
+    }
     let index = Arc::clone(&hub.state().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
     if hub.outside.tests.selects() {
@@ -322,6 +326,7 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
         test_before(hub, Vec::new(), Duration::MAX).await?;
         let _ = reading.await;
     }
+    required::note_names(hub);
     let candidates = scout::locate(hub);
     hub.state().located = candidates;
     let frozen = context::frozen(hub);
@@ -410,8 +415,8 @@ async fn test_before(
     state.failing_before = failing.into_iter().collect();
     state.before = Some(report.clone());
     drop(state);
-    let named = required::named_symbols(&hub.lookup(), &hub.task.text);
-    required::note_named(hub, &named);
+    required::note_names(hub);
+    required::note_before(hub, &report);
     let shown = required::shown(hub);
     let failures = shown.map(|shown| context::failures(&shown, FOCUS_MOST));
     let focus = format!("{}\n{}", hub.task.text, failures.unwrap_or_default());
@@ -484,11 +489,14 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
         .collect();
     hub.event(Event::ScoutPicked { symbols: named });
     let targets: Vec<SymbolPath> = picks.iter().map(|(symbol, _)| symbol.clone()).collect();
-    required::note_targets(hub, &targets);
     let from = match hub.task.begin.is_empty() {
         true => Party::Scout,
         false => Party::User,
     };
+    match hub.task.begin.is_empty() {
+        true => required::note_targets(hub, &targets),
+        false => required::note_begin(hub, &targets),
+    }
     let mut woken = 0;
     let mut last = "no symbol was found to begin with; name one in the task".to_owned();
     for (symbol, pick) in picks {
@@ -589,9 +597,17 @@ fn last_refusal(events: &[Event]) -> Option<String> {
     })
 }
 
-/// Whether code changed whose behaviour a test can show, and the changed symbols that surely no test of
-/// the last run of tests reaches.
-fn reach(hub: &Hub, changed: &[SymbolPath]) -> (bool, Vec<SymbolPath>) {
+/// What is known of the changes of a run beside the tests.
+#[derive(Default)]
+struct Changes {
+    /// Whether code changed whose behaviour a test can show.
+    behave_otherwise: bool,
+    /// The changed symbols that surely no test of the last run of tests reaches.
+    unreached: Vec<SymbolPath>,
+    aim: Aim,
+}
+
+fn changes(hub: &Hub, changed: &[SymbolPath]) -> Changes {
     let (before, after, latest) = {
         let state = hub.state();
         let before = apply::without_the_run(&state);
@@ -601,7 +617,11 @@ fn reach(hub: &Hub, changed: &[SymbolPath]) -> (bool, Vec<SymbolPath>) {
     let found =
         latest.map(|report| reached::unreached(&before, &after, changed, &report, &scripts));
     let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
-    (!changing.is_empty(), found.unwrap_or_default())
+    Changes {
+        behave_otherwise: !changing.is_empty(),
+        unreached: found.unwrap_or_default(),
+        aim: aim::of(hub, changed, &changing),
+    }
 }
 
 /// Reads from what is known at the end of a run.
@@ -615,9 +635,9 @@ fn with_facts<R>(
     let has_command = hub.outside.tests.command().is_some();
     let count = hub.lookup().index().test_count();
     let only_as_changed = original_tests::known(hub).unwrap_or_default();
-    let (behaves_otherwise, unreached) = match changed.is_empty() {
-        true => (false, Vec::new()),
-        false => reach(hub, changed),
+    let changes = match changed.is_empty() {
+        true => Changes::default(),
+        false => changes(hub, changed),
     };
     // Where failing tests had to pass and do, nothing that was refused was needed.
     let left_out = match hub.state().required.is_empty() {
@@ -664,8 +684,10 @@ fn with_facts<R>(
         unsteady: &unsteady.all,
         doubtful: &unsteady.doubtful,
         new_tests: &state.new_tests,
-        unreached: &unreached,
-        behaves_otherwise,
+        unreached: &changes.unreached,
+        behaves_otherwise: changes.behave_otherwise,
+        aim: &changes.aim,
+        beside_failures: state.beside_failures,
         left_out: &left_out,
         rejected: &rejected,
         problems: &state.problems,

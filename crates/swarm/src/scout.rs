@@ -40,6 +40,10 @@ pub(super) fn locate(hub: &Hub) -> Vec<Candidate> {
     let lookup = hub.lookup();
     let (mut candidates, unknown) = mentioned(&lookup, &hub.task.text);
     for (written, why) in unknown {
+        // Files that are not there were told at once.
+        if hub.state().not_woken.contains(&written) {
+            continue;
+        }
         hub.not_woken(written, &Party::User, why);
     }
     for file in lookup.files_named_in(&hub.task.text) {

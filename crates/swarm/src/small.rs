@@ -10,6 +10,7 @@ use super::failing;
 use super::goal::Goal;
 use super::hub::Hub;
 use super::lookup::{Lookup, cap};
+use super::names::Names;
 use super::protocol::{Pick, Propose};
 use super::required;
 use super::suspects::is_looked_at_again;
@@ -252,7 +253,12 @@ pub(super) fn pick(hub: &Hub) -> Option<Result<Pick, String>> {
             }))
         }
         Goal::Bug if hub.state().beside_failures => {
-            let named = required::named_symbols(&lookup, &hub.task.text).into_iter();
+            let named: Vec<SymbolPath> = {
+                let state = hub.state();
+                let named = state.task_names.iter().flat_map(Names::symbols);
+                named.cloned().collect()
+            };
+            let named = named.into_iter();
             let mut functions = named.filter(|symbol| is_function(&lookup, symbol));
             let only = functions.next()?;
             functions.next().is_none().then(|| {

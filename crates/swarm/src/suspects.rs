@@ -111,11 +111,7 @@ pub(super) fn wake_next(hub: &Arc<Hub>) -> bool {
 }
 
 fn has_failing(hub: &Hub) -> bool {
-    let state = hub.state();
-    match state.required.is_empty() {
-        true => !state.failing.is_empty(),
-        false => !state.required.is_disjoint(&state.failing),
-    }
+    !required::to_mend(&hub.state()).is_empty()
 }
 
 fn failing_cases(report: &TestReport) -> impl Iterator<Item = &TestCase> {

@@ -147,6 +147,8 @@ pub struct TaskPrompt {
     pub test_is_needed: bool,
     /// Names of tests that failed before the run and are no part of the task; empty when there are none.
     pub other_failures: String,
+    /// Files that the task names and that are not there, one a line; empty when there are none.
+    pub not_there: String,
 }
 
 impl Prompt for TaskPrompt {

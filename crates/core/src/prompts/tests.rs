@@ -41,6 +41,7 @@ fn every_template_renders_with_its_struct() {
         failures: "F".into(),
         test_is_needed: true,
         other_failures: "t8, t9".into(),
+        not_there: "there is no N".into(),
     }
     .render();
     assert!(

@@ -37,6 +37,8 @@ struct Run<'a> {
     as_changed: &'a [&'a str],
     unreached: &'a [&'a str],
     behaves_otherwise: bool,
+    aim: Aim,
+    beside_failures: bool,
     left_out: &'a [&'a str],
     rejected: &'a [&'a str],
     problems: &'a [&'a str],
@@ -60,6 +62,8 @@ impl Default for Run<'_> {
             as_changed: &[],
             unreached: &[],
             behaves_otherwise: false,
+            aim: Aim::default(),
+            beside_failures: false,
             left_out: &[],
             rejected: &[],
             problems: &[],
@@ -103,6 +107,8 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         new_tests: &crate::new_tests::WithoutChange::default(),
         unreached: &unreached,
         behaves_otherwise: run.behaves_otherwise,
+        aim: &run.aim,
+        beside_failures: run.beside_failures,
         left_out: &left_out,
         rejected: &rejected,
         problems: &problems,
@@ -149,7 +155,13 @@ fn other_behaviour_is_proven_by_a_test_that_fails_without_it() {
     };
     let proven = is(Proof::Proven, "Done and proven: 2 tests pass");
     let but = "Done, but no test was seen to fail without it; 2 tests pass";
-    for task in ["Fix f.", "Add an option -v to f.", "f is wrong"] {
+    for task in [
+        "Fix f.",
+        "Add an option -v to f.",
+        "f is wrong",
+        "Update the README",
+        "How does f work?",
+    ] {
         assert_eq!(ends_with(task, &[], passing(2)), is(Proof::Unproven, but));
         assert_eq!(ends_with(task, &["t1"], passing(2)), proven, "{task}");
     }

@@ -42,6 +42,171 @@ const EDIT: &[&str] = &[
     "shorten",
     "link",
 ];
+/// Other verbs that change something.
+const CHANGE: &[&str] = &[
+    "implement",
+    "support",
+    "rename",
+    "refactor",
+    "move",
+    "extract",
+    "repair",
+    "mend",
+    "debug",
+    "resolve",
+    "solve",
+    "allow",
+    "introduce",
+    "make",
+    "handle",
+    "replace",
+    "document",
+    "describe",
+    "explain",
+];
+/// What a document does that is named as a source.
+const SAYS: &[&str] = &[
+    "say",
+    "says",
+    "said",
+    "promise",
+    "promises",
+    "promised",
+    "tell",
+    "tells",
+    "told",
+    "state",
+    "states",
+    "stated",
+    "claim",
+    "claims",
+    "describe",
+    "describes",
+    "specify",
+    "specifies",
+    "show",
+    "shows",
+    "guarantee",
+    "guarantees",
+    "imply",
+    "implies",
+    "suggest",
+    "suggests",
+    "advertise",
+    "advertises",
+    "announce",
+    "announces",
+    "define",
+    "defines",
+    "explain",
+    "explains",
+    "require",
+    "requires",
+    "demand",
+    "demands",
+    "ask",
+    "asks",
+    "want",
+    "wants",
+    "expect",
+    "expects",
+    "list",
+    "lists",
+    "mention",
+    "mentions",
+    "give",
+    "gives",
+    "note",
+    "notes",
+    "document",
+    "documents",
+    "disagree",
+    "disagrees",
+    "contradict",
+    "contradicts",
+    "differ",
+    "differs",
+];
+/// What is done in a document that is named as a source.
+const TOLD: &[&str] = &[
+    "said",
+    "promised",
+    "told",
+    "stated",
+    "claimed",
+    "described",
+    "specified",
+    "guaranteed",
+    "advertised",
+    "announced",
+    "defined",
+    "explained",
+    "required",
+    "documented",
+];
+/// Words behind a document that say something of itself.
+const OF_ITSELF: &[&str] = &[
+    "should",
+    "must",
+    "shall",
+    "to",
+    "not",
+    "never",
+    "doesnt",
+    "dont",
+    "didnt",
+    "cannot",
+    "still",
+    "it",
+    "they",
+    "currently",
+    "wrongly",
+    "falsely",
+    "incorrectly",
+    "nowhere",
+    "needs",
+];
+/// What a document is that is to be changed.
+const FAULTY: &[&str] = &[
+    "wrong",
+    "incorrect",
+    "outdated",
+    "stale",
+    "old",
+    "obsolete",
+    "incomplete",
+    "unclear",
+    "false",
+    "confusing",
+    "missing",
+    "misleading",
+    "empty",
+    "long",
+    "short",
+    "broken",
+    "out",
+    "inaccurate",
+    "imprecise",
+    "inconsistent",
+    "vague",
+    "poor",
+    "bad",
+    "behind",
+    "unreadable",
+];
+/// Where a document is named that says what is to be so, and is not to be changed itself.
+const SOURCES: &[&str] = &[
+    "@doc .. @says",
+    "@doc is|are right|correct|true|clear",
+    "according to .. @doc",
+    "as|like ? @told|it|is|was .. @doc",
+    "as|per|see|unlike|against ? @doc",
+    "contrary|line|accordance|agreement to|with ? @doc",
+    "@told in|by|at|from ? @doc",
+    "match|matches|matching|follow|follows|following|obey|obeys|fulfil|fulfils|satisfy|satisfies ? @doc",
+    "conform|conforms|comply|complies|agree|agrees|contradict|contradicts|violate|violates ? ? @doc",
+    "disagree|disagrees|differ|differs ? ? @doc",
+];
 /// Words for prose; each stands for its longer forms as well.
 const PROSE: &[&str] = &[
     "readme",
@@ -90,10 +255,12 @@ pub(super) struct Sentence {
 }
 
 /// A word in lower case, or a name of code.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Word {
     text: String,
     is_code: bool,
+    /// A document that is named for what it says.
+    is_source: bool,
 }
 
 /// The sentences of a text without its blocks of code, and without promises that the tests still pass.
@@ -111,6 +278,7 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence> {
         if let Some(start) = promises.min() {
             sentence.words.truncate(start);
         }
+        sentence.mark_sources();
         if !sentence.words.is_empty() {
             found.push(sentence);
         }
@@ -157,6 +325,7 @@ fn push_words(words: &mut Vec<Word>, chunk: &str, in_ticks: bool) {
         words.push(Word {
             text: lower,
             is_code: true,
+            is_source: false,
         });
         return;
     }
@@ -175,6 +344,7 @@ fn push_words(words: &mut Vec<Word>, chunk: &str, in_ticks: bool) {
             words.push(Word {
                 text: part.to_owned(),
                 is_code,
+                is_source: false,
             });
         }
     }
@@ -194,51 +364,119 @@ impl Sentence {
     ///   of words.
     /// - `^a`: the first word of the sentence after words of courtesy; `$`: its end.
     /// - `@test`: a word or a name that speaks of tests; `@newtest`: the same without names in code
-    ///   other than files; `@doc`: a document or a file without code; `@prose`: prose alone; `@edit`: a
-    ///   verb that changes a document.
+    ///   other than files; `@doc`: a document or a file without code; `@prose`: prose alone, both where
+    ///   they are no sources, `@readme`: prose beside the code, be it a source; `@edit`: a verb that changes a document, `@change`: or anything; `@says`,
+    ///   `@told`, `@faulty`: words of [`SAYS`], [`TOLD`], [`FAULTY`].
     pub(super) fn fits(&self, pattern: &str) -> bool {
         self.find(pattern).is_some()
     }
 
     /// The number of the first word that a pattern fits.
     fn find(&self, pattern: &str) -> Option<usize> {
+        self.find_all(pattern).first().map(|(start, _)| *start)
+    }
+
+    /// Where a pattern fits: the numbers of the first word, and of the one behind the last.
+    fn find_all(&self, pattern: &str) -> Vec<(usize, usize)> {
         let (from_start, pattern) = match pattern.strip_prefix('^') {
             Some(rest) => (true, rest),
             None => (false, pattern),
         };
         let pattern: Vec<&str> = pattern.split(' ').collect();
-        if from_start {
-            let is_courtesy = |word: &&Word| COURTESY.contains(&word.text.as_str());
-            let start = self.words.iter().take_while(is_courtesy).count();
-            return self.fits_at(start, &pattern).then_some(start);
-        }
-        (0..self.words.len()).find(|at| self.fits_at(*at, &pattern))
+        let starts = match from_start {
+            true => {
+                let start = self.behind_courtesy(0);
+                start..start + 1
+            }
+            false => 0..self.words.len(),
+        };
+        let fits = |start: usize| Some((start, self.fits_at(start, &pattern)?));
+        starts.filter_map(fits).collect()
     }
 
-    fn fits_at(&self, at: usize, pattern: &[&str]) -> bool {
+    /// The first word from here on that is none of courtesy.
+    fn behind_courtesy(&self, at: usize) -> usize {
+        let is_courtesy = |word: &&Word| COURTESY.contains(&word.text.as_str());
+        let passed = self.words.iter().skip(at).take_while(is_courtesy).count();
+        at + passed
+    }
+
+    /// Where a pattern ends that begins here.
+    fn fits_at(&self, at: usize, pattern: &[&str]) -> Option<usize> {
         let Some((first, rest)) = pattern.split_first() else {
-            return true;
+            return Some(at);
         };
         match *first {
-            "$" => at == self.words.len(),
+            "$" => (at == self.words.len()).then_some(at),
             "?" => self.fits_after_gap(at, 1, rest),
             ".." => self.fits_after_gap(at, GAP, rest),
-            "..." => (at..=self.words.len()).any(|at| self.fits_at(at, rest)),
+            "..." => (at..=self.words.len()).find_map(|at| self.fits_at(at, rest)),
             alternatives => {
-                let word = self.words.get(at);
-                word.is_some_and(|word| alternatives.split('|').any(|one| word.is(one)))
-                    && self.fits_at(at + 1, rest)
+                let word = self.words.get(at)?;
+                let is_it = alternatives.split('|').any(|one| word.is(one));
+                is_it.then(|| self.fits_at(at + 1, rest)).flatten()
             }
         }
     }
 
-    /// Whether the rest of a pattern fits behind at most `most` words, none of them a connector.
-    fn fits_after_gap(&self, at: usize, most: usize, rest: &[&str]) -> bool {
+    /// Where the rest of a pattern ends behind at most `most` words, none of them a connector.
+    fn fits_after_gap(&self, at: usize, most: usize, rest: &[&str]) -> Option<usize> {
         let mut gaps = (0..=most).take_while(|passed| {
             let gap = self.words.get(at..at + passed);
             gap.is_some_and(|gap| gap.last().is_none_or(|word| !word.connects()))
         });
-        gaps.any(|passed| self.fits_at(at + passed, rest))
+        gaps.find_map(|passed| self.fits_at(at + passed, rest))
+    }
+
+    /// Marks the documents that are named for what they say: "as the README says", "its docstring
+    /// promises". A verb in front of one makes it what is changed: "fix the docstring, mean says …".
+    fn mark_sources(&mut self) {
+        let found = SOURCES.iter().flat_map(|source| self.find_all(source));
+        let mut marked: Vec<usize> = Vec::new();
+        for (start, end) in found {
+            let words = &self.words[start..end];
+            let is_first = words.first().is_some_and(|word| word.is("@doc"));
+            let is_changed = start
+                .checked_sub(1)
+                .is_some_and(|before| self.words[before].is("@edit"));
+            let is_of_itself = |word: &Word| OF_ITSELF.contains(&word.text.as_str());
+            if is_first && (is_changed || words.iter().any(is_of_itself)) {
+                continue;
+            }
+            marked.extend((start..end).filter(|at| self.words[*at].is("@doc")));
+        }
+        for at in marked {
+            self.words[at].is_source = true;
+        }
+    }
+
+    /// Whether it names anything of the code.
+    pub(super) fn names_code(&self) -> bool {
+        let mut words = self.words.iter();
+        words.any(|word| word.is_code && !word.is_prose())
+    }
+
+    /// The wishes of a sentence: each begins with a verb that changes something.
+    pub(super) fn clauses(&self) -> Vec<Sentence> {
+        const BETWEEN: [&str; 4] = ["and", "then", "but", "plus"];
+        let begins = |at: usize| {
+            let verb = self.words.get(self.behind_courtesy(at + 1));
+            let word = &self.words[at];
+            let is_between = !word.is_code && BETWEEN.contains(&word.text.as_str());
+            is_between && verb.is_some_and(|verb| verb.is("@change"))
+        };
+        let mut clauses: Vec<Vec<Word>> = vec![Vec::new()];
+        for (at, word) in self.words.iter().enumerate() {
+            match clauses.last_mut() {
+                Some(clause) if !begins(at) => clause.push(word.clone()),
+                Some(_) | None => clauses.push(Vec::new()),
+            }
+        }
+        let clauses = clauses.into_iter().filter(|words| !words.is_empty());
+        let is_question = self.is_question;
+        clauses
+            .map(|words| Sentence { words, is_question })
+            .collect()
     }
 }
 
@@ -248,9 +486,17 @@ impl Word {
         match wanted {
             "@test" => self.speaks_of_tests(),
             "@newtest" => !self.is_code && self.speaks_of_tests() && text != "pytest",
-            "@doc" => self.is_prose() || is_plain_file(text) || OTHER_DOCUMENTS.contains(&text),
-            "@prose" => self.is_prose(),
+            "@doc" => {
+                let is_file = is_plain_file(text) || OTHER_DOCUMENTS.contains(&text);
+                !self.is_source && (self.is_prose() || is_file)
+            }
+            "@prose" => !self.is_source && self.is_prose(),
+            "@readme" => self.is_prose() && !text.starts_with("docstring"),
             "@edit" => !self.is_code && EDIT.contains(&text),
+            "@change" => !self.is_code && (EDIT.contains(&text) || CHANGE.contains(&text)),
+            "@says" => !self.is_code && SAYS.contains(&text),
+            "@told" => !self.is_code && TOLD.contains(&text),
+            "@faulty" => !self.is_code && FAULTY.contains(&text),
             _ if self.is_code => false,
             _ => match wanted.strip_suffix('*') {
                 Some(start) => text.starts_with(start),

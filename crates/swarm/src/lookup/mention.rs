@@ -22,14 +22,93 @@ pub enum Mention {
     Unknown { written: String, why: String },
 }
 
+/// A file that a text names after `@` and that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotThere {
+    pub written: String,
+    pub file: FilePath,
+    /// Files with nearly this name, the nearest first.
+    pub nearest: Vec<FilePath>,
+}
+
+impl NotThere {
+    /// `there is no a/cat.py; is a/cart.py meant?`
+    pub fn in_words(&self) -> String {
+        let names: Vec<&str> = self.nearest.iter().map(FilePath::as_str).collect();
+        let meant = match names.as_slice() {
+            [] => String::new(),
+            [only] => format!("; is {only} meant?"),
+            several => format!("; is one of these meant: {}?", several.join(", ")),
+        };
+        format!("there is no {}{meant}", self.file)
+    }
+}
+
+/// Files that are named in place of one that is not there.
+const NEAREST_MOST: usize = 3;
+
 impl Lookup {
+    /// The files that a text names after `@` and that are not there. No index is asked.
+    pub fn not_there(&self, text: &str) -> Vec<NotThere> {
+        let mut found: Vec<NotThere> = Vec::new();
+        for word in words(text) {
+            let Some(name) = word.strip_prefix('@').filter(|name| !name.contains("::")) else {
+                continue;
+            };
+            let path = without_line(name);
+            let file = FilePath::new(path);
+            let is_known = self.file_at(path).is_some() || self.is_a_name(path);
+            if !is_known && self.is_path(path) && found.iter().all(|one| one.file != file) {
+                let nearest = self.nearest(&file);
+                let written = format!("@{name}");
+                found.push(NotThere {
+                    written,
+                    file,
+                    nearest,
+                });
+            }
+        }
+        found
+    }
+
+    /// Whether files are called so.
+    fn is_a_name(&self, path: &str) -> bool {
+        self.files().iter().any(|file| file.name() == path)
+    }
+
+    /// `@app.route` and `@scope/package` are no paths of files: they end as no file of code, and below no
+    /// folder as no other file either.
+    fn is_path(&self, path: &str) -> bool {
+        let ending = |name: &str| name.rsplit_once('.').map(|(_, ending)| ending.to_owned());
+        let is_code = Language::of(&FilePath::new(path)) != Language::Plain;
+        let is_like_others = || {
+            let own = ending(path);
+            let mut files = self.files().iter();
+            own.is_some() && path.contains('/') && files.any(|file| ending(file.name()) == own)
+        };
+        is_code || is_like_others()
+    }
+
+    /// The files with nearly the name of another, the nearest first.
+    fn nearest(&self, file: &FilePath) -> Vec<FilePath> {
+        let name = file.name();
+        let most = (name.len() / 3).clamp(1, 3);
+        let near = self.files().iter().filter_map(|other| {
+            let far = distance(name, other.name());
+            let places = distance(file.directory(), other.directory());
+            (far <= most).then_some((far, places, other))
+        });
+        let mut near: Vec<(usize, usize, &FilePath)> = near.collect();
+        near.sort();
+        let nearest = near.into_iter().take(NEAREST_MOST);
+        nearest.map(|(_, _, other)| other.clone()).collect()
+    }
+
     /// The mentions of a text, in its order. `@` names a file, `#` a symbol; either may name a symbol by
     /// its whole path. Words as `@property` and `#12`, which look like mentions only, are left out.
     pub fn mentions_in(&self, text: &str) -> Vec<Mention> {
-        let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
         let mut found: Vec<Mention> = Vec::new();
-        for word in text.split(is_outside) {
-            let word = word.trim_end_matches(['.', ':', '!', '?']);
+        for word in words(text) {
             let mention = match (word.strip_prefix('@'), word.strip_prefix('#')) {
                 (Some(name), _) => self.file_mention(name),
                 (_, Some(name)) => self.symbol_mention(name),
@@ -44,17 +123,12 @@ impl Lookup {
         if name.contains("::") {
             return self.path_mention('@', name);
         }
-        let path = match name.rsplit_once(':') {
-            Some((path, line)) if line.parse::<u32>().is_ok() => path,
-            Some(_) | None => name,
-        };
+        let path = without_line(name);
         let file = self.file_at(path).or_else(|| self.only_file_called(path));
         if let Some(file) = file {
             return Some(Mention::One(SymbolPath::module(file)));
         }
-        // `@app.route` and `@scope/package` are no paths of files.
-        let is_path = Language::of(&FilePath::new(path)) != Language::Plain;
-        is_path.then(|| Mention::Unknown {
+        self.is_path(path).then(|| Mention::Unknown {
             written: format!("@{name}"),
             why: match self
                 .files()
@@ -62,7 +136,10 @@ impl Lookup {
                 .filter(|file| file.name() == path)
                 .count()
             {
-                0 => format!("there is no file {path}"),
+                0 => {
+                    let gone = self.not_there(&format!("@{name}"));
+                    gone.first().map_or_else(String::new, NotThere::in_words)
+                }
                 count => format!("{count} files are called {path}: write the whole path"),
             },
         })
@@ -109,6 +186,37 @@ impl Lookup {
             },
         })
     }
+}
+
+/// The words of a text that may be mentions.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
+    let words = text.split(is_outside);
+    words.map(|word| word.trim_end_matches(['.', ':', '!', '?']))
+}
+
+/// A path without the number of a line behind it.
+fn without_line(name: &str) -> &str {
+    match name.rsplit_once(':') {
+        Some((path, line)) if line.parse::<u32>().is_ok() => path,
+        Some(_) | None => name,
+    }
+}
+
+/// How many letters have to be added, left out or exchanged to make one name of another.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = at + 1;
+        for (column, wanted) in other.iter().enumerate() {
+            let exchanged = before + usize::from(letter != *wanted);
+            before = row[column + 1];
+            row[column + 1] = exchanged.min(before + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 #[cfg(test)]
@@ -176,10 +284,30 @@ mod tests {
             mentions("#nowhere @gone.py @__init__.py"),
             [
                 "#nowhere? no symbol is called `nowhere`",
-                "@gone.py? there is no file gone.py",
+                "@gone.py? there is no gone.py",
                 "@__init__.py? 2 files are called __init__.py: write the whole path",
             ]
         );
+    }
+
+    #[test]
+    fn a_misspelt_file_is_told_with_the_nearest_names() {
+        for (text, expected) in [
+            (
+                "@shop/crat.py",
+                "@shop/crat.py? there is no shop/crat.py; is shop/cart.py meant?",
+            ),
+            (
+                "@carts.py:3",
+                "@carts.py:3? there is no carts.py; is shop/cart.py meant?",
+            ),
+            (
+                "@lib/cart.py",
+                "@lib/cart.py? there is no lib/cart.py; is shop/cart.py meant?",
+            ),
+        ] {
+            assert_eq!(mentions(text), [expected]);
+        }
     }
 
     #[test]

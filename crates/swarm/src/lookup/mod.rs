@@ -5,7 +5,7 @@ mod mention;
 mod read;
 mod served;
 
-pub use mention::Mention;
+pub use mention::{Mention, NotThere};
 pub use served::Served;
 
 use std::sync::Arc;

@@ -29,6 +29,10 @@ fn case(name: &str, message: &str) -> TestCase {
 }
 
 fn required_of(task: &str, picked: &[&str], cases: Vec<TestCase>) -> Vec<String> {
+    belonging_to(task, picked, cases, false)
+}
+
+fn belonging_to(task: &str, picked: &[&str], cases: Vec<TestCase>, near: bool) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in [("stats.py", STATS), ("test_stats.py", TESTS)] {
         std::fs::write(dir.path().join(name), text).unwrap();
@@ -45,10 +49,14 @@ fn required_of(task: &str, picked: &[&str], cases: Vec<TestCase>) -> Vec<String>
         output: String::new(),
         millis: 1,
     };
-    let mut targets = named_symbols(&lookup, task);
-    targets.extend(picked.iter().map(|symbol| symbol.parse().unwrap()));
-    let ids = required(goal::of(task), task, &lookup, &report, &targets);
-    let names = ids.into_iter();
+    let named = Names::of(&lookup, task);
+    let (files, mut targets): (Vec<SymbolPath>, Vec<SymbolPath>) =
+        (named.symbols().cloned()).partition(SymbolPath::is_module);
+    if !named.lead() {
+        targets.extend(picked.iter().map(|symbol| symbol.parse().unwrap()));
+    }
+    let found = belonging(goal::of(task), task, &lookup, &report, &targets, &files);
+    let names = if near { found.near } else { found.required }.into_iter();
     names
         .map(|id| id.rsplit("::").next().unwrap().to_owned())
         .collect()
@@ -89,6 +97,34 @@ fn a_bug_requires_the_tests_that_use_what_the_scout_picks() {
     assert_eq!(required_of(task, &method, red()), ["test_cart"]);
     let module = ["stats.py::"];
     assert_eq!(required_of(task, &module, red()).len(), RED.len());
+}
+
+#[test]
+fn what_the_scout_picks_counts_only_where_the_task_names_no_code() {
+    for task in ["`mode` is wrong", "@stats.py is wrong", "@sats.py is wrong"] {
+        let required = required_of(task, &["stats.py::mean"], red());
+        assert!(
+            !required.contains(&"test_empty".to_owned()),
+            "{task}: {required:?}"
+        );
+    }
+}
+
+#[test]
+fn tests_that_use_a_named_file_are_near_and_those_that_fail_in_it_are_required() {
+    let task = "In @stats.py the values should be sorted";
+    assert_eq!(required_of(task, &[], red()), [""; 0]);
+    assert_eq!(belonging_to(task, &[], red(), true).len(), RED.len());
+    let message = "test_stats.py:14: in test_mode\nstats.py:2: in mean\nTypeError: no";
+    let inside = vec![
+        case("test_mode", message),
+        case("test_empty", "assert 1 == 2"),
+    ];
+    assert_eq!(required_of(task, &[], inside.clone()), ["test_mode"]);
+    assert_eq!(belonging_to(task, &[], inside, true), ["test_empty"]);
+    // A plain word means a symbol of the file.
+    let task = "The mode of @stats.py is wrong";
+    assert_eq!(required_of(task, &[], red()), ["test_mode"]);
 }
 
 #[test]

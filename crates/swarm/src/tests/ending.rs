@@ -59,6 +59,37 @@ async fn the_last_check_decides_whether_a_change_is_proven() {
     );
 }
 
+/// Whatever the task says of documents: code was changed.
+#[tokio::test(start_paused = true)]
+async fn a_word_about_documents_proves_no_change_of_code() {
+    for task in [
+        "f leaves out 1; its docstring promises both. Fix it.",
+        "f leaves out 1. The docstring says that it is added.",
+        "f needs a limit, as the README says",
+        "Fix the typo in f.",
+        "The docstring of f is wrong.",
+    ] {
+        let of = || {
+            bed(changes())
+                .tests(|_| Vec::new())
+                .with(|it| it.text = task.to_owned())
+        };
+        let events = { of() }.run().await;
+        let but = "Done, but no test was seen to fail without it; 2 tests pass";
+        assert_eq!(ending(&events), is(Proof::Unproven, but), "{task}");
+        let events = { of() }.with(|it| it.require_tests = true).run().await;
+        assert_eq!(ending(&events).0, Proof::NotDone, "{task}");
+    }
+    let told = "def f(x):\n    \"\"\"The same.\"\"\"\n    return x\n";
+    let model = Scripted::native().always("agent", whole(told));
+    let events = { bed(model) }
+        .tests(|_| Vec::new())
+        .with(|it| it.text = "The docstring of f is wrong.".to_owned())
+        .run()
+        .await;
+    assert_eq!(ending(&events).0, Proof::Proven, "{:?}", ending(&events).1);
+}
+
 /// A test that fails until `f` gives one more.
 fn mended_by_the_change(all: &str) -> Vec<(String, String)> {
     match all.contains("x + 1\n") {

@@ -1,3 +1,4 @@
+mod aiming;
 mod applying;
 mod approve;
 mod bed;

@@ -1,0 +1,261 @@
+//! Whether a run changed what its task names. A change of something else proves nothing of the task,
+//! whatever test it mends.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::ending::{is_documentation, some_of};
+use super::goal::Goal;
+use super::hub::Hub;
+use super::lookup::Lookup;
+use super::names::Names;
+use super::proposal::failing_ids;
+use super::reached::is_other_language;
+use super::required::{self, has_word, imports};
+use starling_core::TestCase;
+use starling_index::Certainty;
+use starling_syntax::{FilePath, Language, SymbolPath};
+
+/// Steps from a symbol to its users, their users, and so on.
+const STEPS: usize = 8;
+/// Where there are more users, every symbol counts as one.
+const USERS: usize = 100;
+/// Uses of one symbol that are looked at.
+const USES: usize = 200;
+
+/// How the changes of a run stand to what its task names.
+#[derive(Debug, Default)]
+pub(super) struct Aim {
+    /// Why they miss it, in words.
+    pub missed: Option<String>,
+    /// What the task names, where other code was changed as well.
+    pub named: String,
+    /// Tests that failed before and reach, of what was changed, that other code alone.
+    pub aside: BTreeSet<String>,
+}
+
+/// `changed` are all changed symbols, `changing` those whose behaviour changed.
+pub(super) fn of(hub: &Hub, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
+    let Some(names) = hub.state().task_names.clone() else {
+        return Aim::default();
+    };
+    let judged: Vec<&SymbolPath> = match changing.is_empty() {
+        true => changed.iter().collect(),
+        false => changing.to_vec(),
+    };
+    let no_document = |symbol: &&SymbolPath| !is_documentation(&symbol.file);
+    let judged: Vec<&SymbolPath> = judged.into_iter().filter(no_document).collect();
+    if judged.is_empty() || !names.lead() {
+        return Aim::default();
+    }
+    let task = &hub.task.text;
+    let around = Around::of(hub, &names);
+    let near: Vec<SymbolPath> = judged
+        .iter()
+        .filter(|symbol| around.holds(hub.goal, task, symbol))
+        .map(|symbol| (*symbol).clone())
+        .collect();
+    if near.is_empty() {
+        return Aim {
+            missed: Some(missed(&names)),
+            ..Aim::default()
+        };
+    }
+    if near.len() == judged.len() {
+        return Aim::default();
+    }
+    let failed = failed_before(hub);
+    let reached = required::reached(&around.after, &near, &failed);
+    let ids = failed.into_iter().map(|case| case.id);
+    Aim {
+        missed: None,
+        named: in_words(names.code()),
+        aside: ids.filter(|id| !reached.contains(id)).collect(),
+    }
+}
+
+/// The tests that failed before the run, with their messages.
+fn failed_before(hub: &Hub) -> Vec<TestCase> {
+    let state = hub.state();
+    let Some(before) = &state.before else {
+        return Vec::new();
+    };
+    let failing = failing_ids(before);
+    let cases = before.cases.iter();
+    let failed = cases.filter(|case| failing.contains(&case.id));
+    failed.cloned().collect()
+}
+
+/// `nothing in `f`, which the task names, was changed`.
+fn missed(names: &Names) -> String {
+    let there = in_words(names.code());
+    match names.not_there.first() {
+        Some(gone) if there.is_empty() => {
+            format!("the task names {}, and {}", gone.written, gone.in_words())
+        }
+        Some(_) | None => format!("nothing in {there}, which the task names, was changed"),
+    }
+}
+
+fn in_words<'s>(symbols: impl Iterator<Item = &'s SymbolPath>) -> String {
+    let name = |symbol: &SymbolPath| match symbol.is_module() {
+        true => symbol.file.to_string(),
+        false => format!("`{}`", symbol.name),
+    };
+    let names: BTreeSet<String> = symbols.map(name).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    some_of(&names)
+}
+
+/// What the task names, with all that uses it.
+struct Around {
+    before: Lookup,
+    after: Lookup,
+    named: Vec<SymbolPath>,
+    /// Files that may be meant by one that is not there, or that the task wants to be made.
+    files: Vec<FilePath>,
+    users: Users,
+}
+
+impl Around {
+    fn of(hub: &Hub, names: &Names) -> Around {
+        let index = &hub.outside.index;
+        let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
+        let after = hub.lookup();
+        let gone = names.not_there.iter();
+        let files = gone.flat_map(|one| one.nearest.iter().chain([&one.file]));
+        let named: Vec<SymbolPath> = names.sure.clone();
+        let symbols: Vec<SymbolPath> = (named.iter())
+            .filter(|one| !one.is_module())
+            .cloned()
+            .collect();
+        Around {
+            users: Users::of(&after, &symbols),
+            files: files.cloned().collect(),
+            before,
+            after,
+            named,
+        }
+    }
+
+    /// Whether a changed symbol is what the task names, uses it, or is used by it.
+    fn holds(&self, goal: Goal, task: &str, changed: &SymbolPath) -> bool {
+        let is_made = || {
+            let is_new = self.before.tree(&changed.file).is_err();
+            is_new && self.after.files_named_in(task).contains(&changed.file)
+        };
+        if self.files.contains(&changed.file) || is_made() || is_other_language(&changed.file) {
+            return true;
+        }
+        let is_gone = |named: &SymbolPath| self.after.symbol(named).is_err();
+        let is_it = |named: &SymbolPath| {
+            named.encloses(changed) || changed.encloses(named) || is_gone(named)
+        };
+        if self.named.iter().any(is_it) || self.users.hold(changed) {
+            return true;
+        }
+        let lookup = match self.after.symbol(changed) {
+            Ok(_) => &self.after,
+            Err(_) => &self.before,
+        };
+        let used_by = Users::of(lookup, std::slice::from_ref(changed));
+        let is_used = |named: &SymbolPath| used_by.hold(named);
+        self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
+    }
+
+    /// Whether a changed symbol stands with what the task names in one file, where something is to be
+    /// added or tidied up, or says its name.
+    fn is_beside(&self, goal: Goal, lookup: &Lookup, changed: &SymbolPath) -> bool {
+        let is_new = self.before.symbol(changed).is_err();
+        let may_be_beside = match goal {
+            Goal::Feature | Goal::Refactoring | Goal::NewTest | Goal::Documentation => true,
+            Goal::Bug | Goal::RedTests | Goal::Question => is_new,
+        };
+        let found = lookup.symbol(changed).ok();
+        let source = found.as_ref().map_or("", |found| found.source());
+        let is_plain = Language::of(&changed.file) == Language::Plain;
+        let stem = |file: &FilePath| {
+            let name = file.name();
+            name.split('.').next().unwrap_or(name).to_owned()
+        };
+        self.named.iter().any(|named| {
+            let is_in_file = may_be_beside && named.file == changed.file;
+            let is_said = match named.is_module() {
+                true => {
+                    has_word(source, &stem(&named.file)) || imports(lookup, &changed.file, named)
+                }
+                false => has_word(source, named.base_name()),
+            };
+            // Code finds its data by their names.
+            let reads = || {
+                let text = self.after.tree(&named.file).ok();
+                text.is_some_and(|tree| has_word(tree.text(), &stem(&changed.file)))
+            };
+            is_in_file || is_said || is_plain && reads()
+        })
+    }
+}
+
+/// Symbols with everything that uses them.
+struct Users {
+    found: Vec<SymbolPath>,
+    /// Bodies of modules that use them, as tables do: whatever stands in the file may.
+    modules: Vec<FilePath>,
+    are_all: bool,
+}
+
+impl Users {
+    fn of(lookup: &Lookup, symbols: &[SymbolPath]) -> Users {
+        let mut users = Users {
+            found: Vec::new(),
+            modules: Vec::new(),
+            are_all: true,
+        };
+        for symbol in symbols.iter().filter(|symbol| !symbol.is_module()) {
+            users.found.push(symbol.clone());
+            let Ok(tree) = lookup.tree(&symbol.file) else {
+                continue;
+            };
+            let inner = tree.symbols().iter().map(|inner| &inner.path);
+            let inner = inner.filter(|inner| *inner != symbol && symbol.encloses(inner));
+            users.found.extend(inner.cloned());
+        }
+        let mut from = 0;
+        for step in 0..STEPS {
+            let until = users.found.len();
+            for at in from..until {
+                users.follow(lookup, at, step);
+            }
+            from = until;
+        }
+        users.are_all &= users.found.len() < USERS;
+        users
+    }
+
+    fn follow(&mut self, lookup: &Lookup, at: usize, step: usize) {
+        if self.found.len() >= USERS {
+            return;
+        }
+        let uses = lookup.usages(&self.found[at].to_string(), USES);
+        for one in uses.found {
+            // Guesses are not followed from guess to guess.
+            let is_sure = one.certainty != Certainty::Possible || step == 0;
+            if !is_sure || one.is_import {
+                continue;
+            }
+            if one.symbol.is_module() {
+                self.modules.push(one.symbol.file);
+            } else if !self.found.contains(&one.symbol) {
+                self.found.push(one.symbol);
+            }
+        }
+    }
+
+    /// Whether a symbol, or a part of it, is among them.
+    fn hold(&self, symbol: &SymbolPath) -> bool {
+        let mut found = self.found.iter();
+        !self.are_all
+            || self.modules.contains(&symbol.file)
+            || found.any(|user| symbol.encloses(user))
+    }
+}

@@ -1,0 +1,196 @@
+//! Failing tests that have nothing to do with the task, and changes that miss what it names.
+
+use starling_core::Approval;
+
+use super::bed::*;
+use crate::*;
+
+const PANTRY: &str = "class Pantry:\n    def expiring(self, today):\n        return [i for i in self.items if i > today]\n";
+const RENDER: &str = "def minutes(n):\n    return f'{n}m'\n";
+const SHOPPING: &str = "class ShoppingList:\n    def lines(self):\n        return sorted(self._lines)\n\n    def without(self, other):\n        return [1]\n";
+const TEST_RENDER: &str =
+    "from render import minutes\n\n\ndef test_minutes():\n    assert minutes(1) == '1 min'\n";
+const TEST_SHOPPING: &str = "from shopping import ShoppingList\n\n\ndef test_covers():\n    assert ShoppingList().without(None) == []\n\n\ndef test_lines():\n    assert ShoppingList().lines() == []\n";
+
+/// `test_covers` is red whatever is done, `test_minutes` until `minutes` says so.
+fn judge(all: &str) -> Vec<(String, String)> {
+    let covers = "test_shopping.py:5: in test_covers\nE   assert [1] == []";
+    let mut red = vec![(
+        "test_shopping.py::test_covers".to_owned(),
+        covers.to_owned(),
+    )];
+    if !all.contains("{n} min") {
+        let message = "test_render.py:5: in test_minutes\nE   assert '1m' == '1 min'";
+        red.push((
+            "test_render.py::test_minutes".to_owned(),
+            message.to_owned(),
+        ));
+    }
+    red
+}
+
+/// The last alone.
+fn of_minutes(all: &str) -> Vec<(String, String)> {
+    let mut red = judge(all);
+    red.retain(|(id, _)| id.contains("minutes"));
+    red
+}
+
+fn bed(task: &str, symbol: &str, source: &str) -> Bed {
+    let files = [
+        ("pantry.py", PANTRY),
+        ("render.py", RENDER),
+        ("shopping.py", SHOPPING),
+        ("test_render.py", TEST_RENDER),
+        ("test_shopping.py", TEST_SHOPPING),
+    ];
+    let model = Scripted::native()
+        .on("scout", [wake(&[symbol])])
+        .on(&format!("agent {symbol}"), [whole(source)])
+        .always("agent", finish("nothing more"));
+    let mut bed = Bed::new(&files, model)
+        .tests(judge)
+        .with(|it| it.text = task.to_owned());
+    bed.lists = true;
+    bed
+}
+
+fn minutes(task: &str) -> Bed {
+    bed(
+        task,
+        "render.py::minutes",
+        "def minutes(n):\n    return f'{n} min'\n",
+    )
+}
+
+fn ending(events: &[Event]) -> (Proof, String) {
+    match events.last() {
+        Some(Event::RunFinished {
+            ending: Some(Ending { proof, headline }),
+            ..
+        }) => (*proof, headline.clone()),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+/// The test file of the named file holds a red test about something else.
+#[tokio::test(start_paused = true)]
+async fn an_old_red_test_beside_a_named_file_keeps_no_change_away() {
+    let source =
+        "def lines(self):\n        return sorted(self._lines, key=lambda one: one.amount)\n";
+    let task = "In @shopping.py the list should be sorted by amount";
+    let mut bed = bed(task, "shopping.py::ShoppingList.lines", source);
+    let events = bed.run().await;
+    assert!(
+        bed.read("shopping.py").contains("one.amount"),
+        "{events:#?}"
+    );
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven);
+    assert!(
+        headline.starts_with("Done, but no test was seen to fail without it"),
+        "{headline}"
+    );
+    let prompt = &bed.model.prompts("scout")[0];
+    assert!(
+        prompt.contains("leave them as they are: test_render.py::test_minutes"),
+        "{prompt}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_is_not_there_is_told_and_another_change_proves_nothing() {
+    let task = "In @shoping.py the list should be sorted by amount";
+    let mut bed = minutes(task);
+    let events = bed.run().await;
+    let why = "there is no shoping.py; is shopping.py meant?";
+    let told: Vec<usize> = (0..events.len())
+        .filter(|at| matches!(&events[*at], Event::NotWoken { why: said, .. } if said == why))
+        .collect();
+    let tested = events
+        .iter()
+        .position(|event| matches!(event, Event::TestsRun { .. }));
+    assert_eq!(told.len(), 1, "{events:#?}");
+    assert!(Some(told[0]) < tested, "at once");
+    assert!(bed.model.prompts("scout")[0].contains(why));
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven);
+    let but = format!("Done, but the task names @shoping.py, and {why};");
+    assert!(headline.starts_with(&but), "{headline}");
+    let mut proven = minutes(task).with(|task| task.require_tests = true);
+    assert_eq!(ending(&proven.run().await).0, Proof::NotDone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_beside_what_the_task_names_proves_nothing() {
+    for task in [
+        "Fix Pantry.expiring: it leaves out what is best before today",
+        "Refactor `Pantry.expiring`: the choice goes into a method of its own",
+        "Add an argument to `Pantry.expiring`",
+    ] {
+        let events = minutes(task).run().await;
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::Unproven, "{headline}");
+        let but = "Done, but nothing in `Pantry.expiring`, which the task names, was changed;";
+        assert!(headline.starts_with(but), "{headline}");
+    }
+    // It is what the task names, or the task names nothing.
+    for task in ["`minutes` is wrong", "Lengths of time are shown wrongly"] {
+        let (proof, headline) = ending(&minutes(task).run().await);
+        assert_eq!(proof, Proof::Proven, "{task}: {headline}");
+    }
+}
+
+/// A red test that the task is not about is mended on the way.
+#[tokio::test(start_paused = true)]
+async fn a_test_that_reaches_only_other_code_proves_nothing_of_what_is_named() {
+    let source =
+        "def expiring(self, today):\n        return [i for i in self.items if i >= today]\n";
+    let both = |task: &mut Task| task.approval = Approval::Auto;
+    let files = [
+        ("pantry.py", PANTRY),
+        ("render.py", RENDER),
+        ("test_render.py", TEST_RENDER),
+    ];
+    let model = Scripted::native()
+        .on(
+            "scout",
+            [wake(&["pantry.py::Pantry.expiring", "render.py::minutes"])],
+        )
+        .on("agent pantry.py", [whole(source)])
+        .on(
+            "agent render.py",
+            [whole("def minutes(n):\n    return f'{n} min'\n")],
+        )
+        .always("agent", finish("nothing more"));
+    let mut bed = Bed::new(&files, model).tests(of_minutes).with(both);
+    bed.task.text = "Fix Pantry.expiring: it leaves out today".to_owned();
+    let events = bed.run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let but =
+        "Done, but no test of `Pantry.expiring`, which the task names, was seen to fail without it";
+    assert!(headline.starts_with(but), "{headline}");
+}
+
+/// What the named function uses is part of it.
+#[tokio::test(start_paused = true)]
+async fn what_is_named_may_be_mended_in_what_it_uses() {
+    let show = "from render import minutes\n\n\ndef show(n):\n    return minutes(n)\n";
+    let files = [
+        ("render.py", RENDER),
+        ("show.py", show),
+        ("test_render.py", TEST_RENDER),
+    ];
+    let model = Scripted::native()
+        .on("scout", [wake(&["render.py::minutes"])])
+        .on(
+            "agent render.py",
+            [whole("def minutes(n):\n    return f'{n} min'\n")],
+        )
+        .always("agent", finish("nothing more"));
+    let mut bed = Bed::new(&files, model).tests(of_minutes);
+    bed.task.text = "`show` says 1m where it should say 1 min".to_owned();
+    let (proof, headline) = ending(&bed.run().await);
+    assert_eq!(proof, Proof::Proven, "{headline}");
+}
