@@ -28,7 +28,7 @@ impl Lookup {
     pub fn mentions_in(&self, text: &str) -> Vec<Mention> {
         let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
         let mut found: Vec<Mention> = Vec::new();
-        for word in text.split(is_outside) {
+        for word in self.unusual_paths().words(text, is_outside) {
             let word = word.trim_end_matches(['.', ':', '!', '?']);
             let mention = match (word.strip_prefix('@'), word.strip_prefix('#')) {
                 (Some(name), _) => self.file_mention(name),
@@ -129,6 +129,7 @@ mod tests {
             ),
             ("shop/bill.py", "def total(): pass\n"),
             ("shop/__init__.py", ""),
+            ("old shop/till.py", "def ring(): pass\n"),
             ("lib/__init__.py", ""),
             (
                 "tests/test_cart.py",
@@ -163,6 +164,8 @@ mod tests {
             ("#test_add", &["tests/test_cart.py::test_add"]),
             ("#shop/bill.py::total", &["shop/bill.py::total"]),
             ("@shop/bill.py::total", &["shop/bill.py::total"]),
+            ("(@old shop/till.py:1)", &["old shop/till.py::"]),
+            ("#old shop/till.py::ring?", &["old shop/till.py::ring"]),
         ] {
             assert_eq!(mentions(text), expected, "{text}");
         }
