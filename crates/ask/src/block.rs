@@ -80,7 +80,7 @@ impl Block {
             source.clone_into(&mut block.text);
             return block;
         }
-        let claims = claims(source, |path| checker.is_file(path));
+        let claims = claims(source, checker);
         let mut at = 0;
         for (nth, claim) in claims.iter().enumerate() {
             for cited in &claim.cited {
@@ -238,7 +238,8 @@ fn says_something(sentence: &str, claim: &Claim) -> bool {
     !claim.own_names.is_empty() || !is_frame && words(sentence).len() >= WORDS
 }
 
-fn is_fence(text: &str) -> bool {
+/// Whether a block, or a line, begins a fence of code.
+pub fn is_fence(text: &str) -> bool {
     text.trim_start().starts_with("```")
 }
 

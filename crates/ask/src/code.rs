@@ -10,7 +10,7 @@ use starling_swarm::reading::{
     Focus, Found, Layout, Lookup, Mention, Search, cap, chosen, numbered,
 };
 use starling_syntax::{FilePath, SymbolPath, outline};
-use starling_workspace::Snapshot;
+use starling_workspace::{Snapshot, UnusualPaths};
 
 /// The most of one look.
 const LOOK: Tokens = Tokens(4_500);
@@ -44,6 +44,11 @@ impl Code {
 
     pub fn files(&self) -> &Snapshot {
         &self.files
+    }
+
+    /// Paths that are found in a text because they are known.
+    pub fn unusual_paths(&self) -> UnusualPaths {
+        self.files.unusual_paths()
     }
 
     pub fn index(&self) -> &Index {
@@ -88,7 +93,7 @@ impl Code {
         let (read, left) = targets.split_at(targets.len().min(TARGETS));
         let mut texts: Vec<String> = read
             .iter()
-            .map(|target| self.read_one(target.trim(), each))
+            .map(|target| self.read_one(self.lookup.unquoted(target), each))
             .collect();
         if !left.is_empty() {
             let left = left.join(", ");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Dropped, Flaw, FlawKind, blocks};
 use super::cite::{Checker, Citation};
+use super::example::Example;
 use super::step::{Step, Steps};
 
 /// Characters of an unfinished answer that are shown as it is written.
@@ -13,6 +14,8 @@ const TAIL: usize = 60;
 /// The draft of an answer.
 pub struct Draft {
     checker: Checker,
+    /// What the model was shown and may repeat.
+    example: Example,
     steps: Arc<Steps>,
     /// What has come so far, unfinished.
     coming: String,
@@ -51,11 +54,18 @@ impl Draft {
     pub fn new(checker: Checker, steps: Arc<Steps>) -> Self {
         Draft {
             checker,
+            example: Example::default(),
             steps,
             coming: String::new(),
             blocks: Vec::new(),
             shown: 0,
         }
+    }
+
+    /// The same without what repeats the example of this prompt.
+    pub fn without_example(self, prompt: &str) -> Self {
+        let example = Example::of(prompt, &self.checker);
+        Draft { example, ..self }
     }
 
     /// More of the answer has come.
@@ -65,7 +75,8 @@ impl Draft {
             tail: tail(&self.coming),
         });
         // The last block may go on.
-        let whole: Vec<&str> = blocks(&self.coming);
+        let coming = self.example.taken_out(&self.coming, &self.checker);
+        let whole: Vec<&str> = blocks(&coming);
         let whole = &whole[..whole.len().saturating_sub(1)];
         if whole.len() > self.blocks.len() {
             for source in &whole[self.blocks.len()..] {
@@ -87,6 +98,7 @@ impl Draft {
 
     /// The whole answer has come.
     pub fn complete(&mut self, text: &str) {
+        let text = self.example.taken_out(text.trim(), &self.checker);
         let whole = blocks(text.trim());
         let same = |(block, source): (&Block, &&str)| block.source.trim() == source.trim();
         let kept =

@@ -72,13 +72,17 @@ impl<'a> Exploring<'a> {
         caller: &'a Caller<'a>,
         session: Session,
     ) -> Self {
+        let mut draft = Draft::new(checker.clone(), Arc::clone(caller.steps));
+        if is_small(models.reader.profile()) {
+            draft = draft.without_example(&AskSystemSmall {}.render());
+        }
         Exploring {
             code,
             checker,
             models,
             caller,
             session: Mutex::new(session),
-            draft: Mutex::new(Draft::new(checker.clone(), Arc::clone(caller.steps))),
+            draft: Mutex::new(draft),
             reports: Mutex::default(),
             asked: AtomicU32::new(0),
         }
@@ -154,9 +158,10 @@ impl<'a> Exploring<'a> {
                 false => tools::specs(calling, Seat::Reader),
             };
             let reply = self.say(&mut conversation, offered).await?;
+            let paths = self.code.unusual_paths();
             let calls = match last {
                 true => Vec::new(),
-                false => tools::calls(calling, Seat::Reader, &reply),
+                false => tools::calls(calling, Seat::Reader, &reply, &paths),
             };
             if calls.is_empty() && !reply.text.trim().is_empty() {
                 self.answer(&mut conversation, &reply, turn).await;

@@ -9,6 +9,7 @@ mod candidates;
 pub mod cite;
 mod code;
 mod draft;
+mod example;
 mod explore;
 mod material;
 mod owner;

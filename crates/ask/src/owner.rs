@@ -95,7 +95,8 @@ impl Asker<'_> {
                 Err(CallFailed::Model(ModelError::NoTools { .. })) => continue,
                 reply => reply?,
             };
-            let calls = tools::calls(calling, Seat::Owner, &reply);
+            let paths = self.code.unusual_paths();
+            let calls = tools::calls(calling, Seat::Owner, &reply, &paths);
             if calls.is_empty() && !reply.text.trim().is_empty() {
                 return Ok(reply.text);
             }

@@ -4,7 +4,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use starling_core::{ChatReply, Finish, Message, ToolCall, ToolCalling, ToolSpec};
-use starling_swarm::reading::{Name, OutlineFile, Read, Search, schema};
+use starling_swarm::reading::{Name, OutlineFile, Read, Search, first_word, schema, words};
+use starling_workspace::UnusualPaths;
 
 /// Where a model sits: both only look; the reader may put questions to owners as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,13 +140,13 @@ impl Tool {
     }
 
     /// Of one line of the text protocol.
-    fn of_line(self, rest: &str) -> Wanted {
+    fn of_line(self, rest: &str, paths: &UnusualPaths) -> Wanted {
         let name = || Name {
             name: rest.to_owned(),
         };
         match self {
             Tool::Read => Wanted::Look(Look::Read(Read {
-                symbols: rest.split_whitespace().map(str::to_owned).collect(),
+                symbols: words(rest, paths).map(str::to_owned).collect(),
             })),
             Tool::Outline => Wanted::Look(Look::Outline(OutlineFile {
                 file: rest.to_owned(),
@@ -157,10 +158,10 @@ impl Tool {
             Tool::Definition => Wanted::Look(Look::Definition(name())),
             Tool::References => Wanted::Look(Look::References(name())),
             Tool::Question => {
-                let (symbol, question) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                let (symbol, question) = first_word(rest, paths);
                 Wanted::Question(Question {
                     symbol: symbol.to_owned(),
-                    question: question.trim().to_owned(),
+                    question: question.to_owned(),
                     why: String::new(),
                 })
             }
@@ -177,8 +178,13 @@ pub fn specs(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
 }
 
 /// What a reply asks for: tool calls under either protocol, lines that begin with `@` only under the
-/// text protocol.
-pub fn calls(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Call> {
+/// text protocol, in which `paths` may stand with any characters.
+pub fn calls(
+    calling: ToolCalling,
+    seat: Seat,
+    reply: &ChatReply,
+    paths: &UnusualPaths,
+) -> Vec<Call> {
     let native: Vec<Call> = reply
         .tool_calls
         .iter()
@@ -186,7 +192,7 @@ pub fn calls(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Call> {
         .collect();
     match (calling, native.is_empty(), reply.finish) {
         (ToolCalling::Text, true, Finish::Stop | Finish::ToolCalls | Finish::Filtered) => {
-            plain(&reply.text, seat)
+            plain(&reply.text, seat, paths)
         }
         (ToolCalling::Text, true, Finish::Length)
         | (ToolCalling::Text, false, _)
@@ -223,7 +229,7 @@ fn native(call: &ToolCall, seat: Seat) -> Call {
     }
 }
 
-fn plain(text: &str, seat: Seat) -> Vec<Call> {
+fn plain(text: &str, seat: Seat, paths: &UnusualPaths) -> Vec<Call> {
     let lines = text
         .lines()
         .filter_map(|line| line.trim().strip_prefix('@'));
@@ -234,7 +240,7 @@ fn plain(text: &str, seat: Seat) -> Vec<Call> {
             id: None,
             tool: name.to_owned(),
             argument: rest.trim().chars().take(120).collect(),
-            wanted: Ok(tool.of_line(rest.trim())),
+            wanted: Ok(tool.of_line(rest.trim(), paths)),
         })
     };
     lines.filter_map(call).collect()
@@ -283,7 +289,7 @@ mod tests {
 
     fn asked(calling: ToolCalling, seat: Seat, text: &str) -> Vec<(String, String)> {
         let reply = reply("m", text, Finish::Stop);
-        let calls = calls(calling, seat, &reply);
+        let calls = calls(calling, seat, &reply, &UnusualPaths::default());
         calls
             .into_iter()
             .map(|call| (call.tool, call.argument))
@@ -304,7 +310,12 @@ mod tests {
         let line = "@question a.py::f what is it?";
         assert_eq!(asked(ToolCalling::Text, Seat::Owner, line), []);
         let reply = reply("m", line, Finish::Stop);
-        let calls = calls(ToolCalling::Text, Seat::Reader, &reply);
+        let calls = calls(
+            ToolCalling::Text,
+            Seat::Reader,
+            &reply,
+            &UnusualPaths::default(),
+        );
         let Ok(Wanted::Question(question)) = &calls[0].wanted else {
             panic!("{calls:?}");
         };
@@ -313,9 +324,28 @@ mod tests {
     }
 
     #[test]
+    fn a_path_with_a_space_is_one_word() {
+        let file = starling_syntax::FilePath::new("my kit/x.py");
+        let paths = UnusualPaths::of(&[file], std::path::Path::new("/w"));
+        let text = "@question my kit/x.py::f what is it?\n@read my kit/x.py:1-3 a.py::g";
+        let reply = reply("m", text, Finish::Stop);
+        let calls = calls(ToolCalling::Text, Seat::Reader, &reply, &paths);
+        let Ok(Wanted::Question(question)) = &calls[0].wanted else {
+            panic!("{calls:?}");
+        };
+        assert_eq!(question.symbol, "my kit/x.py::f");
+        assert_eq!(question.question, "what is it?");
+        let Ok(Wanted::Look(Look::Read(read))) = &calls[1].wanted else {
+            panic!("{calls:?}");
+        };
+        assert_eq!(read.symbols, ["my kit/x.py:1-3", "a.py::g"]);
+    }
+
+    #[test]
     fn a_cut_reply_asks_for_nothing_by_lines() {
         let cut = reply("m", "@search ti", Finish::Length);
-        assert_eq!(calls(ToolCalling::Text, Seat::Reader, &cut), []);
+        let paths = UnusualPaths::default();
+        assert_eq!(calls(ToolCalling::Text, Seat::Reader, &cut, &paths), []);
     }
 
     #[test]
@@ -328,7 +358,8 @@ mod tests {
                 arguments: arguments.to_owned(),
             });
         }
-        let calls = calls(ToolCalling::Native, Seat::Reader, &broken);
+        let paths = UnusualPaths::default();
+        let calls = calls(ToolCalling::Native, Seat::Reader, &broken, &paths);
         let errors: Vec<String> = calls
             .into_iter()
             .filter_map(|call| call.wanted.err())

@@ -311,7 +311,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     conversation
         .messages
         .push(protocol::assistant_message(&reply));
-    let asked = protocol::parse(calling, seat, &reply);
+    let asked = protocol::parse(calling, seat, &reply, &hub.unusual_paths());
     if asked.is_empty() {
         return malformed(hub, mind, protocol::nothing_asked(calling, seat, &reply));
     }

@@ -182,7 +182,7 @@ async fn by_model_once(
             Vec::new()
         };
         let reply = hub.call(&me, model, &mut conversation, tools).await?;
-        let asked = protocol::parse(calling, Seat::Answerer, &reply);
+        let asked = protocol::parse(calling, Seat::Answerer, &reply, &hub.unusual_paths());
         if asked.is_empty() && !reply.text.trim().is_empty() {
             return Ok(cap(reply.text.trim(), ANSWER_CAP));
         }

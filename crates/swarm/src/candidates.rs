@@ -113,7 +113,7 @@ async fn write(
         .call(&mind.party, model, &mut conversation, Vec::new())
         .await
         .ok()?;
-    let asked = protocol::parse(ToolCalling::Text, Seat::Owner, &reply);
+    let asked = protocol::parse(ToolCalling::Text, Seat::Owner, &reply, &hub.unusual_paths());
     let written = asked.into_iter().find_map(|one| match one.action {
         Ok(Action::Propose(written)) => Some(*written),
         Ok(_) | Err(_) => None,

@@ -32,7 +32,7 @@ use super::suspects::Suspect;
 use starling_core::{Driver, TestReport};
 use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath};
-use starling_workspace::{PathPolicy, Snapshot, WriteRule};
+use starling_workspace::{PathPolicy, Snapshot, UnusualPaths, WriteRule};
 
 /// What waits for an agent at most; more is refused to the sender.
 const INBOX: usize = 16;
@@ -333,6 +333,11 @@ impl Hub {
         lookup
             .with_focus(Arc::clone(&state.focus))
             .with_served(Arc::clone(&state.served))
+    }
+
+    /// Paths of the run's world that are found in a text because they are known.
+    pub fn unusual_paths(&self) -> UnusualPaths {
+        self.state().world.unusual_paths()
     }
 
     /// The user's texts as the editor has them: the run's world follows them. They were read since

@@ -109,7 +109,7 @@ pub mod sending {
 pub mod reading {
     pub use super::excerpt::{Focus, Layout, chosen, numbered, stems};
     pub use super::lookup::{Found, Lookup, Mention, cap};
-    pub use super::protocol::{Name, OutlineFile, Read, Search, schema};
+    pub use super::protocol::{Name, OutlineFile, Read, Search, first_word, schema, words};
 }
 
 #[cfg(test)]

@@ -173,7 +173,7 @@ async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
         conversation
             .messages
             .push(protocol::assistant_message(&reply));
-        let asked = protocol::parse(calling, Seat::Scout, &reply);
+        let asked = protocol::parse(calling, Seat::Scout, &reply, &hub.unusual_paths());
         if asked.is_empty() {
             let what = protocol::nothing_asked(calling, Seat::Scout, &reply);
             hub.event(Event::Malformed {

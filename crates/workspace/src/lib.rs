@@ -14,6 +14,7 @@ mod program;
 mod regular;
 mod snapshot;
 mod stamp;
+mod unusual;
 mod walk;
 mod write;
 
@@ -29,6 +30,7 @@ pub use regular::{
 };
 pub use snapshot::{Held, Overlay, Snapshot};
 pub use stamp::Stamp;
+pub use unusual::UnusualPaths;
 pub use walk::is_environment;
 pub use write::{WriteError, sweep_leftovers, write_atomically};
 

@@ -10,6 +10,7 @@ use super::PathPolicy;
 use super::Stamp;
 use super::encoding::decode;
 use super::paths::{MAX_FILE_BYTES, ReadError};
+use super::unusual::UnusualPaths;
 use super::walk::Listing;
 use starling_syntax::{FilePath, SymbolTree};
 
@@ -144,6 +145,11 @@ impl Snapshot {
     /// In order of their paths.
     pub fn files(&self) -> &[FilePath] {
         &self.files
+    }
+
+    /// Those of its paths that cannot be told by their characters from the text around them.
+    pub fn unusual_paths(&self) -> UnusualPaths {
+        UnusualPaths::of(&self.files, self.root())
     }
 
     /// The files as they were on disk when they were listed, in order of their paths.

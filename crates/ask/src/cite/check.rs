@@ -1,10 +1,12 @@
 //! Does a citation exist, and has it to do with what it is cited for?
 
 use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
 
-use super::{Citation, Cited, Claim, words};
+use super::{Citation, Cited, Claim, Files, words};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
-use starling_workspace::Snapshot;
+use starling_workspace::{Snapshot, UnusualPaths};
 
 /// So many lines around a cited one are taken for it.
 const NEAR: u32 = 1;
@@ -31,11 +33,13 @@ pub enum Verdict {
 #[derive(Debug, Clone)]
 pub struct Checker {
     files: Snapshot,
+    unusual: Arc<UnusualPaths>,
 }
 
 impl Checker {
     pub fn new(files: Snapshot) -> Self {
-        Checker { files }
+        let unusual = Arc::new(files.unusual_paths());
+        Checker { files, unusual }
     }
 
     /// Checks lines of one citation of a claim.
@@ -59,17 +63,6 @@ impl Checker {
         Verdict::Wrong(why)
     }
 
-    /// Whether there is a file with this path, or with one that ends so. A file at the root counts even if
-    /// it may not be read.
-    pub fn is_file(&self, path: &str) -> bool {
-        let is_at_root = || {
-            let is_plain = !path.is_empty() && !path.contains(['/', '\0']) && path != "..";
-            let found = is_plain.then(|| self.files.root().join(path).symlink_metadata());
-            found.is_some_and(|found| found.is_ok_and(|found| !found.is_dir()))
-        };
-        !self.named(path).is_empty() || is_at_root()
-    }
-
     /// The files that a written path can mean: the file itself, or those that end so.
     fn named(&self, path: &str) -> Vec<FilePath> {
         let path = FilePath::new(path.trim_start_matches('/'));
@@ -85,7 +78,8 @@ impl Checker {
         let ends = |file: &&FilePath| {
             let root = self.files.root().to_string_lossy();
             let absolute = format!("{}/{file}", root.trim_start_matches('/'));
-            file.as_str().ends_with(&ending) || absolute.ends_with(path.as_str())
+            let is_whole = absolute == path.as_str() || absolute.ends_with(&ending);
+            file.as_str().ends_with(&ending) || is_whole
         };
         files.iter().filter(ends).take(8).cloned().collect()
     }
@@ -109,6 +103,9 @@ impl Checker {
             match text.quoted(first, last, &cited.quotes) {
                 Quoted::Unknown => {}
                 Quoted::There => return Ok(text.citation(file, first, last)),
+                Quoted::At(_) if text.is_spoken_of(first, last, cited, claim) => {
+                    return Ok(text.citation(file, first, last));
+                }
                 Quoted::At(line) if first == last => return Ok(moved(line)),
                 Quoted::At(line) => {
                     return Ok(text.citation(file, first.min(line), last.max(line)));
@@ -136,6 +133,22 @@ impl Checker {
         }
         let further = text.nearest(first, last, OFF, claim).map(moved);
         further.ok_or_else(|| text.says(first, claim))
+    }
+}
+
+impl Files for Checker {
+    /// A file at the root counts even if it may not be read.
+    fn is_file(&self, path: &str) -> bool {
+        let is_at_root = || {
+            let is_plain = !path.is_empty() && !path.contains(['/', '\0']) && path != "..";
+            let found = is_plain.then(|| self.files.root().join(path).symlink_metadata());
+            found.is_some_and(|found| found.is_ok_and(|found| !found.is_dir()))
+        };
+        !self.named(path).is_empty() || is_at_root()
+    }
+
+    fn paths_in(&self, text: &str) -> Vec<Range<usize>> {
+        self.unusual.spans(text)
     }
 }
 
@@ -237,6 +250,17 @@ impl<'t> Lines<'t> {
         let own = names_of(owner).into_iter();
         let mut names = own.chain(names_of(self.line(line)));
         claim.names.is_empty() || names.any(|name| claim.names.contains(name))
+    }
+
+    /// Whether a line bears a name of the sentence that stands in nothing that the sentence quotes.
+    fn is_spoken_of(&self, first: u32, last: u32, cited: &Cited, claim: &Claim) -> bool {
+        let of_quotes: BTreeSet<&str> = cited
+            .quotes
+            .iter()
+            .flat_map(|text| names_of(text))
+            .collect();
+        let is_it = |name: &&str| claim.own_names.contains(*name) && !of_quotes.contains(name);
+        (first..=last).any(|line| names_of(self.line(line)).iter().any(is_it))
     }
 
     /// Where the symbol that a claim speaks of is defined in this file, when the cited lines are another

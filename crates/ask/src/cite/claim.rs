@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::mark::{Mark, marks};
+use super::mark::{Files, Mark, marks};
 use starling_swarm::reading::stems as words;
 
 /// A citation with the part of its sentence that leads to it.
@@ -45,9 +45,9 @@ const KEYWORDS: [&str; 14] = [
     "else", "not", "in",
 ];
 
-/// The claims of one block of prose, in order. `is_file`: as for [`marks`].
-pub fn claims(block: &str, is_file: impl Fn(&str) -> bool) -> Vec<Claim> {
-    let all = marks(block, is_file);
+/// The claims of one block of prose, in order.
+pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
+    let all = marks(block, files);
     let mut claims: Vec<Claim> = Vec::new();
     // Names and words of sentences that wait for a citation.
     let (mut names, mut words_so_far) = (BTreeSet::new(), BTreeSet::new());

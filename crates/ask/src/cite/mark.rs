@@ -58,12 +58,27 @@ const NAMES: [&str; 34] = [
     "known_hosts",
 ];
 
-/// All citations of a text, in order. `is_file` says whether the project has a file with such a path, or
-/// with a path that ends so: then a name without an ending is a path as well.
-pub fn marks(text: &str, is_file: impl Fn(&str) -> bool) -> Vec<Mark> {
+/// What is known of the files of a project.
+pub trait Files {
+    /// Whether there is a file with this path, or with one that ends so: then a name without an ending is a
+    /// path as well.
+    fn is_file(&self, path: &str) -> bool;
+
+    /// Where paths stand in a text that cannot be told by their characters, in order.
+    fn paths_in(&self, text: &str) -> Vec<Range<usize>>;
+}
+
+/// All citations of a text, in order.
+pub fn marks(text: &str, files: &impl Files) -> Vec<Mark> {
+    let paths = files.paths_in(text);
+    let is_file = |path: &str| files.is_file(path);
     let mut found: Vec<Mark> = Vec::new();
     let mut at = 0;
     while let Some(digit) = next_number(text, at) {
+        if let Some(path) = paths.iter().find(|path| path.contains(&digit)) {
+            at = path.end;
+            continue;
+        }
         let (lines, end) = numbers(text, digit);
         at = end.max(digit + 1);
         let from = found.last().map_or(0, |mark| mark.span.end);
@@ -72,16 +87,25 @@ pub fn marks(text: &str, is_file: impl Fn(&str) -> bool) -> Vec<Mark> {
             .filter(|joint| text[from..digit].ends_with(**joint))
             .max_by_key(|joint| joint.len());
         let Some(joint) = joint else { continue };
-        if let Some(start) = path_before(&text[from..digit - joint.len()]) {
-            let start = with_dot(text, from, from + start, digit - joint.len(), &is_file);
-            let written = text[start..digit - joint.len()].trim_end_matches('`');
+        let end_of_path = digit - joint.len();
+        let known = known_before(text, end_of_path, &paths).filter(|start| *start >= from);
+        let plain = || {
+            let start = from + path_before(&text[from..end_of_path])?;
+            Some(with_dot(text, from, start, end_of_path, is_file))
+        };
+        if let Some(start) = known.or_else(plain) {
+            let written = text[start..end_of_path].trim_end_matches('`');
             let (path, symbol) = match written.split_once("::") {
                 Some((path, symbol)) => (path, Some(symbol).filter(|symbol| !symbol.is_empty())),
                 None => (written, None),
             };
-            if (is_path(path) || is_name(path, &is_file)) && !lines.is_empty() {
+            let is_known = known.is_some() || is_path(path) || is_name(path, is_file);
+            if is_known && !lines.is_empty() {
                 let (path, symbol) = (path.to_owned(), symbol.map(str::to_owned));
-                let span = start..end;
+                // Back-quotes around the path alone go with it.
+                let is_quoted =
+                    text[..end_of_path].ends_with('`') && text[from..start].ends_with('`');
+                let span = start - usize::from(is_quoted)..end;
                 found.push(Mark {
                     span,
                     path,
@@ -158,15 +182,27 @@ fn number(text: &str, at: usize) -> (Option<u32>, usize) {
     (rest[..digits].parse().ok(), at + digits)
 }
 
+/// Where a path begins that is known or lies in a known directory, when it ends here or a symbol of it does.
+fn known_before(text: &str, end: usize, paths: &[Range<usize>]) -> Option<usize> {
+    let path = paths.iter().rfind(|path| path.end <= end)?;
+    let rest = text[path.end..end].trim_end_matches('`');
+    rest.chars()
+        .all(|c| is_part(c) || c == ':')
+        .then_some(path.start)
+}
+
+/// Whether it is a usual character of paths.
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '@' | '#')
+}
+
 /// Where a path that ends with the text begins.
 fn path_before(text: &str) -> Option<usize> {
     let text = text.strip_suffix('`').unwrap_or(text);
-    let part =
-        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '@' | '#');
     let mut start = text.len();
     for (at, c) in text.char_indices().rev() {
         let colons = c == ':' && (text[at..].starts_with("::") || text[..at].ends_with(':'));
-        if !part(c) && !colons {
+        if !is_part(c) && !colons {
             break;
         }
         start = at;

@@ -8,7 +8,7 @@ mod tests;
 
 pub use check::{Checker, Verdict};
 pub use claim::{Cited, Claim, claims, identifiers};
-pub use mark::{Mark, marks};
+pub use mark::{Files, Mark, marks};
 pub use starling_swarm::reading::stems as words;
 
 use serde::{Deserialize, Serialize};

@@ -19,6 +19,14 @@ def pay(cart):
     return cart.total()
 ";
 
+/// Files that cannot be told by their characters.
+const ODD: [&str; 4] = [
+    "story kit/line 4/chair.py",
+    "50% \"off\"/it's [new].py",
+    "c#/ünï `cödé`.py",
+    "(old)/sofa + bed",
+];
+
 struct Place {
     _dir: tempfile::TempDir,
     checker: Checker,
@@ -33,6 +41,10 @@ fn place() -> Place {
     std::fs::write(dir.path().join("Makefile"), "all:\n\ttrue\n").unwrap();
     std::fs::write(dir.path().join("lib/deep/runner"), "OPEN=1\n").unwrap();
     std::fs::write(dir.path().join(".env"), "KEY=1\n").unwrap();
+    for odd in ODD {
+        std::fs::create_dir_all(dir.path().join(odd).parent().unwrap()).unwrap();
+        std::fs::write(dir.path().join(odd), "SEATS = 1\n\n\ndef sit(): pass\n").unwrap();
+    }
     std::fs::write(dir.path().join(".flake8"), "[flake8]\n").unwrap();
     let root = dir.path().canonicalize().unwrap();
     let files = Workspace::open(root).unwrap().snapshot(Default::default());
@@ -51,8 +63,21 @@ fn places(text: &str) -> Vec<String> {
     check(text).citations.iter().map(Citation::place).collect()
 }
 
+/// A project without files.
+struct Nothing;
+
+impl Files for Nothing {
+    fn is_file(&self, _: &str) -> bool {
+        false
+    }
+
+    fn paths_in(&self, _: &str) -> Vec<std::ops::Range<usize>> {
+        Vec::new()
+    }
+}
+
 fn found(text: &str) -> Vec<(String, Vec<(u32, u32)>)> {
-    marks(text, |_| false)
+    marks(text, &Nothing)
         .into_iter()
         .map(|m| (m.path, m.lines))
         .collect()
@@ -123,6 +148,46 @@ fn a_line_a_little_off_is_mended() {
 }
 
 #[test]
+fn a_path_may_have_any_characters() {
+    for file in ODD {
+        for text in [
+            format!("`SEATS` is one [{file}:1]."),
+            format!("`SEATS` is one ({file}:1, lib/shop.py:1) as `RATE` is."),
+            format!("`SEATS` is one `{file}:1`."),
+            format!("In {file}:1 `SEATS` is one. `sit` is below [{file}::sit:4]."),
+        ] {
+            let block = check(&text);
+            assert!(
+                block.wrong.is_empty() && block.moved.is_empty(),
+                "{text} {block:#?}"
+            );
+            assert_eq!(block.citations[0].place(), format!("{file}:1"), "{text}");
+            assert_eq!(block.text, text.replace("::sit", ""), "{text}");
+        }
+        let quoted = check(&format!("In `{file}` line 1 `SEATS` is one."));
+        assert_eq!(quoted.text, format!("In {file}:1 `SEATS` is one."));
+        let mended = check(&format!("`sit` is one [{file}:2]. `SEATS` [{file}:90]."));
+        let expected = format!("`sit` is one [{file}:4]. `SEATS` [unverified].");
+        assert_eq!(mended.text, expected);
+    }
+    let root = place();
+    let text = format!(
+        "`SEATS` is one [{}/{}:1].",
+        root.files.root().display(),
+        ODD[0]
+    );
+    assert_eq!(
+        Block::check(&text, &root.checker).text,
+        format!("`SEATS` is one [{}:1].", ODD[0])
+    );
+    // No path begins at a space of another.
+    assert_eq!(
+        check("`SEATS` is one [4/chair.py:1].").text,
+        "`SEATS` is one [unverified]."
+    );
+}
+
+#[test]
 fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
     // Line 11 is the head of `pay`.
     assert_eq!(
@@ -139,6 +204,18 @@ fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
         "`Cart.total` comes when the till is open [lib/shop.py:12].",
         "`Till.total` multiplies for the cart [lib/shop.py:11].",
         "`Cart.total` belongs to it [lib/shop.py:4-13].",
+    ] {
+        assert!(check(right).moved.is_empty(), "{right}");
+    }
+}
+
+#[test]
+fn a_line_that_bears_a_name_of_the_claim_stays_cited() {
+    // What is quoted, or the definition, stands in a line beside.
+    for right in [
+        "They are kept in `RATE * self` and read by `pay` [lib/shop.py:11].",
+        "It is `RATE * self.sum` of the `cart` [lib/shop.py:11-13].",
+        "\"The till is open\" is said before `total` is asked [lib/shop.py:13].",
     ] {
         assert!(check(right).moved.is_empty(), "{right}");
     }
@@ -231,7 +308,7 @@ fn a_claim_without_names_goes_by_its_words_or_by_nothing() {
 #[test]
 fn sentences_end_where_they_end() {
     let claim_texts = |text: &str| -> Vec<String> {
-        let claims = claims(text, |_| false);
+        let claims = claims(text, &Nothing);
         claims
             .iter()
             .map(|c| text[c.span.clone()].trim().to_owned())
@@ -247,8 +324,8 @@ fn sentences_end_where_they_end() {
     );
     assert_eq!(claim_texts("1. First. Second."), ["1. First.", "Second."]);
     let text = "It is so. [a.py:1]";
-    assert_eq!(claims(text, |_| false).len(), 1);
-    assert_eq!(claims(text, |_| false)[0].cited.len(), 1);
+    assert_eq!(claims(text, &Nothing).len(), 1);
+    assert_eq!(claims(text, &Nothing)[0].cited.len(), 1);
 }
 
 #[test]

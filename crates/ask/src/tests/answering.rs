@@ -183,6 +183,16 @@ async fn a_small_model_gets_one_short_prompt() {
 }
 
 #[tokio::test]
+async fn what_a_small_model_repeats_of_its_example_is_left_out() {
+    let text =
+        "`pay` calls `total` [shop.py:13]. The breakfast is peeled in `Gorilla.yawn` [gone.py:1].";
+    let bed = Bed::new(Scripted::new([say(text)]).text_only(8_000));
+    let answer = bed.ask("How does pay work?").await;
+    assert_eq!(answer.answer, "`pay` calls `total` [shop.py:13].");
+    assert!(answer.dropped.is_empty());
+}
+
+#[tokio::test]
 async fn nothing_can_be_changed() {
     let edits = [
         "propose",

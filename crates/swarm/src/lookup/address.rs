@@ -13,16 +13,26 @@ impl Lookup {
     /// # Errors
     /// A text for the model that says how to write an address.
     pub fn address(&self, text: &str) -> Result<SymbolPath, String> {
-        let name = text.trim().trim_matches('`').trim();
+        let name = self.unquoted(text);
         if let Some(file) = self.file_at(name) {
             return Ok(SymbolPath::module(file));
         }
-        let is_path = name.contains(['.', '/']) && !name.contains(char::is_whitespace);
-        if is_path && !name.contains("::") {
+        let is_one_word = self.unusual_paths().words(name, char::is_whitespace).len() == 1;
+        if name.contains(['.', '/']) && is_one_word && !name.contains("::") {
             return Ok(SymbolPath::module(FilePath::new(name)));
         }
         name.parse()
             .map_err(|error| format!("{error}, or path/to/file for a whole file"))
+    }
+
+    /// An address without the back-quotes around it, which may be part of a path.
+    pub fn unquoted<'t>(&self, text: &'t str) -> &'t str {
+        let text = text.trim();
+        let file = text.split("::").next().unwrap_or(text);
+        match self.file_at(file) {
+            Some(_) => text,
+            None => text.trim_matches('`').trim(),
+        }
     }
 
     /// The files that a text names by their paths, in the order of the text. A name without a folder
@@ -30,7 +40,7 @@ impl Lookup {
     pub fn files_named_in(&self, text: &str) -> Vec<FilePath> {
         let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
         let mut found: Vec<FilePath> = Vec::new();
-        for word in text.split(is_outside) {
+        for word in self.unusual_paths().words(text, is_outside) {
             let word = word.trim_end_matches(['.', ':', '!', '?']);
             let word = match word.rsplit_once(':') {
                 Some((path, line)) if line.parse::<u32>().is_ok() => path,
@@ -82,12 +92,15 @@ mod tests {
 
     fn lookup(dir: &std::path::Path) -> Lookup {
         std::fs::create_dir_all(dir.join("src")).unwrap();
+        std::fs::create_dir_all(dir.join("my kit/100%")).unwrap();
         for file in [
             "README.md",
             "Makefile",
             "src/app.py",
             "src/util.py",
             "util.py",
+            "my kit/100%/a.py",
+            "it's `so`.md",
         ] {
             std::fs::write(dir.join(file), "x = 1\n").unwrap();
         }
@@ -109,11 +122,15 @@ mod tests {
             ("src/new.py", "src/new.py::"),
             ("src/app.py::f", "src/app.py::f"),
             ("src/app.py::", "src/app.py::"),
+            ("`my kit/100%/a.py`", "my kit/100%/a.py::"),
+            ("my kit/100%/a.py::f", "my kit/100%/a.py::f"),
+            ("my kit/new.py", "my kit/new.py::"),
+            ("it's `so`.md", "it's `so`.md::"),
         ] {
             let path = lookup.address(address).unwrap();
             assert_eq!(path.to_string(), symbol, "{address}");
         }
-        for wrong in ["", "nothing", "two words.py", "::f"] {
+        for wrong in ["", "nothing", "two words.py", "two words/a.py", "::f"] {
             let error = lookup.address(wrong).unwrap_err();
             assert!(error.contains("is not a symbol path"), "{wrong}: {error}");
         }
@@ -132,6 +149,10 @@ mod tests {
             ),
             ("app.py, app.py: twice", &["src/app.py"]),
             ("README says nosetests", &["README.md"]),
+            (
+                "In \"my kit/100%/a.py:3\", not its `so`.md, but it's `so`.md.",
+                &["my kit/100%/a.py", "it's `so`.md"],
+            ),
             ("the readme, the changelog and readme.txt", &["README.md"]),
         ] {
             let named = lookup.files_named_in(text);

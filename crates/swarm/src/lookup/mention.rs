@@ -51,7 +51,7 @@ impl Lookup {
     /// The files that a text names after `@` and that are not there. No index is asked.
     pub fn not_there(&self, text: &str) -> Vec<NotThere> {
         let mut found: Vec<NotThere> = Vec::new();
-        for word in words(text) {
+        for word in self.mention_words(text) {
             let Some(name) = word.strip_prefix('@').filter(|name| !name.contains("::")) else {
                 continue;
             };
@@ -108,7 +108,7 @@ impl Lookup {
     /// its whole path. Words as `@property` and `#12`, which look like mentions only, are left out.
     pub fn mentions_in(&self, text: &str) -> Vec<Mention> {
         let mut found: Vec<Mention> = Vec::new();
-        for word in words(text) {
+        for word in self.mention_words(text) {
             let mention = match (word.strip_prefix('@'), word.strip_prefix('#')) {
                 (Some(name), _) => self.file_mention(name),
                 (_, Some(name)) => self.symbol_mention(name),
@@ -117,6 +117,14 @@ impl Lookup {
             found.extend(mention.filter(|mention| !found.contains(mention)));
         }
         found
+    }
+
+    /// The words of a text that may be mentions. A path of the project with spaces is one word.
+    fn mention_words<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
+        let words = self.unusual_paths().words(text, is_outside);
+        let words = words.into_iter();
+        words.map(|word| word.trim_end_matches(['.', ':', '!', '?'])).collect()
     }
 
     fn file_mention(&self, name: &str) -> Option<Mention> {
@@ -188,13 +196,6 @@ impl Lookup {
     }
 }
 
-/// The words of a text that may be mentions.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
-    let words = text.split(is_outside);
-    words.map(|word| word.trim_end_matches(['.', ':', '!', '?']))
-}
-
 /// A path without the number of a line behind it.
 fn without_line(name: &str) -> &str {
     match name.rsplit_once(':') {
@@ -237,6 +238,7 @@ mod tests {
             ),
             ("shop/bill.py", "def total(): pass\n"),
             ("shop/__init__.py", ""),
+            ("old shop/till.py", "def ring(): pass\n"),
             ("lib/__init__.py", ""),
             (
                 "tests/test_cart.py",
@@ -271,6 +273,8 @@ mod tests {
             ("#test_add", &["tests/test_cart.py::test_add"]),
             ("#shop/bill.py::total", &["shop/bill.py::total"]),
             ("@shop/bill.py::total", &["shop/bill.py::total"]),
+            ("(@old shop/till.py:1)", &["old shop/till.py::"]),
+            ("#old shop/till.py::ring?", &["old shop/till.py::ring"]),
         ] {
             assert_eq!(mentions(text), expected, "{text}");
         }

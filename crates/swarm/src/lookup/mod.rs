@@ -14,7 +14,7 @@ use super::excerpt::Focus;
 use starling_core::Tokens;
 use starling_index::{Certainty, Index, Usage};
 use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline};
-use starling_workspace::Snapshot;
+use starling_workspace::{Snapshot, UnusualPaths};
 
 /// The most of an outline.
 const OUTLINE_CAP: Tokens = Tokens(6_000);
@@ -71,6 +71,11 @@ impl Lookup {
     /// All files, in order.
     pub fn files(&self) -> &[FilePath] {
         self.world.files()
+    }
+
+    /// Paths that are found in a text because they are known.
+    pub fn unusual_paths(&self) -> UnusualPaths {
+        self.world.unusual_paths()
     }
 
     pub fn tree(&self, file: &FilePath) -> Result<Arc<SymbolTree>, String> {

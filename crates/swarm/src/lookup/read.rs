@@ -85,7 +85,7 @@ impl Lookup {
         let read: Vec<Target> = targets
             .iter()
             .take(READ_TARGETS)
-            .map(|target| self.target(target.trim().trim_matches('`')))
+            .map(|target| self.target(self.unquoted(target)))
             .collect();
         let needs: Vec<Tokens> = read.iter().map(Target::need).collect();
         let shares = shares(&needs, READ_CAP);

@@ -10,8 +10,10 @@ pub use action::{
     RequestChange, RunTests, Search, Seat,
 };
 pub use native::{described, schema};
+pub use plain::{first_word, words};
 
 use starling_core::{ChatReply, Finish, Message, ToolCalling, ToolSpec};
+use starling_workspace::UnusualPaths;
 
 /// One thing that a reply asks for. `Err` tells the model what was wrong with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,8 +41,13 @@ pub fn tools(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
 }
 
 /// What a reply asks for. Tool calls count under either protocol; text counts as actions only under
-/// the text protocol.
-pub fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> {
+/// the text protocol, in which `paths` may stand with any characters.
+pub fn parse(
+    calling: ToolCalling,
+    seat: Seat,
+    reply: &ChatReply,
+    paths: &UnusualPaths,
+) -> Vec<Asked> {
     let mut asked: Vec<Asked> = reply
         .tool_calls
         .iter()
@@ -48,7 +55,7 @@ pub fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> 
         .collect();
     let cut = reply.finish == Finish::Length;
     if calling == ToolCalling::Text && asked.is_empty() && !cut {
-        asked = plain::parse(&reply.text, seat);
+        asked = plain::parse(&reply.text, seat, paths);
     }
     asked
 }

@@ -6,19 +6,20 @@ use super::action::{
     Action, AskOwner, FinishWork, Hunk, Name, OutlineFile, Pick, Propose, Read, RequestChange,
     RunTests, Search, Seat, Wake,
 };
+use starling_workspace::UnusualPaths;
 
 /// What a plain reply asks for, in order; the proposal comes last.
-pub fn parse(text: &str, seat: Seat) -> Vec<Asked> {
+pub fn parse(text: &str, seat: Seat, paths: &UnusualPaths) -> Vec<Asked> {
     match seat {
-        Seat::Scout => picks(text),
-        Seat::Answerer => commands(text, seat).0,
-        Seat::Owner | Seat::Solo => owner(text, seat),
+        Seat::Scout => picks(text, paths),
+        Seat::Answerer => commands(text, seat, paths).0,
+        Seat::Owner | Seat::Solo => owner(text, seat, paths),
     }
 }
 
-fn owner(text: &str, seat: Seat) -> Vec<Asked> {
+fn owner(text: &str, seat: Seat, paths: &UnusualPaths) -> Vec<Asked> {
     let (prose, blocks) = fenced_blocks(text);
-    let (mut asked, flags) = commands(&prose, seat);
+    let (mut asked, flags) = commands(&prose, seat, paths);
     let mut propose = Propose {
         reason: first_sentences(&prose),
         imports: flags.imports,
@@ -58,7 +59,7 @@ struct Flags {
     symbol: Option<String>,
 }
 
-fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
+fn commands(text: &str, seat: Seat, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
     let mut flags = Flags::default();
     let mut asked = Vec::new();
     for line in text.lines() {
@@ -69,7 +70,7 @@ fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
             .split_once(char::is_whitespace)
             .unwrap_or((command, ""));
         let rest = rest.trim();
-        let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let (first, more) = first_word(rest, paths);
         let action = match name {
             "import" => {
                 flags.imports.push(rest.to_owned());
@@ -84,7 +85,7 @@ fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
                 continue;
             }
             "read" => Action::Read(Read {
-                symbols: rest.split_whitespace().map(str::to_owned).collect(),
+                symbols: words(rest, paths).map(str::to_owned).collect(),
             }),
             "outline" => Action::Outline(OutlineFile {
                 file: rest.to_owned(),
@@ -101,11 +102,11 @@ fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
             }),
             "ask" => Action::Ask(AskOwner {
                 symbol: first.to_owned(),
-                question: more.trim().to_owned(),
+                question: more.to_owned(),
             }),
             "request" if seat != Seat::Answerer => Action::Request(RequestChange {
                 symbol: first.to_owned(),
-                reason: more.trim().to_owned(),
+                reason: more.to_owned(),
             }),
             "tests" if seat != Seat::Answerer => Action::RunTests(RunTests { select: Vec::new() }),
             "finish" if seat != Seat::Answerer => Action::Finish(FinishWork {
@@ -124,11 +125,24 @@ fn commands(text: &str, seat: Seat) -> (Vec<Asked>, Flags) {
     (asked, flags)
 }
 
+/// The words of a text, none of which ends inside a path.
+pub fn words<'t>(text: &'t str, paths: &UnusualPaths) -> impl Iterator<Item = &'t str> {
+    let words = paths.words(text, char::is_whitespace).into_iter();
+    words.filter(|word| !word.is_empty())
+}
+
+/// The first word of a text, and what follows.
+pub fn first_word<'t>(text: &'t str, paths: &UnusualPaths) -> (&'t str, &'t str) {
+    let text = text.trim();
+    let first = words(text, paths).next().unwrap_or_default();
+    (first, text[first.len()..].trim())
+}
+
 /// Every word of the scout's reply that looks like a symbol path.
-fn picks(text: &str) -> Vec<Asked> {
+fn picks(text: &str, paths: &UnusualPaths) -> Vec<Asked> {
     let mut symbols: Vec<Pick> = Vec::new();
-    for word in text.split_whitespace() {
-        let word = word.trim_matches(|c: char| {
+    for word in words(text, paths) {
+        let word = paths.trimmed(word, |c: char| {
             !c.is_alphanumeric() && !matches!(c, '_' | ':' | '/' | '.' | '#')
         });
         let word = word.trim_end_matches(['.', ',']);

@@ -1,6 +1,9 @@
 use super::action::{Hunk, Read};
 use super::*;
+use std::path::Path;
+
 use starling_core::{Dollars, ToolCall, Usage};
+use starling_syntax::FilePath;
 
 fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
     let tool_calls = calls
@@ -21,6 +24,11 @@ fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
         cost: Dollars(0.0),
         calls: 1,
     }
+}
+
+/// In a project without unusual paths.
+fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> {
+    super::parse(calling, seat, reply, &UnusualPaths::default())
 }
 
 fn only(asked: Vec<Asked>) -> Action {
@@ -208,4 +216,43 @@ fn a_cut_answer_is_no_proposal() {
     cut.finish = Finish::Length;
     assert_eq!(parse(ToolCalling::Text, Seat::Owner, &cut), []);
     assert!(nothing_asked(ToolCalling::Text, Seat::Owner, &cut).contains("cut"));
+}
+
+#[test]
+fn paths_with_spaces_and_signs_are_one_word() {
+    let files = ["story kit/x.py", "50% (off)/it's.py", "a b/c#.py"].map(FilePath::new);
+    let paths = UnusualPaths::of(&files, Path::new("/w"));
+    let parse = |seat, text: &str| {
+        let asked = super::parse(ToolCalling::Text, seat, &reply(text, &[]), &paths);
+        asked.into_iter().map(|one| one.action.expect("readable"))
+    };
+    let text =
+        "1. `story kit/x.py::World.find`, (50% (off)/it's.py::f)\nstory kit/new.py:: a.py::g";
+    let Some(Action::Wake(wake)) = parse(Seat::Scout, text).next() else {
+        panic!("{text}")
+    };
+    let symbols: Vec<&str> = wake
+        .symbols
+        .iter()
+        .map(|pick| pick.symbol.as_str())
+        .collect();
+    assert_eq!(
+        symbols,
+        [
+            "story kit/x.py::World.find",
+            "50% (off)/it's.py::f",
+            "story kit/new.py::",
+            "a.py::g"
+        ]
+    );
+    let text = "@read story kit/x.py::f a b/c#.py:1-9\n@ask 50% (off)/it's.py::f  why (so)?";
+    let asked: Vec<Action> = parse(Seat::Answerer, text).collect();
+    let [Action::Read(read), Action::Ask(ask)] = asked.as_slice() else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(read.symbols, ["story kit/x.py::f", "a b/c#.py:1-9"]);
+    assert_eq!(
+        (ask.symbol.as_str(), ask.question.as_str()),
+        ("50% (off)/it's.py::f", "why (so)?")
+    );
 }
