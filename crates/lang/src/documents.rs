@@ -184,7 +184,9 @@ pub(super) fn uri(path: &Path) -> String {
 
 /// The path of a URI of a file; servers write them in many ways.
 pub(super) fn path(uri: &str) -> Option<PathBuf> {
-    Url::parse(uri).ok()?.to_file_path().ok()
+    let uri = Url::parse(uri).ok()?;
+    // A URI of another scheme may have the path of a file and another text.
+    (uri.scheme() == "file").then(|| uri.to_file_path().ok())?
 }
 
 fn language(file: &FilePath) -> &'static str {

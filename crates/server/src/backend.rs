@@ -26,7 +26,7 @@ use super::editor::ClientEditor;
 use super::follow::run_of;
 use super::lenses::{is_on_head, lenses};
 use super::mentions::Mentions;
-use super::paths::file_of;
+use super::paths::{disk_path, file_of};
 use super::protocol::{
     COMMANDS, EventsParams, EventsReply, MentionsParams, MentionsReply, ModelsReply,
     ProposalParams, ProposalReply, StateReply,
@@ -156,7 +156,7 @@ impl Backend {
     }
 
     async fn see(&self, uri: &Url) -> Option<Sight> {
-        self.desk.see(uri.to_file_path().ok()?).await.ok()?
+        self.desk.see(disk_path(uri)?).await.ok()?
     }
 
     async fn execute(&self, command: Command) -> std::result::Result<Option<Value>, RunError> {

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 
 use super::marks::{Marks, Splice};
+use super::paths::disk_path;
 use starling_core::{Current, DocVersion};
 use starling_text::{ByteRange, Encoding, Position, offset_of};
 
@@ -287,7 +288,7 @@ impl Documents {
                 encoding,
             } => self.changed(&uri, version, &changes, encoding),
             Post::Closed { uri } => {
-                if let Ok(path) = uri.to_file_path() {
+                if let Some(path) = disk_path(&uri) {
                     self.open.remove(&path);
                     self.unseen.remove(&path);
                     self.count.send_modify(|count| *count += 1);
@@ -384,8 +385,8 @@ impl Documents {
     }
 
     fn opened(&mut self, uri: Url, version: DocVersion, text: &str) {
-        // A buffer that was never a file belongs to no workspace.
-        let Ok(path) = uri.to_file_path() else { return };
+        // A buffer that is no file on disk belongs to no workspace.
+        let Some(path) = disk_path(&uri) else { return };
         let text = Rope::from_str(text);
         self.openings += 1;
         let document = Document {
@@ -412,7 +413,7 @@ impl Documents {
         changes: &[TextDocumentContentChangeEvent],
         encoding: Encoding,
     ) {
-        let Ok(path) = uri.to_file_path() else { return };
+        let Some(path) = disk_path(uri) else { return };
         match self.open.get_mut(&path) {
             // Also without any change: an edit that names an old version is refused.
             Some(document) => document.version = version,

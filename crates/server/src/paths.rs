@@ -12,9 +12,16 @@ use starling_workspace::{MAX_FILE_BYTES, load_source};
 /// those that agents read.
 const MAX_DISK_BYTES: u64 = 8 * MAX_FILE_BYTES;
 
+/// The path of a file on disk; `None` for the URI of anything else. A URI of another scheme (`git:`,
+/// `untitled:`), or one with a query or a fragment, may have the path of a file and another text.
+pub fn disk_path(uri: &Url) -> Option<PathBuf> {
+    let is_file = uri.scheme() == "file" && uri.query().is_none() && uri.fragment().is_none();
+    is_file.then(|| uri.to_file_path().ok()).flatten()
+}
+
 /// The file that a URI names, when it lies in the workspace.
 pub fn file_of(root: &Path, uri: &Url) -> Option<FilePath> {
-    let path = uri.to_file_path().ok()?;
+    let path = disk_path(uri)?;
     let inside = match path.strip_prefix(root) {
         Ok(inside) => inside.to_owned(),
         // The client may know the same folder by a link.
@@ -91,10 +98,17 @@ mod tests {
             file_of(root, &Url::parse("untitled:Untitled-1").unwrap()),
             None
         );
-        assert_eq!(
-            file_of(root, &Url::parse("file:///w/..%2Fa.py").unwrap()),
-            None
-        );
+        for other in [
+            "file:///w/..%2Fa.py",
+            "git:/w/a.py?%7B%22ref%22%3A%22~%22%7D",
+            "untitled:/w/a.py",
+            "vscode-notebook-cell:/w/a.ipynb#W0sZ",
+            "file:///w/a.py?diff",
+            "file:///w/a.py#cell",
+        ] {
+            let uri = Url::parse(other).unwrap();
+            assert_eq!(file_of(root, &uri), None, "{other}");
+        }
         assert_eq!(path_of(root, &FilePath::new("../a.py")), None);
         assert_eq!(path_of(root, &FilePath::new("/etc/passwd")), None);
     }

@@ -7,6 +7,7 @@ use tower_lsp::lsp_types::{
     InitializeParams, MarkupKind, PositionEncodingKind, ResourceOperationKind,
 };
 
+use super::paths::disk_path;
 use super::protocol::{ClientCommand, Provider};
 use starling_text::Encoding;
 
@@ -170,7 +171,7 @@ fn root_of(params: &InitializeParams) -> Option<PathBuf> {
     folders
         .map(|folder| &folder.uri)
         .chain(&params.root_uri)
-        .find_map(|uri| uri.to_file_path().ok())
+        .find_map(disk_path)
         .or_else(|| params.root_path.as_ref().map(PathBuf::from))
 }
 

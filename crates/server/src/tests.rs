@@ -10,6 +10,7 @@ mod lenses;
 mod plain;
 mod restart;
 mod retry;
+mod schemes;
 mod undoing;
 
 use std::sync::Arc;

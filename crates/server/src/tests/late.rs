@@ -18,7 +18,7 @@ fn after() -> String {
 }
 
 /// Makes one edit of a file, and says what became of it.
-fn editing(path: &'static str) -> Starter {
+pub(super) fn editing(path: &'static str) -> Starter {
     scripted(async move |scene: Scene| {
         let editor = &scene.outside.editor;
         let now = editor.current(&file(path)).await;
@@ -45,7 +45,7 @@ fn editing(path: &'static str) -> Starter {
     })
 }
 
-async fn told(client: &mut Client) -> String {
+pub(super) async fn told(client: &mut Client) -> String {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["event"]["event"] == "steered" {
